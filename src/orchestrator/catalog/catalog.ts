@@ -1,0 +1,69 @@
+import type { InstanceType } from '../../contract/configuration.ts';
+
+/** A place where machines are sold. `datacenter` is the platform's code for it and never leaves. */
+export interface Region {
+  token: string;
+  name: string;
+  countryCode: string | undefined;
+  datacenter: string;
+  /** Nothing new is placed here. */
+  drained: boolean;
+  maintenance: boolean;
+  /** Volume types sold here; empty: the region has no volumes. */
+  volumeTypes: readonly VolumeType[];
+}
+
+export interface VolumeType {
+  name: string;
+  priceMicroUsdPerGbHour: number;
+  minSizeGb: number;
+  maxSizeGb: number;
+  /** Whether several instances may have it attached at once. */
+  shareable: boolean;
+}
+
+export interface Placement {
+  region: string;
+  /** Units of this offer that the region holds, sold ones included. */
+  units: number;
+}
+
+export interface Offer {
+  id: string;
+  name: string;
+  description: string | undefined;
+  instanceType: InstanceType;
+  vcpus: number;
+  memoryGb: number;
+  storageGb: number;
+  gpuCount: number | undefined;
+  gpuType: string | undefined;
+  gpuMemoryGb: number | undefined;
+  priceMicroUsdPerHour: number;
+  spotPriceMicroUsdPerHour: number | undefined;
+  placements: readonly Placement[];
+  /** The first is the default. */
+  osOptions: readonly string[];
+  supportsCloudInit: boolean;
+  maintenance: boolean;
+  /** Root disk sizes that a create may ask for; undefined: the disk is fixed at `storageGb`. */
+  rootDisk: { minGb: number; maxGb: number } | undefined;
+  /** What becomes of the capacity of a stopped instance. */
+  onStop: 'release' | 'hold';
+  /** Whether a stopped instance can be started again (O: Instances, rule 4). */
+  resumable: boolean;
+  /** How long a create or a start may take to reach ONLINE (O: Limits; longer for bare metal). */
+  onlineWithinMs: number;
+  extras: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What this provider sells, and where. Immutable while the process runs. */
+export interface Catalog {
+  regions: ReadonlyMap<string, Region>;
+  offers: ReadonlyMap<string, Offer>;
+}
+
+/** The price that an instance of the offer pays now: the spot price for SPOT offers. */
+export function effectivePriceMicroUsdPerHour(offer: Offer): number {
+  return offer.instanceType === 'SPOT' ? (offer.spotPriceMicroUsdPerHour ?? offer.priceMicroUsdPerHour) : offer.priceMicroUsdPerHour;
+}

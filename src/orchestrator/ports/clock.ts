@@ -1,0 +1,19 @@
+/** Time, passed in: nothing in the core reads the wall clock. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /** Calls `callback` once after `delayMs`. A pending timer keeps no process alive. */
+  setTimer(delayMs: number, callback: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+/** Chance, passed in. */
+export interface Random {
+  /** A number in [0, 1). */
+  next(): number;
+  /** Bytes fit for secrets and ids. */
+  bytes(length: number): Buffer;
+}

@@ -1,0 +1,149 @@
+import type { CloudInit } from '../../contract/cloud-init.ts';
+import type { PortForward } from '../../contract/instance.ts';
+
+/**
+ * The name of a platform resource, chosen and stored before the resource is made: at most 63
+ * characters of [a-z0-9-]. The driver puts it on the resource as name, tag or metadata.
+ */
+export type OwnerRef = string;
+
+/** What the platform is asked to make. All of it is known before the first call. */
+export interface MachineSpec {
+  ref: OwnerRef;
+  offerId: string;
+  /** The platform's own code for the place; the API never shows it. */
+  datacenter: string;
+  hostname: string;
+  image: string;
+  vcpus: number;
+  memoryGb: number;
+  rootDiskGb: number;
+  gpuCount: number;
+  gpuType: string | undefined;
+  /** authorized_keys lines, each checked. All of them are injected. */
+  sshKeys: readonly string[];
+  cloudInit: CloudInit | undefined;
+}
+
+/** Where a machine is reached. */
+export interface Endpoint {
+  publicIp: string;
+  privateIp?: string;
+  sshPort: number;
+  sshUsername: string;
+  portForwards?: PortForward[];
+  /** `SHA256:…` as OpenSSH prints it, where the platform can tell; otherwise the first probe pins it. */
+  hostKeyFingerprint?: string;
+}
+
+export type Power = 'building' | 'running' | 'stopping' | 'stopped' | 'starting' | 'failed' | 'destroying';
+
+export interface ObservedMachine {
+  ref: OwnerRef;
+  power: Power;
+  /** Milliseconds since the Unix epoch. */
+  createdAt: number;
+  /** Absent until the platform has given the machine an address. */
+  endpoint?: Endpoint;
+  /** The platform's words when `power` is `failed`. */
+  detail?: string;
+}
+
+/** A look at one resource has three answers, never two. Only `gone` is proof of absence. */
+export type Presence<T> = { answer: 'observed'; value: T } | { answer: 'gone' } | { answer: 'unknown'; reason: string };
+
+/** A look at all resources that carry our tag. Absence from a listing is never proof. */
+export type Listing<T> = { answer: 'listed'; items: T[] } | { answer: 'unknown'; reason: string };
+
+export type FailureCode =
+  | 'capacity'
+  | 'quota'
+  | 'invalid'
+  | 'unsupported'
+  | 'image_missing'
+  | 'conflict'
+  | 'transient'
+  | 'unknown_outcome'
+  | 'auth'
+  | 'gone'
+  | 'already_exists'
+  | 'boot_failed'
+  | 'device_fault'
+  | 'internal';
+
+/** The outcome of one short, re-entrant call. */
+export type Step<T> =
+  | { outcome: 'done'; value: T }
+  | {
+      outcome: 'pending';
+      /** Handed back on the next call of the same step, over restarts too. */
+      cookie: string;
+      pollAfterMs: number;
+    }
+  | {
+      outcome: 'failed';
+      code: FailureCode;
+      /** Whether something may have been changed on the platform all the same. */
+      sideEffect: 'none' | 'possible' | 'certain';
+      detail: string;
+      retryAfterMs?: number;
+    };
+
+/** What a driver can do. The shared suite branches on it both ways. */
+export interface DriverManifest {
+  name: string;
+  /** Whether a machine can be stopped with its disk kept. */
+  stop: boolean;
+  /** Whether a stopped machine can be started again. */
+  resume: boolean;
+  /** `hot`: while running · `cold`: only while stopped · `none`: no volumes at all. */
+  attachVolume: 'hot' | 'cold' | 'none';
+}
+
+export interface VolumeSpec {
+  ref: OwnerRef;
+  datacenter: string;
+  sizeGb: number;
+  type: string | undefined;
+}
+
+export interface ObservedVolume {
+  ref: OwnerRef;
+  /** The machines that the platform holds an attachment record for. */
+  attachedTo: OwnerRef[];
+  createdAt: number;
+}
+
+/** Each call is short (the core gives it a deadline), re-entrant and safe to repeat. */
+export interface VolumeDriver {
+  get(ref: OwnerRef): Promise<Presence<ObservedVolume>>;
+  list(): Promise<Listing<ObservedVolume>>;
+  create(spec: VolumeSpec, cookie: string | null): Promise<Step<ObservedVolume>>;
+  /** Done when the record is in place; attaching twice is success. */
+  attach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  /** Done when the record is gone; detaching what is not attached is success. */
+  detach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  /** Done only on proof of absence; force-detaches what lingers. */
+  destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
+}
+
+/**
+ * Translates and classifies; decides nothing. The core owns journal, retries, deadlines, capacity
+ * and the SSH probe. A call may reject: the core takes that for `unknown_outcome`.
+ */
+export interface PlatformDriver {
+  readonly manifest: DriverManifest;
+  get(ref: OwnerRef): Promise<Presence<ObservedMachine>>;
+  list(): Promise<Listing<ObservedMachine>>;
+  /** Done when the platform runs the machine and it has an endpoint. */
+  create(spec: MachineSpec, cookie: string | null): Promise<Step<ObservedMachine>>;
+  /** Done when it is shut off, disk kept. */
+  stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
+  /** Done when it runs again, with an endpoint. */
+  start(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
+  /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. */
+  destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  readonly volumes?: VolumeDriver;
+  /** Closes sockets, files and timers. Machines stay. */
+  close(): Promise<void>;
+}
