@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Calls `callback` once after `delayMs`. A pending timer keeps no process alive. */
+  /** Calls `callback` once after `delayMs`. */
   setTimer(delayMs: number, callback: () => void): Timer;
 }
 

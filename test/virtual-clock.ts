@@ -1,0 +1,54 @@
+import type { Clock, Timer } from '../src/orchestrator/ports/clock.ts';
+
+interface Pending {
+  at: number;
+  callback: () => void;
+}
+
+/** A clock that stands still until a test moves it. */
+export class VirtualClock implements Clock {
+  #now: number;
+  readonly #pending = new Set<Pending>();
+
+  constructor(startAt = Date.UTC(2026, 10, 21)) {
+    this.#now = startAt;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  setTimer(delayMs: number, callback: () => void): Timer {
+    const entry = { at: this.#now + Math.max(0, delayMs), callback };
+    this.#pending.add(entry);
+    return { cancel: () => void this.#pending.delete(entry) };
+  }
+
+  /** Moves time on by `ms`, firing each timer at its moment and letting promises settle in between. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await settle();
+    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
+      this.#pending.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+      await settle();
+    }
+    this.#now = end;
+  }
+
+  get pendingTimers(): number {
+    return this.#pending.size;
+  }
+
+  #next(end: number): Pending | undefined {
+    let earliest: Pending | undefined;
+    for (const entry of this.#pending) if (entry.at <= end && (earliest === undefined || entry.at < earliest.at)) earliest = entry;
+    return earliest;
+  }
+}
+
+/** Lets microtasks and immediates that are already due run. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
