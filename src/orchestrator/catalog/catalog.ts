@@ -65,5 +65,7 @@ export interface Catalog {
 
 /** The price that an instance of the offer pays now: the spot price for SPOT offers. */
 export function effectivePriceMicroUsdPerHour(offer: Offer): number {
-  return offer.instanceType === 'SPOT' ? (offer.spotPriceMicroUsdPerHour ?? offer.priceMicroUsdPerHour) : offer.priceMicroUsdPerHour;
+  return offer.instanceType === 'SPOT'
+    ? (offer.spotPriceMicroUsdPerHour ?? offer.priceMicroUsdPerHour)
+    : offer.priceMicroUsdPerHour;
 }

@@ -98,6 +98,11 @@ export interface DriverManifest {
   resume: boolean;
   /** `hot`: while running · `cold`: only while stopped · `none`: no volumes at all. */
   attachVolume: 'hot' | 'cold' | 'none';
+  /**
+   * How long after a create was sent, and its answer lost, the resource may still turn up where a look
+   * said `gone`. 0: a look right after the call is conclusive.
+   */
+  createVisibleWithinMs: number;
 }
 
 export interface VolumeSpec {

@@ -1,0 +1,43 @@
+import type { CloudInit } from '../../contract/cloud-init.ts';
+import type { InstanceType } from '../../contract/configuration.ts';
+import type { InstanceStatus } from '../../contract/instance.ts';
+import type { Endpoint, OwnerRef } from '../ports/platform-driver.ts';
+
+/** What was bought, frozen at create: a later change of the catalog does not touch it. */
+export interface InstanceSpec {
+  instanceType: InstanceType;
+  vcpus: number;
+  memoryGb: number;
+  storageGb: number;
+  gpuCount: number | undefined;
+  gpuType: string | undefined;
+  image: string;
+  /** authorized_keys lines. */
+  sshKeys: string[];
+  /** Dropped once the machine exists: it may hold secrets. */
+  cloudInit: CloudInit | undefined;
+  onStop: 'release' | 'hold';
+  resumable: boolean;
+  onlineWithinMs: number;
+}
+
+/** One row of the instances table. Times are milliseconds since the Unix epoch. */
+export interface InstanceRecord {
+  id: string;
+  accountId: string;
+  ownerRef: OwnerRef;
+  name: string | null;
+  offerId: string;
+  region: string;
+  status: InstanceStatus;
+  spec: InstanceSpec;
+  endpoint: Endpoint | null;
+  /** Pinned by the first probe, or told by the platform; a machine with another key is not ours. */
+  hostKeyFingerprint: string | null;
+  /** Set while the orchestrator itself stops and starts the machine to attach a volume. */
+  attachCycle: boolean;
+  priceMicroUsdPerHour: number;
+  error: string | null;
+  createdAt: number;
+  updatedAt: number;
+}

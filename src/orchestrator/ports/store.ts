@@ -1,0 +1,142 @@
+import type { AccountRecord, ApiKeyRecord, TokenRecord } from '../accounts/credential-records.ts';
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { Lease, LeaseState, ResourceKind, Work } from '../reconcile/work.ts';
+import type { Attachment, VolumeRecord } from '../volumes/volume-record.ts';
+
+/** The store cannot be read or written now. Never a reason to say that something does not exist. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
+
+export interface InstanceReader {
+  /** Tombstones included. */
+  byId(id: string): Promise<InstanceRecord | null>;
+  byOwnerRef(ref: string): Promise<InstanceRecord | null>;
+  /** Without the destroyed ones, oldest first. */
+  list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
+}
+export interface InstanceWriter extends InstanceReader {
+  insert(record: InstanceRecord): Promise<void>;
+  update(record: InstanceRecord): Promise<void>;
+}
+
+export interface VolumeReader {
+  /** Tombstones included. */
+  byId(id: string): Promise<VolumeRecord | null>;
+  byOwnerRef(ref: string): Promise<VolumeRecord | null>;
+  attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
+  attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
+}
+export interface VolumeWriter extends VolumeReader {
+  insert(record: VolumeRecord): Promise<void>;
+  update(record: VolumeRecord): Promise<void>;
+  putAttachment(attachment: Attachment): Promise<void>;
+  removeAttachment(volumeId: string, instanceId: string): Promise<void>;
+}
+
+/** Units of a placement that are taken. */
+export interface PlacementUse {
+  offerId: string;
+  region: string;
+  claimed: number;
+}
+export interface ClaimReader {
+  use(): Promise<PlacementUse[]>;
+  isHeldBy(instanceId: string): Promise<boolean>;
+}
+export interface ClaimWriter extends ClaimReader {
+  /** Takes one unit unless all `capacity` units are taken; true if the instance holds one now. */
+  take(claim: { instanceId: string; offerId: string; region: string; capacity: number }): Promise<boolean>;
+  /** Gives the unit back; true if the instance held one. Releasing twice frees nothing twice. */
+  release(instanceId: string): Promise<boolean>;
+}
+
+export interface WorkReader {
+  of(resourceId: string): Promise<Work | null>;
+  /** Counts the rows of open work, and tells when the oldest became due. */
+  backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
+}
+export interface WorkWriter extends WorkReader {
+  /** Replaces what is to be done. A lease that is out stays out, so that a call under way settles first. */
+  put(work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
+  /** Makes open work due at once. */
+  hasten(resourceId: string, now: number): Promise<void>;
+  /** Locks the row for this transaction and tells whether `lease` still holds it. */
+  check(lease: Lease): Promise<LeaseState>;
+  /** Gives the lease back; `later` is when and with which note the same step goes on. */
+  release(lease: Lease, later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>): Promise<void>;
+  /** The step is over and nothing follows. */
+  finish(lease: Lease): Promise<void>;
+}
+
+export interface IdempotencyRecord {
+  accountId: string;
+  key: string;
+  /** SHA-256 of what was asked. */
+  requestDigest: Buffer;
+  instanceId: string;
+  createdAt: number;
+}
+
+export interface CredentialReader {
+  accountById(id: string): Promise<AccountRecord | null>;
+  accountByName(name: string): Promise<AccountRecord | null>;
+  listAccounts(): Promise<AccountRecord[]>;
+  keyByDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
+  listKeys(accountId?: string): Promise<ApiKeyRecord[]>;
+  tokenByDigest(digest: Buffer): Promise<TokenRecord | null>;
+}
+export interface CredentialWriter extends CredentialReader {
+  insertAccount(record: AccountRecord): Promise<void>;
+  setPasswordHash(accountId: string, hash: string): Promise<void>;
+  insertKey(record: ApiKeyRecord): Promise<void>;
+  revokeKey(id: string, at: number): Promise<void>;
+  recordKeyUse(id: string, at: number): Promise<void>;
+  insertToken(record: TokenRecord): Promise<void>;
+  deleteTokensExpiredBefore(time: number): Promise<void>;
+}
+
+/** Reads what is committed. Has no write methods: writes exist only inside a transaction, by type. */
+export interface Reader {
+  instances: InstanceReader;
+  volumes: VolumeReader;
+  claims: ClaimReader;
+  work: WorkReader;
+  credentials: CredentialReader;
+}
+
+export interface Transaction extends Reader {
+  instances: InstanceWriter;
+  volumes: VolumeWriter;
+  claims: ClaimWriter;
+  work: WorkWriter;
+  credentials: CredentialWriter;
+  idempotency: {
+    find(accountId: string, key: string): Promise<IdempotencyRecord | null>;
+    insert(record: IdempotencyRecord): Promise<void>;
+    deleteCreatedBefore(time: number): Promise<void>;
+  };
+}
+
+/** Told after each commit, before the transaction's promise resolves. */
+export interface CommitListener {
+  /** The instances that the commit wrote, as they are now. */
+  instancesChanged?(records: readonly InstanceRecord[]): void;
+  /** The commit wrote work that may be due. */
+  workChanged?(): void;
+}
+
+/** Every method rejects with {@link StoreUnavailable} while the store cannot answer. */
+export interface Store {
+  readonly read: Reader;
+  /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
+  transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Claims up to `limit` rows that are due and not leased, in one statement. */
+  claimWork(claim: { owner: string; now: number; leaseUntil: number; limit: number; resourceKind: ResourceKind }): Promise<Lease[]>;
+  /** When the next row can be claimed; null: there is no open work. */
+  nextWorkAt(): Promise<number | null>;
+  /** Ends the leases of processes that cannot be alive any more. */
+  endAbandonedLeases(): Promise<void>;
+  subscribe(listener: CommitListener): () => void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,37 @@
+/**
+ * What is to be done next for one resource. A use case writes it together with the row it is about.
+ *
+ * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `destroy` ·
+ * `observe` (look again, something differs). Volumes: `create` · `attach` (bring the attachments
+ * to what is wanted) · `destroy`.
+ */
+export type InstanceWorkKind = 'create' | 'verify' | 'stop' | 'start' | 'destroy' | 'observe';
+export type VolumeWorkKind = 'create' | 'attach' | 'destroy';
+export type ResourceKind = 'instance' | 'volume';
+
+/** One row of durable work: at most one for each resource. Times are milliseconds since the epoch. */
+export interface Work {
+  resourceId: string;
+  resourceKind: ResourceKind;
+  kind: InstanceWorkKind | VolumeWorkKind;
+  /** The driver's own note between two calls of the same step. */
+  cookie: string | null;
+  /** How often this step was claimed; above 1 an earlier call may have done something. */
+  attempt: number;
+  notBefore: number;
+  /** When the step counts as failed; null: never. */
+  deadlineAt: number | null;
+  lastError: string | null;
+}
+
+/**
+ * A claim on a row of work. `token` is unique to the claim and each later write repeats it, so that a
+ * holder who was paused and lost the lease writes nothing.
+ */
+export interface Lease extends Work {
+  token: string;
+  until: number;
+}
+
+/** What a holder finds when it comes back to write: still its own, replaced by a use case, or lost. */
+export type LeaseState = 'held' | 'superseded' | 'lost';

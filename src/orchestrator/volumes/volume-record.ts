@@ -1,0 +1,30 @@
+import type { VolumeStatus } from '../../contract/volume.ts';
+import type { OwnerRef } from '../ports/platform-driver.ts';
+
+/** One row of the volumes table; a volume that is gone stays as a tombstone. */
+export interface VolumeRecord {
+  id: string;
+  accountId: string;
+  ownerRef: OwnerRef;
+  name: string;
+  sizeGb: number;
+  region: string;
+  type: string | null;
+  status: VolumeStatus;
+  priceMicroUsdPerHour: number;
+  createdAt: number;
+  /** When its absence was proved. */
+  deletedAt: number | null;
+}
+
+/**
+ * `attaching`: wanted, the platform has not confirmed it · `attached`: confirmed ·
+ * `detaching`: no longer wanted, the platform may still hold the record. Gone when proved gone.
+ */
+export type AttachmentState = 'attaching' | 'attached' | 'detaching';
+
+export interface Attachment {
+  volumeId: string;
+  instanceId: string;
+  state: AttachmentState;
+}
