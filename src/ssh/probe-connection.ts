@@ -1,0 +1,191 @@
+import { connect, type Socket } from 'node:net';
+import ssh2, { type AnyAuthMethod, type ParsedKey } from 'ssh2';
+import type { SshPublicKey } from '../contract/ssh-key.ts';
+import type { ProbeResult, ProbeStep, SshTarget } from '../orchestrator/ports/ssh-probe.ts';
+import { fingerprintOf, toQueryKey } from './query-key.ts';
+
+export type StepTimeouts = Record<ProbeStep, number>;
+
+const IDENTIFICATION_LINE = /^SSH-\d+\.\d+-/m;
+/** More text than this before the identification is no SSH server. */
+const MAX_GREETING_CHARS = 16_384;
+
+/**
+ * One connection that offers at most one key. `run` settles once the socket is closed, so that no
+ * socket, timer or listener outlives it.
+ */
+export class ProbeConnection {
+  readonly #target: SshTarget;
+  readonly #key: SshPublicKey | undefined;
+  readonly #pin: string | undefined;
+  readonly #timeoutsMs: StepTimeouts;
+  #step: ProbeStep = 'connect';
+  #deadline: NodeJS.Timeout | undefined;
+  #hostKeyFingerprint = '';
+  #result: ProbeResult | undefined;
+  #settle: () => void = () => {};
+
+  constructor(
+    target: SshTarget,
+    key: SshPublicKey | undefined,
+    pin: string | undefined,
+    timeoutsMs: StepTimeouts,
+  ) {
+    this.#target = target;
+    this.#key = key;
+    this.#pin = pin;
+    this.#timeoutsMs = timeoutsMs;
+  }
+
+  /** Takes all steps. Never throws. */
+  async run(): Promise<ProbeResult> {
+    let closed = Promise.resolve();
+    let socket: Socket | undefined;
+    try {
+      const settled = new Promise<void>((resolve) => {
+        this.#settle = resolve;
+      });
+      this.#enter('connect');
+      socket = connect({ host: this.#target.host, port: this.#target.port, noDelay: true });
+      closed = new Promise((resolve) => socket?.once('close', () => resolve()));
+      this.#listen(socket);
+      this.#speak(new ssh2.Client(), socket);
+      await settled;
+    } catch (error) {
+      this.#fail(error instanceof Error ? error.message : String(error));
+    }
+    clearTimeout(this.#deadline);
+    socket?.destroy();
+    await closed;
+    return this.#result ?? { ok: false, step: this.#step, detail: 'the probe ended without a result' };
+  }
+
+  #listen(socket: Socket): void {
+    socket.once('connect', () => this.#enter('banner'));
+    socket.on('error', (error) => this.#fail(this.#describe(error)));
+    socket.once('end', () => this.#fail(`the server closed the connection ${whenLost[this.#step]}`));
+    socket.once('close', () => this.#fail(`the connection was closed ${whenLost[this.#step]}`));
+
+    let greeting = '';
+    const read = (chunk: Buffer): void => {
+      greeting += chunk.toString('latin1');
+      if (IDENTIFICATION_LINE.test(greeting)) {
+        socket.off('data', read);
+        this.#enter('handshake');
+      } else if (greeting.length > MAX_GREETING_CHARS) {
+        this.#fail('the server sent text, but no SSH banner');
+      }
+    };
+    socket.on('data', read);
+  }
+
+  #speak(client: ssh2.Client, socket: Socket): void {
+    client.on('error', (error) => this.#fail(this.#describe(error)));
+    client.once('handshake', () => {
+      this.#enter('auth');
+      if (this.#key === undefined) this.#succeed();
+    });
+    // A server may only say PK_OK here; one that lets an unsigned key in lets everybody in.
+    client.once('ready', () => this.#fail('was let in without a signature: the server admits anybody'));
+    client.connect({
+      sock: socket,
+      username: this.#target.username,
+      readyTimeout: 0,
+      hostVerifier: (hostKey: Buffer) => this.#judgeHostKey(hostKey),
+      authHandler: this.#authHandler(),
+    });
+  }
+
+  /** Offers the key; that ssh2 asks for another method means that the key was refused. */
+  #authHandler(): ssh2.AuthHandlerMiddleware {
+    const key = this.#key;
+    const methods: AnyAuthMethod[] = [];
+    if (key !== undefined) {
+      const agent = new QueryAgent(toQueryKey(key), () => this.#succeed());
+      methods.push({ type: 'agent', username: this.#target.username, agent });
+    }
+    return (_methodsLeft, _partialSuccess, next) => {
+      const method = methods.shift();
+      if (method !== undefined) next(method);
+      else this.#fail('was refused');
+    };
+  }
+
+  #judgeHostKey(hostKey: Buffer): boolean {
+    this.#hostKeyFingerprint = fingerprintOf(hostKey);
+    if (this.#pin === undefined || this.#pin === this.#hostKeyFingerprint) return true;
+    this.#step = 'host_key';
+    this.#fail(
+      `expected the host key ${this.#pin}, got ${this.#hostKeyFingerprint}: another machine answers there`,
+    );
+    return false;
+  }
+
+  #enter(step: ProbeStep): void {
+    if (this.#result !== undefined) return;
+    this.#step = step;
+    clearTimeout(this.#deadline);
+    const timeoutMs = this.#timeoutsMs[step];
+    this.#deadline = setTimeout(() => this.#fail(`${whatIsMissing[step]} within ${timeoutMs} ms`), timeoutMs);
+  }
+
+  #succeed(): void {
+    this.#finish({ ok: true, hostKeyFingerprint: this.#hostKeyFingerprint });
+  }
+
+  #fail(detail: string): void {
+    this.#finish({ ok: false, step: this.#step, detail });
+  }
+
+  #finish(result: ProbeResult): void {
+    if (this.#result !== undefined) return;
+    this.#result = result;
+    this.#settle();
+  }
+
+  #describe(error: Error & { code?: string | number }): string {
+    const { host, port } = this.#target;
+    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    if (error.code === 'ECONNREFUSED') return `connection refused by ${address}`;
+    if (error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN') return `the name ${host} does not resolve`;
+    if (error.code === 'EHOSTUNREACH' || error.code === 'ENETUNREACH') return `no route to ${address}`;
+    if (error.code === 'ECONNRESET') return `the server reset the connection ${whenLost[this.#step]}`;
+    return this.#step === 'auth' ? `could not be queried: ${error.message}` : error.message;
+  }
+}
+
+const whatIsMissing: Record<ProbeStep, string> = {
+  connect: 'no TCP connection',
+  banner: 'no SSH banner',
+  handshake: 'no key exchange',
+  host_key: 'no host key',
+  auth: 'got no answer',
+};
+
+const whenLost: Record<ProbeStep, string> = {
+  connect: 'at once',
+  banner: 'before its SSH banner',
+  handshake: 'during the key exchange',
+  host_key: 'during the key exchange',
+  auth: 'before it answered the key query',
+};
+
+/** Holds one public key. It is asked for a signature when the server accepts the key, and never gives one. */
+class QueryAgent extends ssh2.BaseAgent<ParsedKey> {
+  readonly #key: ParsedKey;
+  readonly #onAccepted: () => void;
+
+  constructor(key: ParsedKey, onAccepted: () => void) {
+    super();
+    this.#key = key;
+    this.#onAccepted = onAccepted;
+  }
+
+  override getIdentities(callback: ssh2.IdentityCallback<ParsedKey>): void {
+    callback(undefined, [this.#key]);
+  }
+
+  override sign(): void {
+    this.#onAccepted();
+  }
+}

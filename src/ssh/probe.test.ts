@@ -1,0 +1,263 @@
+import { execFile } from 'node:child_process';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { promisify } from 'node:util';
+import ssh2 from 'ssh2';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SshTarget } from '../orchestrator/ports/ssh-probe.ts';
+import { hasOpenSshServer, type OpenSshServer, startOpenSshServer } from './openssh-server.fixture.ts';
+import { createSshProbe } from './probe.ts';
+import { publicKeys } from './public-keys.fixture.ts';
+import { fingerprintOf } from './query-key.ts';
+
+const everyKey = Object.values(publicKeys);
+const ed25519 = publicKeys['ssh-ed25519'] ?? '';
+const ecdsa = publicKeys['ecdsa-sha2-nistp256'] ?? '';
+const probe = createSshProbe();
+const hasty = createSshProbe({ stepTimeoutsMs: { connect: 100, banner: 40, handshake: 60, auth: 60 } });
+
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+/** A TCP server whose connections `talk`; the target to reach it. */
+async function listen(talk: (socket: Socket) => void): Promise<SshTarget> {
+  const server: Server = createServer((socket) => {
+    socket.on('error', () => {}).resume();
+    talk(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // Ends only when the probe has closed each of its sockets: one that it leaks times the test out.
+  cleanups.push(() => new Promise((resolve) => void server.close(() => resolve())));
+  return { host: '127.0.0.1', port: (server.address() as AddressInfo).port, username: 'ubuntu' };
+}
+
+const newHostKey = (): string => ssh2.utils.generateKeyPairSync('ed25519').private;
+
+type Authentication = (context: ssh2.AuthContext) => void;
+
+/** Answers publickey queries for `lines`; records what was offered and whether anything was signed. */
+function accepting(lines: readonly string[], seen: { offered: string[]; signed: number }): Authentication {
+  const blobs = lines.map((line) => line.split(' ')[1]);
+  return (context) => {
+    if (context.method !== 'publickey') return context.reject(['publickey']);
+    seen.offered.push(context.key.algo);
+    if (context.signature !== undefined) seen.signed++;
+    if (blobs.includes(context.key.data.toString('base64'))) context.accept();
+    else context.reject(['publickey']);
+  };
+}
+
+/** An ssh2 server; with `hostKeys` each connection gets the next one. */
+async function listenSsh(authenticate: Authentication, hostKeys = [newHostKey()]): Promise<SshTarget> {
+  const servers = hostKeys.map(
+    (key) =>
+      new ssh2.Server({ hostKeys: [key] }, (client) => {
+        client.on('error', () => {});
+        client.on('authentication', authenticate);
+      }),
+  );
+  let connections = 0;
+  return listen((socket) => {
+    servers[Math.min(connections++, servers.length - 1)]?.injectSocket(socket);
+  });
+}
+
+function fingerprintOfPrivate(pem: string): string {
+  const key = ssh2.utils.parseKey(pem);
+  if (key instanceof Error) throw key;
+  return fingerprintOf(key.getPublicSSH());
+}
+
+describe('an SSH endpoint that works', () => {
+  it('passes with every kind of key, one connection per key, and nothing is ever signed', async () => {
+    const seen = { offered: [], signed: 0 };
+    const hostKey = newHostKey();
+    const target = await listenSsh(accepting(everyKey, seen), [hostKey]);
+
+    const result = await probe.probe(target, everyKey);
+
+    expect(result).toEqual({ ok: true, hostKeyFingerprint: fingerprintOfPrivate(hostKey) });
+    expect(seen).toMatchObject({ signed: 0, offered: { length: everyKey.length } });
+  });
+
+  it('passes without keys after the key exchange', async () => {
+    const target = await listenSsh(() => expect.unreachable('no key was to be offered'));
+    expect(await probe.probe(target, [])).toMatchObject({ ok: true });
+  });
+
+  it('passes when the host key is the pinned one', async () => {
+    const hostKey = newHostKey();
+    const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }), [hostKey]);
+    expect(await probe.probe(target, [ed25519], fingerprintOfPrivate(hostKey))).toMatchObject({ ok: true });
+  });
+});
+
+describe('an SSH endpoint that fails', () => {
+  it('names the key that was refused and its place', async () => {
+    const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
+    const fingerprint = fingerprintOf(Buffer.from(ecdsa.split(' ')[1] ?? '', 'base64'));
+
+    expect(await probe.probe(target, [ed25519, ecdsa])).toEqual({
+      ok: false,
+      step: 'auth',
+      keyIndex: 1,
+      detail: `key 2 of 2 (ecdsa-sha2-nistp256 ${fingerprint}) was refused for user ubuntu`,
+    });
+  });
+
+  it('fails at host_key when another machine answers', async () => {
+    const target = await listenSsh(() => expect.unreachable('no key was to be offered'));
+    const result = await probe.probe(target, [ed25519], 'SHA256:expected');
+    expect(result).toMatchObject({ ok: false, step: 'host_key' });
+    expect(result).toHaveProperty(
+      'detail',
+      expect.stringContaining('expected the host key SHA256:expected, got SHA256:'),
+    );
+  });
+
+  it('fails at host_key when the second connection reaches another machine than the first', async () => {
+    const target = await listenSsh(accepting(everyKey, { offered: [], signed: 0 }), [
+      newHostKey(),
+      newHostKey(),
+    ]);
+    expect(await probe.probe(target, [ed25519, ecdsa])).toMatchObject({ ok: false, step: 'host_key' });
+  });
+
+  it('fails at auth when the server lets an unsigned key in', async () => {
+    const target = await listenSsh((context) => {
+      const { accept } = Object.getPrototypeOf(Object.getPrototypeOf(context)) as ssh2.AuthContext;
+      accept.call(context);
+    });
+    const result = await probe.probe(target, [ed25519]);
+    expect(result).toMatchObject({ ok: false, step: 'auth', keyIndex: 0 });
+    expect(result).toHaveProperty('detail', expect.stringContaining('without a signature'));
+  });
+
+  it('refuses text that is no public key before it connects', async () => {
+    const target = { host: '127.0.0.1', port: 1, username: 'ubuntu' };
+    expect(await probe.probe(target, [ed25519, 'ssh-ed25519 AAAA'])).toMatchObject({
+      ok: false,
+      step: 'auth',
+      keyIndex: 1,
+      detail: expect.stringContaining('key 2 of 2 is not a public key'),
+    });
+  });
+});
+
+describe('a TCP endpoint that is no working SSH server', () => {
+  it('is refused when nothing listens there', async () => {
+    const target = await listen(() => {});
+    for (const cleanup of cleanups.splice(0)) await cleanup();
+    expect(await probe.probe(target, [ed25519])).toEqual({
+      ok: false,
+      step: 'connect',
+      detail: `connection refused by 127.0.0.1:${target.port}`,
+    });
+  });
+
+  it('fails at connect for a port that cannot be', async () => {
+    const target = { host: '127.0.0.1', port: 70_000, username: 'ubuntu' };
+    expect(await probe.probe(target, [ed25519])).toMatchObject({ ok: false, step: 'connect' });
+  });
+
+  const identify = (socket: Socket): void => void socket.write('SSH-2.0-Test\r\n');
+  const cases: [string, (socket: Socket) => void, string, string][] = [
+    ['is silent', () => {}, 'banner', 'no SSH banner within 40 ms'],
+    [
+      'talks HTTP',
+      (socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      'banner',
+      'no SSH banner within 40 ms',
+    ],
+    [
+      'babbles',
+      (socket) => void socket.write('la\r\n'.repeat(8192)),
+      'banner',
+      'the server sent text, but no SSH banner',
+    ],
+    [
+      'closes',
+      (socket) => void socket.end(),
+      'banner',
+      'the server closed the connection before its SSH banner',
+    ],
+    [
+      'resets',
+      (socket) => void socket.once('data', () => socket.resetAndDestroy()),
+      'banner',
+      'the server reset the connection before its SSH banner',
+    ],
+    ['stops after its banner', identify, 'handshake', 'no key exchange within 60 ms'],
+    [
+      'closes after its banner',
+      (socket) => void socket.end('SSH-2.0-Test\r\n'),
+      'handshake',
+      'the server closed the connection during the key exchange',
+    ],
+  ];
+  it.each(cases)('fails when it %s', async (_name, talk, step, detail) => {
+    const target = await listen(talk);
+    const result = await hasty.probe(target, [ed25519]);
+    expect(result).toMatchObject({ ok: false, step });
+    expect(result).toHaveProperty('detail', expect.stringContaining(detail));
+  });
+
+  it('fails at handshake when garbage follows the banner', async () => {
+    const target = await listen(
+      (socket) => void socket.write(`SSH-2.0-Test\r\n${'\u0000garbage'.repeat(64)}`),
+    );
+    expect(await probe.probe(target, [ed25519])).toMatchObject({ ok: false, step: 'handshake' });
+  });
+
+  it('fails at auth when the query is never answered', async () => {
+    const target = await listenSsh(() => {});
+    expect(await hasty.probe(target, [ed25519])).toMatchObject({
+      ok: false,
+      step: 'auth',
+      keyIndex: 0,
+      detail: expect.stringContaining('got no answer within 60 ms for user ubuntu'),
+    });
+  });
+});
+
+it('leaves no socket and no timer that would keep a process alive', async () => {
+  const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
+  const script = `
+    const { createSshProbe } = await import(${JSON.stringify(new URL('./probe.ts', import.meta.url).href)});
+    const hour = 3_600_000;
+    const probe = createSshProbe({ stepTimeoutsMs: { connect: hour, banner: hour, handshake: hour, auth: hour } });
+    const result = await probe.probe(${JSON.stringify(target)}, [${JSON.stringify(ed25519)}]);
+    process.stdout.write(JSON.stringify(result));
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 10_000,
+  });
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true });
+});
+
+describe.skipIf(!hasOpenSshServer)('OpenSSH', () => {
+  let sshd: OpenSshServer;
+  const targetOf = (username: string): SshTarget => ({ host: '127.0.0.1', port: sshd.port, username });
+  const start = async (lines: readonly string[]): Promise<void> => {
+    sshd = await startOpenSshServer(lines);
+    cleanups.push(() => sshd.close());
+  };
+
+  it('accepts every kind of key that it knows', async () => {
+    await start(everyKey);
+    const result = await probe.probe(targetOf(sshd.username), everyKey, sshd.hostKeyFingerprint);
+    expect(result, sshd.log()).toEqual({ ok: true, hostKeyFingerprint: sshd.hostKeyFingerprint });
+  });
+
+  it.each(Object.entries(publicKeys))('refuses %s when it does not know it', async (_type, line) => {
+    await start(everyKey.filter((known) => known !== line));
+    const result = await probe.probe(targetOf(sshd.username), [line]);
+    expect(result).toMatchObject({ ok: false, step: 'auth', keyIndex: 0 });
+  });
+
+  it('refuses a key for a user that it does not know', async () => {
+    await start(everyKey);
+    expect(await probe.probe(targetOf('nobody-here'), [ed25519])).toMatchObject({ ok: false, step: 'auth' });
+  });
+});
