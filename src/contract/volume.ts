@@ -19,7 +19,7 @@ export const volumeTransitions: TransitionTable<VolumeStatus> = {
   // Every attachment record is in place.
   ATTACHED: ['ATTACHING', 'DETACHING', 'ERROR'],
   // At least one attachment record is being removed. Left when that record is gone.
-  DETACHING: ['AVAILABLE', 'ATTACHED', 'ATTACHING', 'ERROR'],
+  DETACHING: ['AVAILABLE', 'ATTACHED', 'ATTACHING', 'DELETING', 'ERROR'],
   // Left only by proof that the volume is gone: then the API answers 404.
   DELETING: [],
   // The platform refused the volume for good. A DELETE cleans what is left.

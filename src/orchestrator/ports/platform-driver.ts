@@ -146,7 +146,7 @@ export interface PlatformDriver {
   stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
   /** Done when it runs again, with an endpoint. */
   start(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
-  /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. */
+  /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
   /** Closes sockets, files and timers. Machines stay. */

@@ -1,0 +1,81 @@
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+import { describeApiKey, digestSecret, generateApiKey } from './api-key.ts';
+import type { AccountRecord, ApiKeyRecord } from './credential-records.ts';
+import { hashPassword } from './password.ts';
+
+/** An operator asked for what cannot be done; the message says why. */
+export class AccountsError extends Error {
+  override readonly name = 'AccountsError';
+}
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+const MIN_PASSWORD_LENGTH = 12;
+
+/** @throws {AccountsError} if the name is taken or not a name. */
+export async function createAccount({ store, clock, random }: Deps, name: string): Promise<AccountRecord> {
+  if (!NAME.test(name)) throw new AccountsError(`"${name}" is no account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`);
+  const record = { id: `acct-${random.bytes(10).toString('hex')}`, name, passwordHash: null, createdAt: clock.now() };
+  await store.transact(async (tx) => {
+    if ((await tx.credentials.accountByName(name)) !== null) throw new AccountsError(`There is an account "${name}" already.`);
+    await tx.credentials.insertAccount(record);
+  });
+  return record;
+}
+
+/** Tokens bought with the old password die with it. */
+export async function setPassword({ store, random }: Deps, accountName: string, password: string): Promise<void> {
+  if (password.length < MIN_PASSWORD_LENGTH) throw new AccountsError(`A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
+  const hash = await hashPassword(password, random);
+  await store.transact(async (tx) => {
+    const account = await tx.credentials.accountByName(accountName);
+    if (account === null) throw new AccountsError(noAccount(accountName));
+    await tx.credentials.setPasswordHash(account.id, hash);
+  });
+}
+
+/** Makes a key and returns it: the only time that it is seen. Several may be valid at once (O: Authentication, 2). */
+export async function createKey(
+  { store, clock, random }: Deps,
+  accountName: string,
+  options: { label?: string; expiresAt?: number } = {},
+): Promise<{ key: string; record: ApiKeyRecord }> {
+  const account = await store.read.credentials.accountByName(accountName);
+  if (account === null) throw new AccountsError(noAccount(accountName));
+  const key = generateApiKey(random);
+  const record: ApiKeyRecord = {
+    id: `key-${random.bytes(6).toString('hex')}`,
+    accountId: account.id,
+    digest: digestSecret(key),
+    ...describeApiKey(key),
+    label: options.label ?? null,
+    createdAt: clock.now(),
+    expiresAt: options.expiresAt ?? null,
+    revokedAt: null,
+    lastUsedAt: null,
+  };
+  await store.transact((tx) => tx.credentials.insertKey(record));
+  return { key, record };
+}
+
+/** Ends a key and every token bought with it. Revoking twice keeps the first time. */
+export async function revokeKey({ store, clock }: Deps, id: string): Promise<ApiKeyRecord> {
+  return store.transact(async (tx) => {
+    const record = (await tx.credentials.listKeys()).find((key) => key.id === id);
+    if (record === undefined) throw new AccountsError(`There is no key "${id}": see \`berth keys list\`.`);
+    if (record.revokedAt !== null) return record;
+    const revokedAt = clock.now();
+    await tx.credentials.revokeKey(id, revokedAt);
+    return { ...record, revokedAt };
+  });
+}
+
+function noAccount(name: string): string {
+  return `There is no account "${name}": see \`berth accounts list\`.`;
+}

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import type { Random } from '../ports/clock.ts';
+
+const SECRET_BYTES = 32;
+const SECRET_LENGTH = 43;
+const CHECKSUM_LENGTH = 6;
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/**
+ * Makes `berth_<random>_<checksum>`: 256 random bits, and a CRC-32 by which a scanner can tell a real
+ * key from a lookalike. It is shown once; only its digest is stored.
+ */
+export function generateApiKey(random: Random): string {
+  return withChecksum(`berth_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`);
+}
+
+/** Makes a bearer token in the same form, told apart by its prefix. */
+export function generateToken(random: Random): string {
+  return withChecksum(`berthtoken_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`);
+}
+
+/** Whether `text` looks like a key of Berth's and its checksum is right. */
+export function isWellFormedApiKey(text: string): boolean {
+  return /^berth_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/.test(text) && withChecksum(text.slice(0, text.lastIndexOf('_'))) === text;
+}
+
+/** What is stored and looked up: 256 bits of entropy need no slow hash. */
+export function digestSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/** What a list may show of a key. */
+export function describeApiKey(key: string): { prefix: string; lastFour: string } {
+  return { prefix: key.slice(0, 10), lastFour: key.slice(-4) };
+}
+
+function withChecksum(body: string): string {
+  return `${body}_${base62(BigInt(crc32(body)), CHECKSUM_LENGTH)}`;
+}
+
+function base62(value: bigint, length: number): string {
+  let text = '';
+  for (let rest = value; text.length < length; rest /= 62n) text = ALPHABET.charAt(Number(rest % 62n)) + text;
+  return text;
+}

@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import { ApiError } from '../../contract/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Reader, Store } from '../ports/store.ts';
+import { digestSecret } from './api-key.ts';
+
+/** Who is asking. */
+export interface Principal {
+  accountId: string;
+  /** Null for a token that a password bought, and for the key from the environment. */
+  keyId: string | null;
+  /** Of the credential itself; a token is bound to it. */
+  digest: Buffer;
+}
+
+interface Valid extends Principal {
+  expiresAt: number | null;
+}
+
+/** How long a credential is believed without a look at the store: the longest that a revoked one lives. */
+const RECHECK_AFTER_MS = 2_000;
+const MAX_REMEMBERED = 10_000;
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;
+
+/**
+ * O: Authentication: bearer keys, several valid at once, revocable; short-lived tokens beside them.
+ * A credential is looked up by the SHA-256 of all of it, and remembered for two seconds.
+ */
+export class Authenticator {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #environmentKey: { digest: Buffer; accountId: string } | undefined;
+  readonly #remembered = new Map<string, { valid: Valid; checkedAt: number }>();
+  readonly #uses = new Map<string, number>();
+
+  constructor(deps: { store: Store; clock: Clock; environmentKey?: { digest: Buffer; accountId: string } | undefined }) {
+    this.#store = deps.store;
+    this.#clock = deps.clock;
+    this.#environmentKey = deps.environmentKey;
+  }
+
+  /** The principal of a credential that was seen valid within the last two seconds. Never asks the store. */
+  remembered(authorization: string | undefined): Principal | undefined {
+    const token = bearerToken(authorization);
+    if (token === undefined) return undefined;
+    const entry = this.#remembered.get(hash('sha256', token, 'base64'));
+    if (entry === undefined) return undefined;
+    const now = this.#clock.now();
+    const isFresh = now - entry.checkedAt < RECHECK_AFTER_MS && !hasExpired(entry.valid, now);
+    return isFresh ? entry.valid : undefined;
+  }
+
+  /** @throws {ApiError} `unauthorized`, with the same words for every reason. */
+  async authenticate(authorization: string | undefined): Promise<Principal> {
+    const token = bearerToken(authorization);
+    if (token === undefined)
+      throw new ApiError('unauthorized', authorization === undefined ? 'Send "Authorization: Bearer <API_KEY>".' : 'The credential is not valid.');
+    const digest = digestSecret(token);
+    const id = digest.toString('base64');
+    const now = this.#clock.now();
+    const valid = await findValid(this.#store.read, digest, now, this.#environmentKey);
+    if (valid === undefined) {
+      this.#remembered.delete(id);
+      throw new ApiError('unauthorized', 'The credential is not valid.');
+    }
+    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+    this.#remembered.set(id, { valid, checkedAt: now });
+    if (valid.keyId !== null) this.#uses.set(valid.keyId, now);
+    return valid;
+  }
+
+  /** Writes the times of last use that have come together since the last call. */
+  async recordUses(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = [...this.#uses];
+    this.#uses.clear();
+    await this.#store.transact(async (tx) => {
+      for (const [keyId, at] of uses) await tx.credentials.recordKeyUse(keyId, at);
+    });
+  }
+}
+
+function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+}
+
+function hasExpired({ expiresAt }: { expiresAt: number | null }, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+async function findValid(
+  read: Reader,
+  digest: Buffer,
+  now: number,
+  environmentKey: { digest: Buffer; accountId: string } | undefined,
+): Promise<Valid | undefined> {
+  const direct = await findCredential(read, digest, now, environmentKey);
+  if (direct !== undefined) return direct;
+  const token = await read.credentials.tokenByDigest(digest);
+  if (token === null || hasExpired(token, now)) return undefined;
+  const parent = await findCredential(read, token.parentDigest, now, environmentKey);
+  if (parent !== undefined) return { ...parent, expiresAt: Math.min(token.expiresAt, parent.expiresAt ?? Number.POSITIVE_INFINITY) };
+  const account = await read.credentials.accountById(token.accountId);
+  const isPasswordUnchanged = account?.passwordHash != null && digestSecret(account.passwordHash).equals(token.parentDigest);
+  return isPasswordUnchanged ? { accountId: token.accountId, keyId: null, digest: token.parentDigest, expiresAt: token.expiresAt } : undefined;
+}
+
+async function findCredential(
+  read: Reader,
+  digest: Buffer,
+  now: number,
+  environmentKey: { digest: Buffer; accountId: string } | undefined,
+): Promise<Valid | undefined> {
+  if (environmentKey?.digest.equals(digest)) return { accountId: environmentKey.accountId, keyId: null, digest, expiresAt: null };
+  const key = await read.credentials.keyByDigest(digest);
+  if (key === null || key.revokedAt !== null || hasExpired(key, now)) return undefined;
+  return { accountId: key.accountId, keyId: key.id, digest, expiresAt: key.expiresAt };
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import type { CreateInstanceRequest } from '../../contract/instance.ts';
+import { sellableUnits } from '../capacity/deployable.ts';
+import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Store, Transaction } from '../ports/store.ts';
+import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import { type InstancePlan, planInstance } from './plan.ts';
+
+interface Deps {
+  store: Store;
+  catalog: Catalog;
+  clock: Clock;
+  random: Random;
+  platform: { isUp: boolean };
+}
+
+export interface Created {
+  record: InstanceRecord;
+  /** Whether an earlier request with the same Idempotency-Key made it. */
+  isReplay: boolean;
+}
+
+/**
+ * O: POST /instances. One transaction writes the instance, its capacity claim and the work to be done;
+ * the platform is asked afterwards, so the answer never waits for it.
+ *
+ * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `capacity_unavailable` or `idempotency_mismatch`;
+ *   then nothing was written.
+ */
+export async function createInstance(
+  deps: Deps,
+  accountId: string,
+  request: CreateInstanceRequest,
+  idempotencyKey?: string,
+): Promise<Created> {
+  const plan = planInstance(deps.catalog, request);
+  const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest();
+  return deps.store.transact(async (tx) => {
+    const earlier = idempotencyKey === undefined ? null : await tx.idempotency.find(accountId, idempotencyKey);
+    if (earlier !== null) return replay(tx, earlier, requestDigest);
+    const record = await insertInstance(deps, tx, accountId, plan, request);
+    if (idempotencyKey !== undefined)
+      await tx.idempotency.insert({ accountId, key: idempotencyKey, requestDigest, instanceId: record.id, createdAt: record.createdAt });
+    return { record, isReplay: false };
+  });
+}
+
+async function replay(tx: Transaction, earlier: { requestDigest: Buffer; instanceId: string }, requestDigest: Buffer): Promise<Created> {
+  if (!requestDigest.equals(earlier.requestDigest))
+    throw new ApiError('idempotency_mismatch', 'This Idempotency-Key was used with another request body; use a new key.');
+  const record = await tx.instances.byId(earlier.instanceId);
+  if (record === null) throw new Error(`idempotency record without its instance ${earlier.instanceId}`);
+  return { record, isReplay: true };
+}
+
+async function insertInstance(
+  { catalog, clock, random, platform }: Deps,
+  tx: Transaction,
+  accountId: string,
+  { offer, region, spec }: InstancePlan,
+  request: CreateInstanceRequest,
+): Promise<InstanceRecord> {
+  const now = clock.now();
+  const { volumes, issues } = await planInlineAttachments(tx, accountId, region, request.volume_ids ?? []);
+  if (issues.length > 0) throw invalidRequest(issues);
+  const id = `inst-${random.bytes(16).toString('hex')}`;
+  const record: InstanceRecord = {
+    id,
+    accountId,
+    ownerRef: `berth-${id}`,
+    name: request.name ?? null,
+    offerId: offer.id,
+    region,
+    status: 'PROVISIONING',
+    spec,
+    endpoint: null,
+    hostKeyFingerprint: null,
+    attachCycle: false,
+    priceMicroUsdPerHour: effectivePriceMicroUsdPerHour(offer),
+    error: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+  await tx.instances.insert(record);
+  const capacity = platform.isUp ? sellableUnits(catalog, offer, region) : 0;
+  if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity }))) throw noCapacity(offer, region);
+  await putInlineAttachments(tx, record, volumes);
+  await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'create', notBefore: now, deadlineAt: now + spec.onlineWithinMs });
+  return record;
+}
+
+function noCapacity(offer: Offer, region: string): ApiError {
+  return new ApiError('capacity_unavailable', `${offer.name} has no free capacity in ${region} now; see /availability.`, {
+    details: { configuration_id: offer.id, region },
+  });
+}

@@ -1,0 +1,26 @@
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import { getInstance } from './read.ts';
+import { transition } from './transition.ts';
+
+/**
+ * O: DELETE /instances/{instanceId}, from every state, idempotent. It wins over whatever is under way: a call
+ * to the platform that is out settles first, then the instance is destroyed. After DESTROYED it is 404.
+ *
+ * @throws {ApiError} `not_found`
+ */
+export async function destroyInstance(
+  { store, clock }: { store: Store; clock: Clock },
+  accountId: string,
+  id: string,
+): Promise<InstanceRecord> {
+  return store.transact(async (tx) => {
+    const record = await getInstance(tx.instances, accountId, id);
+    if (record.status === 'DESTROYING') return record;
+    const now = clock.now();
+    const destroying = await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
+    await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'destroy', notBefore: now, deadlineAt: null });
+    return destroying;
+  });
+}

@@ -1,0 +1,71 @@
+import { ApiError, type Issue, invalidRequest } from '../../contract/errors.ts';
+import type { CreateInstanceRequest } from '../../contract/instance.ts';
+import { parseSshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
+import type { Catalog, Offer } from '../catalog/catalog.ts';
+import type { InstanceSpec } from './instance-record.ts';
+
+/** What a create asks for, checked against the catalog. */
+export interface InstancePlan {
+  offer: Offer;
+  region: string;
+  spec: InstanceSpec;
+}
+
+/**
+ * Checks everything about a create that needs no store.
+ *
+ * @throws {ApiError} `invalid_request` with every issue found, or `cloud_init_unsupported`
+ */
+export function planInstance(catalog: Catalog, request: CreateInstanceRequest): InstancePlan {
+  const offer = catalog.offers.get(request.configuration_id);
+  const { sshKeys, issues } = readSshKeys(request.ssh_keys);
+  if (offer === undefined) throw invalidRequest([{ path: 'configuration_id', message: 'expected the id of an offer in /configurations' }, ...issues]);
+  issues.push(...placementIssues(offer, request));
+  if (issues.length > 0) throw invalidRequest(issues);
+  if (request.cloud_init !== undefined && !offer.supportsCloudInit)
+    throw new ApiError('cloud_init_unsupported', `The offer ${offer.id} has supports_cloud_init: false; leave cloud_init out.`, {
+      details: { issues: [{ path: 'cloud_init', message: 'expected no cloud_init for this offer' }] },
+    });
+  return { offer, region: request.region, spec: toSpec(offer, request, sshKeys) };
+}
+
+/** Every key is injected (O: Instances, rule 5); a key given twice is one key. */
+function readSshKeys(texts: readonly string[]): { sshKeys: string[]; issues: Issue[] } {
+  const lines = new Map<string, string>();
+  const issues: Issue[] = [];
+  for (const [index, text] of texts.entries()) {
+    const parsed = parseSshPublicKey(text);
+    if ('problem' in parsed) issues.push({ path: `ssh_keys[${index}]`, message: parsed.problem });
+    else if (!lines.has(parsed.key.base64)) lines.set(parsed.key.base64, toAuthorizedKeysLine(parsed.key));
+  }
+  return { sshKeys: [...lines.values()], issues };
+}
+
+function placementIssues(offer: Offer, request: CreateInstanceRequest): Issue[] {
+  const issues: Issue[] = [];
+  const { region, operating_system_image: image, root_disk_size_gb: diskGb } = request;
+  const regions = offer.placements.map((placement) => placement.region);
+  if (!regions.includes(region)) issues.push({ path: 'region', message: `expected one of the offer's regions: ${regions.join(', ')}` });
+  if (image !== undefined && !offer.osOptions.includes(image))
+    issues.push({ path: 'operating_system_image', message: `expected one of the offer's os_options: ${offer.osOptions.join(', ')}` });
+  if (diskGb !== undefined) issues.push(...diskIssues(offer, diskGb));
+  return issues;
+}
+
+function diskIssues({ rootDisk, storageGb }: Offer, diskGb: number): Issue[] {
+  const { minGb, maxGb } = rootDisk ?? { minGb: storageGb, maxGb: storageGb };
+  if (diskGb >= minGb && diskGb <= maxGb) return [];
+  const expected = minGb === maxGb ? `expected ${minGb}: this offer's root disk is fixed` : `expected ${minGb} to ${maxGb} GB`;
+  return [{ path: 'root_disk_size_gb', message: expected }];
+}
+
+function toSpec(offer: Offer, request: CreateInstanceRequest, sshKeys: string[]): InstanceSpec {
+  const { instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs } = offer;
+  return {
+    ...{ instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs },
+    storageGb: request.root_disk_size_gb ?? offer.storageGb,
+    image: request.operating_system_image ?? offer.osOptions[0] ?? 'default',
+    sshKeys,
+    cloudInit: request.cloud_init,
+  };
+}

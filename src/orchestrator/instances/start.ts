@@ -1,0 +1,50 @@
+import { ApiError } from '../../contract/errors.ts';
+import { sellableUnits } from '../capacity/deployable.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { DriverManifest } from '../ports/platform-driver.ts';
+import type { Store, Transaction } from '../ports/store.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import { getInstance } from './read.ts';
+
+interface Deps {
+  store: Store;
+  catalog: Catalog;
+  clock: Clock;
+  manifest: DriverManifest;
+  platform: { isUp: boolean };
+}
+
+/**
+ * O: POST /instances/{instanceId}/start. There is no STARTING state: the instance reads STOPPED until its
+ * SSH endpoint is live again, and a second start meanwhile is success (settled).
+ *
+ * @throws {ApiError} `not_found`, `invalid_state`, `resume_unsupported`, `capacity_unavailable` or
+ *   `operation_in_progress`; the disk is kept whatever the answer (O: Instances, rule 4).
+ */
+export async function startInstance(deps: Deps, accountId: string, id: string): Promise<InstanceRecord> {
+  const { store, clock, manifest } = deps;
+  return store.transact(async (tx) => {
+    const record = await getInstance(tx.instances, accountId, id);
+    if (record.status !== 'STOPPED' && !record.attachCycle)
+      throw new ApiError('invalid_state', `Only a STOPPED instance can be started; this one is ${record.status}.`, { details: { status: record.status } });
+    const work = await tx.work.of(id);
+    if (record.attachCycle || work?.kind === 'start' || work?.kind === 'verify') return record;
+    if (work?.kind === 'stop') throw new ApiError('operation_in_progress', 'The instance is still being stopped after a start that failed; start it again in a moment.');
+    if (!manifest.resume || !record.spec.resumable)
+      throw new ApiError('resume_unsupported', 'This platform cannot resume stopped instances of this offer; the instance and its disk are unchanged.');
+    await reclaimCapacity(deps, tx, record);
+    const now = clock.now();
+    await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'start', notBefore: now, deadlineAt: now + record.spec.onlineWithinMs });
+    return record;
+  });
+}
+
+async function reclaimCapacity({ catalog, platform }: Deps, tx: Transaction, { id, offerId, region }: InstanceRecord): Promise<void> {
+  const offer = catalog.offers.get(offerId);
+  const capacity = offer !== undefined && platform.isUp ? sellableUnits(catalog, offer, region) : 0;
+  if (await tx.claims.take({ instanceId: id, offerId, region, capacity })) return;
+  throw new ApiError('capacity_unavailable', `No capacity is free to start this instance in ${region} now; it stays STOPPED with its disk.`, {
+    details: { configuration_id: offerId, region },
+  });
+}

@@ -1,0 +1,32 @@
+import { ApiError } from '../../contract/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { DriverManifest } from '../ports/platform-driver.ts';
+import type { Store } from '../ports/store.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import { getInstance } from './read.ts';
+import { transition } from './transition.ts';
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  manifest: DriverManifest;
+}
+
+/**
+ * O: POST /instances/{instanceId}/stop: ONLINE → STOPPING, then STOPPED with the disk preserved.
+ *
+ * @throws {ApiError} `not_found`, `invalid_state` or `operation_in_progress`
+ */
+export async function stopInstance({ store, clock, manifest }: Deps, accountId: string, id: string): Promise<InstanceRecord> {
+  return store.transact(async (tx) => {
+    const record = await getInstance(tx.instances, accountId, id);
+    if (record.attachCycle) throw new ApiError('operation_in_progress', 'A volume is being attached; the instance is stopped and started for it.');
+    if (record.status !== 'ONLINE')
+      throw new ApiError('invalid_state', `Only an ONLINE instance can be stopped; this one is ${record.status}.`, { details: { status: record.status } });
+    if (!manifest.stop) throw new ApiError('invalid_state', 'This platform cannot stop an instance and keep its disk; it can only be deleted.');
+    const now = clock.now();
+    const stopping = await transition(tx, record, 'STOPPING', now);
+    await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'stop', notBefore: now, deadlineAt: null });
+    return stopping;
+  });
+}

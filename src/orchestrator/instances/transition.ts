@@ -1,0 +1,33 @@
+import { type InstanceStatus, instanceTransitions } from '../../contract/instance.ts';
+import { assertTransition } from '../../contract/transitions.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { InstanceRecord } from './instance-record.ts';
+
+type Changes = Partial<Pick<InstanceRecord, 'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec'>>;
+
+/**
+ * The one writer of an instance's status.
+ *
+ * @throws {IllegalTransition} if the table has no such edge.
+ */
+export async function transition(
+  tx: Transaction,
+  record: InstanceRecord,
+  to: InstanceStatus,
+  now: number,
+  changes: Changes = {},
+): Promise<InstanceRecord> {
+  assertTransition(instanceTransitions, record.status, to, `instance ${record.id}`);
+  return write(tx, { ...record, ...changes, status: to, updatedAt: Math.max(now, record.updatedAt) });
+}
+
+/** Writes what was learnt about an instance; its status stays. `updated_at` moves only if a client can see the change. */
+export async function amend(tx: Transaction, record: InstanceRecord, now: number, changes: Changes): Promise<InstanceRecord> {
+  const isVisible = changes.endpoint !== undefined && JSON.stringify(changes.endpoint) !== JSON.stringify(record.endpoint);
+  return write(tx, { ...record, ...changes, updatedAt: isVisible ? Math.max(now, record.updatedAt) : record.updatedAt });
+}
+
+async function write(tx: Transaction, record: InstanceRecord): Promise<InstanceRecord> {
+  await tx.instances.update(record);
+  return record;
+}

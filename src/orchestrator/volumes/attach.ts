@@ -1,0 +1,36 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import { getInstance } from '../instances/read.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Store } from '../ports/store.ts';
+import { assertAttachable } from './attachable.ts';
+import { workOnAttachments } from './inline-attachments.ts';
+import { getVolume } from './read.ts';
+import { followAttachments } from './transition.ts';
+import type { VolumeRecord } from './volume-record.ts';
+
+/**
+ * O: POST /volumes/{volumeId}/attach. All of the instances or none; attaching to an already-attached instance
+ * is success.
+ *
+ * @throws {ApiError} `not_found` (the volume, or any of the instances), `invalid_state`, `volume_attached`
+ */
+export async function attachVolume(
+  { store, catalog, clock }: { store: Store; catalog: Catalog; clock: Clock },
+  accountId: string,
+  id: string,
+  instanceIds: readonly string[],
+): Promise<VolumeRecord> {
+  return store.transact(async (tx) => {
+    const volume = await getVolume(tx.volumes, accountId, id);
+    const existing = await tx.volumes.attachmentsOfVolume(id);
+    const wanted = new Set(existing.filter(({ state }) => state !== 'detaching').map(({ instanceId }) => instanceId));
+    const asked = [];
+    for (const instanceId of new Set(instanceIds)) asked.push(await getInstance(tx.instances, accountId, instanceId));
+    const added = asked.filter((instance) => !wanted.has(instance.id));
+    if (added.length === 0) return volume;
+    assertAttachable(catalog, volume, existing, added);
+    for (const instance of added) await tx.volumes.putAttachment({ volumeId: id, instanceId: instance.id, state: 'attaching' });
+    await workOnAttachments(tx, volume, clock.now());
+    return followAttachments(tx, volume);
+  });
+}

@@ -1,0 +1,46 @@
+import type { Issue } from '../../contract/errors.ts';
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { Transaction } from '../ports/store.ts';
+import { followAttachments } from './transition.ts';
+import type { VolumeRecord } from './volume-record.ts';
+
+/** Checks the `volume_ids` of a create: each exists, is this account's, is there, and is attached to nothing. */
+export async function planInlineAttachments(
+  tx: Transaction,
+  accountId: string,
+  region: string,
+  volumeIds: readonly string[],
+): Promise<{ volumes: VolumeRecord[]; issues: Issue[] }> {
+  const volumes: VolumeRecord[] = [];
+  const issues: Issue[] = [];
+  for (const [index, id] of volumeIds.entries()) {
+    const volume = await tx.volumes.byId(id);
+    const problem = await findProblem(tx, volume, accountId, region);
+    if (problem !== undefined) issues.push({ path: `volume_ids[${index}]`, message: problem });
+    else if (volume !== null && !volumes.some((known) => known.id === id)) volumes.push(volume);
+  }
+  return { volumes, issues };
+}
+
+async function findProblem(tx: Transaction, volume: VolumeRecord | null, accountId: string, region: string): Promise<string | undefined> {
+  if (volume === null || volume.accountId !== accountId || volume.deletedAt !== null) return 'expected the id of an existing volume';
+  if (volume.region !== region) return `expected a volume in ${region}, this one is in ${volume.region}`;
+  if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING') return `expected an AVAILABLE volume, this one is ${volume.status}`;
+  const isFree = (await tx.volumes.attachmentsOfVolume(volume.id)).length === 0;
+  return isFree ? undefined : 'expected a volume that is attached to nothing';
+}
+
+/** Writes the attachments; they are made as soon as the machine is there. */
+export async function putInlineAttachments(tx: Transaction, instance: InstanceRecord, volumes: readonly VolumeRecord[]): Promise<void> {
+  for (const volume of volumes) {
+    await tx.volumes.putAttachment({ volumeId: volume.id, instanceId: instance.id, state: 'attaching' });
+    await followAttachments(tx, volume);
+    await workOnAttachments(tx, volume, instance.createdAt);
+  }
+}
+
+/** Has the attachments of a volume brought to what is wanted; one that is still being made gets to it by itself. */
+export async function workOnAttachments(tx: Transaction, { id, status }: VolumeRecord, now: number): Promise<void> {
+  if (status === 'CREATING') return;
+  await tx.work.put({ resourceId: id, resourceKind: 'volume', kind: 'attach', notBefore: now, deadlineAt: null });
+}

@@ -1,0 +1,24 @@
+import type { Catalog, VolumeType } from '../catalog/catalog.ts';
+
+export interface VolumeLocation {
+  id: string;
+  name: string;
+  types: string[];
+  country_code?: string;
+}
+
+/** O: GET /volumes/locations: the regions that sell volumes, under the tokens of `Configuration.regions`. */
+export function listVolumeLocations(catalog: Catalog): VolumeLocation[] {
+  return [...catalog.regions.values()]
+    .filter((region) => region.volumeTypes.length > 0)
+    .map(({ token, name, volumeTypes, countryCode }) => ({
+      id: token,
+      name,
+      types: volumeTypes.map((type) => type.name),
+      ...(countryCode !== undefined && { country_code: countryCode }),
+    }));
+}
+
+export function findVolumeType(catalog: Catalog, region: string, name: string | null): VolumeType | undefined {
+  return catalog.regions.get(region)?.volumeTypes.find((type) => type.name === name);
+}
