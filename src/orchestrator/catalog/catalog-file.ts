@@ -72,22 +72,22 @@ const offerFileSchema = z.strictObject({
 });
 export type OfferFile = z.infer<typeof offerFileSchema>;
 
-/**
- * A catalog file: what the provider sells, and where. Unknown keys are errors. An issue that is
- * about a key and not about its value carries `params: { at: 'key' }`.
- */
-export const catalogFileSchema = z
-  .strictObject({
-    regions: z.record(regionTokenSchema, regionFileSchema),
-    offers: z.array(offerFileSchema).min(1, 'expected at least one offer'),
-  })
-  .superRefine(
-    (file, context) => {
-      for (const issue of crossCheck(wellFormedPartsOf(file))) context.addIssue(issue);
-    },
-    { when: () => true },
-  );
+const catalogFileSchema = z.strictObject({
+  regions: z.record(regionTokenSchema, regionFileSchema),
+  offers: z.array(offerFileSchema).min(1, 'expected at least one offer'),
+});
 export type CatalogFile = z.infer<typeof catalogFileSchema>;
+
+/**
+ * Reads a catalog file: what the provider sells, and where. Unknown keys are errors. All that is wrong
+ * is told at once; an issue that is about a key and not about its value carries `params: { at: 'key' }`.
+ */
+export function parseCatalogFile(raw: unknown): { file: CatalogFile } | { issues: z.core.$ZodIssue[] } {
+  const parsed = catalogFileSchema.safeParse(raw);
+  const contradictions = crossCheck(wellFormedPartsOf(raw)).map((issue) => ({ ...issue, input: undefined }));
+  const issues = [...(parsed.error?.issues ?? []), ...contradictions];
+  return parsed.success && issues.length === 0 ? { file: parsed.data } : { issues };
+}
 
 /** The parts whose shape is right, so that one bad offer does not hide what is wrong with another. */
 function wellFormedPartsOf(file: unknown): Parameters<typeof crossCheck>[0] {

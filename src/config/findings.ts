@@ -1,0 +1,92 @@
+import type { z } from 'zod';
+import type { YamlFile } from './yaml-file.ts';
+
+/** One thing that is wrong with the configuration, and where. */
+export interface Finding {
+  /** The file as the user named it, or the flag or environment variable that the value came from. */
+  file: string;
+  /** 1-based; undefined when the finding is not about a place in a file. */
+  line: number | undefined;
+  column: number | undefined;
+  /** Such as `offers[3].price_per_hour`; empty when it is about the file as a whole. */
+  path: string;
+  message: string;
+}
+
+export type IssuePath = readonly PropertyKey[];
+
+/** Thrown for a configuration that cannot be used. Its message is fit to be shown as it is. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly findings: readonly Finding[];
+
+  constructor(findings: readonly Finding[]) {
+    super([...findings.map(toLine), remedy(findings)].join('\n'));
+    this.findings = findings;
+  }
+}
+
+/** `berth.yaml:12:5 platform.boot_ms: expected …` */
+export function toLine({ file, line, column, path, message }: Finding): string {
+  const place = line === undefined ? file : `${file}:${line}:${column}`;
+  return path === '' ? `${place}: ${message}` : `${place} ${path}: ${message}`;
+}
+
+function remedy(findings: readonly Finding[]): string {
+  const what = findings.length === 1 ? 'Correct it' : `Correct these ${findings.length}`;
+  return findings.some(({ line }) => line !== undefined)
+    ? `${what}, then see that \`berth check-config\` finds nothing.`
+    : `${what} and try again.`;
+}
+
+/** An issue of zod in our words: a path, a message, and whether it is about the key or its value. */
+export interface PlainIssue {
+  path: IssuePath;
+  message: string;
+  at: 'key' | 'value';
+}
+
+/** Unknown keys become one issue each. */
+export function toPlainIssues(issues: readonly z.core.$ZodIssue[]): PlainIssue[] {
+  return issues.flatMap((issue): PlainIssue[] => {
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({
+        path: [...issue.path, key],
+        message: 'unknown key; remove it or correct its spelling',
+        at: 'key',
+      }));
+    if (issue.code === 'invalid_key')
+      return [{ path: issue.path, message: issue.issues.map(toMessage).join('; '), at: 'key' }];
+    const at = issue.code === 'custom' && issue.params?.['at'] === 'key' ? 'key' : 'value';
+    return [{ path: issue.path, message: toMessage(issue), at }];
+  });
+}
+
+function toMessage(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_union' && issue.errors.length > 0)
+    return [...new Set(issue.errors.flat().map(toMessage))].join(', or ');
+  const plain = issue.message.replace(/^(Invalid input|Invalid option|Too small|Too big): /, '');
+  const missing = /, received undefined$/;
+  return missing.test(plain)
+    ? `missing: ${plain.replace(missing, '')}`
+    : plain.replace(', received ', ', got ');
+}
+
+/** Each issue as a finding at the line of the node that it is about, in the order of the file. */
+export function toFindings(yaml: YamlFile, issues: readonly PlainIssue[]): Finding[] {
+  return issues
+    .map(({ path, message, at }) => ({
+      file: yaml.file,
+      ...yaml.locate(path, at),
+      path: formatPath(path),
+      message,
+    }))
+    .sort((a, b) => a.line - b.line || a.column - b.column);
+}
+
+export function formatPath(path: IssuePath): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}

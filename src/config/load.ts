@@ -1,0 +1,136 @@
+import { dirname, join, resolve } from 'node:path';
+import {
+  ConfigError,
+  type Finding,
+  formatPath,
+  type PlainIssue,
+  toFindings,
+  toPlainIssues,
+} from './findings.ts';
+import { packageRoot } from './package-root.ts';
+import { type Config, type ConfigFile, configSchema, sqlitePath, toDatabase } from './schema.ts';
+import {
+  type ConfigFlags,
+  type Environment,
+  type Override,
+  readOverrides,
+  withOverrides,
+} from './settings.ts';
+import { readYamlFile, type YamlFile } from './yaml-file.ts';
+
+/** Where a setting's value comes from. */
+export type ConfigSource = 'flag' | 'environment' | 'file' | 'default';
+
+export interface LoadedConfig {
+  config: Config;
+  /** For each setting, such as `server.port`, where its value comes from. */
+  sources: ReadonlyMap<string, ConfigSource>;
+}
+
+export interface LoadOptions {
+  /** `--config`; without it `BERTH_CONFIG`; without that the defaults: the simulator and Halyard. */
+  file?: string | undefined;
+  flags: ConfigFlags;
+  env: Environment;
+}
+
+/**
+ * The configuration: flag > environment > file > default. Paths in the file are relative to the file,
+ * all others to the working directory.
+ *
+ * @throws {ConfigError} with every finding.
+ */
+export function loadConfig({ file = undefined, flags, env }: LoadOptions): LoadedConfig {
+  const path = file ?? (env['BERTH_CONFIG'] || undefined);
+  const yaml = path === undefined ? undefined : readYamlFile(path);
+  const overrides = readOverrides(flags, env);
+  const parsed = configSchema.safeParse(withOverrides(yaml?.value ?? {}, overrides));
+  if (!parsed.success)
+    throw new ConfigError(configFindings(yaml, overrides, toPlainIssues(parsed.error.issues)));
+  const sources = sourcesOf(parsed.data, yaml?.value ?? {}, overrides);
+  return { config: resolvePaths(parsed.data, yaml?.file, sources), sources };
+}
+
+/** The catalog that comes with Berth. */
+export function bundledCatalogFile(): string {
+  return join(packageRoot(), 'fixtures', 'catalogs', 'halyard.yaml');
+}
+
+/** `catalog` as a config file names it, relative to that file. */
+export function catalogFileOf(catalog: string | undefined, configFile: string | undefined): string {
+  return catalog === undefined
+    ? bundledCatalogFile()
+    : resolve(configFile === undefined ? '.' : dirname(configFile), catalog);
+}
+
+/** An issue about an override names its flag or variable; any other one its place in the file. */
+function configFindings(
+  yaml: YamlFile | undefined,
+  overrides: readonly Override[],
+  issues: readonly PlainIssue[],
+): Finding[] {
+  return issues.flatMap((issue): Finding[] => {
+    const path = formatPath(issue.path);
+    const culprit =
+      overrides.find((override) => formatPath(override.path) === path) ?? siblingOf(issue, overrides, yaml);
+    if (culprit !== undefined)
+      return [{ file: culprit.name, line: undefined, column: undefined, path, message: issue.message }];
+    return yaml === undefined ? [] : toFindings(yaml, [issue]);
+  });
+}
+
+/** A key that only an override made necessary, as `--tls-cert` does with `server.tls.key`. */
+function siblingOf(
+  { path }: PlainIssue,
+  overrides: readonly Override[],
+  yaml: YamlFile | undefined,
+): Override | undefined {
+  const parent = path.slice(0, -1);
+  if (parent.length === 0 || valueAt(yaml?.value, parent) !== undefined) return undefined;
+  return overrides.find((override) => formatPath(override.path.slice(0, -1)) === formatPath(parent));
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (inner, part) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[part],
+    value,
+  );
+}
+
+function sourcesOf(
+  config: ConfigFile,
+  raw: Record<string, unknown>,
+  overrides: readonly Override[],
+): Map<string, ConfigSource> {
+  const sources = new Map<string, ConfigSource>([['catalog', 'default']]);
+  for (const path of leavesOf(config))
+    sources.set(formatPath(path), valueAt(raw, path) === undefined ? 'default' : 'file');
+  for (const { path, source } of overrides) sources.set(formatPath(path), source);
+  return sources;
+}
+
+function leavesOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [path];
+  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key]));
+}
+
+function resolvePaths(
+  config: ConfigFile,
+  file: string | undefined,
+  sources: ReadonlyMap<string, ConfigSource>,
+): Config {
+  const fileFolder = file === undefined ? '.' : dirname(file);
+  const absolute = (setting: string, path: string) =>
+    resolve(sources.get(setting) === 'file' ? fileFolder : '.', path);
+  const { server } = config;
+  const tls = server.tls && {
+    cert: absolute('server.tls.cert', server.tls.cert),
+    key: absolute('server.tls.key', server.tls.key),
+  };
+  return {
+    ...config,
+    server: tls === undefined ? server : { ...server, tls },
+    database: toDatabase(absolute('database', sqlitePath(config.database))),
+    catalog: catalogFileOf(config.catalog, file),
+  };
+}

@@ -1,0 +1,16 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/**
+ * The folder that holds package.json, and with it `fixtures/` and `openapi/`: the same from `src/` in
+ * a checkout and from `dist/src/` in the package.
+ */
+export function packageRoot(): string {
+  let folder = import.meta.dirname;
+  while (!existsSync(join(folder, 'package.json'))) {
+    const parent = dirname(folder);
+    if (parent === folder) throw new Error(`no package.json in any folder above ${import.meta.dirname}`);
+    folder = parent;
+  }
+  return folder;
+}

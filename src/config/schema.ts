@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { simulatorConfigSchema } from '../drivers/simulator/options.ts';
+
+const secondsSchema = z
+  .number()
+  .positive()
+  .max(7 * 24 * 3600);
+
+/** A token bucket: `burst` requests at once, refilled at `per_second`. */
+function bucketSchema(
+  defaults: { per_second: number; burst: number },
+  least: { per_second: number; burst: number },
+) {
+  return z
+    .strictObject({
+      per_second: z.number().min(least.per_second).max(1_000_000).default(defaults.per_second),
+      burst: z.int().min(least.burst).max(1_000_000).default(defaults.burst),
+    })
+    .prefault({});
+}
+
+const serverSchema = z
+  .strictObject({
+    host: z.string().min(1).max(255).default('127.0.0.1'),
+    /** 0: any free one. */
+    port: z.int().min(0).max(65_535).default(8080),
+    /** PEM files. Without them Berth speaks plain HTTP, and a proxy in front must terminate TLS. */
+    tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
+  })
+  .prefault({});
+
+const SQLITE_PREFIX = 'sqlite:';
+
+const databaseSchema = z
+  .string()
+  .refine(
+    (url) => !/^postgres(ql)?:/.test(url),
+    'this version of Berth serves SQLite only; write sqlite:PATH, such as sqlite:./.berth/berth.db',
+  )
+  .refine(
+    (url) =>
+      /^postgres(ql)?:/.test(url) ||
+      (url.startsWith(SQLITE_PREFIX) && url.length > SQLITE_PREFIX.length && !url.includes(':memory:')),
+    'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db',
+  )
+  .default('sqlite:./.berth/berth.db');
+
+const limitsSchema = z
+  .strictObject({
+    /** A larger request body is 413. */
+    max_body_bytes: z
+      .int()
+      .min(1024)
+      .max(64 * 1024 * 1024)
+      .default(1024 * 1024),
+    /** A request that has not arrived in full by then is 408. */
+    request_timeout_s: secondsSchema.default(30),
+    /** How long SIGTERM lets requests finish. */
+    drain_s: z.number().nonnegative().max(3600).default(20),
+  })
+  .prefault({});
+
+/**
+ * O: Limits: never below one poll per active instance per 10 seconds plus catalog refreshes, which is
+ * what the lower bounds hold. A poll counts against its instance's bucket only.
+ */
+const rateLimitsSchema = z
+  .strictObject({
+    enabled: z.boolean().default(true),
+    /** GET of one instance. */
+    polls_per_instance: bucketSchema({ per_second: 2, burst: 20 }, { per_second: 0.1, burst: 2 }),
+    /** Everything else that an account asks for. */
+    requests_per_account: bucketSchema({ per_second: 50, burst: 500 }, { per_second: 1, burst: 10 }),
+    /** POST /instances and POST /volumes, on top of the bucket above. */
+    creates_per_account: bucketSchema({ per_second: 5, burst: 100 }, { per_second: 0.01, burst: 1 }),
+  })
+  .prefault({});
+
+const reconcileSchema = z
+  .strictObject({
+    /** How often the platform is looked at for each instance that has nothing to do. */
+    watch_interval_s: secondsSchema.default(5),
+    /** How often the SSH endpoint of an instance that is not ONLINE yet is probed. */
+    ssh_probe_interval_s: secondsSchema.default(2),
+    /** How long a claim on a piece of work lasts; after a crash it is free again by then. */
+    lease_s: secondsSchema.default(30),
+    /** What becomes of a machine with our tag that no instance owns. */
+    orphans: z.enum(['log', 'stop', 'reap']).default('log'),
+    /** A younger machine is never taken for an orphan. */
+    orphan_grace_s: secondsSchema.default(600),
+  })
+  .prefault({});
+
+/** `berth.yaml`. Every key has a default; an unknown key is an error. */
+export const configSchema = z.strictObject({
+  server: serverSchema,
+  database: databaseSchema,
+  /** Undefined: the catalog that comes with Berth. */
+  catalog: z.string().min(1).optional(),
+  platform: simulatorConfigSchema.prefault({}),
+  limits: limitsSchema,
+  rate_limits: rateLimitsSchema,
+  reconcile: reconcileSchema,
+  auth: z
+    .strictObject({
+      token_ttl_s: z
+        .int()
+        .min(60)
+        .max(30 * 24 * 3600)
+        .default(3600),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    })
+    .prefault({}),
+});
+
+/** What a config file says, before paths are resolved. */
+export type ConfigFile = z.infer<typeof configSchema>;
+
+/** What Berth runs with: `catalog`, the TLS files and the path in `database` are absolute. */
+export type Config = ConfigFile & { catalog: string };
+
+/** The file of a `sqlite:PATH` database. */
+export function sqlitePath(database: string): string {
+  return database.slice(SQLITE_PREFIX.length);
+}
+
+/** The other way round. */
+export function toDatabase(path: string): string {
+  return `${SQLITE_PREFIX}${path}`;
+}

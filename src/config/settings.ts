@@ -1,0 +1,73 @@
+/** What the command line may set; undefined: not given. */
+export interface ConfigFlags {
+  host?: string | undefined;
+  port?: string | number | undefined;
+  database?: string | undefined;
+  tlsCert?: string | undefined;
+  tlsKey?: string | undefined;
+  logLevel?: string | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+interface Setting {
+  path: readonly [string, ...string[]];
+  flag: keyof ConfigFlags;
+  flagName: string;
+  variable: string;
+}
+
+/** Settings that do not only come from the file: flag > environment > file > default. */
+const settings: readonly Setting[] = [
+  { path: ['server', 'host'], flag: 'host', flagName: '--host', variable: 'BERTH_HOST' },
+  { path: ['server', 'port'], flag: 'port', flagName: '--port', variable: 'BERTH_PORT' },
+  { path: ['server', 'tls', 'cert'], flag: 'tlsCert', flagName: '--tls-cert', variable: 'BERTH_TLS_CERT' },
+  { path: ['server', 'tls', 'key'], flag: 'tlsKey', flagName: '--tls-key', variable: 'BERTH_TLS_KEY' },
+  { path: ['database'], flag: 'database', flagName: '--database', variable: 'BERTH_DATABASE' },
+  { path: ['log', 'level'], flag: 'logLevel', flagName: '--log-level', variable: 'BERTH_LOG_LEVEL' },
+];
+
+/** A value from outside of the file, and the flag or variable to name when it is wrong. */
+export interface Override {
+  path: readonly [string, ...string[]];
+  source: 'flag' | 'environment';
+  name: string;
+  value: unknown;
+}
+
+/** An empty environment variable counts as not set. */
+export function readOverrides(flags: ConfigFlags, env: Environment): Override[] {
+  return settings.flatMap(({ path, flag, flagName, variable }): Override[] => {
+    const given = flags[flag];
+    if (given !== undefined) return [{ path, source: 'flag', name: flagName, value: toValue(path, given) }];
+    const text = env[variable];
+    return text ? [{ path, source: 'environment', name: variable, value: toValue(path, text) }] : [];
+  });
+}
+
+/** Flags and variables are text; the one number among the settings is read as such. */
+function toValue(path: readonly string[], given: string | number): unknown {
+  return path.at(-1) === 'port' && /^\d+$/.test(String(given)) ? Number(given) : given;
+}
+
+/** `raw` with the overrides put in. What is no mapping where one is needed is left for the schema. */
+export function withOverrides(
+  raw: Record<string, unknown>,
+  overrides: readonly Override[],
+): Record<string, unknown> {
+  const merged = structuredClone(raw);
+  for (const { path, value } of overrides) setAt(merged, path, value);
+  return merged;
+}
+
+function setAt(target: Record<string, unknown>, [first, ...rest]: readonly string[], value: unknown): void {
+  if (first === undefined) return;
+  if (rest.length === 0) {
+    target[first] = value;
+    return;
+  }
+  const inner = target[first] ?? {};
+  target[first] = inner;
+  if (typeof inner === 'object' && !Array.isArray(inner))
+    setAt(inner as Record<string, unknown>, rest, value);
+}

@@ -1,0 +1,169 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type ParsedNode,
+  parseDocument,
+} from 'yaml';
+import { ConfigError, type Finding, type IssuePath } from './findings.ts';
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+const MAX_ALIASES = 100;
+
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** A YAML file that was read, and where in it each value stands. */
+export interface YamlFile {
+  /** As the user named it. */
+  file: string;
+  value: Record<string, unknown>;
+  /** Where the node at `path` is, or, if there is none, its nearest ancestor. */
+  locate(path: IssuePath, at: 'key' | 'value'): Position;
+}
+
+/**
+ * Reads a YAML 1.2 file whose root is a mapping. An empty file is an empty mapping.
+ *
+ * @throws {ConfigError} if it cannot be read, is not UTF-8, or is not such YAML: a syntax error, a
+ * duplicate key, an unknown tag, or aliases that unfold without end.
+ */
+export function readYamlFile(file: string): YamlFile {
+  const text = decode(file, readBytes(file));
+  const lineCounter = new LineCounter();
+  const document = parse(file, text, lineCounter);
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0)
+    throw new ConfigError(
+      faults.map((fault) => ({
+        file,
+        ...positionOf(lineCounter, fault.pos[0]),
+        path: '',
+        message: fault.message,
+      })),
+    );
+  return {
+    file,
+    value: toMapping(file, document),
+    locate: (path, at) => locate(document, lineCounter, path, at),
+  };
+}
+
+function wholeFile(file: string, message: string): ConfigError {
+  return new ConfigError([{ file, line: undefined, column: undefined, path: '', message } satisfies Finding]);
+}
+
+function readBytes(file: string): Buffer {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(file, 'r');
+    const stat = fstatSync(descriptor);
+    if (stat.isDirectory()) throw wholeFile(file, 'expected a YAML file, this is a directory');
+    if (!stat.isFile() && !stat.isFIFO()) throw wholeFile(file, 'expected a YAML file, this is a device');
+    if (stat.size > MAX_FILE_BYTES)
+      throw wholeFile(file, `expected at most ${MAX_FILE_BYTES} bytes, got ${stat.size}`);
+    return readFileSync(descriptor);
+  } catch (error) {
+    throw error instanceof ConfigError ? error : wholeFile(file, unreadable(error));
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function unreadable(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'EACCES') return 'the file cannot be read: permission denied';
+  return `the file cannot be read: ${(error as Error).message}`;
+}
+
+function decode(file: string, bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw wholeFile(file, 'expected UTF-8 text');
+  }
+}
+
+function parse(file: string, text: string, lineCounter: LineCounter): Document.Parsed<ParsedNode> {
+  try {
+    return parseDocument(text, {
+      lineCounter,
+      prettyErrors: false,
+      stringKeys: true,
+      uniqueKeys: true,
+      version: '1.2',
+    });
+  } catch (error) {
+    throw wholeFile(file, `cannot be parsed: ${(error as Error).message}`);
+  }
+}
+
+function toMapping(file: string, document: Document.Parsed<ParsedNode>): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
+    // Aliases can make a value that contains itself, which nothing after this point expects.
+    JSON.stringify(value);
+  } catch {
+    throw wholeFile(
+      file,
+      `expected values that end: its aliases unfold to more than ${MAX_ALIASES} nodes, or for ever`,
+    );
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ConfigError([
+      { file, line: 1, column: 1, path: '', message: 'expected a mapping of keys to values' },
+    ]);
+  return value as Record<string, unknown>;
+}
+
+function positionOf(lineCounter: LineCounter, offset: number): Position {
+  const { line, col } = lineCounter.linePos(offset);
+  return { line: Math.max(line, 1), column: Math.max(col, 1) };
+}
+
+function locate(
+  document: Document.Parsed<ParsedNode>,
+  lineCounter: LineCounter,
+  path: IssuePath,
+  at: 'key' | 'value',
+): Position {
+  let node: unknown = document.contents;
+  let position: Position = { line: 1, column: 1 };
+  for (const part of path) {
+    const found = child(isAlias(node) ? node.resolve(document) : node, part);
+    if (found === undefined) return position;
+    position = positionOf(lineCounter, found.offset);
+    node = found.value;
+  }
+  const value = startOf(node);
+  const valuePosition = value === undefined ? position : positionOf(lineCounter, value);
+  // A block that begins on the line after its key is found by its key.
+  return at === 'value' && valuePosition.line === position.line ? valuePosition : position;
+}
+
+/** The value under `part`, and where its key (in a mapping) or itself (in a sequence) begins. */
+function child(node: unknown, part: PropertyKey): { offset: number; value: unknown } | undefined {
+  if (isMap(node)) {
+    const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+    const offset = startOf(pair?.key);
+    return pair === undefined || offset === undefined ? undefined : { offset, value: pair.value };
+  }
+  if (isSeq(node) && typeof part === 'number') {
+    const value = node.items[part];
+    const offset = startOf(value);
+    return offset === undefined ? undefined : { offset, value };
+  }
+  return undefined;
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as { range?: [number, number, number] | null } | undefined)?.range?.[0];
+}
