@@ -11,7 +11,10 @@ interface Deps {
 }
 
 /** O: Availability contract, 1 and 2: every offer, deployable or not, with `available` set. */
-export async function listConfigurations({ catalog, claims, platform }: Deps, instanceType?: InstanceType): Promise<Configuration[]> {
+export async function listConfigurations(
+  { catalog, claims, platform }: Deps,
+  instanceType?: InstanceType,
+): Promise<Configuration[]> {
   const deployable = deployableRegions(catalog, await claims.use(), platform.isUp);
   return [...catalog.offers.values()]
     .filter((offer) => instanceType === undefined || offer.instanceType === instanceType)
@@ -23,7 +26,10 @@ export async function listConfigurations({ catalog, claims, platform }: Deps, in
 }
 
 /** O: Availability contract, 3: only what can be deployed now, and of its regions only those where it can. */
-export async function listAvailable({ catalog, claims, platform }: Deps, region?: string): Promise<Configuration[]> {
+export async function listAvailable(
+  { catalog, claims, platform }: Deps,
+  region?: string,
+): Promise<Configuration[]> {
   const deployable = deployableRegions(catalog, await claims.use(), platform.isUp);
   return [...catalog.offers.values()].flatMap((offer) => {
     const regions = deployable.get(offer.id) ?? [];
@@ -35,7 +41,8 @@ export async function listAvailable({ catalog, claims, platform }: Deps, region?
 function toConfiguration(catalog: Catalog, offer: Offer): Omit<Configuration, 'available' | 'regions'> {
   const { regions } = catalog;
   const isEveryRegionInMaintenance =
-    offer.placements.length > 0 && offer.placements.every(({ region }) => regions.get(region)?.maintenance === true);
+    offer.placements.length > 0 &&
+    offer.placements.every(({ region }) => regions.get(region)?.maintenance === true);
   return {
     id: offer.id,
     name: offer.name,
@@ -48,7 +55,9 @@ function toConfiguration(catalog: Catalog, offer: Offer): Omit<Configuration, 'a
     ...(offer.gpuType !== undefined && { gpu_type: offer.gpuType }),
     ...(offer.gpuMemoryGb !== undefined && { gpu_memory_gb: offer.gpuMemoryGb }),
     price_per_hour: usdFromMicroUsd(offer.priceMicroUsdPerHour),
-    ...(offer.spotPriceMicroUsdPerHour !== undefined && { spot_price_per_hour: usdFromMicroUsd(offer.spotPriceMicroUsdPerHour) }),
+    ...(offer.spotPriceMicroUsdPerHour !== undefined && {
+      spot_price_per_hour: usdFromMicroUsd(offer.spotPriceMicroUsdPerHour),
+    }),
     ...(offer.osOptions.length > 0 && { os_options: [...offer.osOptions] }),
     supports_cloud_init: offer.supportsCloudInit,
     maintenance: offer.maintenance || isEveryRegionInMaintenance,

@@ -1,0 +1,25 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { PlatformDriver } from '../ports/platform-driver.ts';
+import type { SshProbe } from '../ports/ssh-probe.ts';
+import type { Store } from '../ports/store.ts';
+import type { ReconcileOptions } from './options.ts';
+import type { PlatformHealth } from './platform-health.ts';
+
+/** A moment at which a test may end the process: around each call to the platform and each write after it. */
+export type Failpoint = (name: string) => void;
+
+/** What the steps of durable work use. */
+export interface ReconcileContext {
+  store: Store;
+  driver: PlatformDriver;
+  probe: SshProbe;
+  catalog: Catalog;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  health: PlatformHealth;
+  options: ReconcileOptions;
+  failpoint: Failpoint;
+}

@@ -1,0 +1,41 @@
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { ReconcileContext } from './context.ts';
+import { stepCreate } from './instance-steps/create.ts';
+import { stepDestroy } from './instance-steps/destroy.ts';
+import { stepObserve } from './instance-steps/observe.ts';
+import { stepStart } from './instance-steps/start.ts';
+import { stepStop } from './instance-steps/stop.ts';
+import { stepVerify } from './instance-steps/verify.ts';
+import { stepAttach } from './volume-steps/attach.ts';
+import { stepCreateVolume } from './volume-steps/create.ts';
+import { stepDestroyVolume } from './volume-steps/destroy.ts';
+import type { InstanceWorkKind, Lease, VolumeWorkKind } from './work.ts';
+
+const instanceSteps: Record<InstanceWorkKind, (context: ReconcileContext, lease: Lease, record: InstanceRecord) => Promise<void>> = {
+  create: stepCreate,
+  verify: stepVerify,
+  stop: stepStop,
+  start: stepStart,
+  destroy: stepDestroy,
+  observe: stepObserve,
+};
+
+const volumeSteps: Record<VolumeWorkKind, typeof stepAttach> = {
+  create: stepCreateVolume,
+  attach: stepAttach,
+  destroy: stepDestroyVolume,
+};
+
+/** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
+export async function runStep(context: ReconcileContext, lease: Lease): Promise<void> {
+  const { store, driver } = context;
+  if (lease.resourceKind === 'instance') {
+    const record = await store.read.instances.byId(lease.resourceId);
+    if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    return instanceSteps[lease.kind as InstanceWorkKind](context, lease, record);
+  }
+  const record = await store.read.volumes.byId(lease.resourceId);
+  if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+  if (driver.volumes === undefined) throw new Error(`there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`);
+  return volumeSteps[lease.kind as VolumeWorkKind](context, driver.volumes, lease, record);
+}

@@ -1,0 +1,65 @@
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { VolumeRecord } from '../volumes/volume-record.ts';
+import type { ReconcileContext } from './context.ts';
+import type { Lease, Work } from './work.ts';
+
+/** What follows a step. */
+export type Next =
+  /** Nothing is left to do. */
+  | { then: 'finish' }
+  /** The same step goes on. */
+  | { then: 'again'; afterMs: number; cookie?: string; problem?: string }
+  /** Another step follows. */
+  | { then: Work['kind']; deadlineAt?: number | null; afterMs?: number };
+
+export const finish: Next = { then: 'finish' };
+
+/**
+ * Writes the outcome of a step, in one transaction that begins by asking whether the lease still holds. A
+ * lost lease writes nothing; where a use case has put other work meanwhile, the outcome is left to that.
+ */
+export async function settleInstance(
+  context: ReconcileContext,
+  lease: Lease,
+  decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
+): Promise<void> {
+  await settle(context, lease, async (tx) => {
+    const record = await tx.instances.byId(lease.resourceId);
+    if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    return decide(tx, record);
+  });
+}
+
+/** {@link settleInstance}, for a volume. */
+export async function settleVolume(
+  context: ReconcileContext,
+  lease: Lease,
+  decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
+): Promise<void> {
+  await settle(context, lease, async (tx) => {
+    const record = await tx.volumes.byId(lease.resourceId);
+    if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+    return decide(tx, record);
+  });
+}
+
+async function settle(context: ReconcileContext, lease: Lease, decide: (tx: Transaction) => Promise<Next>): Promise<void> {
+  const { store, clock, log, failpoint } = context;
+  await store.transact(async (tx) => {
+    const state = await tx.work.check(lease);
+    if (state === 'lost') return log.warn({ resource: lease.resourceId, step: lease.kind }, 'a step came back after its lease was lost; nothing was written');
+    if (state === 'superseded') return tx.work.release(lease);
+    const next = await decide(tx);
+    const now = clock.now();
+    if (next.then === 'finish') await tx.work.finish(lease);
+    else if (next.then === 'again')
+      await tx.work.release(lease, { cookie: next.cookie ?? null, notBefore: now + next.afterMs, lastError: next.problem ?? null });
+    else {
+      const { resourceId, resourceKind } = lease;
+      await tx.work.put({ resourceId, resourceKind, kind: next.then, notBefore: now + (next.afterMs ?? 0), deadlineAt: next.deadlineAt ?? null });
+      await tx.work.release(lease);
+    }
+  });
+  failpoint(`${lease.kind}:settled`);
+}
