@@ -78,9 +78,9 @@ const rateLimitsSchema = z
 
 const reconcileSchema = z
   .strictObject({
-    /** How often the platform is looked at for each instance that has nothing to do. */
+    /** How often the platform's listing is held against the instances. */
     watch_interval_s: secondsSchema.default(5),
-    /** How often the SSH endpoint of an instance that is not ONLINE yet is probed. */
+    /** The longest pause between two SSH proofs of an instance that is not ONLINE yet. */
     ssh_probe_interval_s: secondsSchema.default(2),
     /** How long a claim on a piece of work lasts; after a crash it is free again by then. */
     lease_s: secondsSchema.default(30),
