@@ -1,0 +1,174 @@
+import Database from 'better-sqlite3';
+import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
+import type { HostKey } from './host-key.ts';
+
+/** A machine as the platform keeps it. What it is now follows from it and the time, see lifecycle.ts. */
+export interface MachineRecord {
+  spec: MachineSpec;
+  /** Counts up over all machines; the private address is made from it. */
+  number: number;
+  createdAt: number;
+  power: Power;
+  /** When `power` ends by itself; null: never. */
+  until: number | null;
+  /** Whether the boot under way will fail. */
+  bootFails: boolean;
+  /** Whether its SSH server ever listens. */
+  sshListens: boolean;
+  /** Whether it occupies a unit of its offer. */
+  holdsUnit: boolean;
+  /** When the guest is up; in the future while it reboots. */
+  bootedAt: number | null;
+  /** Boots so far: names the draws. */
+  boots: number;
+  /** When the platform takes the running machine away; null: never. */
+  reclaimAt: number | null;
+  /** Given at the first boot. */
+  sshPort: number | null;
+  sshHostKey: HostKey;
+  /** When cloud-init is done with the first boot; null: that boot has not ended. */
+  cloudInitUntil: number | null;
+  /** How many of the runcmd lines have run. */
+  runcmdDone: number;
+}
+
+export interface VolumeRecord {
+  spec: VolumeSpec;
+  createdAt: number;
+  state: 'creating' | 'available' | 'destroying';
+  until: number | null;
+}
+
+export interface AttachmentRecord {
+  volume: OwnerRef;
+  machine: OwnerRef;
+  state: 'attaching' | 'attached' | 'detaching';
+  until: number | null;
+}
+
+export interface StoredFile {
+  kind: 'file' | 'directory';
+  content: string;
+  mode: number;
+  user: string;
+  group: string;
+  modifiedAt: number;
+}
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS records (kind TEXT, id TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS files (disk TEXT, path TEXT, body TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (disk, path)) WITHOUT ROWID;
+`;
+
+/**
+ * The platform's memory: a SQLite file that survives `kill -9`. Each write is on the disk when it
+ * returns; records are read from memory, files from the database.
+ */
+export class SimulatorState {
+  readonly #db: Database.Database;
+  readonly machines: Records<MachineRecord>;
+  readonly volumes: Records<VolumeRecord>;
+  readonly attachments: Records<AttachmentRecord>;
+
+  constructor(file: string) {
+    this.#db = new Database(file);
+    this.#db.pragma('journal_mode = WAL');
+    this.#db.pragma('synchronous = FULL');
+    this.#db.exec(schema);
+    this.machines = new Records(this.#db, 'machine');
+    this.volumes = new Records(this.#db, 'volume');
+    this.attachments = new Records(this.#db, 'attachment');
+  }
+
+  /** All or nothing: a throw inside undoes every write, and the records in memory are read again. */
+  transaction(work: () => void): void {
+    try {
+      this.#db.transaction(work)();
+    } catch (error) {
+      for (const records of [this.machines, this.volumes, this.attachments]) records.load();
+      throw error;
+    }
+  }
+
+  readFile(disk: string, path: string): StoredFile | undefined {
+    const row = this.#db.prepare('SELECT body FROM files WHERE disk = ? AND path = ?').get(disk, path);
+    return row === undefined ? undefined : parseBody(row);
+  }
+
+  /** Every path of the disk that begins with `prefix`, in order. */
+  listFiles(disk: string, prefix: string): { path: string; file: StoredFile }[] {
+    const rows = this.#db
+      .prepare('SELECT path, body FROM files WHERE disk = ? AND substr(path, 1, ?) = ? ORDER BY path')
+      .all(disk, prefix.length, prefix) as { path: string }[];
+    return rows.map((row) => ({ path: row.path, file: parseBody(row) }));
+  }
+
+  writeFile(disk: string, path: string, file: StoredFile): void {
+    this.#db
+      .prepare('INSERT OR REPLACE INTO files (disk, path, body, bytes) VALUES (?, ?, ?, ?)')
+      .run(disk, path, JSON.stringify(file), Buffer.byteLength(file.content));
+  }
+
+  deleteFile(disk: string, path: string): void {
+    this.#db.prepare('DELETE FROM files WHERE disk = ? AND path = ?').run(disk, path);
+  }
+
+  usedBytes(disk: string): number {
+    const row = this.#db
+      .prepare('SELECT coalesce(sum(bytes), 0) AS used FROM files WHERE disk = ?')
+      .get(disk);
+    return (row as { used: number }).used;
+  }
+
+  deleteDisk(disk: string): void {
+    this.#db.prepare('DELETE FROM files WHERE disk = ?').run(disk);
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+/** The records of one kind: a map that writes through. */
+export class Records<T> {
+  readonly #db: Database.Database;
+  readonly #kind: string;
+  #byId = new Map<string, T>();
+
+  constructor(db: Database.Database, kind: string) {
+    this.#db = db;
+    this.#kind = kind;
+    this.load();
+  }
+
+  load(): void {
+    const rows = this.#db.prepare('SELECT id, body FROM records WHERE kind = ?').all(this.#kind) as {
+      id: string;
+    }[];
+    this.#byId = new Map(rows.map((row) => [row.id, parseBody<T>(row)]));
+  }
+
+  get(id: string): T | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): T[] {
+    return [...this.#byId.values()];
+  }
+
+  put(id: string, record: T): void {
+    this.#db
+      .prepare('INSERT OR REPLACE INTO records (kind, id, body) VALUES (?, ?, ?)')
+      .run(this.#kind, id, JSON.stringify(record));
+    this.#byId.set(id, record);
+  }
+
+  delete(id: string): void {
+    this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(this.#kind, id);
+    this.#byId.delete(id);
+  }
+}
+
+function parseBody<T>(row: unknown): T {
+  return JSON.parse((row as { body: string }).body) as T;
+}
