@@ -25,7 +25,10 @@ export const configurationSchema = z
     regions: z.array(regionTokenSchema).meta({ description: 'Canonical region tokens.' }),
     os_options: z.array(z.string().min(1)).optional().meta({ description: 'Deployable OS images.' }),
     supports_cloud_init: z.boolean().meta({ description: 'Whether cloud_init is honored at create.' }),
-    maintenance: z.boolean().optional().meta({ description: 'Offer or region temporarily under maintenance.' }),
+    maintenance: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Offer or region temporarily under maintenance.' }),
     extras: z.record(z.string(), z.unknown()).optional().meta({ description: 'Provider-specific metadata.' }),
   })
   .meta({ id: 'Configuration', description: 'A purchasable instance configuration.' });

@@ -8,24 +8,83 @@ import { z } from 'zod';
  * while; `changed` it succeeds once the client has changed something.
  */
 export const errorTable = {
-  invalid_request: { status: 400, retry: 'changed', meaning: 'The request is malformed or a field is invalid; details.issues[] names each path.' },
-  cloud_init_unsupported: { status: 400, retry: 'changed', meaning: 'cloud_init was sent for an offer with supports_cloud_init: false.' },
-  unauthorized: { status: 401, retry: 'changed', meaning: 'The credential is missing, malformed, unknown, expired or revoked.' },
-  not_found: { status: 404, retry: 'never', meaning: 'The resource does not exist, or belongs to another account.' },
+  invalid_request: {
+    status: 400,
+    retry: 'changed',
+    meaning: 'The request is malformed or a field is invalid; details.issues[] names each path.',
+  },
+  cloud_init_unsupported: {
+    status: 400,
+    retry: 'changed',
+    meaning: 'cloud_init was sent for an offer with supports_cloud_init: false.',
+  },
+  unauthorized: {
+    status: 401,
+    retry: 'changed',
+    meaning: 'The credential is missing, malformed, unknown, expired or revoked.',
+  },
+  not_found: {
+    status: 404,
+    retry: 'never',
+    meaning: 'The resource does not exist, or belongs to another account.',
+  },
   method_not_allowed: { status: 405, retry: 'never', meaning: 'The path exists, the method does not.' },
-  request_timeout: { status: 408, retry: 'later', meaning: 'The request did not arrive in full within the time allowed.' },
-  capacity_unavailable: { status: 409, retry: 'later', meaning: 'The requested capacity is not available now.' },
-  invalid_state: { status: 409, retry: 'changed', meaning: 'The resource is in a state that does not allow the operation.' },
-  operation_in_progress: { status: 409, retry: 'later', meaning: 'Another operation on the resource has not finished yet.' },
-  resume_unsupported: { status: 409, retry: 'never', meaning: 'The platform cannot resume stopped instances of this offer.' },
+  request_timeout: {
+    status: 408,
+    retry: 'later',
+    meaning: 'The request did not arrive in full within the time allowed.',
+  },
+  capacity_unavailable: {
+    status: 409,
+    retry: 'later',
+    meaning: 'The requested capacity is not available now.',
+  },
+  invalid_state: {
+    status: 409,
+    retry: 'changed',
+    meaning: 'The resource is in a state that does not allow the operation.',
+  },
+  operation_in_progress: {
+    status: 409,
+    retry: 'later',
+    meaning: 'Another operation on the resource has not finished yet.',
+  },
+  resume_unsupported: {
+    status: 409,
+    retry: 'never',
+    meaning: 'The platform cannot resume stopped instances of this offer.',
+  },
   volume_attached: { status: 409, retry: 'changed', meaning: 'The volume is attached to an instance.' },
-  idempotency_mismatch: { status: 409, retry: 'changed', meaning: 'The Idempotency-Key was used before with another request.' },
+  idempotency_mismatch: {
+    status: 409,
+    retry: 'changed',
+    meaning: 'The Idempotency-Key was used before with another request.',
+  },
   payload_too_large: { status: 413, retry: 'changed', meaning: 'The request body is larger than the limit.' },
-  too_many_requests: { status: 429, retry: 'later', meaning: 'The rate limit is reached; Retry-After says for how many seconds.' },
-  headers_too_large: { status: 431, retry: 'changed', meaning: 'The request headers are larger than the limit.' },
-  internal: { status: 500, retry: 'later', meaning: 'A fault of the orchestrator; the log has the cause under the request id.' },
-  unavailable: { status: 503, retry: 'later', meaning: 'The orchestrator cannot read or write its store now; nothing is known to have changed.' },
-} as const satisfies Record<string, { status: number; retry: 'never' | 'later' | 'changed'; meaning: string }>;
+  too_many_requests: {
+    status: 429,
+    retry: 'later',
+    meaning: 'The rate limit is reached; Retry-After says for how many seconds.',
+  },
+  headers_too_large: {
+    status: 431,
+    retry: 'changed',
+    meaning: 'The request headers are larger than the limit.',
+  },
+  internal: {
+    status: 500,
+    retry: 'later',
+    meaning: 'A fault of the orchestrator; the log has the cause under the request id.',
+  },
+  unavailable: {
+    status: 503,
+    retry: 'later',
+    meaning: 'The orchestrator cannot read or write its store now; nothing is known to have changed.',
+  },
+} as const satisfies Record<
+  string,
+  { status: number; retry: 'never' | 'later' | 'changed'; meaning: string }
+>;
 
 export type ErrorCode = keyof typeof errorTable;
 
@@ -69,16 +128,23 @@ export class ApiError extends Error {
 
 /** A 400 whose `details.issues[]` names each path and says what was expected. */
 export function invalidRequest(issues: Issue[]): ApiError {
-  const summary = issues.map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message)).join('; ');
+  const summary = issues
+    .map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message))
+    .join('; ');
   return new ApiError('invalid_request', summary || 'The request is invalid.', { details: { issues } });
 }
 
 export const errorBodySchema = z
   .object({
     error: z.object({
-      code: z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]).meta({ description: 'Stable machine-readable code.' }),
+      code: z
+        .enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]])
+        .meta({ description: 'Stable machine-readable code.' }),
       message: z.string().min(1).meta({ description: 'Human-readable text.' }),
-      details: z.record(z.string(), z.unknown()).optional().meta({ description: 'Free-form details, such as `issues`.' }),
+      details: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .meta({ description: 'Free-form details, such as `issues`.' }),
     }),
   })
   .meta({ id: 'Error', description: 'The body of every error response.' });

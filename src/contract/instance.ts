@@ -57,10 +57,19 @@ export const createInstanceRequestSchema = z
       .max(MAX_SSH_KEYS)
       .meta({ description: 'Raw OpenSSH public keys to inject, one key each.' }),
     name: nameSchema.optional(),
-    operating_system_image: z.string().min(1).max(255).optional().meta({ description: "One of the offer's os_options." }),
+    operating_system_image: z
+      .string()
+      .min(1)
+      .max(255)
+      .optional()
+      .meta({ description: "One of the offer's os_options." }),
     root_disk_size_gb: z.number().positive().max(1_000_000).optional(),
     cloud_init: cloudInitSchema.optional(),
-    volume_ids: z.array(z.string().min(1).max(255)).max(64).optional().meta({ description: 'Volumes to attach at create.' }),
+    volume_ids: z
+      .array(z.string().min(1).max(255))
+      .max(64)
+      .optional()
+      .meta({ description: 'Volumes to attach at create.' }),
   })
   .meta({ id: 'CreateInstanceRequest' });
 export type CreateInstanceRequest = z.infer<typeof createInstanceRequestSchema>;
@@ -99,4 +108,6 @@ export const instanceSchema = z
   .meta({ id: 'Instance' });
 export type Instance = z.infer<typeof instanceSchema>;
 
-export const instanceListSchema = z.object({ instances: z.array(instanceSchema) }).meta({ id: 'InstanceList' });
+export const instanceListSchema = z
+  .object({ instances: z.array(instanceSchema) })
+  .meta({ id: 'InstanceList' });

@@ -9,7 +9,9 @@ export const tokenRequestSchema = z
   })
   .refine(
     ({ api_key, username, password }) =>
-      api_key === undefined ? username !== undefined && password !== undefined : username === undefined && password === undefined,
+      api_key === undefined
+        ? username !== undefined && password !== undefined
+        : username === undefined && password === undefined,
     'expected exactly one of: api_key; username and password',
   )
   .meta({ id: 'TokenRequest' });

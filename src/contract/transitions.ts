@@ -6,7 +6,11 @@ export class IllegalTransition extends Error {
 /** A resource's states, and for each the states that may follow it directly. */
 export type TransitionTable<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-export function canTransition<State extends string>(table: TransitionTable<State>, from: State, to: State): boolean {
+export function canTransition<State extends string>(
+  table: TransitionTable<State>,
+  from: State,
+  to: State,
+): boolean {
   return table[from].includes(to);
 }
 
@@ -17,5 +21,6 @@ export function assertTransition<State extends string>(
   to: State,
   resource: string,
 ): void {
-  if (!canTransition(table, from, to)) throw new IllegalTransition(`${resource}: ${from} → ${to} is not a legal transition`);
+  if (!canTransition(table, from, to))
+    throw new IllegalTransition(`${resource}: ${from} → ${to} is not a legal transition`);
 }

@@ -20,18 +20,32 @@ const MIN_PASSWORD_LENGTH = 12;
 
 /** @throws {AccountsError} if the name is taken or not a name. */
 export async function createAccount({ store, clock, random }: Deps, name: string): Promise<AccountRecord> {
-  if (!NAME.test(name)) throw new AccountsError(`"${name}" is no account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`);
-  const record = { id: `acct-${random.bytes(10).toString('hex')}`, name, passwordHash: null, createdAt: clock.now() };
+  if (!NAME.test(name))
+    throw new AccountsError(
+      `"${name}" is no account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`,
+    );
+  const record = {
+    id: `acct-${random.bytes(10).toString('hex')}`,
+    name,
+    passwordHash: null,
+    createdAt: clock.now(),
+  };
   await store.transact(async (tx) => {
-    if ((await tx.credentials.accountByName(name)) !== null) throw new AccountsError(`There is an account "${name}" already.`);
+    if ((await tx.credentials.accountByName(name)) !== null)
+      throw new AccountsError(`There is an account "${name}" already.`);
     await tx.credentials.insertAccount(record);
   });
   return record;
 }
 
 /** Tokens bought with the old password die with it. */
-export async function setPassword({ store, random }: Deps, accountName: string, password: string): Promise<void> {
-  if (password.length < MIN_PASSWORD_LENGTH) throw new AccountsError(`A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
+export async function setPassword(
+  { store, random }: Deps,
+  accountName: string,
+  password: string,
+): Promise<void> {
+  if (password.length < MIN_PASSWORD_LENGTH)
+    throw new AccountsError(`A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
   const hash = await hashPassword(password, random);
   await store.transact(async (tx) => {
     const account = await tx.credentials.accountByName(accountName);

@@ -12,17 +12,24 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
  * key from a lookalike. It is shown once; only its digest is stored.
  */
 export function generateApiKey(random: Random): string {
-  return withChecksum(`berth_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`);
+  return withChecksum(
+    `berth_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
+  );
 }
 
 /** Makes a bearer token in the same form, told apart by its prefix. */
 export function generateToken(random: Random): string {
-  return withChecksum(`berthtoken_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`);
+  return withChecksum(
+    `berthtoken_${base62(BigInt(`0x${random.bytes(SECRET_BYTES).toString('hex')}`), SECRET_LENGTH)}`,
+  );
 }
 
 /** Whether `text` looks like a key of Berth's and its checksum is right. */
 export function isWellFormedApiKey(text: string): boolean {
-  return /^berth_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/.test(text) && withChecksum(text.slice(0, text.lastIndexOf('_'))) === text;
+  return (
+    /^berth_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/.test(text) &&
+    withChecksum(text.slice(0, text.lastIndexOf('_'))) === text
+  );
 }
 
 /** What is stored and looked up: 256 bits of entropy need no slow hash. */

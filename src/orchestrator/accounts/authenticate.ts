@@ -33,7 +33,11 @@ export class Authenticator {
   readonly #remembered = new Map<string, { valid: Valid; checkedAt: number }>();
   readonly #uses = new Map<string, number>();
 
-  constructor(deps: { store: Store; clock: Clock; environmentKey?: { digest: Buffer; accountId: string } | undefined }) {
+  constructor(deps: {
+    store: Store;
+    clock: Clock;
+    environmentKey?: { digest: Buffer; accountId: string } | undefined;
+  }) {
     this.#store = deps.store;
     this.#clock = deps.clock;
     this.#environmentKey = deps.environmentKey;
@@ -54,7 +58,12 @@ export class Authenticator {
   async authenticate(authorization: string | undefined): Promise<Principal> {
     const token = bearerToken(authorization);
     if (token === undefined)
-      throw new ApiError('unauthorized', authorization === undefined ? 'Send "Authorization: Bearer <API_KEY>".' : 'The credential is not valid.');
+      throw new ApiError(
+        'unauthorized',
+        authorization === undefined
+          ? 'Send "Authorization: Bearer <API_KEY>".'
+          : 'The credential is not valid.',
+      );
     const digest = digestSecret(token);
     const id = digest.toString('base64');
     const now = this.#clock.now();
@@ -99,10 +108,14 @@ async function findValid(
   const token = await read.credentials.tokenByDigest(digest);
   if (token === null || hasExpired(token, now)) return undefined;
   const parent = await findCredential(read, token.parentDigest, now, environmentKey);
-  if (parent !== undefined) return { ...parent, expiresAt: Math.min(token.expiresAt, parent.expiresAt ?? Number.POSITIVE_INFINITY) };
+  if (parent !== undefined)
+    return { ...parent, expiresAt: Math.min(token.expiresAt, parent.expiresAt ?? Number.POSITIVE_INFINITY) };
   const account = await read.credentials.accountById(token.accountId);
-  const isPasswordUnchanged = account?.passwordHash != null && digestSecret(account.passwordHash).equals(token.parentDigest);
-  return isPasswordUnchanged ? { accountId: token.accountId, keyId: null, digest: token.parentDigest, expiresAt: token.expiresAt } : undefined;
+  const isPasswordUnchanged =
+    account?.passwordHash != null && digestSecret(account.passwordHash).equals(token.parentDigest);
+  return isPasswordUnchanged
+    ? { accountId: token.accountId, keyId: null, digest: token.parentDigest, expiresAt: token.expiresAt }
+    : undefined;
 }
 
 async function findCredential(
@@ -111,7 +124,8 @@ async function findCredential(
   now: number,
   environmentKey: { digest: Buffer; accountId: string } | undefined,
 ): Promise<Valid | undefined> {
-  if (environmentKey?.digest.equals(digest)) return { accountId: environmentKey.accountId, keyId: null, digest, expiresAt: null };
+  if (environmentKey?.digest.equals(digest))
+    return { accountId: environmentKey.accountId, keyId: null, digest, expiresAt: null };
   const key = await read.credentials.keyByDigest(digest);
   if (key === null || key.revokedAt !== null || hasExpired(key, now)) return undefined;
   return { accountId: key.accountId, keyId: key.id, digest, expiresAt: key.expiresAt };

@@ -25,7 +25,12 @@ export async function issueToken(deps: Deps, request: TokenRequest): Promise<Tok
   const token = generateToken(random);
   const createdAt = clock.now();
   await store.transact((tx) =>
-    tx.credentials.insertToken({ digest: digestSecret(token), ...parent, createdAt, expiresAt: createdAt + tokenTtlMs }),
+    tx.credentials.insertToken({
+      digest: digestSecret(token),
+      ...parent,
+      createdAt,
+      expiresAt: createdAt + tokenTtlMs,
+    }),
   );
   return { access_token: token, token_type: 'Bearer', expires_in: Math.floor(tokenTtlMs / 1000) };
 }

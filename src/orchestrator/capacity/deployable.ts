@@ -9,8 +9,14 @@ export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: strin
 }
 
 /** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */
-export function deployableRegions(catalog: Catalog, use: readonly PlacementUse[], isPlatformUp: boolean): Map<string, string[]> {
-  const claimed = new Map(use.map((placement) => [`${placement.offerId} ${placement.region}`, placement.claimed]));
+export function deployableRegions(
+  catalog: Catalog,
+  use: readonly PlacementUse[],
+  isPlatformUp: boolean,
+): Map<string, string[]> {
+  const claimed = new Map(
+    use.map((placement) => [`${placement.offerId} ${placement.region}`, placement.claimed]),
+  );
   const isFree = (offer: Offer, region: string): boolean =>
     isPlatformUp && sellableUnits(catalog, offer, region) > (claimed.get(`${offer.id} ${region}`) ?? 0);
   return new Map(

@@ -39,18 +39,32 @@ export async function createInstance(
   const plan = planInstance(deps.catalog, request);
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest();
   return deps.store.transact(async (tx) => {
-    const earlier = idempotencyKey === undefined ? null : await tx.idempotency.find(accountId, idempotencyKey);
+    const earlier =
+      idempotencyKey === undefined ? null : await tx.idempotency.find(accountId, idempotencyKey);
     if (earlier !== null) return replay(tx, earlier, requestDigest);
     const record = await insertInstance(deps, tx, accountId, plan, request);
     if (idempotencyKey !== undefined)
-      await tx.idempotency.insert({ accountId, key: idempotencyKey, requestDigest, instanceId: record.id, createdAt: record.createdAt });
+      await tx.idempotency.insert({
+        accountId,
+        key: idempotencyKey,
+        requestDigest,
+        instanceId: record.id,
+        createdAt: record.createdAt,
+      });
     return { record, isReplay: false };
   });
 }
 
-async function replay(tx: Transaction, earlier: { requestDigest: Buffer; instanceId: string }, requestDigest: Buffer): Promise<Created> {
+async function replay(
+  tx: Transaction,
+  earlier: { requestDigest: Buffer; instanceId: string },
+  requestDigest: Buffer,
+): Promise<Created> {
   if (!requestDigest.equals(earlier.requestDigest))
-    throw new ApiError('idempotency_mismatch', 'This Idempotency-Key was used with another request body; use a new key.');
+    throw new ApiError(
+      'idempotency_mismatch',
+      'This Idempotency-Key was used with another request body; use a new key.',
+    );
   const record = await tx.instances.byId(earlier.instanceId);
   if (record === null) throw new Error(`idempotency record without its instance ${earlier.instanceId}`);
   return { record, isReplay: true };
@@ -86,14 +100,25 @@ async function insertInstance(
   };
   await tx.instances.insert(record);
   const capacity = platform.isUp ? sellableUnits(catalog, offer, region) : 0;
-  if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity }))) throw noCapacity(offer, region);
+  if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity })))
+    throw noCapacity(offer, region);
   await putInlineAttachments(tx, record, volumes);
-  await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'create', notBefore: now, deadlineAt: now + spec.onlineWithinMs });
+  await tx.work.put({
+    resourceId: id,
+    resourceKind: 'instance',
+    kind: 'create',
+    notBefore: now,
+    deadlineAt: now + spec.onlineWithinMs,
+  });
   return record;
 }
 
 function noCapacity(offer: Offer, region: string): ApiError {
-  return new ApiError('capacity_unavailable', `${offer.name} has no free capacity in ${region} now; see /availability.`, {
-    details: { configuration_id: offer.id, region },
-  });
+  return new ApiError(
+    'capacity_unavailable',
+    `${offer.name} has no free capacity in ${region} now; see /availability.`,
+    {
+      details: { configuration_id: offer.id, region },
+    },
+  );
 }

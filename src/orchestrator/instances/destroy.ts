@@ -20,7 +20,13 @@ export async function destroyInstance(
     if (record.status === 'DESTROYING') return record;
     const now = clock.now();
     const destroying = await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
-    await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'destroy', notBefore: now, deadlineAt: null });
+    await tx.work.put({
+      resourceId: id,
+      resourceKind: 'instance',
+      kind: 'destroy',
+      notBefore: now,
+      deadlineAt: null,
+    });
     return destroying;
   });
 }

@@ -19,13 +19,21 @@ export interface InstancePlan {
 export function planInstance(catalog: Catalog, request: CreateInstanceRequest): InstancePlan {
   const offer = catalog.offers.get(request.configuration_id);
   const { sshKeys, issues } = readSshKeys(request.ssh_keys);
-  if (offer === undefined) throw invalidRequest([{ path: 'configuration_id', message: 'expected the id of an offer in /configurations' }, ...issues]);
+  if (offer === undefined)
+    throw invalidRequest([
+      { path: 'configuration_id', message: 'expected the id of an offer in /configurations' },
+      ...issues,
+    ]);
   issues.push(...placementIssues(offer, request));
   if (issues.length > 0) throw invalidRequest(issues);
   if (request.cloud_init !== undefined && !offer.supportsCloudInit)
-    throw new ApiError('cloud_init_unsupported', `The offer ${offer.id} has supports_cloud_init: false; leave cloud_init out.`, {
-      details: { issues: [{ path: 'cloud_init', message: 'expected no cloud_init for this offer' }] },
-    });
+    throw new ApiError(
+      'cloud_init_unsupported',
+      `The offer ${offer.id} has supports_cloud_init: false; leave cloud_init out.`,
+      {
+        details: { issues: [{ path: 'cloud_init', message: 'expected no cloud_init for this offer' }] },
+      },
+    );
   return { offer, region: request.region, spec: toSpec(offer, request, sshKeys) };
 }
 
@@ -45,9 +53,13 @@ function placementIssues(offer: Offer, request: CreateInstanceRequest): Issue[] 
   const issues: Issue[] = [];
   const { region, operating_system_image: image, root_disk_size_gb: diskGb } = request;
   const regions = offer.placements.map((placement) => placement.region);
-  if (!regions.includes(region)) issues.push({ path: 'region', message: `expected one of the offer's regions: ${regions.join(', ')}` });
+  if (!regions.includes(region))
+    issues.push({ path: 'region', message: `expected one of the offer's regions: ${regions.join(', ')}` });
   if (image !== undefined && !offer.osOptions.includes(image))
-    issues.push({ path: 'operating_system_image', message: `expected one of the offer's os_options: ${offer.osOptions.join(', ')}` });
+    issues.push({
+      path: 'operating_system_image',
+      message: `expected one of the offer's os_options: ${offer.osOptions.join(', ')}`,
+    });
   if (diskGb !== undefined) issues.push(...diskIssues(offer, diskGb));
   return issues;
 }
@@ -55,7 +67,10 @@ function placementIssues(offer: Offer, request: CreateInstanceRequest): Issue[] 
 function diskIssues({ rootDisk, storageGb }: Offer, diskGb: number): Issue[] {
   const { minGb, maxGb } = rootDisk ?? { minGb: storageGb, maxGb: storageGb };
   if (diskGb >= minGb && diskGb <= maxGb) return [];
-  const expected = minGb === maxGb ? `expected ${minGb}: this offer's root disk is fixed` : `expected ${minGb} to ${maxGb} GB`;
+  const expected =
+    minGb === maxGb
+      ? `expected ${minGb}: this offer's root disk is fixed`
+      : `expected ${minGb} to ${maxGb} GB`;
   return [{ path: 'root_disk_size_gb', message: expected }];
 }
 

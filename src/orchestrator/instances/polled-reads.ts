@@ -28,7 +28,9 @@ export class PolledReads {
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
     this.#instances = store.read.instances;
     this.#capacity = capacity;
-    this.#unsubscribe = store.subscribe({ instancesChanged: (records) => records.forEach((record) => this.#keep(record)) });
+    this.#unsubscribe = store.subscribe({
+      instancesChanged: (records) => records.forEach((record) => this.#keep(record)),
+    });
   }
 
   /** What is kept of an instance that is not destroyed; undefined says nothing about whether it exists. */

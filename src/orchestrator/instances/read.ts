@@ -8,7 +8,11 @@ import type { InstanceRecord } from './instance-record.ts';
  *
  * @throws {ApiError} `not_found`
  */
-export async function getInstance(instances: InstanceReader, accountId: string, id: string): Promise<InstanceRecord> {
+export async function getInstance(
+  instances: InstanceReader,
+  accountId: string,
+  id: string,
+): Promise<InstanceRecord> {
   const record = await instances.byId(id);
   if (record === null || record.accountId !== accountId || record.status === 'DESTROYED')
     throw new ApiError('not_found', 'There is no such instance.');
@@ -16,6 +20,10 @@ export async function getInstance(instances: InstanceReader, accountId: string, 
 }
 
 /** O: GET /instances. Oldest first, without the destroyed ones; an unknown region is an empty list (settled). */
-export async function listInstances(instances: InstanceReader, accountId: string, region?: string): Promise<InstanceRecord[]> {
+export async function listInstances(
+  instances: InstanceReader,
+  accountId: string,
+  region?: string,
+): Promise<InstanceRecord[]> {
   return instances.list(region === undefined ? { accountId } : { accountId, region });
 }

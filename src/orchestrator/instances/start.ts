@@ -27,24 +27,49 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
   return store.transact(async (tx) => {
     const record = await getInstance(tx.instances, accountId, id);
     if (record.status !== 'STOPPED' && !record.attachCycle)
-      throw new ApiError('invalid_state', `Only a STOPPED instance can be started; this one is ${record.status}.`, { details: { status: record.status } });
+      throw new ApiError(
+        'invalid_state',
+        `Only a STOPPED instance can be started; this one is ${record.status}.`,
+        { details: { status: record.status } },
+      );
     const work = await tx.work.of(id);
     if (record.attachCycle || work?.kind === 'start' || work?.kind === 'verify') return record;
-    if (work?.kind === 'stop') throw new ApiError('operation_in_progress', 'The instance is still being stopped after a start that failed; start it again in a moment.');
+    if (work?.kind === 'stop')
+      throw new ApiError(
+        'operation_in_progress',
+        'The instance is still being stopped after a start that failed; start it again in a moment.',
+      );
     if (!manifest.resume || !record.spec.resumable)
-      throw new ApiError('resume_unsupported', 'This platform cannot resume stopped instances of this offer; the instance and its disk are unchanged.');
+      throw new ApiError(
+        'resume_unsupported',
+        'This platform cannot resume stopped instances of this offer; the instance and its disk are unchanged.',
+      );
     await reclaimCapacity(deps, tx, record);
     const now = clock.now();
-    await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'start', notBefore: now, deadlineAt: now + record.spec.onlineWithinMs });
+    await tx.work.put({
+      resourceId: id,
+      resourceKind: 'instance',
+      kind: 'start',
+      notBefore: now,
+      deadlineAt: now + record.spec.onlineWithinMs,
+    });
     return record;
   });
 }
 
-async function reclaimCapacity({ catalog, platform }: Deps, tx: Transaction, { id, offerId, region }: InstanceRecord): Promise<void> {
+async function reclaimCapacity(
+  { catalog, platform }: Deps,
+  tx: Transaction,
+  { id, offerId, region }: InstanceRecord,
+): Promise<void> {
   const offer = catalog.offers.get(offerId);
   const capacity = offer !== undefined && platform.isUp ? sellableUnits(catalog, offer, region) : 0;
   if (await tx.claims.take({ instanceId: id, offerId, region, capacity })) return;
-  throw new ApiError('capacity_unavailable', `No capacity is free to start this instance in ${region} now; it stays STOPPED with its disk.`, {
-    details: { configuration_id: offerId, region },
-  });
+  throw new ApiError(
+    'capacity_unavailable',
+    `No capacity is free to start this instance in ${region} now; it stays STOPPED with its disk.`,
+    {
+      details: { configuration_id: offerId, region },
+    },
+  );
 }

@@ -17,16 +17,38 @@ interface Deps {
  *
  * @throws {ApiError} `not_found`, `invalid_state` or `operation_in_progress`
  */
-export async function stopInstance({ store, clock, manifest }: Deps, accountId: string, id: string): Promise<InstanceRecord> {
+export async function stopInstance(
+  { store, clock, manifest }: Deps,
+  accountId: string,
+  id: string,
+): Promise<InstanceRecord> {
   return store.transact(async (tx) => {
     const record = await getInstance(tx.instances, accountId, id);
-    if (record.attachCycle) throw new ApiError('operation_in_progress', 'A volume is being attached; the instance is stopped and started for it.');
+    if (record.attachCycle)
+      throw new ApiError(
+        'operation_in_progress',
+        'A volume is being attached; the instance is stopped and started for it.',
+      );
     if (record.status !== 'ONLINE')
-      throw new ApiError('invalid_state', `Only an ONLINE instance can be stopped; this one is ${record.status}.`, { details: { status: record.status } });
-    if (!manifest.stop) throw new ApiError('invalid_state', 'This platform cannot stop an instance and keep its disk; it can only be deleted.');
+      throw new ApiError(
+        'invalid_state',
+        `Only an ONLINE instance can be stopped; this one is ${record.status}.`,
+        { details: { status: record.status } },
+      );
+    if (!manifest.stop)
+      throw new ApiError(
+        'invalid_state',
+        'This platform cannot stop an instance and keep its disk; it can only be deleted.',
+      );
     const now = clock.now();
     const stopping = await transition(tx, record, 'STOPPING', now);
-    await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'stop', notBefore: now, deadlineAt: null });
+    await tx.work.put({
+      resourceId: id,
+      resourceKind: 'instance',
+      kind: 'stop',
+      notBefore: now,
+      deadlineAt: null,
+    });
     return stopping;
   });
 }

@@ -25,7 +25,9 @@ export function toInstance(record: InstanceRecord): Instance {
     ...(spec.gpuType !== undefined && { gpu_type: spec.gpuType }),
     image: spec.image,
     price_per_hour: usdFromMicroUsd(record.priceMicroUsdPerHour),
-    ...(record.status === 'ERROR' && { error: record.error ?? 'The instance failed; the reason was not recorded.' }),
+    ...(record.status === 'ERROR' && {
+      error: record.error ?? 'The instance failed; the reason was not recorded.',
+    }),
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: new Date(record.updatedAt).toISOString(),
   };

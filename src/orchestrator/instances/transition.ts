@@ -3,7 +3,9 @@ import { assertTransition } from '../../contract/transitions.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { InstanceRecord } from './instance-record.ts';
 
-type Changes = Partial<Pick<InstanceRecord, 'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec'>>;
+type Changes = Partial<
+  Pick<InstanceRecord, 'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec'>
+>;
 
 /**
  * The one writer of an instance's status.
@@ -22,9 +24,19 @@ export async function transition(
 }
 
 /** Writes what was learnt about an instance; its status stays. `updated_at` moves only if a client can see the change. */
-export async function amend(tx: Transaction, record: InstanceRecord, now: number, changes: Changes): Promise<InstanceRecord> {
-  const isVisible = changes.endpoint !== undefined && JSON.stringify(changes.endpoint) !== JSON.stringify(record.endpoint);
-  return write(tx, { ...record, ...changes, updatedAt: isVisible ? Math.max(now, record.updatedAt) : record.updatedAt });
+export async function amend(
+  tx: Transaction,
+  record: InstanceRecord,
+  now: number,
+  changes: Changes,
+): Promise<InstanceRecord> {
+  const isVisible =
+    changes.endpoint !== undefined && JSON.stringify(changes.endpoint) !== JSON.stringify(record.endpoint);
+  return write(tx, {
+    ...record,
+    ...changes,
+    updatedAt: isVisible ? Math.max(now, record.updatedAt) : record.updatedAt,
+  });
 }
 
 async function write(tx: Transaction, record: InstanceRecord): Promise<InstanceRecord> {

@@ -50,7 +50,10 @@ export interface ObservedMachine {
 }
 
 /** A look at one resource has three answers, never two. Only `gone` is proof of absence. */
-export type Presence<T> = { answer: 'observed'; value: T } | { answer: 'gone' } | { answer: 'unknown'; reason: string };
+export type Presence<T> =
+  | { answer: 'observed'; value: T }
+  | { answer: 'gone' }
+  | { answer: 'unknown'; reason: string };
 
 /** A look at all resources that carry our tag. Absence from a listing is never proof. */
 export type Listing<T> = { answer: 'listed'; items: T[] } | { answer: 'unknown'; reason: string };

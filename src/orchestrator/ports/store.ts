@@ -1,3 +1,4 @@
+import type { InstanceStatus } from '../../contract/instance.ts';
 import type { AccountRecord, ApiKeyRecord, TokenRecord } from '../accounts/credential-records.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Lease, LeaseState, ResourceKind, Work } from '../reconcile/work.ts';
@@ -14,6 +15,8 @@ export interface InstanceReader {
   byOwnerRef(ref: string): Promise<InstanceRecord | null>;
   /** Without the destroyed ones, oldest first. */
   list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
+  /** Without the destroyed ones. */
+  countByStatus(): Promise<{ status: InstanceStatus; count: number }[]>;
 }
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
@@ -132,7 +135,13 @@ export interface Store {
   /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Claims up to `limit` rows that are due and not leased, in one statement. */
-  claimWork(claim: { owner: string; now: number; leaseUntil: number; limit: number; resourceKind: ResourceKind }): Promise<Lease[]>;
+  claimWork(claim: {
+    owner: string;
+    now: number;
+    leaseUntil: number;
+    limit: number;
+    resourceKind: ResourceKind;
+  }): Promise<Lease[]>;
   /** When the next row can be claimed; null: there is no open work. */
   nextWorkAt(): Promise<number | null>;
   /** Ends the leases of processes that cannot be alive any more. */

@@ -4,6 +4,8 @@ export interface ReconcileOptions {
   leaseMs: number;
   /** The deadline of one call to the platform, and of one SSH proof. */
   callTimeoutMs: number;
+  /** The longest pause between two SSH proofs of an instance that is not ONLINE yet. */
+  probeIntervalMs: number;
   /** Steps under way at once, for instances and for volumes each: one that hangs takes one place only. */
   maxConcurrentSteps: number;
   /** The first pause before a step is tried again; it doubles up to the last. */
@@ -18,8 +20,9 @@ export interface ReconcileOptions {
 }
 
 export const defaultReconcileOptions: ReconcileOptions = {
-  leaseMs: 60_000,
+  leaseMs: 30_000,
   callTimeoutMs: 20_000,
+  probeIntervalMs: 2_000,
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,

@@ -18,7 +18,9 @@ export class OrphanSweep {
   /** `strangers`: listed machines that no live row expects. */
   async sweep(strangers: readonly ObservedMachine[]): Promise<void> {
     const { clock, options } = this.#context;
-    const again = strangers.filter(({ ref, createdAt }) => this.#seen.has(ref) && clock.now() - createdAt >= options.orphanGraceMs);
+    const again = strangers.filter(
+      ({ ref, createdAt }) => this.#seen.has(ref) && clock.now() - createdAt >= options.orphanGraceMs,
+    );
     this.#seen = new Set(strangers.map(({ ref }) => ref));
     for (const machine of again) if (await this.#isOwnerless(machine)) await this.#act(machine);
   }
@@ -31,11 +33,16 @@ export class OrphanSweep {
   async #act({ ref, power }: ObservedMachine): Promise<void> {
     const { driver, options, log } = this.#context;
     const action = options.orphans === 'stop' && power !== 'running' ? 'log' : options.orphans;
-    if (!this.#told.has(ref)) log.error({ ref, power, action }, 'a machine with our tag has no instance: it may be costing money');
+    if (!this.#told.has(ref))
+      log.error({ ref, power, action }, 'a machine with our tag has no instance: it may be costing money');
     this.#told.add(ref);
     if (action === 'log') return;
     const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
-    const step = await callStep<unknown>(this.#context, { kind: action === 'stop' ? 'stop' : 'destroy' }, call);
+    const step = await callStep<unknown>(
+      this.#context,
+      { kind: action === 'stop' ? 'stop' : 'destroy' },
+      call,
+    );
     log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');
   }
 }

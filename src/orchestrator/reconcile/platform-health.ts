@@ -23,7 +23,10 @@ export class PlatformHealth {
 
   failed(problem: string): void {
     if (this.#problem === undefined)
-      this.#log.error({ problem }, 'the platform does not answer: nothing is sold and no state is changed until it does');
+      this.#log.error(
+        { problem },
+        'the platform does not answer: nothing is sold and no state is changed until it does',
+      );
     this.#problem = problem;
   }
 }

@@ -74,7 +74,13 @@ export class Reconciler {
     const limit = options.maxConcurrentSteps - taken;
     if (limit <= 0) return;
     const now = clock.now();
-    const leases = await store.claimWork({ owner: this.#owner, now, leaseUntil: now + options.leaseMs, limit, resourceKind });
+    const leases = await store.claimWork({
+      owner: this.#owner,
+      now,
+      leaseUntil: now + options.leaseMs,
+      limit,
+      resourceKind,
+    });
     for (const lease of leases) this.#run(lease);
   }
 
@@ -92,12 +98,19 @@ export class Reconciler {
     try {
       await runStep(this.#context, lease);
     } catch (error) {
-      log.error({ err: error, resource: lease.resourceId, step: lease.kind, attempt: lease.attempt }, 'a step broke off');
+      log.error(
+        { err: error, resource: lease.resourceId, step: lease.kind, attempt: lease.attempt },
+        'a step broke off',
+      );
       const again = retry(this.#context, lease, 'the step broke off');
       const notBefore = clock.now() + ('afterMs' in again ? (again.afterMs ?? 0) : 0);
       await store
-        .transact((tx) => tx.work.release(lease, { cookie: lease.cookie, notBefore, lastError: 'the step broke off' }))
-        .catch((failure) => log.error({ err: failure, resource: lease.resourceId }, 'its lease will run out instead'));
+        .transact((tx) =>
+          tx.work.release(lease, { cookie: lease.cookie, notBefore, lastError: 'the step broke off' }),
+        )
+        .catch((failure) =>
+          log.error({ err: failure, resource: lease.resourceId }, 'its lease will run out instead'),
+        );
     }
   }
 

@@ -11,7 +11,10 @@ import { stepCreateVolume } from './volume-steps/create.ts';
 import { stepDestroyVolume } from './volume-steps/destroy.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from './work.ts';
 
-const instanceSteps: Record<InstanceWorkKind, (context: ReconcileContext, lease: Lease, record: InstanceRecord) => Promise<void>> = {
+const instanceSteps: Record<
+  InstanceWorkKind,
+  (context: ReconcileContext, lease: Lease, record: InstanceRecord) => Promise<void>
+> = {
   create: stepCreate,
   verify: stepVerify,
   stop: stepStop,
@@ -36,6 +39,9 @@ export async function runStep(context: ReconcileContext, lease: Lease): Promise<
   }
   const record = await store.read.volumes.byId(lease.resourceId);
   if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
-  if (driver.volumes === undefined) throw new Error(`there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`);
+  if (driver.volumes === undefined)
+    throw new Error(
+      `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,
+    );
   return volumeSteps[lease.kind as VolumeWorkKind](context, driver.volumes, lease, record);
 }

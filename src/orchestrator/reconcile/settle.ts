@@ -44,20 +44,38 @@ export async function settleVolume(
   });
 }
 
-async function settle(context: ReconcileContext, lease: Lease, decide: (tx: Transaction) => Promise<Next>): Promise<void> {
+async function settle(
+  context: ReconcileContext,
+  lease: Lease,
+  decide: (tx: Transaction) => Promise<Next>,
+): Promise<void> {
   const { store, clock, log, failpoint } = context;
   await store.transact(async (tx) => {
     const state = await tx.work.check(lease);
-    if (state === 'lost') return log.warn({ resource: lease.resourceId, step: lease.kind }, 'a step came back after its lease was lost; nothing was written');
+    if (state === 'lost')
+      return log.warn(
+        { resource: lease.resourceId, step: lease.kind },
+        'a step came back after its lease was lost; nothing was written',
+      );
     if (state === 'superseded') return tx.work.release(lease);
     const next = await decide(tx);
     const now = clock.now();
     if (next.then === 'finish') await tx.work.finish(lease);
     else if (next.then === 'again')
-      await tx.work.release(lease, { cookie: next.cookie ?? null, notBefore: now + next.afterMs, lastError: next.problem ?? null });
+      await tx.work.release(lease, {
+        cookie: next.cookie ?? null,
+        notBefore: now + next.afterMs,
+        lastError: next.problem ?? null,
+      });
     else {
       const { resourceId, resourceKind } = lease;
-      await tx.work.put({ resourceId, resourceKind, kind: next.then, notBefore: now + (next.afterMs ?? 0), deadlineAt: next.deadlineAt ?? null });
+      await tx.work.put({
+        resourceId,
+        resourceKind,
+        kind: next.then,
+        notBefore: now + (next.afterMs ?? 0),
+        deadlineAt: next.deadlineAt ?? null,
+      });
       await tx.work.release(lease);
     }
   });

@@ -32,7 +32,9 @@ export class Watch {
   constructor(context: ReconcileContext) {
     this.#context = context;
     this.#orphans = new OrphanSweep(context);
-    this.#unsubscribe = context.store.subscribe({ instancesChanged: (records) => records.forEach((record) => this.#expect(record)) });
+    this.#unsubscribe = context.store.subscribe({
+      instancesChanged: (records) => records.forEach((record) => this.#expect(record)),
+    });
   }
 
   async start(): Promise<void> {
@@ -65,7 +67,10 @@ export class Watch {
 
   #repeat(): void {
     this.#round = this.look().then(() => {
-      if (!this.#isStopped) this.#timer = this.#context.clock.setTimer(this.#context.options.watchIntervalMs, () => this.#repeat());
+      if (!this.#isStopped)
+        this.#timer = this.#context.clock.setTimer(this.#context.options.watchIntervalMs, () =>
+          this.#repeat(),
+        );
     });
   }
 
@@ -74,7 +79,8 @@ export class Watch {
     let seen = 0;
     for (const [ref, expectation] of this.#expected) {
       if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-      if (expectation.since < begunAt && differs(expectation, machines.get(ref))) await this.#observe(expectation.id);
+      if (expectation.since < begunAt && differs(expectation, machines.get(ref)))
+        await this.#observe(expectation.id);
     }
   }
 
@@ -82,7 +88,13 @@ export class Watch {
     const { store, clock } = this.#context;
     await store.transact(async (tx) => {
       if ((await tx.work.of(id)) !== null) return;
-      await tx.work.put({ resourceId: id, resourceKind: 'instance', kind: 'observe', notBefore: clock.now(), deadlineAt: null });
+      await tx.work.put({
+        resourceId: id,
+        resourceKind: 'instance',
+        kind: 'observe',
+        notBefore: clock.now(),
+        deadlineAt: null,
+      });
     });
   }
 
@@ -97,5 +109,8 @@ function differs({ status, endpoint }: Expectation, machine: ObservedMachine | u
   if (status === 'STOPPED') return machine === undefined || machine.power === 'running';
   if (status !== 'ONLINE') return false;
   if (machine === undefined || machine.power !== 'running') return true;
-  return machine.endpoint !== undefined && (machine.endpoint.publicIp !== endpoint?.publicIp || machine.endpoint.sshPort !== endpoint.sshPort);
+  return (
+    machine.endpoint !== undefined &&
+    (machine.endpoint.publicIp !== endpoint?.publicIp || machine.endpoint.sshPort !== endpoint.sshPort)
+  );
 }

@@ -23,13 +23,17 @@ export async function attachVolume(
   return store.transact(async (tx) => {
     const volume = await getVolume(tx.volumes, accountId, id);
     const existing = await tx.volumes.attachmentsOfVolume(id);
-    const wanted = new Set(existing.filter(({ state }) => state !== 'detaching').map(({ instanceId }) => instanceId));
+    const wanted = new Set(
+      existing.filter(({ state }) => state !== 'detaching').map(({ instanceId }) => instanceId),
+    );
     const asked = [];
-    for (const instanceId of new Set(instanceIds)) asked.push(await getInstance(tx.instances, accountId, instanceId));
+    for (const instanceId of new Set(instanceIds))
+      asked.push(await getInstance(tx.instances, accountId, instanceId));
     const added = asked.filter((instance) => !wanted.has(instance.id));
     if (added.length === 0) return volume;
     assertAttachable(catalog, volume, existing, added);
-    for (const instance of added) await tx.volumes.putAttachment({ volumeId: id, instanceId: instance.id, state: 'attaching' });
+    for (const instance of added)
+      await tx.volumes.putAttachment({ volumeId: id, instanceId: instance.id, state: 'attaching' });
     await workOnAttachments(tx, volume, clock.now());
     return followAttachments(tx, volume);
   });

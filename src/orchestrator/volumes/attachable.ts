@@ -14,18 +14,38 @@ export function isAttachable({ status }: InstanceRecord): boolean {
  *
  * @throws {ApiError} `invalid_request`, `invalid_state` or `volume_attached`
  */
-export function assertAttachable(catalog: Catalog, volume: VolumeRecord, existing: readonly Attachment[], instances: readonly InstanceRecord[]): void {
+export function assertAttachable(
+  catalog: Catalog,
+  volume: VolumeRecord,
+  existing: readonly Attachment[],
+  instances: readonly InstanceRecord[],
+): void {
   if (volume.status === 'DELETING' || volume.status === 'ERROR')
-    throw new ApiError('invalid_state', `The volume is ${volume.status} and cannot be attached.`, { details: { status: volume.status } });
+    throw new ApiError('invalid_state', `The volume is ${volume.status} and cannot be attached.`, {
+      details: { status: volume.status },
+    });
   for (const instance of instances) {
     if (instance.region !== volume.region)
-      throw new ApiError('invalid_state', `The volume is in ${volume.region}, the instance ${instance.id} in ${instance.region}.`);
+      throw new ApiError(
+        'invalid_state',
+        `The volume is in ${volume.region}, the instance ${instance.id} in ${instance.region}.`,
+      );
     if (!isAttachable(instance))
-      throw new ApiError('invalid_state', `The instance ${instance.id} is ${instance.status}; a volume is attached to a live one.`, { details: { status: instance.status } });
+      throw new ApiError(
+        'invalid_state',
+        `The instance ${instance.id} is ${instance.status}; a volume is attached to a live one.`,
+        { details: { status: instance.status } },
+      );
   }
-  const holders = new Set([...existing.map(({ instanceId }) => instanceId), ...instances.map(({ id }) => id)]);
+  const holders = new Set([
+    ...existing.map(({ instanceId }) => instanceId),
+    ...instances.map(({ id }) => id),
+  ]);
   if (holders.size > 1 && !isShareable(catalog, volume))
-    throw new ApiError('volume_attached', `A volume of type ${volume.type} can be attached to one instance at a time; detach it first.`);
+    throw new ApiError(
+      'volume_attached',
+      `A volume of type ${volume.type} can be attached to one instance at a time; detach it first.`,
+    );
 }
 
 export function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {

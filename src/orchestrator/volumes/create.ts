@@ -14,13 +14,20 @@ interface Deps {
 }
 
 /** O: POST /volumes. @throws {ApiError} `invalid_request`; then nothing was written. */
-export async function createVolume({ store, catalog, clock, random }: Deps, accountId: string, request: CreateVolumeRequest): Promise<VolumeRecord> {
+export async function createVolume(
+  { store, catalog, clock, random }: Deps,
+  accountId: string,
+  request: CreateVolumeRequest,
+): Promise<VolumeRecord> {
   const type = findType(catalog, request);
   return store.transact(async (tx) => {
     const instanceIds = [...new Set(request.instance_ids ?? [])];
     const issues = await instanceIssues(tx, accountId, request.region, instanceIds);
     if (instanceIds.length > 1 && !type.shareable)
-      issues.push({ path: 'instance_ids', message: `expected one instance: a volume of type ${type.name} cannot be shared` });
+      issues.push({
+        path: 'instance_ids',
+        message: `expected one instance: a volume of type ${type.name} cannot be shared`,
+      });
     if (issues.length > 0) throw invalidRequest(issues);
     const now = clock.now();
     const id = `vol-${random.bytes(16).toString('hex')}`;
@@ -38,31 +45,57 @@ export async function createVolume({ store, catalog, clock, random }: Deps, acco
       deletedAt: null,
     };
     await tx.volumes.insert(record);
-    for (const instanceId of instanceIds) await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
-    await tx.work.put({ resourceId: id, resourceKind: 'volume', kind: 'create', notBefore: now, deadlineAt: null });
+    for (const instanceId of instanceIds)
+      await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
+    await tx.work.put({
+      resourceId: id,
+      resourceKind: 'volume',
+      kind: 'create',
+      notBefore: now,
+      deadlineAt: null,
+    });
     return record;
   });
 }
 
-function findType(catalog: Catalog, { region, type: name, size_gb: sizeGb }: CreateVolumeRequest): VolumeType {
+function findType(
+  catalog: Catalog,
+  { region, type: name, size_gb: sizeGb }: CreateVolumeRequest,
+): VolumeType {
   const types = catalog.regions.get(region)?.volumeTypes ?? [];
-  if (types.length === 0) throw invalidRequest([{ path: 'region', message: 'expected a region of /volumes/locations' }]);
+  if (types.length === 0)
+    throw invalidRequest([{ path: 'region', message: 'expected a region of /volumes/locations' }]);
   const type = name === undefined ? types[0] : types.find((candidate) => candidate.name === name);
-  if (type === undefined) throw invalidRequest([{ path: 'type', message: `expected one of: ${types.map((known) => known.name).join(', ')}` }]);
+  if (type === undefined)
+    throw invalidRequest([
+      { path: 'type', message: `expected one of: ${types.map((known) => known.name).join(', ')}` },
+    ]);
   if (sizeGb < type.minSizeGb || sizeGb > type.maxSizeGb)
-    throw invalidRequest([{ path: 'size_gb', message: `expected ${type.minSizeGb} to ${type.maxSizeGb} GB for type ${type.name}` }]);
+    throw invalidRequest([
+      {
+        path: 'size_gb',
+        message: `expected ${type.minSizeGb} to ${type.maxSizeGb} GB for type ${type.name}`,
+      },
+    ]);
   return type;
 }
 
-async function instanceIssues(tx: Transaction, accountId: string, region: string, instanceIds: readonly string[]): Promise<Issue[]> {
+async function instanceIssues(
+  tx: Transaction,
+  accountId: string,
+  region: string,
+  instanceIds: readonly string[],
+): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const [index, id] of instanceIds.entries()) {
     const instance = await tx.instances.byId(id);
     const path = `instance_ids[${index}]`;
     if (instance === null || instance.accountId !== accountId || instance.status === 'DESTROYED')
       issues.push({ path, message: 'expected the id of an existing instance' });
-    else if (instance.region !== region) issues.push({ path, message: `expected an instance in ${region}, this one is in ${instance.region}` });
-    else if (!isAttachable(instance)) issues.push({ path, message: `expected a live instance, this one is ${instance.status}` });
+    else if (instance.region !== region)
+      issues.push({ path, message: `expected an instance in ${region}, this one is in ${instance.region}` });
+    else if (!isAttachable(instance))
+      issues.push({ path, message: `expected a live instance, this one is ${instance.status}` });
   }
   return issues;
 }

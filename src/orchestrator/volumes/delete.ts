@@ -10,15 +10,29 @@ import { transitionVolume } from './transition.ts';
  *
  * @throws {ApiError} `not_found` or `volume_attached`
  */
-export async function deleteVolume({ store, clock }: { store: Store; clock: Clock }, accountId: string, id: string): Promise<void> {
+export async function deleteVolume(
+  { store, clock }: { store: Store; clock: Clock },
+  accountId: string,
+  id: string,
+): Promise<void> {
   await store.transact(async (tx) => {
     const volume = await getVolume(tx.volumes, accountId, id);
     if (volume.status === 'DELETING') return;
     const attachments = await tx.volumes.attachmentsOfVolume(id);
-    const holders = attachments.filter(({ state }) => state !== 'detaching').map(({ instanceId }) => instanceId);
+    const holders = attachments
+      .filter(({ state }) => state !== 'detaching')
+      .map(({ instanceId }) => instanceId);
     if (holders.length > 0)
-      throw new ApiError('volume_attached', 'The volume is attached; detach it first.', { details: { attached_instance_ids: holders } });
+      throw new ApiError('volume_attached', 'The volume is attached; detach it first.', {
+        details: { attached_instance_ids: holders },
+      });
     await transitionVolume(tx, volume, 'DELETING');
-    await tx.work.put({ resourceId: id, resourceKind: 'volume', kind: 'destroy', notBefore: clock.now(), deadlineAt: null });
+    await tx.work.put({
+      resourceId: id,
+      resourceKind: 'volume',
+      kind: 'destroy',
+      notBefore: clock.now(),
+      deadlineAt: null,
+    });
   });
 }

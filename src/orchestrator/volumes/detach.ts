@@ -20,7 +20,9 @@ export async function detachVolume(
   return store.transact(async (tx) => {
     const volume = await getVolume(tx.volumes, accountId, id);
     const attachments = await tx.volumes.attachmentsOfVolume(id);
-    const removed = attachments.filter(({ instanceId, state }) => state !== 'detaching' && (instanceIds?.includes(instanceId) ?? true));
+    const removed = attachments.filter(
+      ({ instanceId, state }) => state !== 'detaching' && (instanceIds?.includes(instanceId) ?? true),
+    );
     if (removed.length === 0) return volume;
     for (const attachment of removed) await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
     await workOnAttachments(tx, volume, clock.now());

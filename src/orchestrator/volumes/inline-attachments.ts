@@ -22,16 +22,27 @@ export async function planInlineAttachments(
   return { volumes, issues };
 }
 
-async function findProblem(tx: Transaction, volume: VolumeRecord | null, accountId: string, region: string): Promise<string | undefined> {
-  if (volume === null || volume.accountId !== accountId || volume.deletedAt !== null) return 'expected the id of an existing volume';
+async function findProblem(
+  tx: Transaction,
+  volume: VolumeRecord | null,
+  accountId: string,
+  region: string,
+): Promise<string | undefined> {
+  if (volume === null || volume.accountId !== accountId || volume.deletedAt !== null)
+    return 'expected the id of an existing volume';
   if (volume.region !== region) return `expected a volume in ${region}, this one is in ${volume.region}`;
-  if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING') return `expected an AVAILABLE volume, this one is ${volume.status}`;
+  if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING')
+    return `expected an AVAILABLE volume, this one is ${volume.status}`;
   const isFree = (await tx.volumes.attachmentsOfVolume(volume.id)).length === 0;
   return isFree ? undefined : 'expected a volume that is attached to nothing';
 }
 
 /** Writes the attachments; they are made as soon as the machine is there. */
-export async function putInlineAttachments(tx: Transaction, instance: InstanceRecord, volumes: readonly VolumeRecord[]): Promise<void> {
+export async function putInlineAttachments(
+  tx: Transaction,
+  instance: InstanceRecord,
+  volumes: readonly VolumeRecord[],
+): Promise<void> {
   for (const volume of volumes) {
     await tx.volumes.putAttachment({ volumeId: volume.id, instanceId: instance.id, state: 'attaching' });
     await followAttachments(tx, volume);
@@ -40,7 +51,17 @@ export async function putInlineAttachments(tx: Transaction, instance: InstanceRe
 }
 
 /** Has the attachments of a volume brought to what is wanted; one that is still being made gets to it by itself. */
-export async function workOnAttachments(tx: Transaction, { id, status }: VolumeRecord, now: number): Promise<void> {
+export async function workOnAttachments(
+  tx: Transaction,
+  { id, status }: VolumeRecord,
+  now: number,
+): Promise<void> {
   if (status === 'CREATING') return;
-  await tx.work.put({ resourceId: id, resourceKind: 'volume', kind: 'attach', notBefore: now, deadlineAt: null });
+  await tx.work.put({
+    resourceId: id,
+    resourceKind: 'volume',
+    kind: 'attach',
+    notBefore: now,
+    deadlineAt: null,
+  });
 }

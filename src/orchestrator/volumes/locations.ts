@@ -19,6 +19,10 @@ export function listVolumeLocations(catalog: Catalog): VolumeLocation[] {
     }));
 }
 
-export function findVolumeType(catalog: Catalog, region: string, name: string | null): VolumeType | undefined {
+export function findVolumeType(
+  catalog: Catalog,
+  region: string,
+  name: string | null,
+): VolumeType | undefined {
   return catalog.regions.get(region)?.volumeTypes.find((type) => type.name === name);
 }

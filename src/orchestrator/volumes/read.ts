@@ -1,6 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { Volume } from '../../contract/volume.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
+import type { Volume } from '../../contract/volume.ts';
 import type { VolumeReader } from '../ports/store.ts';
 import type { Attachment, VolumeRecord } from './volume-record.ts';
 

@@ -27,7 +27,8 @@ export function claimWriter(db: Db): ClaimWriter {
       db.insert(claims).values({ instanceId, offerId, region }).run();
       return true;
     },
-    release: async (instanceId) => db.delete(claims).where(eq(claims.instanceId, instanceId)).run().changes === 1,
+    release: async (instanceId) =>
+      db.delete(claims).where(eq(claims.instanceId, instanceId)).run().changes === 1,
   };
 }
 

@@ -7,7 +7,8 @@ export function credentialReader(db: Db): CredentialReader {
   return {
     accountById: async (id) => db.select().from(accounts).where(eq(accounts.id, id)).get() ?? null,
     accountByName: async (name) => db.select().from(accounts).where(eq(accounts.name, name)).get() ?? null,
-    listAccounts: async () => db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).all(),
+    listAccounts: async () =>
+      db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)).all(),
     keyByDigest: async (digest) => db.select().from(apiKeys).where(eq(apiKeys.digest, digest)).get() ?? null,
     listKeys: async (accountId) =>
       db
@@ -27,8 +28,10 @@ export function credentialWriter(db: Db): CredentialWriter {
     setPasswordHash: async (accountId, passwordHash) =>
       void db.update(accounts).set({ passwordHash }).where(eq(accounts.id, accountId)).run(),
     insertKey: async (record) => void db.insert(apiKeys).values(record).run(),
-    revokeKey: async (id, revokedAt) => void db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run(),
-    recordKeyUse: async (id, lastUsedAt) => void db.update(apiKeys).set({ lastUsedAt }).where(eq(apiKeys.id, id)).run(),
+    revokeKey: async (id, revokedAt) =>
+      void db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run(),
+    recordKeyUse: async (id, lastUsedAt) =>
+      void db.update(apiKeys).set({ lastUsedAt }).where(eq(apiKeys.id, id)).run(),
     insertToken: async (record) => void db.insert(tokens).values(record).run(),
     deleteTokensExpiredBefore: async (time) => void db.delete(tokens).where(lt(tokens.expiresAt, time)).run(),
   };

@@ -12,6 +12,7 @@ export function idempotencyWriter(db: Db): Transaction['idempotency'] {
         .where(and(eq(idempotency.accountId, accountId), eq(idempotency.key, key)))
         .get() ?? null,
     insert: async (record) => void db.insert(idempotency).values(record).run(),
-    deleteCreatedBefore: async (time) => void db.delete(idempotency).where(lt(idempotency.createdAt, time)).run(),
+    deleteCreatedBefore: async (time) =>
+      void db.delete(idempotency).where(lt(idempotency.createdAt, time)).run(),
   };
 }

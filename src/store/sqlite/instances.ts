@@ -1,4 +1,4 @@
-import { and, asc, eq, ne, type SQL } from 'drizzle-orm';
+import { and, asc, count, eq, ne, type SQL } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/ports/store.ts';
 import type { Db } from './db.ts';
@@ -12,8 +12,20 @@ export function instanceReader(db: Db): InstanceReader {
       const conditions: SQL[] = [ne(instances.status, 'DESTROYED')];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
       if (region !== undefined) conditions.push(eq(instances.region, region));
-      return db.select().from(instances).where(and(...conditions)).orderBy(asc(instances.createdAt), asc(instances.id)).all();
+      return db
+        .select()
+        .from(instances)
+        .where(and(...conditions))
+        .orderBy(asc(instances.createdAt), asc(instances.id))
+        .all();
     },
+    countByStatus: async () =>
+      db
+        .select({ status: instances.status, count: count() })
+        .from(instances)
+        .where(ne(instances.status, 'DESTROYED'))
+        .groupBy(instances.status)
+        .all(),
   };
 }
 

@@ -21,7 +21,10 @@ export function readMigrations(): Migration[] {
   return readdirSync(migrationsFolder)
     .filter((file) => /^sqlite-\d{4}-.*\.sql$/.test(file))
     .sort()
-    .map((file) => ({ version: Number(file.slice(7, 11)), sql: readFileSync(new URL(file, migrationsFolder), 'utf8') }));
+    .map((file) => ({
+      version: Number(file.slice(7, 11)),
+      sql: readFileSync(new URL(file, migrationsFolder), 'utf8'),
+    }));
 }
 
 /**
@@ -65,7 +68,9 @@ function setDurable(db: Database.Database): void {
 function connect(path: string): Database.Database {
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (size === 0)
-    throw new DatabaseRefused(`The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`);
+    throw new DatabaseRefused(
+      `The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`,
+    );
   makeFolder(dirname(path), path);
   try {
     return new Database(path);
@@ -78,7 +83,10 @@ function makeFolder(folder: string, path: string): void {
   try {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
-    throw new DatabaseRefused(`The folder of the database ${path} cannot be made (${reason(error)}): give --database a writable place.`, { cause: error });
+    throw new DatabaseRefused(
+      `The folder of the database ${path} cannot be made (${reason(error)}): give --database a writable place.`,
+      { cause: error },
+    );
   }
 }
 
@@ -112,15 +120,26 @@ function pragmaNumber(db: Database.Database, name: string): number {
 }
 
 function asRefusal(error: unknown, path: string): Error {
-  if (!(error instanceof Database.SqliteError)) return error instanceof Error ? error : new Error(String(error));
+  if (!(error instanceof Database.SqliteError))
+    return error instanceof Error ? error : new Error(String(error));
   const { code, message } = error;
-  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) return new DatabaseRefused(damagedSentence(path, message), { cause: error });
-  if (code === 'SQLITE_FULL') return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, { cause: error });
+  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT'))
+    return new DatabaseRefused(damagedSentence(path, message), { cause: error });
+  if (code === 'SQLITE_FULL')
+    return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, {
+      cause: error,
+    });
   if (code.startsWith('SQLITE_BUSY'))
-    return new DatabaseRefused(`The database ${path} is locked by another process: stop it and start again.`, { cause: error });
-  return new DatabaseRefused(`The database ${path} cannot be opened (${message}): check that the file and its folder are readable and writable.`, {
-    cause: error,
-  });
+    return new DatabaseRefused(
+      `The database ${path} is locked by another process: stop it and start again.`,
+      { cause: error },
+    );
+  return new DatabaseRefused(
+    `The database ${path} cannot be opened (${message}): check that the file and its folder are readable and writable.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function damagedSentence(path: string, what: string): string {

@@ -118,7 +118,10 @@ function rejectUnavailable(reader: Reader): Reader {
       get(target, name, receiver) {
         const method: unknown = Reflect.get(target, name, receiver);
         if (typeof method !== 'function') return method;
-        return (...args: unknown[]) => Promise.resolve(Reflect.apply(method, target, args)).catch((error) => Promise.reject(fromSqlite(error)));
+        return (...args: unknown[]) =>
+          Promise.resolve(Reflect.apply(method, target, args)).catch((error) =>
+            Promise.reject(fromSqlite(error)),
+          );
       },
     });
   return {

@@ -7,7 +7,8 @@ export function volumeReader(db: Db): VolumeReader {
   return {
     byId: async (id) => db.select().from(volumes).where(eq(volumes.id, id)).get() ?? null,
     byOwnerRef: async (ref) => db.select().from(volumes).where(eq(volumes.ownerRef, ref)).get() ?? null,
-    attachmentsOfVolume: async (volumeId) => db.select().from(attachments).where(eq(attachments.volumeId, volumeId)).all(),
+    attachmentsOfVolume: async (volumeId) =>
+      db.select().from(attachments).where(eq(attachments.volumeId, volumeId)).all(),
     attachmentsOfInstance: async (instanceId) =>
       db.select().from(attachments).where(eq(attachments.instanceId, instanceId)).all(),
   };
@@ -22,7 +23,10 @@ export function volumeWriter(db: Db): VolumeWriter {
       void db
         .insert(attachments)
         .values(attachment)
-        .onConflictDoUpdate({ target: [attachments.volumeId, attachments.instanceId], set: { state: attachment.state } })
+        .onConflictDoUpdate({
+          target: [attachments.volumeId, attachments.instanceId],
+          set: { state: attachment.state },
+        })
         .run(),
     removeAttachment: async (volumeId, instanceId) =>
       void db

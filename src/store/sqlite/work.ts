@@ -18,7 +18,8 @@ export function workReader(db: Db): WorkReader {
 const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 
 export function workWriter(db: Db, onWrite: () => void): WorkWriter {
-  const heldBy = (lease: Lease) => and(eq(work.resourceId, lease.resourceId), eq(work.leaseToken, lease.token));
+  const heldBy = (lease: Lease) =>
+    and(eq(work.resourceId, lease.resourceId), eq(work.leaseToken, lease.token));
   return {
     ...workReader(db),
     put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt }) => {
@@ -39,14 +40,20 @@ export function workWriter(db: Db, onWrite: () => void): WorkWriter {
       return row.kind === lease.kind && row.attempt === lease.attempt ? 'held' : 'superseded';
     },
     release: async (lease, later) => {
-      db.update(work).set({ ...noLease, ...later }).where(heldBy(lease)).run();
+      db.update(work)
+        .set({ ...noLease, ...later })
+        .where(heldBy(lease))
+        .run();
       onWrite();
     },
     finish: async (lease) => void db.delete(work).where(heldBy(lease)).run(),
   };
 }
 
-export function claimWork(db: Db, { owner, now, leaseUntil, limit, resourceKind }: Parameters<Store['claimWork']>[0]): Lease[] {
+export function claimWork(
+  db: Db,
+  { owner, now, leaseUntil, limit, resourceKind }: Parameters<Store['claimWork']>[0],
+): Lease[] {
   const due = db
     .select({ resourceId: work.resourceId })
     .from(work)
@@ -59,7 +66,11 @@ export function claimWork(db: Db, { owner, now, leaseUntil, limit, resourceKind 
     .where(inArray(work.resourceId, due))
     .returning()
     .all();
-  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, ...step }) => ({ ...step, token: leaseToken ?? '', until }));
+  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, ...step }) => ({
+    ...step,
+    token: leaseToken ?? '',
+    until,
+  }));
 }
 
 export function nextWorkAt(db: Db): number | null {

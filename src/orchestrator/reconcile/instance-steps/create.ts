@@ -1,5 +1,5 @@
-import { amend } from '../../instances/transition.ts';
 import type { InstanceRecord } from '../../instances/instance-record.ts';
+import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import { callStep, look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
@@ -11,7 +11,11 @@ import { failInstance } from './fail.ts';
 const BUILDING_POLL_MS = 500;
 
 /** PROVISIONING, first half: the machine. An earlier call that may have reached the platform is looked for first. */
-export async function stepCreate(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepCreate(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const step = await adoptOrCreate(context, lease, record);
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     const { clock, log } = context;
@@ -21,15 +25,31 @@ export async function stepCreate(context: ReconcileContext, lease: Lease, record
       const fingerprint = endpoint?.hostKeyFingerprint ?? current.hostKeyFingerprint;
       const spec = { ...current.spec, cloudInit: undefined };
       await amend(tx, current, now, { endpoint: endpoint ?? null, hostKeyFingerprint: fingerprint, spec });
-      for (const { volumeId } of await tx.volumes.attachmentsOfInstance(current.id)) await tx.work.hasten(volumeId, now);
+      for (const { volumeId } of await tx.volumes.attachmentsOfInstance(current.id))
+        await tx.work.hasten(volumeId, now);
       return { then: 'verify', deadlineAt: lease.deadlineAt };
     }
     const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
-    if (step.outcome !== 'failed' && isLate) return failInstance(context, tx, current, lateText(current, 'the platform was still making the machine'));
+    if (step.outcome !== 'failed' && isLate)
+      return failInstance(
+        context,
+        tx,
+        current,
+        lateText(current, 'the platform was still making the machine'),
+      );
     if (step.outcome === 'building') return { then: 'again', afterMs: BUILDING_POLL_MS };
     if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    log.warn({ instance: current.id, code: step.code, sideEffect: step.sideEffect, detail: step.detail }, 'the platform refused or lost a create');
-    if (isFinal(step)) return failInstance(context, tx, current, `The platform could not make the machine (${describeFailure(step)}).`);
+    log.warn(
+      { instance: current.id, code: step.code, sideEffect: step.sideEffect, detail: step.detail },
+      'the platform refused or lost a create',
+    );
+    if (isFinal(step))
+      return failInstance(
+        context,
+        tx,
+        current,
+        `The platform could not make the machine (${describeFailure(step)}).`,
+      );
     if (isLate && step.code !== 'unknown_outcome' && step.code !== 'transient' && step.code !== 'auth')
       return failInstance(context, tx, current, lateText(current, describeFailure(step)));
     return retry(context, lease, describeFailure(step), step.retryAfterMs);
@@ -39,12 +59,17 @@ export async function stepCreate(context: ReconcileContext, lease: Lease, record
 /** An adopted machine that is still being built is looked at again; there is no cookie of a call to hand back. */
 type Attempted = Step<ObservedMachine> | { outcome: 'building' };
 
-async function adoptOrCreate(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
+async function adoptOrCreate(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<Attempted> {
   const { driver } = context;
   const mayHaveBeenCalled = lease.attempt > 1 && lease.cookie === null;
   if (mayHaveBeenCalled) {
     const found = await look(context, () => driver.get(record.ownerRef));
-    if (found.answer === 'unknown') return { outcome: 'failed', code: 'transient', sideEffect: 'none', detail: found.reason };
+    if (found.answer === 'unknown')
+      return { outcome: 'failed', code: 'transient', sideEffect: 'none', detail: found.reason };
     if (found.answer === 'observed') return adopt(found.value);
   }
   return callStep(context, lease, () => driver.create(toMachineSpec(context, record), lease.cookie));
@@ -57,9 +82,19 @@ function adopt(machine: ObservedMachine): Attempted {
     case 'starting':
       return { outcome: 'building' };
     case 'failed':
-      return { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', detail: machine.detail ?? 'no detail given' };
+      return {
+        outcome: 'failed',
+        code: 'boot_failed',
+        sideEffect: 'certain',
+        detail: machine.detail ?? 'no detail given',
+      };
     case 'destroying':
-      return { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', detail: 'the platform is removing the machine' };
+      return {
+        outcome: 'failed',
+        code: 'boot_failed',
+        sideEffect: 'certain',
+        detail: 'the platform is removing the machine',
+      };
     case 'running':
     case 'stopping':
     case 'stopped':
@@ -67,7 +102,10 @@ function adopt(machine: ObservedMachine): Attempted {
   }
 }
 
-function toMachineSpec({ catalog }: ReconcileContext, { ownerRef, offerId, region, name, id, spec }: InstanceRecord): MachineSpec {
+function toMachineSpec(
+  { catalog }: ReconcileContext,
+  { ownerRef, offerId, region, name, id, spec }: InstanceRecord,
+): MachineSpec {
   return {
     ref: ownerRef,
     offerId,
@@ -86,7 +124,11 @@ function toMachineSpec({ catalog }: ReconcileContext, { ownerRef, offerId, regio
 
 /** A host name that is unique on the platform whatever the instance is called (O: CreateInstanceRequest, name). */
 export function toHostname(name: string | null, id: string): string {
-  const label = (name ?? '').toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 40).replace(/^-+|-+$/g, '');
+  const label = (name ?? '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
   const suffix = id.slice(-8);
   return label === '' ? `inst-${suffix}` : `${label}-${suffix}`;
 }

@@ -13,16 +13,32 @@ import type { Lease } from '../work.ts';
  * Removes the machine and all that belongs to it, and goes on until the platform shows that it is gone: there
  * is no giving up. DESTROYING then becomes DESTROYED; ERROR and OFFLINE stay as they are, cleaned.
  */
-export async function stepDestroy(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepDestroy(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const { driver, clock } = context;
   const step = await callStep(context, lease, () => driver.destroy(record.ownerRef, lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await look(context, () => driver.get(record.ownerRef)) : undefined;
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (found === undefined) return retry(context, lease, step.outcome === 'failed' ? describeFailure(step) : '', step.outcome === 'failed' ? step.retryAfterMs : undefined);
-    if (found.answer === 'unknown') return retry(context, lease, `the platform could not be asked whether the machine is gone: ${found.reason}`);
-    if (found.answer === 'observed') return retry(context, lease, 'the platform said that the machine is gone, and still has it');
+    if (found === undefined)
+      return retry(
+        context,
+        lease,
+        step.outcome === 'failed' ? describeFailure(step) : '',
+        step.outcome === 'failed' ? step.retryAfterMs : undefined,
+      );
+    if (found.answer === 'unknown')
+      return retry(
+        context,
+        lease,
+        `the platform could not be asked whether the machine is gone: ${found.reason}`,
+      );
+    if (found.answer === 'observed')
+      return retry(context, lease, 'the platform said that the machine is gone, and still has it');
     const waitMs = lateCreateMs(context, current) - (clock.now() - current.updatedAt);
     if (waitMs > 0) return { then: 'again', afterMs: waitMs, problem: 'a create may still turn up' };
     return destroyed(context, tx, current);
@@ -34,7 +50,11 @@ function lateCreateMs({ driver }: ReconcileContext, { endpoint }: InstanceRecord
   return endpoint === null ? driver.manifest.createVisibleWithinMs : 0;
 }
 
-async function destroyed({ clock, log }: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
+async function destroyed(
+  { clock, log }: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+): Promise<Next> {
   const now = clock.now();
   await tx.claims.release(record.id);
   for (const attachment of await tx.volumes.attachmentsOfInstance(record.id)) {

@@ -10,11 +10,17 @@ import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
 
 /** A listing differed from a row: the machine itself is looked at, and the row follows what is certain. */
-export async function stepObserve(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepObserve(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const found = await look(context, () => context.driver.get(record.ownerRef));
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
-    return found.answer === 'gone' ? vanished(context, tx, current) : follow(context, tx, current, found.value);
+    return found.answer === 'gone'
+      ? vanished(context, tx, current)
+      : follow(context, tx, current, found.value);
   });
 }
 
@@ -26,7 +32,8 @@ async function vanished(context: ReconcileContext, tx: Transaction, record: Inst
       await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
       return { then: 'destroy' };
     case 'ONLINE':
-      if (record.spec.instanceType !== 'SPOT') return failInstance(context, tx, record, 'The platform no longer has the machine of this instance.');
+      if (record.spec.instanceType !== 'SPOT')
+        return failInstance(context, tx, record, 'The platform no longer has the machine of this instance.');
       await transition(tx, record, 'DESTROYING', now);
       return { then: 'destroy' };
     case 'PROVISIONING':
@@ -37,7 +44,12 @@ async function vanished(context: ReconcileContext, tx: Transaction, record: Inst
   }
 }
 
-async function follow(context: ReconcileContext, tx: Transaction, record: InstanceRecord, machine: ObservedMachine): Promise<Next> {
+async function follow(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  machine: ObservedMachine,
+): Promise<Next> {
   const now = context.clock.now();
   if (record.status === 'STOPPED') return machine.power === 'running' ? { then: 'stop' } : finish;
   if (record.status !== 'ONLINE') return finish;

@@ -7,7 +7,11 @@ import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
 /** STOPPED → (the machine runs) → the SSH proof → ONLINE. A start that fails is taken back. */
-export async function stepStart(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepStart(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const step = await callStep(context, lease, () => context.driver.start(record.ownerRef, lease.cookie));
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     const now = context.clock.now();
@@ -16,9 +20,11 @@ export async function stepStart(context: ReconcileContext, lease: Lease, record:
       return { then: 'verify', deadlineAt: lease.deadlineAt };
     }
     const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
-    if (step.outcome === 'pending' && !isLate) return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending' && !isLate)
+      return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.outcome === 'failed' && step.code === 'gone') return { then: 'observe' };
-    if (step.outcome === 'failed' && !isFinal(step) && !isLate) return retry(context, lease, describeFailure(step), step.retryAfterMs);
+    if (step.outcome === 'failed' && !isFinal(step) && !isLate)
+      return retry(context, lease, describeFailure(step), step.retryAfterMs);
     const reason = step.outcome === 'failed' ? describeFailure(step) : 'the machine did not start in time';
     context.log.warn({ instance: current.id, reason }, 'a start failed; the instance stays stopped');
     if (current.attachCycle) await amend(tx, current, now, { attachCycle: false });

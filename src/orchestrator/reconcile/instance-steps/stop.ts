@@ -12,13 +12,23 @@ import { failInstance } from './fail.ts';
  * STOPPING → STOPPED, disk preserved; the capacity is given back where the offer says so. On an instance that
  * is STOPPED already it takes a failed start back.
  */
-export async function stepStop(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepStop(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const step = await callStep(context, lease, () => context.driver.stop(record.ownerRef, lease.cookie));
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     if (step.outcome === 'done') return stopped(context, tx, current);
     if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.code === 'gone') return { then: 'observe' };
-    if (isFinal(step) && current.status === 'STOPPING') return failInstance(context, tx, current, `The instance could not be stopped (${describeFailure(step)}).`);
+    if (isFinal(step) && current.status === 'STOPPING')
+      return failInstance(
+        context,
+        tx,
+        current,
+        `The instance could not be stopped (${describeFailure(step)}).`,
+      );
     return retry(context, lease, describeFailure(step), step.retryAfterMs);
   });
 }
@@ -27,6 +37,7 @@ async function stopped({ clock }: ReconcileContext, tx: Transaction, record: Ins
   const now = clock.now();
   if (record.status === 'STOPPING') await transition(tx, record, 'STOPPED', now);
   if (record.spec.onStop === 'release' && !record.attachCycle) await tx.claims.release(record.id);
-  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(record.id)) await tx.work.hasten(volumeId, now);
+  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(record.id))
+    await tx.work.hasten(volumeId, now);
   return finish;
 }

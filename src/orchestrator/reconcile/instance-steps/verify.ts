@@ -3,14 +3,13 @@ import { amend, transition } from '../../instances/transition.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../ports/platform-driver.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { look } from '../call-platform.ts';
+import { beforeDeadline, look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
 
 const FIRST_PAUSE_MS = 200;
-const LAST_PAUSE_MS = 5_000;
 
 type FailedProbe = Extract<ProbeResult, { ok: false }>;
 
@@ -19,25 +18,41 @@ type FailedProbe = Extract<ProbeResult, { ok: false }>;
  * injected key. Once earned it is latched. A create that does not get there in time fails, a start that does
  * not is taken back.
  */
-export async function stepVerify(context: ReconcileContext, lease: Lease, record: InstanceRecord): Promise<void> {
+export async function stepVerify(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
   const { clock, log } = context;
   const result = await probe(context, record);
   if (result.ok) {
     await settleInstance(context, lease, async (tx, current): Promise<Next> => {
-      const online = await transition(tx, current, 'ONLINE', clock.now(), { hostKeyFingerprint: result.hostKeyFingerprint, attachCycle: false });
+      const online = await transition(tx, current, 'ONLINE', clock.now(), {
+        hostKeyFingerprint: result.hostKeyFingerprint,
+        attachCycle: false,
+      });
       log.info({ instance: online.id, afterMs: clock.now() - online.createdAt }, 'instance is online');
       return { then: 'finish' };
     });
     return;
   }
   const found = await look(context, () => context.driver.get(record.ownerRef));
-  await settleInstance(context, lease, (tx, current) => afterFailedProbe(context, lease, tx, current, result, found));
+  await settleInstance(context, lease, (tx, current) =>
+    afterFailedProbe(context, lease, tx, current, result, found),
+  );
 }
 
-async function probe({ probe: ssh }: ReconcileContext, { endpoint, spec, hostKeyFingerprint }: InstanceRecord): Promise<ProbeResult> {
-  if (endpoint === null) return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
+async function probe(
+  context: ReconcileContext,
+  { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
+): Promise<ProbeResult> {
+  if (endpoint === null)
+    return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
   const target = { host: endpoint.publicIp, port: endpoint.sshPort, username: endpoint.sshUsername };
-  return ssh.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined);
+  const answer = await beforeDeadline(context, () =>
+    context.probe.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined),
+  );
+  return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
 }
 
 async function afterFailedProbe(
@@ -55,16 +70,31 @@ async function afterFailedProbe(
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (isLate && found.answer === 'observed') {
     const minutes = Math.round(record.spec.onlineWithinMs / 60_000);
-    return giveUp(context, tx, record, `SSH was not ready within ${minutes} minutes; the last try failed at "${failed.step}": ${failed.detail}`);
+    return giveUp(
+      context,
+      tx,
+      record,
+      `SSH was not ready within ${minutes} minutes; the last try failed at "${failed.step}": ${failed.detail}`,
+    );
   }
-  if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint)) await amend(tx, record, now, { endpoint: found.value.endpoint ?? null });
-  const pause = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10));
+  if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint))
+    await amend(tx, record, now, { endpoint: found.value.endpoint ?? null });
+  const pause = Math.min(
+    context.options.probeIntervalMs,
+    FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
+  );
   return { then: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
 }
 
 /** A create ends in ERROR; a start is taken back: the instance stays STOPPED with its disk (settled). */
-async function giveUp(context: ReconcileContext, tx: Transaction, record: InstanceRecord, reason: string): Promise<Next> {
-  if (record.status === 'PROVISIONING') return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
+async function giveUp(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  reason: string,
+): Promise<Next> {
+  if (record.status === 'PROVISIONING')
+    return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
   context.log.warn({ instance: record.id, reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { then: 'stop' };

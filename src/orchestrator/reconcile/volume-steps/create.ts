@@ -8,7 +8,12 @@ import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
 /** CREATING → AVAILABLE, and on to the attachments that were asked for at create. */
-export async function stepCreateVolume(context: ReconcileContext, volumes: VolumeDriver, lease: Lease, record: VolumeRecord): Promise<void> {
+export async function stepCreateVolume(
+  context: ReconcileContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
   const { catalog } = context;
   const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
   const spec = { ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined };
@@ -22,7 +27,8 @@ export async function stepCreateVolume(context: ReconcileContext, volumes: Volum
     }
     if (!isFinal(step)) return retry(context, lease, describeFailure(step), step.retryAfterMs);
     context.log.warn({ volume: current.id, reason: describeFailure(step) }, 'the platform refused a volume');
-    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) await tx.volumes.removeAttachment(volumeId, instanceId);
+    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id))
+      await tx.volumes.removeAttachment(volumeId, instanceId);
     await transitionVolume(tx, current, 'ERROR');
     return finish;
   });

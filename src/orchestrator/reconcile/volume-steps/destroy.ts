@@ -7,15 +7,23 @@ import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
 /** DELETING, until the platform shows that the volume is gone. Lingering attachment records go with it. */
-export async function stepDestroyVolume(context: ReconcileContext, volumes: VolumeDriver, lease: Lease, record: VolumeRecord): Promise<void> {
+export async function stepDestroyVolume(
+  context: ReconcileContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
   const step = await callStep(context, lease, () => volumes.destroy(record.ownerRef, lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await look(context, () => volumes.get(record.ownerRef)) : undefined;
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
     if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (step.outcome === 'failed' && !isClaimedGone) return retry(context, lease, describeFailure(step), step.retryAfterMs);
-    if (found?.answer !== 'gone') return retry(context, lease, 'the platform has not shown that the volume is gone');
-    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) await tx.volumes.removeAttachment(volumeId, instanceId);
+    if (step.outcome === 'failed' && !isClaimedGone)
+      return retry(context, lease, describeFailure(step), step.retryAfterMs);
+    if (found?.answer !== 'gone')
+      return retry(context, lease, 'the platform has not shown that the volume is gone');
+    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id))
+      await tx.volumes.removeAttachment(volumeId, instanceId);
     await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   });

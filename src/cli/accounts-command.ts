@@ -1,0 +1,61 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { Command } from 'commander';
+import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
+import { toTime, withDatabase } from './keys-command.ts';
+import { type StoreFlags, withStore } from './open-store.ts';
+import { printLine, printTable } from './print.ts';
+
+/** `berth accounts`: tenants that cannot see each other. */
+export function accountsCommand(): Command {
+  const accounts = new Command('accounts').description('accounts: make and list them, set their passwords');
+  withDatabase(accounts.command('create <name>'))
+    .description('make an account')
+    .action(async (name: string, options: StoreFlags) =>
+      withStore(options, async (deps) => {
+        const { id } = await createAccount(deps, name);
+        printLine(`Account ${name} (${id}) is made. Give it a key: berth keys create --account ${name}`);
+      }),
+    );
+  withDatabase(accounts.command('list'))
+    .description('list the accounts')
+    .action(async (options: StoreFlags) =>
+      withStore(options, async ({ store }) => {
+        const records = await store.read.credentials.listAccounts();
+        printTable(
+          ['ID', 'NAME', 'PASSWORD', 'CREATED'],
+          records.map(({ id, name, passwordHash, createdAt }) => [
+            id,
+            name,
+            passwordHash === null ? 'no' : 'yes',
+            toTime(createdAt),
+          ]),
+        );
+      }),
+    );
+  withDatabase(accounts.command('set-password <name>'))
+    .description(
+      'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
+    )
+    .action(async (name: string, options: StoreFlags) => {
+      const password = await readPassword();
+      await withStore(options, (deps) => setPassword(deps, name, password));
+      printLine(`The password of account ${name} is set.`);
+    });
+  return accounts;
+}
+
+/** One line of standard input; a terminal shows nothing of it. */
+async function readPassword(): Promise<string> {
+  const { stdin } = process;
+  if (stdin.isTTY) process.stderr.write('New password: ');
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: silent, terminal: stdin.isTTY === true });
+  try {
+    for await (const line of lines) return line;
+    return '';
+  } finally {
+    lines.close();
+    if (stdin.isTTY) process.stderr.write('\n');
+  }
+}

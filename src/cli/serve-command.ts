@@ -1,0 +1,57 @@
+import { Command } from 'commander';
+import { printLine } from './print.ts';
+import { type ServeParts, type Serving, serve } from './serve.ts';
+
+interface ServeFlags {
+  host?: string;
+  port?: string;
+  database?: string;
+  config?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  json?: true;
+}
+
+/** `berth serve`. */
+export function serveCommand(parts: ServeParts = {}): Command {
+  return new Command('serve')
+    .description('serve the /v1 contract; without a config on the simulator and the bundled catalog')
+    .option('--host <address>', 'where to listen; default 127.0.0.1')
+    .option('--port <number>', '0 takes any free one; default 8080')
+    .option('--database <url>', 'sqlite:PATH; default sqlite:./.berth/berth.db')
+    .option('--config <file>', 'berth.yaml; see berth.example.yaml')
+    .option('--tls-cert <file>', 'PEM certificate chain')
+    .option('--tls-key <file>', 'PEM private key')
+    .option('--json', 'print one line of JSON when ready')
+    .action(async ({ config, json, ...flags }: ServeFlags) => {
+      const serving = await serve({ configFile: config, flags, env: process.env }, parts);
+      if (json) printLine(JSON.stringify({ base_url: serving.baseUrl, api_key: serving.apiKey }));
+      else welcome(serving);
+      stopOnSignal(serving);
+    });
+}
+
+function welcome({ baseUrl, apiKey, catalogFile }: Serving): void {
+  printLine(`Berth serves ${baseUrl}`);
+  printLine(`  catalog  ${catalogFile}`);
+  printLine(`  docs     ${new URL('/docs', baseUrl)}`);
+  if (apiKey !== null) printLine(`  API key  ${apiKey}   (shown this once; more with \`berth keys create\`)`);
+  printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${apiKey ?? '<API_KEY>'}' ${baseUrl}/availability`);
+}
+
+/** The first signal drains and exits 0; a second one ends at once. */
+function stopOnSignal(serving: Serving): void {
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (isStopping) process.kill(process.pid, 'SIGKILL');
+    isStopping = true;
+    process.exitCode = 0;
+    void serving.stop().finally(() => {
+      process.removeListener('SIGTERM', onSignal);
+      process.removeListener('SIGINT', onSignal);
+    });
+    void signal;
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+}

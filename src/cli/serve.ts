@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { isIP } from 'node:net';
+import { loadConfig } from '../config/load.ts';
+import { loadCatalog } from '../config/load-catalog.ts';
+import { type Config, sqlitePath } from '../config/schema.ts';
+import type { ConfigFlags } from '../config/settings.ts';
+import { ApiError } from '../contract/errors.ts';
+import { HttpServer } from '../orchestrator/http/server.ts';
+import type { Clock, Random } from '../orchestrator/ports/clock.ts';
+import type { Log } from '../orchestrator/ports/log.ts';
+import type { Store } from '../orchestrator/ports/store.ts';
+import type { Failpoint } from '../orchestrator/reconcile/context.ts';
+import { systemClock, systemRandom } from '../runtime/system.ts';
+import { takeServeLock } from '../store/sqlite/serve-lock.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
+import { Fatal } from './fatal.ts';
+import { ensureAccess } from './first-start.ts';
+import { createLog } from './log.ts';
+import { startOrchestrator } from './start-orchestrator.ts';
+
+export interface ServeOptions {
+  configFile?: string | undefined;
+  flags: ConfigFlags;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a test build of the process puts in; production uses the defaults. */
+export interface ServeParts {
+  clock?: Clock;
+  random?: Random;
+  failpoint?: Failpoint;
+  wrapStore?: (store: Store) => Store;
+}
+
+export interface Serving {
+  baseUrl: string;
+  /** The key of the first start, to be shown once. */
+  apiKey: string | null;
+  catalogFile: string;
+  /** Drains: takes no new request, lets the running ones and the running steps end. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts `berth serve`. The port is taken before anything is written, so a start that fails changes nothing.
+ *
+ * @throws {Fatal | ConfigError | DatabaseRefused} with a sentence for the operator
+ */
+export async function serve(
+  { configFile, flags, env }: ServeOptions,
+  parts: ServeParts = {},
+): Promise<Serving> {
+  const { config } = loadConfig({ file: configFile, flags, env });
+  const catalog = loadCatalog(config.catalog);
+  const log = createLog(config.log.level);
+  const {
+    clock = systemClock,
+    random = systemRandom,
+    failpoint = () => undefined,
+    wrapStore = (store) => store,
+  } = parts;
+
+  let listener: RequestListener = answerNotReady;
+  const { server, port, scheme } = await listen(config, (request, response) => listener(request, response));
+  const undo: (() => unknown)[] = [() => server.close(0)];
+  try {
+    const databasePath = sqlitePath(config.database);
+    const opened = openSqliteStore(databasePath);
+    undo.unshift(() => opened.close());
+    undo.unshift(takeServeLock(databasePath));
+    const store = wrapStore(opened);
+    const { apiKey, environmentKey } = await ensureAccess({ store, clock, random }, env['BERTH_API_KEY']);
+    const platformStateFile = `${databasePath}.simulator`;
+    const orchestrator = await startOrchestrator({
+      config,
+      catalog,
+      store,
+      platformStateFile,
+      environmentKey,
+      clock,
+      random,
+      log,
+      failpoint,
+    });
+    listener = orchestrator.listener;
+    const baseUrl = `${scheme}://${urlHost(config.server.host)}:${port}/v1`;
+    warnOfPlainHttp(log, config);
+    log.info(
+      { baseUrl, database: databasePath, catalog: config.catalog, platform: config.platform.driver },
+      'serving',
+    );
+    return {
+      ...{ baseUrl, apiKey, catalogFile: config.catalog },
+      stop: async () => {
+        log.info({}, 'draining');
+        orchestrator.beginDrain();
+        await server.close(config.limits.drain_s * 1000);
+        await orchestrator.close();
+        for (const step of undo) await step();
+        log.info({}, 'stopped');
+      },
+    };
+  } catch (error) {
+    for (const step of undo) await step();
+    throw error;
+  }
+}
+
+async function listen(
+  config: Config,
+  listener: RequestListener,
+): Promise<{ server: HttpServer; port: number; scheme: string }> {
+  const { host, port, tls } = config.server;
+  const options = {
+    host,
+    port,
+    tls: tls && readTls(tls),
+    requestTimeoutMs: config.limits.request_timeout_s * 1000,
+  };
+  const server = new HttpServer(listener, options);
+  try {
+    return { server, port: await server.listen(options), scheme: tls === undefined ? 'http' : 'https' };
+  } catch (error) {
+    throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port), { cause: error });
+  }
+}
+
+function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
+  try {
+    return { cert: readFileSync(cert), key: readFileSync(key) };
+  } catch (error) {
+    throw new Fatal(
+      `The TLS certificate or key cannot be read (${(error as Error).message}): check --tls-cert and --tls-key.`,
+      { cause: error },
+    );
+  }
+}
+
+function listenSentence({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is taken by another program: stop it, or choose another with --port (0 takes any free one).`;
+  if (code === 'EACCES')
+    return `Port ${port} on ${host} may not be used by this user: choose one above 1023 with --port.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `The address ${host} is not one of this machine: choose another with --host.`;
+  return `The server cannot listen on ${host}:${port} (${message}): check --host, --port, --tls-cert and --tls-key.`;
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+function warnOfPlainHttp(log: Log, { server }: Config): void {
+  const isLoopback = server.host === 'localhost' || server.host === '::1' || server.host.startsWith('127.');
+  if (server.tls === undefined && !isLoopback)
+    log.warn(
+      { host: server.host },
+      'serving plain HTTP beyond this machine: the contract asks for HTTPS; set --tls-cert and --tls-key, or put a proxy in front',
+    );
+}
+
+const answerNotReady: RequestListener = (_request, response) => {
+  const error = new ApiError('unavailable', 'The orchestrator is starting; try again.');
+  response.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' });
+  response.end(JSON.stringify(error.toBody()));
+};

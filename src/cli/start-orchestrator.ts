@@ -1,0 +1,142 @@
+import type { RequestListener } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import type { Config } from '../config/schema.ts';
+import { createSimulator } from '../drivers/simulator/driver.ts';
+import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
+import type { Catalog } from '../orchestrator/catalog/catalog.ts';
+import { createApp } from '../orchestrator/http/app.ts';
+import type { HttpDeps } from '../orchestrator/http/deps.ts';
+import { Metrics } from '../orchestrator/http/metrics.ts';
+import { polledRoute } from '../orchestrator/http/polled-route.ts';
+import { RateLimits } from '../orchestrator/http/rate-limits.ts';
+import { requestIds } from '../orchestrator/http/request-context.ts';
+import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
+import type { Clock, Random } from '../orchestrator/ports/clock.ts';
+import type { Log } from '../orchestrator/ports/log.ts';
+import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
+import type { Store } from '../orchestrator/ports/store.ts';
+import type { Failpoint } from '../orchestrator/reconcile/context.ts';
+import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
+import { defaultReconcileOptions } from '../orchestrator/reconcile/options.ts';
+import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
+import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
+import { Watch } from '../orchestrator/reconcile/watch.ts';
+import { createSshProbe } from '../ssh/probe.ts';
+
+export interface OrchestratorDeps {
+  config: Config;
+  catalog: Catalog;
+  store: Store;
+  /** Where the simulator keeps its machines. */
+  platformStateFile: string;
+  environmentKey: { digest: Buffer; accountId: string } | undefined;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  failpoint: Failpoint;
+}
+
+export interface Orchestrator {
+  listener: RequestListener;
+  /** From now on not ready; requests are still answered. */
+  beginDrain(): void;
+  /** Lets the steps that run end, then closes the platform. The store is the caller's. */
+  close(): Promise<void>;
+}
+
+/** Composes an orchestrator and starts its durable work. */
+export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchestrator> {
+  const { config, store, clock, random, log } = deps;
+  const health = new PlatformHealth(log);
+  const driver = await createSimulator(
+    {
+      stateFile: deps.platformStateFile,
+      capacity: simulatedCapacity(deps.catalog),
+      platform: config.platform,
+    },
+    clock,
+  );
+  const http = composeHttp(deps, driver, health);
+  const { reconciler, watch } = composeReconcile(deps, driver, health);
+  const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
+  const nextId = requestIds(random);
+  let isServing = true;
+  const app = createApp(http, { nextId, isServing: () => isServing });
+  await watch.start();
+  await reconciler.start();
+  housekeeping.start();
+  return {
+    listener: polledRoute({ ...http, nextId }, getRequestListener(app.fetch)),
+    beginDrain: () => {
+      isServing = false;
+    },
+    close: async () => {
+      await watch.stop();
+      await reconciler.stop();
+      await housekeeping.stop();
+      http.polledReads.close();
+      await driver.close();
+    },
+  };
+}
+
+function composeHttp(
+  { config, catalog, store, environmentKey, clock, random, log }: OrchestratorDeps,
+  driver: PlatformDriver,
+  platform: PlatformHealth,
+): HttpDeps {
+  const { rate_limits: limits } = config;
+  const toBucket = (bucket: { per_second: number; burst: number }) => ({
+    perSecond: bucket.per_second,
+    burst: bucket.burst,
+  });
+  return {
+    ...{ store, catalog, platform, clock, random, log },
+    manifest: driver.manifest,
+    authenticator: new Authenticator({ store, clock, environmentKey }),
+    polledReads: new PolledReads(store),
+    rateLimits: new RateLimits(clock, {
+      enabled: limits.enabled,
+      pollsPerInstance: toBucket(limits.polls_per_instance),
+      requestsPerAccount: toBucket(limits.requests_per_account),
+      createsPerAccount: toBucket(limits.creates_per_account),
+    }),
+    metrics: new Metrics({ store, clock, platform }),
+    tokenTtlMs: config.auth.token_ttl_s * 1000,
+    maxBodyBytes: config.limits.max_body_bytes,
+  };
+}
+
+function composeReconcile(
+  deps: OrchestratorDeps,
+  driver: PlatformDriver,
+  health: PlatformHealth,
+): { reconciler: Reconciler; watch: Watch } {
+  const { reconcile } = deps.config;
+  const leaseMs = reconcile.lease_s * 1000;
+  const context = {
+    ...deps,
+    ...{ driver, health, probe: createSshProbe() },
+    options: {
+      ...defaultReconcileOptions,
+      leaseMs,
+      callTimeoutMs: Math.min(defaultReconcileOptions.callTimeoutMs, leaseMs / 2),
+      probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
+      watchIntervalMs: reconcile.watch_interval_s * 1000,
+      orphans: reconcile.orphans,
+      orphanGraceMs: reconcile.orphan_grace_s * 1000,
+    },
+  };
+  return { reconciler: new Reconciler(context), watch: new Watch(context) };
+}
+
+function simulatedCapacity({ offers, regions }: Catalog) {
+  return [...offers.values()].flatMap(({ id, instanceType, placements }) =>
+    placements.map(({ region, units }) => ({
+      offerId: id,
+      datacenter: regions.get(region)?.datacenter ?? region,
+      units,
+      spot: instanceType === 'SPOT',
+    })),
+  );
+}

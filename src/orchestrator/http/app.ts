@@ -1,0 +1,79 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { ApiError } from '../../contract/errors.ts';
+import { authentication } from './authentication.ts';
+import { readBody } from './body.ts';
+import { conditionalReads } from './conditional.ts';
+import type { HttpDeps, HttpEnv } from './deps.ts';
+import { respondWithError } from './error-responses.ts';
+import { openApiDocument } from './openapi.ts';
+import { operationRoutes } from './operations.ts';
+import { requestContext } from './request-context.ts';
+import { authRoutes } from './routes/auth.ts';
+import { instanceRoutes } from './routes/instances.ts';
+import { offerRoutes } from './routes/offers.ts';
+import { createRouter } from './routes/router.ts';
+import { volumeRoutes } from './routes/volumes.ts';
+
+/** The whole HTTP side. Also answers in process, through `app.request()`. */
+export function createApp(
+  deps: HttpDeps,
+  { nextId, isServing }: { nextId: () => string; isServing: () => boolean },
+): OpenAPIHono<HttpEnv> {
+  const v1 = createV1(deps);
+  const document = openApiDocument(v1);
+  const app = new OpenAPIHono<HttpEnv>();
+  app.use(requestContext({ ...deps, nextId }));
+  app.route('/', operationRoutes({ ...deps, document, isServing }));
+  app.route('/v1', v1);
+  app.onError((error, context) => respondWithError(context, error, deps.log));
+  const allowed = allowedMethods(document);
+  app.notFound((context) => respondWithError(context, noRoute(context, allowed), deps.log));
+  return app;
+}
+
+function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
+  const { authenticator, rateLimits, maxBodyBytes } = deps;
+  const v1 = createRouter();
+  const authenticate = authentication(authenticator);
+  v1.use(async (context, next) =>
+    context.req.path.endsWith('/auth/token') ? next() : authenticate(context, next),
+  );
+  v1.use(async (context, next) => {
+    const isPolledRead = context.req.method === 'GET' && /\/instances\/[^/]+$/.test(context.req.path);
+    const principal = context.get('principal') as HttpEnv['Variables']['principal'] | undefined;
+    if (principal !== undefined && !isPolledRead) rateLimits.admitRequest(principal.accountId);
+    return next();
+  });
+  v1.use(conditionalReads());
+  v1.use(readBody(maxBodyBytes));
+  v1.route('/', authRoutes(deps));
+  v1.route('/', offerRoutes(deps));
+  v1.route('/', instanceRoutes(deps));
+  v1.route('/', volumeRoutes(deps));
+  return v1;
+}
+
+interface PathMethods {
+  pattern: RegExp;
+  methods: string[];
+}
+
+function allowedMethods({ paths = {} }: { paths?: Record<string, object> }): PathMethods[] {
+  return Object.entries(paths).map(([path, operations]) => ({
+    pattern: new RegExp(`^/v1${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
+    methods: Object.keys(operations).map((method) => method.toUpperCase()),
+  }));
+}
+
+function noRoute(context: Context<HttpEnv>, allowed: readonly PathMethods[]): ApiError {
+  const { method, path } = context.req;
+  const methods = allowed.filter(({ pattern }) => pattern.test(path)).flatMap((entry) => entry.methods);
+  if (methods.length === 0)
+    return new ApiError(
+      'not_found',
+      `There is no ${method} ${path.slice(0, 100)}; the API is described at /docs.`,
+    );
+  context.header('Allow', methods.join(', '));
+  return new ApiError('method_not_allowed', `This path answers to ${methods.join(', ')}.`);
+}

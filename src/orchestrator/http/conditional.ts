@@ -1,0 +1,45 @@
+import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
+import type { Instance } from '../../contract/instance.ts';
+import { type PreparedReply, toEtag } from '../instances/polled-reads.ts';
+import type { HttpEnv } from './deps.ts';
+
+/** Never to be kept by a shared cache: a reply is for one account. */
+export const PRIVATE = 'private, no-cache';
+
+/** Whether `If-None-Match` names the validator (RFC 9110, 13.1.2: compared weakly). */
+export function isNoneMatch(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  return (
+    header.trim() === '*' ||
+    header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
+  );
+}
+
+/** Gives every successful read a validator, and answers 304 where the client has the bytes already. An error is never a 304. */
+export function conditionalReads(): MiddlewareHandler<HttpEnv> {
+  return async (context, next) => {
+    await next();
+    const { res, req } = context;
+    if (req.method !== 'GET' || res.status !== 200) return;
+    const etag = res.headers.get('ETag') ?? toEtag(Buffer.from(await res.clone().arrayBuffer()));
+    res.headers.set('ETag', etag);
+    res.headers.set('Cache-Control', PRIVATE);
+    if (!isNoneMatch(req.header('if-none-match'), etag)) return;
+    context.res = new Response(null, { status: 304 });
+    context.res.headers.delete('Content-Type');
+    context.res.headers.delete('Content-Length');
+  };
+}
+
+/** 200 with bytes that were prepared before. */
+export function respondPrepared(
+  context: Context<HttpEnv>,
+  { bytes, etag }: PreparedReply,
+): TypedResponse<Instance, 200, 'json'> {
+  const response = context.body(new Uint8Array(bytes), 200, {
+    'Content-Type': 'application/json',
+    ETag: etag,
+  });
+  // The bytes are an Instance in JSON, which a body of bytes cannot say by its type.
+  return response as unknown as TypedResponse<Instance, 200, 'json'>;
+}

@@ -1,0 +1,74 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import {
+  ApiError,
+  type ErrorCode,
+  errorBodySchema,
+  errorTable,
+  type Issue,
+  invalidRequest,
+} from '../../contract/errors.ts';
+import type { Log } from '../ports/log.ts';
+import { StoreUnavailable } from '../ports/store.ts';
+import type { HttpEnv } from './deps.ts';
+
+/** Any thrown value as the one error that a client sees. What a 5xx was is for the log only. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof StoreUnavailable)
+    return new ApiError('unavailable', 'The orchestrator cannot reach its store now; try again.', {
+      cause: error,
+      retryAfterSeconds: 5,
+    });
+  if (error instanceof HTTPException && error.status === 400)
+    return invalidRequest([{ path: '', message: 'expected a JSON body' }]);
+  return new ApiError(
+    'internal',
+    'The orchestrator failed to answer; its log has the cause under the request id.',
+    { cause: error },
+  );
+}
+
+/** O: Errors: the envelope, with the status of the code. */
+export function respondWithError(context: Context<HttpEnv>, thrown: unknown, log: Log): Response {
+  const error = toApiError(thrown);
+  if (error.status >= 500)
+    log.error({ err: error.cause, requestId: context.get('requestId'), code: error.code }, 'request failed');
+  context.header('Cache-Control', 'no-store');
+  if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');
+  if (error.status === 413 || error.status === 408) context.header('Connection', 'close');
+  if (error.retryAfterSeconds !== undefined) context.header('Retry-After', String(error.retryAfterSeconds));
+  return context.json(error.toBody(), error.status);
+}
+
+/** What zod found, as issues: a path and what was expected there. The text of the input is not repeated. */
+export function toIssues(error: {
+  issues: readonly { path: readonly PropertyKey[]; message: string }[];
+}): Issue[] {
+  return error.issues.map(({ path, message }) => ({ path: formatPath(path), message }));
+}
+
+function formatPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (text, part) =>
+      typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
+    '',
+  );
+}
+
+/** The `responses` of a route for the codes that it may answer with; every route may answer with the common ones. */
+export function errorResponses(...codes: ErrorCode[]) {
+  const common: ErrorCode[] = ['invalid_request', 'too_many_requests', 'internal', 'unavailable'];
+  const meanings = new Map<number, string[]>();
+  for (const code of [...codes, ...common]) {
+    const { status, meaning } = errorTable[code];
+    meanings.set(status, [...(meanings.get(status) ?? []), `\`${code}\`: ${meaning}`]);
+  }
+  const entries = [...meanings].sort(([a], [b]) => a - b);
+  return Object.fromEntries(
+    entries.map(([status, texts]) => [
+      status,
+      { description: texts.join('\n\n'), content: { 'application/json': { schema: errorBodySchema } } },
+    ]),
+  );
+}

@@ -1,0 +1,59 @@
+import type { RequestListener } from 'node:http';
+import type { Authenticator } from '../accounts/authenticate.ts';
+import type { PolledReads } from '../instances/polled-reads.ts';
+import { isNoneMatch, PRIVATE } from './conditional.ts';
+import type { Metrics } from './metrics.ts';
+import type { RateLimits } from './rate-limits.ts';
+
+interface Deps {
+  authenticator: Authenticator;
+  polledReads: PolledReads;
+  rateLimits: RateLimits;
+  metrics: Metrics;
+  nextId: () => string;
+}
+
+const PREFIX = '/v1/instances/';
+
+/**
+ * Answers `GET /v1/instances/{id}` straight from prepared bytes (O: Instances, rule 2) when the credential was
+ * checked within two seconds, the instance is this account's, and it is not polled too often. Everything else,
+ * every refusal and every doubt included, is left to `otherwise`.
+ */
+export function polledRoute(
+  { authenticator, polledReads, rateLimits, metrics, nextId }: Deps,
+  otherwise: RequestListener,
+): RequestListener {
+  return (request, response) => {
+    const { headers } = request;
+    const id = request.method === 'GET' ? polledId(request.url ?? '') : undefined;
+    const reply = id === undefined ? undefined : polledReads.kept(id);
+    if (id === undefined || reply === undefined || headers['x-request-id'] !== undefined)
+      return otherwise(request, response);
+    if (
+      authenticator.remembered(headers.authorization)?.accountId !== reply.accountId ||
+      !rateLimits.admitsPoll(id)
+    )
+      return otherwise(request, response);
+
+    metrics.countPolledRead();
+    const { bytes, etag } = reply;
+    if (isNoneMatch(headers['if-none-match'], etag)) {
+      response.writeHead(304, ['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE]);
+      response.end();
+      return;
+    }
+    response.writeHead(200, [
+      ...['Content-Type', 'application/json', 'Content-Length', String(bytes.length)],
+      ...['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE],
+    ]);
+    response.end(bytes);
+  };
+}
+
+function polledId(url: string): string | undefined {
+  if (!url.startsWith(PREFIX)) return undefined;
+  const end = url.indexOf('?');
+  const id = end === -1 ? url.slice(PREFIX.length) : url.slice(PREFIX.length, end);
+  return id.includes('/') ? undefined : id;
+}

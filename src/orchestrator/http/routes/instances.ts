@@ -1,0 +1,197 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { ApiError, invalidRequest } from '../../../contract/errors.ts';
+import {
+  createInstanceRequestSchema,
+  instanceListSchema,
+  instanceSchema,
+} from '../../../contract/instance.ts';
+import { createInstance } from '../../instances/create.ts';
+import { destroyInstance } from '../../instances/destroy.ts';
+import { listInstances } from '../../instances/read.ts';
+import { startInstance } from '../../instances/start.ts';
+import { stopInstance } from '../../instances/stop.ts';
+import { toInstance } from '../../instances/to-instance.ts';
+import { respondPrepared } from '../conditional.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+/** Ids are globally unique, so `region` is ignored (O: Instances, rule 1). */
+const oneInstance = {
+  params: z.object({ instanceId: z.string() }),
+  query: z.object({ region: z.string().optional() }),
+};
+const instanceResponse = (description: string) => ({
+  200: { description, content: jsonContent(instanceSchema) },
+});
+const shared = { tags: ['Instances'], security: bearer };
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/instances',
+  operationId: 'listInstances',
+  summary: 'The instances that are not destroyed',
+  request: { query: z.object({ region: z.string().optional() }) },
+  responses: {
+    200: { description: 'The instances, oldest first.', content: jsonContent(instanceListSchema) },
+    ...errorResponses('unauthorized'),
+  },
+});
+
+const createRoute_ = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/instances',
+  operationId: 'createInstance',
+  summary: 'Create an instance',
+  request: {
+    headers: z.object({
+      'idempotency-key': z
+        .string()
+        .optional()
+        .meta({ description: 'The same key with the same body gives the same instance for 24 hours.' }),
+    }),
+    body: { required: true, content: jsonContent(createInstanceRequestSchema) },
+  },
+  responses: {
+    201: {
+      description:
+        'Accepted: PROVISIONING. With `Idempotent-Replayed: true`, an earlier one in its current state.',
+      content: jsonContent(instanceSchema),
+    },
+    ...errorResponses(
+      'unauthorized',
+      'cloud_init_unsupported',
+      'capacity_unavailable',
+      'idempotency_mismatch',
+      'payload_too_large',
+      'request_timeout',
+    ),
+  },
+});
+
+const getRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/instances/{instanceId}',
+  operationId: 'getInstance',
+  summary: 'An instance as it is now: the polled read',
+  request: oneInstance,
+  responses: { ...instanceResponse('The instance.'), ...errorResponses('unauthorized', 'not_found') },
+});
+
+const destroyRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/instances/{instanceId}',
+  operationId: 'destroyInstance',
+  summary: 'Destroy an instance, whatever its state',
+  request: oneInstance,
+  responses: {
+    ...instanceResponse('Destruction has begun.'),
+    ...errorResponses('unauthorized', 'not_found'),
+  },
+});
+
+const startRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/instances/{instanceId}/start',
+  operationId: 'startInstance',
+  summary: 'Start a stopped instance',
+  request: oneInstance,
+  responses: {
+    ...instanceResponse('Starting: it reads STOPPED until its SSH endpoint is live again, then ONLINE.'),
+    ...errorResponses(
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      'operation_in_progress',
+      'resume_unsupported',
+      'capacity_unavailable',
+      'payload_too_large',
+      'request_timeout',
+    ),
+  },
+});
+
+const stopRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/instances/{instanceId}/stop',
+  operationId: 'stopInstance',
+  summary: 'Stop an instance, keeping its disk',
+  request: oneInstance,
+  responses: {
+    ...instanceResponse('STOPPING, then STOPPED.'),
+    ...errorResponses(
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      'operation_in_progress',
+      'payload_too_large',
+      'request_timeout',
+    ),
+  },
+});
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** O: Instances. */
+export function instanceRoutes(deps: HttpDeps) {
+  const { store, polledReads, rateLimits } = deps;
+  return createRouter()
+    .openapi(listRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      const records = await listInstances(store.read.instances, accountId, context.req.valid('query').region);
+      return context.json({ instances: records.map(toInstance) }, 200);
+    })
+    .openapi(createRoute_, async (context) => {
+      const { accountId } = context.get('principal');
+      rateLimits.admitCreate(accountId);
+      const key = context.req.valid('header')['idempotency-key'];
+      if (key !== undefined && !IDEMPOTENCY_KEY.test(key))
+        throw invalidRequest([
+          { path: 'Idempotency-Key', message: 'expected 1 to 255 visible ASCII characters' },
+        ]);
+      const { record, isReplay } = await createInstance(deps, accountId, context.req.valid('json'), key);
+      if (isReplay) context.header('Idempotent-Replayed', 'true');
+      return context.json(toInstance(record), 201);
+    })
+    .openapi(getRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      const { instanceId } = context.req.valid('param');
+      const kept = polledReads.kept(instanceId);
+      if (kept?.accountId !== accountId) rateLimits.admitRequest(accountId);
+      else if (!rateLimits.admitsPoll(instanceId))
+        throw new ApiError('too_many_requests', 'This instance is polled too often; try again in 1 s.', {
+          retryAfterSeconds: 1,
+        });
+      return respondPrepared(context, await polledReads.get(accountId, instanceId));
+    })
+    .openapi(destroyRoute, async (context) => {
+      const record = await destroyInstance(
+        deps,
+        context.get('principal').accountId,
+        context.req.valid('param').instanceId,
+      );
+      return context.json(toInstance(record), 200);
+    })
+    .openapi(startRoute, async (context) => {
+      const record = await startInstance(
+        deps,
+        context.get('principal').accountId,
+        context.req.valid('param').instanceId,
+      );
+      return context.json(toInstance(record), 200);
+    })
+    .openapi(stopRoute, async (context) => {
+      const record = await stopInstance(
+        deps,
+        context.get('principal').accountId,
+        context.req.valid('param').instanceId,
+      );
+      return context.json(toInstance(record), 200);
+    });
+}

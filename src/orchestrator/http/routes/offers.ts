@@ -1,0 +1,47 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { configurationListSchema, instanceTypeSchema } from '../../../contract/configuration.ts';
+import { listAvailable, listConfigurations } from '../../catalog/list-configurations.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const responses = {
+  200: { description: 'The offers.', content: jsonContent(configurationListSchema) },
+  ...errorResponses('unauthorized'),
+};
+
+const configurationsRoute = createRoute({
+  method: 'get',
+  path: '/configurations',
+  operationId: 'listConfigurations',
+  summary: 'Every offer, deployable or not',
+  tags: ['Offers'],
+  security: bearer,
+  request: { query: z.object({ instance_type: instanceTypeSchema.optional() }) },
+  responses,
+});
+
+const availabilityRoute = createRoute({
+  method: 'get',
+  path: '/availability',
+  operationId: 'listAvailability',
+  summary: 'The offers that can be deployed now, and where',
+  tags: ['Offers'],
+  security: bearer,
+  request: { query: z.object({ region: z.string().optional() }) },
+  responses,
+});
+
+/** O: Offers. */
+export function offerRoutes({ catalog, store, platform }: HttpDeps) {
+  const deps = { catalog, claims: store.read.claims, platform };
+  return createRouter()
+    .openapi(configurationsRoute, async (context) => {
+      const configurations = await listConfigurations(deps, context.req.valid('query').instance_type);
+      return context.json({ configurations }, 200);
+    })
+    .openapi(availabilityRoute, async (context) => {
+      const configurations = await listAvailable(deps, context.req.valid('query').region);
+      return context.json({ configurations }, 200);
+    });
+}

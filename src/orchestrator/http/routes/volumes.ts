@@ -1,0 +1,150 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import {
+  attachVolumeRequestSchema,
+  createVolumeRequestSchema,
+  detachVolumeRequestSchema,
+  volumeLocationListSchema,
+  volumeSchema,
+} from '../../../contract/volume.ts';
+import { attachVolume } from '../../volumes/attach.ts';
+import { createVolume } from '../../volumes/create.ts';
+import { deleteVolume } from '../../volumes/delete.ts';
+import { detachVolume } from '../../volumes/detach.ts';
+import { listVolumeLocations } from '../../volumes/locations.ts';
+import { getVolume, toVolume } from '../../volumes/read.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const oneVolume = z.object({ volumeId: z.string() });
+const volumeResponse = (description: string) => ({
+  200: { description, content: jsonContent(volumeSchema) },
+});
+const shared = { tags: ['Volumes'], security: bearer };
+
+const locationsRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/volumes/locations',
+  operationId: 'listVolumeLocations',
+  summary: 'Where volumes are sold',
+  responses: {
+    200: { description: 'The locations.', content: jsonContent(volumeLocationListSchema) },
+    ...errorResponses('unauthorized'),
+  },
+});
+
+const createVolumeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/volumes',
+  operationId: 'createVolume',
+  summary: 'Create a volume',
+  request: { body: { required: true, content: jsonContent(createVolumeRequestSchema) } },
+  responses: {
+    201: { description: 'Accepted: CREATING.', content: jsonContent(volumeSchema) },
+    ...errorResponses('unauthorized', 'payload_too_large', 'request_timeout'),
+  },
+});
+
+const getRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/volumes/{volumeId}',
+  operationId: 'getVolume',
+  summary: 'A volume as it is now',
+  request: { params: oneVolume },
+  responses: { ...volumeResponse('The volume.'), ...errorResponses('unauthorized', 'not_found') },
+});
+
+const deleteRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/volumes/{volumeId}',
+  operationId: 'deleteVolume',
+  summary: 'Delete a volume that is not attached',
+  request: { params: oneVolume },
+  responses: {
+    204: { description: 'Deletion has begun.' },
+    ...errorResponses('unauthorized', 'not_found', 'volume_attached'),
+  },
+});
+
+const attachRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/volumes/{volumeId}/attach',
+  operationId: 'attachVolume',
+  summary: 'Attach a volume',
+  request: { params: oneVolume, body: { required: true, content: jsonContent(attachVolumeRequestSchema) } },
+  responses: {
+    ...volumeResponse('ATTACHING, then ATTACHED.'),
+    ...errorResponses(
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      'volume_attached',
+      'payload_too_large',
+      'request_timeout',
+    ),
+  },
+});
+
+const detachRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/volumes/{volumeId}/detach',
+  operationId: 'detachVolume',
+  summary: 'Detach a volume, from all instances where none is named',
+  request: { params: oneVolume, body: { required: false, content: jsonContent(detachVolumeRequestSchema) } },
+  responses: {
+    ...volumeResponse('DETACHING until the attachment record is gone.'),
+    ...errorResponses('unauthorized', 'not_found', 'payload_too_large', 'request_timeout'),
+  },
+});
+
+/** O: Volumes (optional tier). */
+export function volumeRoutes(deps: HttpDeps) {
+  const { store, catalog, rateLimits } = deps;
+  const { volumes } = store.read;
+  return createRouter()
+    .openapi(locationsRoute, (context) => context.json({ locations: listVolumeLocations(catalog) }, 200))
+    .openapi(createVolumeRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      rateLimits.admitCreate(accountId);
+      const record = await createVolume(deps, accountId, context.req.valid('json'));
+      return context.json(await toVolume(volumes, record), 201);
+    })
+    .openapi(getRoute, async (context) => {
+      const record = await getVolume(
+        volumes,
+        context.get('principal').accountId,
+        context.req.valid('param').volumeId,
+      );
+      return context.json(await toVolume(volumes, record), 200);
+    })
+    .openapi(deleteRoute, async (context) => {
+      await deleteVolume(deps, context.get('principal').accountId, context.req.valid('param').volumeId);
+      return context.body(null, 204);
+    })
+    .openapi(attachRoute, async (context) => {
+      const { instance_ids: instanceIds } = context.req.valid('json');
+      const record = await attachVolume(
+        deps,
+        context.get('principal').accountId,
+        context.req.valid('param').volumeId,
+        instanceIds,
+      );
+      return context.json(await toVolume(volumes, record), 200);
+    })
+    .openapi(detachRoute, async (context) => {
+      const { instance_ids: instanceIds } = context.req.valid('json');
+      const record = await detachVolume(
+        deps,
+        context.get('principal').accountId,
+        context.req.valid('param').volumeId,
+        instanceIds,
+      );
+      return context.json(await toVolume(volumes, record), 200);
+    });
+}

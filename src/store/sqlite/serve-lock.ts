@@ -1,0 +1,23 @@
+import Database from 'better-sqlite3';
+import { DatabaseRefused } from './open-database.ts';
+
+/**
+ * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends
+ * with the process, however that ends. Returns what gives it back.
+ *
+ * @throws {DatabaseRefused} if another process holds it.
+ */
+export function takeServeLock(databasePath: string): () => void {
+  const lock = new Database(`${databasePath}.lock`);
+  try {
+    lock.pragma('busy_timeout = 0');
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    throw new DatabaseRefused(
+      `Another \`berth serve\` is running on the database ${databasePath}: stop it first, or give this one another --database.`,
+      { cause: error },
+    );
+  }
+  return () => lock.close();
+}
