@@ -15,7 +15,7 @@ export function checkConfig(file: string | undefined): Finding[] {
   return collect(() => {
     const yaml = readYamlFile(file);
     const parsed = configSchema.safeParse(yaml.value);
-    const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(parsed.error.issues));
+    const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
     return [...config, ...tlsFindings(yaml), ...collect(() => pointedAtFindings(yaml))];
   });
 }

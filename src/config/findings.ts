@@ -46,30 +46,40 @@ export interface PlainIssue {
   at: 'key' | 'value';
 }
 
-/** Unknown keys become one issue each. */
-export function toPlainIssues(issues: readonly z.core.$ZodIssue[]): PlainIssue[] {
+/** Unknown keys become one issue each. `raw` is what was checked: what it lacks is called missing. */
+export function toPlainIssues(raw: unknown, issues: readonly z.core.$ZodIssue[]): PlainIssue[] {
   return issues.flatMap((issue): PlainIssue[] => {
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map((key) => ({
-        path: [...issue.path, key],
-        message: 'unknown key; remove it or correct its spelling',
-        at: 'key',
-      }));
+    const { path } = issue;
+    if (issue.code === 'unrecognized_keys') {
+      const message = 'unknown key; remove it or correct its spelling';
+      return issue.keys.map((key) => ({ path: [...path, key], message, at: 'key' }));
+    }
     if (issue.code === 'invalid_key')
-      return [{ path: issue.path, message: issue.issues.map(toMessage).join('; '), at: 'key' }];
-    const at = issue.code === 'custom' && issue.params?.['at'] === 'key' ? 'key' : 'value';
-    return [{ path: issue.path, message: toMessage(issue), at }];
+      return [{ path, message: issue.issues.map(toMessage).join('; '), at: 'key' }];
+    if (issue.code === 'custom')
+      return [{ path, message: issue.message, at: issue.params?.['at'] === 'key' ? 'key' : 'value' }];
+    const message = toMessage(issue);
+    return [
+      { path, message: valueAt(raw, path) === undefined ? `missing: ${message}` : message, at: 'value' },
+    ];
   });
 }
 
 function toMessage(issue: z.core.$ZodIssue): string {
   if (issue.code === 'invalid_union' && issue.errors.length > 0)
     return [...new Set(issue.errors.flat().map(toMessage))].join(', or ');
-  const plain = issue.message.replace(/^(Invalid input|Invalid option|Too small|Too big): /, '');
-  const missing = /, received undefined$/;
-  return missing.test(plain)
-    ? `missing: ${plain.replace(missing, '')}`
-    : plain.replace(', received ', ', got ');
+  return issue.message
+    .replace(/^(Invalid input|Invalid option|Too small|Too big): /, '')
+    .replace(', received undefined', '')
+    .replace(', received ', ', got ');
+}
+
+/** What stands in `value` at `path`; undefined: nothing. */
+export function valueAt(value: unknown, path: IssuePath): unknown {
+  return path.reduce<unknown>(
+    (inner, part) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[part],
+    value,
+  );
 }
 
 /** Each issue as a finding at the line of the node that it is about, in the order of the file. */

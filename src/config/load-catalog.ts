@@ -16,5 +16,5 @@ export function readCatalogFile(file: string): { catalog: CatalogFile } | { find
   const parsed = parseCatalogFile(yaml.value);
   return 'file' in parsed
     ? { catalog: parsed.file }
-    : { findings: toFindings(yaml, toPlainIssues(parsed.issues)) };
+    : { findings: toFindings(yaml, toPlainIssues(yaml.value, parsed.issues)) };
 }

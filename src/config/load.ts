@@ -6,6 +6,7 @@ import {
   type PlainIssue,
   toFindings,
   toPlainIssues,
+  valueAt,
 } from './findings.ts';
 import { packageRoot } from './package-root.ts';
 import { type Config, type ConfigFile, configSchema, sqlitePath, toDatabase } from './schema.ts';
@@ -44,9 +45,10 @@ export function loadConfig({ file = undefined, flags, env }: LoadOptions): Loade
   const path = file ?? (env['BERTH_CONFIG'] || undefined);
   const yaml = path === undefined ? undefined : readYamlFile(path);
   const overrides = readOverrides(flags, env);
-  const parsed = configSchema.safeParse(withOverrides(yaml?.value ?? {}, overrides));
+  const raw = withOverrides(yaml?.value ?? {}, overrides);
+  const parsed = configSchema.safeParse(raw);
   if (!parsed.success)
-    throw new ConfigError(configFindings(yaml, overrides, toPlainIssues(parsed.error.issues)));
+    throw new ConfigError(configFindings(yaml, overrides, toPlainIssues(raw, parsed.error.issues)));
   const sources = sourcesOf(parsed.data, yaml?.value ?? {}, overrides);
   return { config: resolvePaths(parsed.data, yaml?.file, sources), sources };
 }
@@ -88,13 +90,6 @@ function siblingOf(
   const parent = path.slice(0, -1);
   if (parent.length === 0 || valueAt(yaml?.value, parent) !== undefined) return undefined;
   return overrides.find((override) => formatPath(override.path.slice(0, -1)) === formatPath(parent));
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (inner, part) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[part],
-    value,
-  );
 }
 
 function sourcesOf(

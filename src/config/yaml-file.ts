@@ -111,17 +111,20 @@ function toMapping(file: string, document: Document.Parsed<ParsedNode>): Record<
     value = document.toJS({ maxAliasCount: MAX_ALIASES }) ?? {};
     // Aliases can make a value that contains itself, which nothing after this point expects.
     JSON.stringify(value);
-  } catch {
-    throw wholeFile(
-      file,
-      `expected values that end: its aliases unfold to more than ${MAX_ALIASES} nodes, or for ever`,
-    );
+  } catch (error) {
+    throw wholeFile(file, unfoldingProblem((error as Error).message));
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ConfigError([
       { file, line: 1, column: 1, path: '', message: 'expected a mapping of keys to values' },
     ]);
   return value as Record<string, unknown>;
+}
+
+function unfoldingProblem(reason: string): string {
+  return reason.startsWith('Unresolved alias')
+    ? reason
+    : `expected values that end: its aliases unfold to more than ${MAX_ALIASES} nodes, or for ever`;
 }
 
 function positionOf(lineCounter: LineCounter, offset: number): Position {

@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ConfigError, toLine } from './findings.ts';
+import { bundledCatalogFile, type LoadOptions, loadConfig } from './load.ts';
+import { sqlitePath } from './schema.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-load-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = join(folder, 'berth.yaml');
+writeFileSync(
+  file,
+  [
+    'server:',
+    '  host: 10.0.0.1',
+    '  port: 1000',
+    '  tls: { cert: a.pem, key: /b.pem }',
+    'database: sqlite:data/b.db',
+    'catalog: c.yaml',
+    'log: { level: warn }',
+    '',
+  ].join('\n'),
+);
+
+/** Loads and returns the lines of the error. */
+function errorLines(options: Partial<LoadOptions>): string[] {
+  try {
+    loadConfig({ flags: {}, env: {}, ...options });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    expect(error.message.split('\n').slice(0, -1)).toEqual(error.findings.map(toLine));
+    return error.message.split('\n');
+  }
+}
+
+describe('the configuration', () => {
+  it('is the simulator with the bundled catalog when there is nothing else', () => {
+    const { config, sources } = loadConfig({ flags: {}, env: {} });
+    expect(config).toMatchObject({
+      server: { host: '127.0.0.1', port: 8080 },
+      database: `sqlite:${resolve('.berth/berth.db')}`,
+      catalog: bundledCatalogFile(),
+      platform: { driver: 'simulator' },
+      reconcile: { orphans: 'log' },
+    });
+    expect(new Set(sources.values())).toEqual(new Set(['default']));
+  });
+
+  it.each([
+    ['a flag over the environment', { host: 'flag' }, { BERTH_HOST: 'env' }, 'flag', 'flag'],
+    ['the environment over the file', {}, { BERTH_HOST: 'env' }, 'env', 'environment'],
+    ['the file over the default', {}, { BERTH_HOST: '' }, '10.0.0.1', 'file'],
+  ])('takes %s', (_what, flags, env, host, source) => {
+    const { config, sources } = loadConfig({ file, flags, env });
+    expect(config.server.host).toBe(host);
+    expect(sources.get('server.host')).toBe(source);
+  });
+
+  it.each([
+    ['BERTH_HOST', 'a', 'host', (c: Loaded) => c.server.host, 'a'],
+    ['BERTH_PORT', '0', 'port', (c: Loaded) => c.server.port, 0],
+    ['BERTH_DATABASE', 'sqlite:/x/y.db', 'database', (c: Loaded) => sqlitePath(c.database), '/x/y.db'],
+    ['BERTH_TLS_CERT', '/t.pem', 'tlsCert', (c: Loaded) => c.server.tls?.cert, '/t.pem'],
+    ['BERTH_TLS_KEY', '/t.pem', 'tlsKey', (c: Loaded) => c.server.tls?.key, '/t.pem'],
+    ['BERTH_LOG_LEVEL', 'debug', 'logLevel', (c: Loaded) => c.log.level, 'debug'],
+  ])('reads %s, and its flag', (variable, text, flag, read, value) => {
+    expect(read(loadConfig({ file, flags: {}, env: { [variable]: text } }).config)).toBe(value);
+    expect(read(loadConfig({ file, flags: { [flag]: text }, env: {} }).config)).toBe(value);
+  });
+
+  it('takes the file from BERTH_CONFIG, unless one is given', () => {
+    expect(loadConfig({ flags: {}, env: { BERTH_CONFIG: file } }).config.server.port).toBe(1000);
+    expect(errorLines({ file: join(folder, 'none.yaml'), env: { BERTH_CONFIG: file } })[0]).toBe(
+      `${folder}/none.yaml: there is no such file`,
+    );
+  });
+
+  it('resolves paths in the file against the file, all others against the working directory', () => {
+    const { server, database, catalog } = loadConfig({ file, flags: {}, env: {} }).config;
+    expect({ tls: server.tls, database, catalog }).toEqual({
+      tls: { cert: join(folder, 'a.pem'), key: '/b.pem' },
+      database: `sqlite:${join(folder, 'data/b.db')}`,
+      catalog: join(folder, 'c.yaml'),
+    });
+    const flagged = loadConfig({
+      file,
+      flags: { tlsCert: 'a.pem' },
+      env: { BERTH_DATABASE: 'sqlite:b.db' },
+    }).config;
+    expect(flagged.server.tls).toEqual({ cert: resolve('a.pem'), key: '/b.pem' });
+    expect(flagged.database).toBe(`sqlite:${resolve('b.db')}`);
+  });
+
+  it.each<[string, Partial<LoadOptions>, string]>([
+    [
+      'a port that is no number',
+      { flags: { port: '80a' } },
+      '--port server.port: expected number, got string',
+    ],
+    [
+      'a port out of range',
+      { env: { BERTH_PORT: '65536' } },
+      'BERTH_PORT server.port: expected number to be <=65535',
+    ],
+    [
+      'an unknown log level',
+      { flags: { logLevel: 'loud' } },
+      '--log-level log.level: expected one of "trace"|"debug"|"info"|"warn"|"error"|"fatal"|"silent"',
+    ],
+    [
+      'a certificate without a key',
+      { flags: { tlsCert: 'a' } },
+      '--tls-cert server.tls.key: missing: expected string',
+    ],
+    [
+      'a key without a certificate',
+      { env: { BERTH_TLS_KEY: 'a' } },
+      'BERTH_TLS_KEY server.tls.cert: missing: expected string',
+    ],
+    [
+      'PostgreSQL',
+      { env: { BERTH_DATABASE: 'postgres://db/berth' } },
+      'BERTH_DATABASE database: this version of Berth serves SQLite only; write sqlite:PATH, such as sqlite:./.berth/berth.db',
+    ],
+    [
+      'a database in memory',
+      { flags: { database: 'sqlite::memory:' } },
+      '--database database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db',
+    ],
+    [
+      'a database of no kind',
+      { flags: { database: 'berth.db' } },
+      '--database database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db',
+    ],
+  ])('names the flag or the variable of %s, and says what to do', (_what, options, line) => {
+    expect(errorLines(options)).toEqual([line, 'Correct it and try again.']);
+  });
+
+  it('tells all that is wrong at once', () => {
+    const bad = join(folder, 'bad.yaml');
+    writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\n');
+    expect(errorLines({ file: bad, flags: { port: 'x' } })).toEqual([
+      '--port server.port: expected number, got string',
+      `${bad}:1:11 server.prot: unknown key; remove it or correct its spelling`,
+      `${bad}:2:20 limits.drain_s: expected number to be >=0`,
+      'Correct these 3, then see that `berth check-config` finds nothing.',
+    ]);
+  });
+});
+
+type Loaded = ReturnType<typeof loadConfig>['config'];
