@@ -43,7 +43,8 @@ export class VirtualClock implements Clock {
 
   #next(end: number): Pending | undefined {
     let earliest: Pending | undefined;
-    for (const entry of this.#pending) if (entry.at <= end && (earliest === undefined || entry.at < earliest.at)) earliest = entry;
+    for (const entry of this.#pending)
+      if (entry.at <= end && (earliest === undefined || entry.at < earliest.at)) earliest = entry;
     return earliest;
   }
 }

@@ -29,7 +29,9 @@ export class PolledReads {
     this.#instances = store.read.instances;
     this.#capacity = capacity;
     this.#unsubscribe = store.subscribe({
-      instancesChanged: (records) => records.forEach((record) => this.#keep(record)),
+      instancesChanged: (records) => {
+        for (const record of records) this.#keep(record);
+      },
     });
   }
 

@@ -37,7 +37,7 @@ export function retry(
       { resource: lease.resourceId, step: lease.kind, attempt: lease.attempt, problem },
       'a step keeps failing; it is tried for ever, look at the platform',
     );
-  return { then: 'again', afterMs: retryAfterMs ?? Math.round(pause * (0.75 + random.next() / 2)), problem };
+  return { step: 'again', afterMs: retryAfterMs ?? Math.round(pause * (0.75 + random.next() / 2)), problem };
 }
 
 export function describeFailure({ code, detail }: Failed): string {

@@ -7,13 +7,13 @@ import type { Lease, Work } from './work.ts';
 /** What follows a step. */
 export type Next =
   /** Nothing is left to do. */
-  | { then: 'finish' }
+  | { step: 'finish' }
   /** The same step goes on. */
-  | { then: 'again'; afterMs: number; cookie?: string; problem?: string }
+  | { step: 'again'; afterMs: number; cookie?: string; problem?: string }
   /** Another step follows. */
-  | { then: Work['kind']; deadlineAt?: number | null; afterMs?: number };
+  | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
 
-export const finish: Next = { then: 'finish' };
+export const finish: Next = { step: 'finish' };
 
 /**
  * Writes the outcome of a step, in one transaction that begins by asking whether the lease still holds. A
@@ -60,8 +60,8 @@ async function settle(
     if (state === 'superseded') return tx.work.release(lease);
     const next = await decide(tx);
     const now = clock.now();
-    if (next.then === 'finish') await tx.work.finish(lease);
-    else if (next.then === 'again')
+    if (next.step === 'finish') await tx.work.finish(lease);
+    else if (next.step === 'again')
       await tx.work.release(lease, {
         cookie: next.cookie ?? null,
         notBefore: now + next.afterMs,
@@ -72,7 +72,7 @@ async function settle(
       await tx.work.put({
         resourceId,
         resourceKind,
-        kind: next.then,
+        kind: next.step,
         notBefore: now + (next.afterMs ?? 0),
         deadlineAt: next.deadlineAt ?? null,
       });

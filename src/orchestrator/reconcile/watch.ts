@@ -33,7 +33,9 @@ export class Watch {
     this.#context = context;
     this.#orphans = new OrphanSweep(context);
     this.#unsubscribe = context.store.subscribe({
-      instancesChanged: (records) => records.forEach((record) => this.#expect(record)),
+      instancesChanged: (records) => {
+        for (const record of records) this.#expect(record);
+      },
     });
   }
 

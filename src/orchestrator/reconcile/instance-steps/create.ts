@@ -27,7 +27,7 @@ export async function stepCreate(
       await amend(tx, current, now, { endpoint: endpoint ?? null, hostKeyFingerprint: fingerprint, spec });
       for (const { volumeId } of await tx.volumes.attachmentsOfInstance(current.id))
         await tx.work.hasten(volumeId, now);
-      return { then: 'verify', deadlineAt: lease.deadlineAt };
+      return { step: 'verify', deadlineAt: lease.deadlineAt };
     }
     const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
     if (step.outcome !== 'failed' && isLate)
@@ -37,8 +37,8 @@ export async function stepCreate(
         current,
         lateText(current, 'the platform was still making the machine'),
       );
-    if (step.outcome === 'building') return { then: 'again', afterMs: BUILDING_POLL_MS };
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'building') return { step: 'again', afterMs: BUILDING_POLL_MS };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     log.warn(
       { instance: current.id, code: step.code, sideEffect: step.sideEffect, detail: step.detail },
       'the platform refused or lost a create',

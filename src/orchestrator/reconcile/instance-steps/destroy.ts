@@ -23,7 +23,7 @@ export async function stepDestroy(
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await look(context, () => driver.get(record.ownerRef)) : undefined;
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (found === undefined)
       return retry(
         context,
@@ -40,7 +40,7 @@ export async function stepDestroy(
     if (found.answer === 'observed')
       return retry(context, lease, 'the platform said that the machine is gone, and still has it');
     const waitMs = lateCreateMs(context, current) - (clock.now() - current.updatedAt);
-    if (waitMs > 0) return { then: 'again', afterMs: waitMs, problem: 'a create may still turn up' };
+    if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' };
     return destroyed(context, tx, current);
   });
 }

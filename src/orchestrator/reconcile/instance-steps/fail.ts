@@ -17,7 +17,7 @@ export async function failInstance(
   const text = withoutDatacenters(context, error);
   await transition(tx, record, 'ERROR', context.clock.now(), { error: text, attachCycle: false });
   context.log.warn({ instance: record.id, from: record.status, error: text }, 'instance failed');
-  return { then: 'destroy' };
+  return { step: 'destroy' };
 }
 
 /** O: conventions, 5: internal datacenter codes never appear in responses. */

@@ -30,12 +30,12 @@ async function vanished(context: ReconcileContext, tx: Transaction, record: Inst
   switch (record.status) {
     case 'STOPPED':
       await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
-      return { then: 'destroy' };
+      return { step: 'destroy' };
     case 'ONLINE':
       if (record.spec.instanceType !== 'SPOT')
         return failInstance(context, tx, record, 'The platform no longer has the machine of this instance.');
       await transition(tx, record, 'DESTROYING', now);
-      return { then: 'destroy' };
+      return { step: 'destroy' };
     case 'PROVISIONING':
     case 'STOPPING':
       return failInstance(context, tx, record, 'The platform no longer has the machine of this instance.');
@@ -51,7 +51,7 @@ async function follow(
   machine: ObservedMachine,
 ): Promise<Next> {
   const now = context.clock.now();
-  if (record.status === 'STOPPED') return machine.power === 'running' ? { then: 'stop' } : finish;
+  if (record.status === 'STOPPED') return machine.power === 'running' ? { step: 'stop' } : finish;
   if (record.status !== 'ONLINE') return finish;
   switch (machine.power) {
     case 'stopped':
@@ -63,7 +63,7 @@ async function follow(
     case 'destroying':
       if (record.spec.instanceType !== 'SPOT') return finish;
       await transition(tx, record, 'DESTROYING', now);
-      return { then: 'destroy' };
+      return { step: 'destroy' };
     case 'running':
       if (machine.endpoint !== undefined) await amend(tx, record, now, { endpoint: machine.endpoint });
       return finish;

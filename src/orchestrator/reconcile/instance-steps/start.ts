@@ -17,17 +17,17 @@ export async function stepStart(
     const now = context.clock.now();
     if (step.outcome === 'done') {
       await amend(tx, current, now, { endpoint: step.value.endpoint ?? current.endpoint });
-      return { then: 'verify', deadlineAt: lease.deadlineAt };
+      return { step: 'verify', deadlineAt: lease.deadlineAt };
     }
     const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
     if (step.outcome === 'pending' && !isLate)
-      return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (step.outcome === 'failed' && step.code === 'gone') return { then: 'observe' };
+      return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'failed' && step.code === 'gone') return { step: 'observe' };
     if (step.outcome === 'failed' && !isFinal(step) && !isLate)
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     const reason = step.outcome === 'failed' ? describeFailure(step) : 'the machine did not start in time';
     context.log.warn({ instance: current.id, reason }, 'a start failed; the instance stays stopped');
     if (current.attachCycle) await amend(tx, current, now, { attachCycle: false });
-    return { then: 'stop' };
+    return { step: 'stop' };
   });
 }

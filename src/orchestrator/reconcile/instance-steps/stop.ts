@@ -20,8 +20,8 @@ export async function stepStop(
   const step = await callStep(context, lease, () => context.driver.stop(record.ownerRef, lease.cookie));
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     if (step.outcome === 'done') return stopped(context, tx, current);
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (step.code === 'gone') return { then: 'observe' };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.code === 'gone') return { step: 'observe' };
     if (isFinal(step) && current.status === 'STOPPING')
       return failInstance(
         context,

@@ -32,7 +32,7 @@ export async function stepVerify(
         attachCycle: false,
       });
       log.info({ instance: online.id, afterMs: clock.now() - online.createdAt }, 'instance is online');
-      return { then: 'finish' };
+      return { step: 'finish' };
     });
     return;
   }
@@ -83,7 +83,7 @@ async function afterFailedProbe(
     context.options.probeIntervalMs,
     FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
   );
-  return { then: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
+  return { step: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
 }
 
 /** A create ends in ERROR; a start is taken back: the instance stays STOPPED with its disk (settled). */
@@ -97,7 +97,7 @@ async function giveUp(
     return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
   context.log.warn({ instance: record.id, reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
-  return { then: 'stop' };
+  return { step: 'stop' };
 }
 
 function hasMoved(before: Endpoint | null, now: Endpoint | undefined): boolean {

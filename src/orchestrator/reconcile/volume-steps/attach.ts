@@ -34,7 +34,7 @@ export async function stepAttach(
     volumes.attach(record.ownerRef, instance.ownerRef, lease.cookie),
   );
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.outcome === 'failed' && !isFinal(step))
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     if (step.outcome === 'failed')
@@ -44,7 +44,7 @@ export async function stepAttach(
       );
     await write(tx, current, open, step.outcome === 'done' ? 'attached' : 'detaching');
     await endAttachCycle(context, tx, instance.id);
-    return { then: 'attach' };
+    return { step: 'attach' };
   });
 }
 
@@ -60,12 +60,12 @@ async function detach(
     volumes.detach(record.ownerRef, instance.ownerRef, lease.cookie),
   );
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.outcome === 'failed' && step.code !== 'gone')
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     await write(tx, current, open, 'gone');
     await endAttachCycle(context, tx, instance.id);
-    return { then: 'attach' };
+    return { step: 'attach' };
   });
 }
 
@@ -77,7 +77,7 @@ async function settleAttachment(
 ): Promise<void> {
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
     await write(tx, current, open, to);
-    return { then: 'attach' };
+    return { step: 'attach' };
   });
 }
 
@@ -121,7 +121,7 @@ async function prepare(context: ReconcileContext, lease: Lease, instance: Instan
         deadlineAt: null,
       });
     }
-    return { then: 'again', afterMs: WAIT_FOR_INSTANCE_MS };
+    return { step: 'again', afterMs: WAIT_FOR_INSTANCE_MS };
   });
 }
 

@@ -19,11 +19,11 @@ export async function stepCreateVolume(
   const spec = { ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined };
   const step = await callStep(context, lease, () => volumes.create(spec, lease.cookie));
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.outcome === 'done') {
       const available = await transitionVolume(tx, current, 'AVAILABLE');
       const { status } = await followAttachments(tx, available);
-      return status === 'AVAILABLE' ? finish : { then: 'attach' };
+      return status === 'AVAILABLE' ? finish : { step: 'attach' };
     }
     if (!isFinal(step)) return retry(context, lease, describeFailure(step), step.retryAfterMs);
     context.log.warn({ volume: current.id, reason: describeFailure(step) }, 'the platform refused a volume');

@@ -17,7 +17,7 @@ export async function stepDestroyVolume(
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await look(context, () => volumes.get(record.ownerRef)) : undefined;
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { then: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.outcome === 'failed' && !isClaimedGone)
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     if (found?.answer !== 'gone')
