@@ -1,0 +1,128 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '../../orchestrator/ports/clock.ts';
+import type {
+  Endpoint,
+  MachineSpec,
+  ObservedMachine,
+  PlatformDriver,
+  Step,
+} from '../../orchestrator/ports/platform-driver.ts';
+
+/** A machine of the offer `h100` in `fra`. */
+export function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
+  return {
+    ref: 'berth-1',
+    offerId: 'h100',
+    datacenter: 'fra',
+    hostname: 'gpu-1',
+    image: 'Ubuntu 24.04 LTS',
+    vcpus: 8,
+    memoryGb: 64,
+    rootDiskGb: 100,
+    gpuCount: 2,
+    gpuType: 'H100',
+    sshKeys: [],
+    cloudInit: undefined,
+    ...overrides,
+  };
+}
+
+/** The real time, with timers that do not keep the process alive. */
+export const realClock: Clock = {
+  now: () => Date.now(),
+  setTimer(delayMs, callback) {
+    const timeout = setTimeout(callback, delayMs);
+    timeout.unref();
+    return { cancel: () => clearTimeout(timeout) };
+  },
+};
+
+/** Everything at once: for tests that are not about time. */
+export const instantly = {
+  boot_ms: [0, 0],
+  stop_ms: [0, 0],
+  start_ms: [0, 0],
+  destroy_ms: [0, 0],
+  volume_ms: [0, 0],
+} satisfies Record<string, [number, number]>;
+
+/** The value of a step that is done. @throws otherwise. */
+export function doneValue<T>(step: Step<T>): T {
+  if (step.outcome !== 'done') throw new Error(`not done: ${JSON.stringify(step)}`);
+  return step.value;
+}
+
+export function endpointOf(machine: ObservedMachine): Endpoint {
+  if (machine.endpoint === undefined) throw new Error('the machine has no endpoint');
+  return machine.endpoint;
+}
+
+export async function observe(driver: PlatformDriver, ref: string): Promise<ObservedMachine> {
+  const presence = await driver.get(ref);
+  if (presence.answer !== 'observed') throw new Error(`not observed: ${presence.answer}`);
+  return presence.value;
+}
+
+export interface Outcome {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A user's computer: a directory with keys, and OpenSSH's client. */
+export class Workstation {
+  readonly directory = mkdtempSync(join(tmpdir(), 'berth-ssh-'));
+
+  /** Makes a key pair; its public line. */
+  makeKey(name: string, ...options: string[]): string {
+    execFileSync('ssh-keygen', ['-q', '-N', '', '-C', name, '-f', join(this.directory, name), ...options]);
+    return readFileSync(join(this.directory, `${name}.pub`), 'utf8').trim();
+  }
+
+  /** Runs `ssh`; `input` is what it reads. */
+  ssh(
+    endpoint: Endpoint,
+    key: string,
+    args: string[],
+    options: { input?: string; env?: NodeJS.ProcessEnv; username?: string } = {},
+  ): Promise<Outcome> {
+    const { publicIp, sshPort, sshUsername } = endpoint;
+    const settings = [
+      'StrictHostKeyChecking=no',
+      'UserKnownHostsFile=/dev/null',
+      'BatchMode=yes',
+      'IdentitiesOnly=yes',
+      'LogLevel=ERROR',
+    ];
+    const flags = settings.flatMap((setting) => ['-o', setting]);
+    const target = `${options.username ?? sshUsername}@${publicIp}`;
+    return new Promise((resolve) => {
+      const child = execFile(
+        'ssh',
+        [
+          '-F',
+          '/dev/null',
+          ...flags,
+          '-i',
+          join(this.directory, key),
+          '-p',
+          String(sshPort),
+          target,
+          ...args,
+        ],
+        { timeout: 10_000, env: { ...process.env, ...options.env } },
+        (error, stdout, stderr) =>
+          resolve({ status: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
+      );
+      child.stdin?.on('error', () => {});
+      child.stdin?.end(options.input ?? '');
+    });
+  }
+
+  close(): void {
+    rmSync(this.directory, { recursive: true });
+  }
+}
