@@ -52,11 +52,14 @@ export async function openSshServer(options: SshServerOptions, clock: Clock): Pr
   const port = await listen(listener, options.host, options.port);
   return {
     port,
-    close: () =>
-      new Promise((resolve) => {
-        listener.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
+    async close() {
+      const closed = [listener, ...sockets].map(
+        (end) => new Promise((resolve) => end.once('close', resolve)),
+      );
+      listener.close();
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(closed);
+    },
   };
 }
 

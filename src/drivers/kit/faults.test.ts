@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import type { PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import { type Fault, InjectedFault, withFaults } from './faults.ts';
+
+/** A platform of one machine that only counts what reaches it. */
+function countingDriver(): PlatformDriver & { reached: string[] } {
+  const reached: string[] = [];
+  const machine = { ref: 'a', power: 'running', createdAt: 0 } as const;
+  const step = async (name: string) => {
+    reached.push(name);
+    return { outcome: 'done', value: machine } as const;
+  };
+  return {
+    reached,
+    manifest: { name: 'counting', stop: true, resume: true, attachVolume: 'none', createVisibleWithinMs: 0 },
+    get: async () => {
+      reached.push('get');
+      return { answer: 'observed', value: machine };
+    },
+    list: async () => {
+      reached.push('list');
+      return { answer: 'listed', items: [machine] };
+    },
+    create: () => step('create'),
+    stop: () => step('stop'),
+    start: () => step('start'),
+    destroy: async () => {
+      reached.push('destroy');
+      return { outcome: 'done', value: null };
+    },
+    close: async () => void reached.push('close'),
+  };
+}
+
+function faulty(fault: Fault): { driver: ReturnType<typeof withFaults>; reached: string[] } {
+  const platform = countingDriver();
+  return { driver: withFaults(platform, () => fault), reached: platform.reached };
+}
+
+describe('injected faults', () => {
+  it('passes a call through, and remembers it', async () => {
+    const { driver, reached } = faulty('none');
+    expect(await driver.stop('a', null)).toMatchObject({ outcome: 'done' });
+    expect(reached).toEqual(['stop']);
+    expect(driver.calls).toEqual([{ method: 'stop', ref: 'a' }]);
+  });
+
+  it('fails before the platform is reached', async () => {
+    const { driver, reached } = faulty('fail-before');
+    await expect(driver.stop('a', null)).rejects.toThrow(InjectedFault);
+    expect(reached).toEqual([]);
+  });
+
+  it('loses the answer after the platform has done the work', async () => {
+    const { driver, reached } = faulty('fail-after');
+    await expect(driver.stop('a', null)).rejects.toThrow(InjectedFault);
+    expect(reached).toEqual(['stop']);
+  });
+
+  it('hangs until released, then reaches the platform late', async () => {
+    const { driver, reached } = faulty('hang');
+    const call = driver.destroy('a', null);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(reached).toEqual([]);
+    driver.release();
+    expect(await call).toEqual({ outcome: 'done', value: null });
+    expect(reached).toEqual(['destroy']);
+  });
+
+  it('rejects what hangs when it is closed', async () => {
+    const { driver, reached } = faulty('hang');
+    const call = driver.get('a');
+    await driver.close();
+    await expect(call).rejects.toThrow('closed');
+    expect(reached).toEqual(['close']);
+  });
+
+  it('answers unknown, and lies', async () => {
+    expect(await faulty('unknown').driver.get('a')).toMatchObject({ answer: 'unknown' });
+    expect(await faulty('unknown').driver.list()).toMatchObject({ answer: 'unknown' });
+    expect(await faulty('lie-empty').driver.list()).toEqual({ answer: 'listed', items: [] });
+    const { driver, reached } = faulty('lie-done');
+    expect(await driver.destroy('a', null)).toEqual({ outcome: 'done', value: null });
+    expect(reached).toEqual([]);
+  });
+
+  it('refuses a fault that does not fit the call', async () => {
+    await expect(faulty('lie-empty').driver.get('a')).rejects.toThrow(TypeError);
+  });
+});
