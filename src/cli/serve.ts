@@ -14,6 +14,7 @@ import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
+import { createDriver } from './create-driver.ts';
 import { Fatal } from './fatal.ts';
 import { ensureAccess } from './first-start.ts';
 import { createLog } from './log.ts';
@@ -71,12 +72,13 @@ export async function serve(
     undo.unshift(takeServeLock(databasePath));
     const store = wrapStore(opened);
     const { apiKey, environmentKey } = await ensureAccess({ store, clock, random }, env['BERTH_API_KEY']);
-    const platformStateFile = `${databasePath}.simulator`;
+    const driver = await createDriver(config, catalog, databasePath, clock);
+    undo.unshift(() => driver.close());
     const orchestrator = await startOrchestrator({
       config,
       catalog,
       store,
-      platformStateFile,
+      driver,
       environmentKey,
       clock,
       random,

@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Config } from '../config/schema.ts';
-import { createSimulator } from '../drivers/simulator/driver.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp } from '../orchestrator/http/app.ts';
@@ -27,8 +26,7 @@ export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
   store: Store;
-  /** Where the simulator keeps its machines. */
-  platformStateFile: string;
+  driver: PlatformDriver;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
   clock: Clock;
   random: Random;
@@ -37,27 +35,21 @@ export interface OrchestratorDeps {
 }
 
 export interface Orchestrator {
+  /** Answers in process, through `app.request()`. */
+  app: ReturnType<typeof createApp>;
   listener: RequestListener;
   /** From now on not ready; requests are still answered. */
   beginDrain(): void;
-  /** Lets the steps that run end, then closes the platform. The store is the caller's. */
+  /** Lets the steps that run end. The store and the driver are the caller's. */
   close(): Promise<void>;
 }
 
 /** Composes an orchestrator and starts its durable work. */
 export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchestrator> {
-  const { config, store, clock, random, log } = deps;
+  const { store, clock, random, log } = deps;
   const health = new PlatformHealth(log);
-  const driver = await createSimulator(
-    {
-      stateFile: deps.platformStateFile,
-      capacity: simulatedCapacity(deps.catalog),
-      platform: config.platform,
-    },
-    clock,
-  );
-  const http = composeHttp(deps, driver, health);
-  const { reconciler, watch } = composeReconcile(deps, driver, health);
+  const http = composeHttp(deps, health);
+  const { reconciler, watch } = composeReconcile(deps, health);
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
@@ -66,6 +58,7 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
   await reconciler.start();
   housekeeping.start();
   return {
+    app,
     listener: polledRoute({ ...http, nextId }, getRequestListener(app.fetch)),
     beginDrain: () => {
       isServing = false;
@@ -75,14 +68,12 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
       await reconciler.stop();
       await housekeeping.stop();
       http.polledReads.close();
-      await driver.close();
     },
   };
 }
 
 function composeHttp(
-  { config, catalog, store, environmentKey, clock, random, log }: OrchestratorDeps,
-  driver: PlatformDriver,
+  { config, catalog, store, driver, environmentKey, clock, random, log }: OrchestratorDeps,
   platform: PlatformHealth,
 ): HttpDeps {
   const { rate_limits: limits } = config;
@@ -109,14 +100,13 @@ function composeHttp(
 
 function composeReconcile(
   deps: OrchestratorDeps,
-  driver: PlatformDriver,
   health: PlatformHealth,
 ): { reconciler: Reconciler; watch: Watch } {
   const { reconcile } = deps.config;
   const leaseMs = reconcile.lease_s * 1000;
   const context = {
     ...deps,
-    ...{ driver, health, probe: createSshProbe() },
+    ...{ health, probe: createSshProbe() },
     options: {
       ...defaultReconcileOptions,
       leaseMs,
@@ -128,15 +118,4 @@ function composeReconcile(
     },
   };
   return { reconciler: new Reconciler(context), watch: new Watch(context) };
-}
-
-function simulatedCapacity({ offers, regions }: Catalog) {
-  return [...offers.values()].flatMap(({ id, instanceType, placements }) =>
-    placements.map(({ region, units }) => ({
-      offerId: id,
-      datacenter: regions.get(region)?.datacenter ?? region,
-      units,
-      spot: instanceType === 'SPOT',
-    })),
-  );
 }

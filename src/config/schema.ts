@@ -68,7 +68,7 @@ const rateLimitsSchema = z
   .strictObject({
     enabled: z.boolean().default(true),
     /** GET of one instance. */
-    polls_per_instance: bucketSchema({ per_second: 2, burst: 20 }, { per_second: 0.1, burst: 2 }),
+    polls_per_instance: bucketSchema({ per_second: 10, burst: 200 }, { per_second: 0.1, burst: 2 }),
     /** Everything else that an account asks for. */
     requests_per_account: bucketSchema({ per_second: 50, burst: 500 }, { per_second: 1, burst: 10 }),
     /** POST /instances and POST /volumes, on top of the bucket above. */

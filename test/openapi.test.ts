@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { startTestOrchestrator } from './support/orchestrator.ts';
+
+it('serves the OpenAPI document that is committed (npm run openapi writes it anew)', async () => {
+  await using orchestrator = await startTestOrchestrator();
+  const served = await orchestrator.app.request('/openapi.json');
+  await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
+    '../openapi/orchestrator.v1.json',
+  );
+});

@@ -1,0 +1,166 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createDriver } from '../../src/cli/create-driver.ts';
+import { startOrchestrator } from '../../src/cli/start-orchestrator.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { loadCatalog } from '../../src/config/load-catalog.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
+import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import type { Clock } from '../../src/orchestrator/ports/clock.ts';
+import type { Log } from '../../src/orchestrator/ports/log.ts';
+import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Store } from '../../src/orchestrator/ports/store.ts';
+import type { Failpoint } from '../../src/orchestrator/reconcile/context.ts';
+import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { assertKeepsContract } from './contract.ts';
+
+/** Machines that boot, stop and go within some milliseconds. */
+const FAST_PLATFORM = {
+  boot_ms: [20, 60],
+  stop_ms: [10, 30],
+  start_ms: [20, 60],
+  destroy_ms: [10, 30],
+  volume_ms: [5, 20],
+} as const;
+
+export interface TestOptions {
+  /** Merged over the defaults. */
+  platform?: Record<string, unknown>;
+  reconcile?: Partial<Config['reconcile']>;
+  rateLimits?: Partial<Config['rate_limits']>;
+  catalog?: Catalog;
+  clock?: Clock;
+  log?: Log;
+  failpoint?: Failpoint;
+  /** Puts something between the core and the simulator, such as `withFaults`. */
+  wrapDriver?: (driver: PlatformDriver) => PlatformDriver;
+  wrapStore?: (store: Store) => Store;
+  environmentKey?: { digest: Buffer; accountId: string };
+}
+
+export interface Reply<Body = Record<string, unknown>> {
+  status: number;
+  headers: Headers;
+  body: Body;
+  text: string;
+}
+
+export interface RequestOptions {
+  /** Sent as JSON, unless it is a string. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** The bearer credential; null sends none. Default: the first account's key. */
+  key?: string | null;
+}
+
+/** An orchestrator in this process, with a real database and a simulator of its own; `await using` ends it. */
+export async function startTestOrchestrator(options: TestOptions = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
+  const databasePath = join(folder, 'berth.db');
+  const config = testConfig(options);
+  const catalog = options.catalog ?? loadCatalog(config.catalog);
+  const {
+    clock = systemClock,
+    failpoint = () => undefined,
+    log = silent,
+    wrapDriver = (driver) => driver,
+    wrapStore = (store) => store,
+  } = options;
+  const store = wrapStore(openSqliteStore(databasePath));
+  const simulator = await createDriver(config, catalog, databasePath, clock);
+  const driver = wrapDriver(simulator);
+  const deps = { store, clock, random: systemRandom };
+  const account = await createAccount(deps, 'default');
+  const { key } = await createKey(deps, 'default');
+  const orchestrator = await startOrchestrator({
+    config,
+    catalog,
+    driver,
+    environmentKey: options.environmentKey,
+    log,
+    failpoint,
+    ...deps,
+  });
+
+  /** Sends a request in process; its reply must keep the published contract. */
+  async function request<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    { body, headers = {}, key: bearer = key }: RequestOptions = {},
+  ): Promise<Reply<Body>> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await orchestrator.app.request(`/v1${path}`, {
+      method,
+      headers: {
+        ...(bearer !== null && { Authorization: `Bearer ${bearer}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(text !== undefined && { body: text }),
+    });
+    const reply = await response.text();
+    assertKeepsContract({
+      method,
+      path: `/v1${path.replace(/\?.*$/, '')}`,
+      status: response.status,
+      contentType: response.headers.get('content-type'),
+      body: reply,
+    });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (reply === '' ? null : JSON.parse(reply)) as Body,
+      text: reply,
+    };
+  }
+
+  return {
+    ...{ account, key, store, driver, simulator, catalog, request, databasePath, clock },
+    app: orchestrator.app,
+    listener: orchestrator.listener,
+    /** Makes another tenant and returns its key. */
+    async addAccount(name: string): Promise<string> {
+      await createAccount(deps, name);
+      return (await createKey(deps, name)).key;
+    },
+    /** Polls until the instance reads one of the states; `GONE` stands for 404. */
+    async waitFor(id: string, ...states: string[]): Promise<Record<string, unknown>> {
+      const deadline = Date.now() + 15_000;
+      for (;;) {
+        const { status, body } = await request('GET', `/instances/${id}`);
+        const state = status === 404 ? 'GONE' : String(body['status']);
+        if (states.includes(state)) return body;
+        if (Date.now() > deadline) throw new Error(`${id} reads ${state}, not ${states.join(' or ')}`);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await orchestrator.close();
+      await driver.close();
+      await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type TestOrchestrator = Awaited<ReturnType<typeof startTestOrchestrator>>;
+
+function testConfig({ platform, reconcile, rateLimits }: TestOptions): Config {
+  const { config } = loadConfig({ flags: {}, env: {} });
+  return {
+    ...config,
+    platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
+    reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },
+    rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
+  };
+}
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
