@@ -20,7 +20,7 @@ import {
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
 /** Where a setting's value comes from. */
-export type ConfigSource = 'flag' | 'environment' | 'file' | 'default';
+type ConfigSource = 'flag' | 'environment' | 'file' | 'default';
 
 export interface LoadedConfig {
   config: Config;

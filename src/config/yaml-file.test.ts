@@ -80,8 +80,8 @@ describe('a YAML file', () => {
 
   it('may come through a pipe', () => {
     const pipe = join(folder, 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    execFileSync('sh', ['-c', `printf 'a: 1\\n' > "${pipe}" &`], { stdio: 'ignore' });
+    const script = 'mkfifo "$0" && { printf "a: 1\\n" > "$0" & }';
+    execFileSync('sh', ['-c', script, pipe], { stdio: 'ignore' });
     expect(readYamlFile(pipe).value).toEqual({ a: 1 });
   });
 });

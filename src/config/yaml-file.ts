@@ -14,7 +14,7 @@ import { ConfigError, type Finding, type IssuePath } from './findings.ts';
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
 
-export interface Position {
+interface Position {
   line: number;
   column: number;
 }

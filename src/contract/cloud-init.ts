@@ -37,7 +37,7 @@ function fitsLinuxLimits(path: string): boolean {
 }
 
 /** O: CloudInitFile. */
-export const cloudInitFileSchema = z
+const cloudInitFileSchema = z
   .object({
     path: z
       .string()

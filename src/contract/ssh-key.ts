@@ -1,6 +1,6 @@
 import { findBlobProblem, isSshKeyType, type SshKeyType, sshKeyTypes } from './ssh-key-blob.ts';
 
-export { type SshKeyType, sshKeyTypes };
+export { sshKeyTypes };
 
 /** A parsed OpenSSH public key: one key, no options. */
 export interface SshPublicKey {
