@@ -1,4 +1,5 @@
 import type {
+  Listing,
   OwnerRef,
   PlatformDriver,
   Step,

@@ -1,4 +1,4 @@
-import { VirtualClock } from '../../../test/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { type DriverSuiteContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from './driver.ts';
 import { machineSpec } from './simulator.fixture.ts';

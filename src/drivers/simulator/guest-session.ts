@@ -103,7 +103,7 @@ function runTerminal(channel: ServerChannel, guest: Guest, ended: AbortSignal): 
     end: (status) => finish(channel, status),
   });
   channel.on('data', (chunk: Buffer) => terminal.type(chunk));
-  channel.once('end', () => terminal.close());
+  channel.once('end', () => terminal.endInput());
   ended.addEventListener('abort', () => terminal.close(), { once: true });
 }
 

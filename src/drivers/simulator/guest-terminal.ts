@@ -29,6 +29,7 @@ export class GuestTerminal {
   #typedAhead = '';
   #running: AbortController | undefined;
   #lastWasReturn = false;
+  #inputHasEnded = false;
 
   constructor(guest: Guest, output: TerminalOutput) {
     this.#guest = guest;
@@ -43,6 +44,12 @@ export class GuestTerminal {
     const text = this.#typedAhead + this.#decoder.write(bytes).replace(ESCAPE_SEQUENCE, '');
     this.#typedAhead = '';
     this.#read(text);
+  }
+
+  /** The client sends no more: the shell ends when what was typed has run. */
+  endInput(): void {
+    this.#inputHasEnded = true;
+    this.#endIfIdle();
   }
 
   /** The client is gone: what runs is interrupted, nothing more is written. */
@@ -121,6 +128,11 @@ export class GuestTerminal {
     const text = this.#typedAhead;
     this.#typedAhead = '';
     this.#read(text);
+    this.#endIfIdle();
+  }
+
+  #endIfIdle(): void {
+    if (this.#inputHasEnded && this.#running === undefined && !this.#closed.signal.aborted) this.#end();
   }
 
   #end(): void {

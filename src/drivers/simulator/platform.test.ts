@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
 import { createSimulator } from './driver.ts';
 import { type SimulatorOptions, simulatorConfigSchema } from './options.ts';

@@ -82,10 +82,10 @@ export class Workstation {
     return readFileSync(join(this.directory, `${name}.pub`), 'utf8').trim();
   }
 
-  /** Runs `ssh`; `input` is what it reads. */
+  /** Runs `ssh` with one key, or with the agent's; `input` is what it reads. */
   ssh(
     endpoint: Endpoint,
-    key: string,
+    key: string | undefined,
     args: string[],
     options: { input?: string; env?: NodeJS.ProcessEnv; username?: string } = {},
   ): Promise<Outcome> {
@@ -94,25 +94,15 @@ export class Workstation {
       'StrictHostKeyChecking=no',
       'UserKnownHostsFile=/dev/null',
       'BatchMode=yes',
-      'IdentitiesOnly=yes',
       'LogLevel=ERROR',
     ];
     const flags = settings.flatMap((setting) => ['-o', setting]);
+    const identity = key === undefined ? [] : ['-o', 'IdentitiesOnly=yes', '-i', join(this.directory, key)];
     const target = `${options.username ?? sshUsername}@${publicIp}`;
     return new Promise((resolve) => {
       const child = execFile(
         'ssh',
-        [
-          '-F',
-          '/dev/null',
-          ...flags,
-          '-i',
-          join(this.directory, key),
-          '-p',
-          String(sshPort),
-          target,
-          ...args,
-        ],
+        ['-F', '/dev/null', ...flags, ...identity, '-p', String(sshPort), target, ...args],
         { timeout: 10_000, env: { ...process.env, ...options.env } },
         (error, stdout, stderr) =>
           resolve({ status: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
