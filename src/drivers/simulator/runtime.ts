@@ -234,7 +234,7 @@ export class Runtime {
     return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);
   }
 
-  /** The guest goes down by its own doing. Its last words still reach who is logged in. */
+  /** The guest goes down by its own doing. The command that asked for it ends first. */
   #goDown(ref: OwnerRef, change: Partial<MachineRecord>): void {
     if (this.#parts.state.machines.get(ref)?.power !== 'running') return;
     this.#update(ref, change);
