@@ -1,0 +1,396 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { InstanceRecord } from '../orchestrator/instances/instance-record.ts';
+import type { Store, Transaction } from '../orchestrator/ports/store.ts';
+import type { VolumeRecord } from '../orchestrator/volumes/volume-record.ts';
+
+const accountId = 'acct-1';
+const now = Date.UTC(2026, 10, 21);
+
+function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {
+  return {
+    ...{ id, accountId, ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here' },
+    status: 'PROVISIONING',
+    spec: {
+      ...{
+        instanceType: 'DEDICATED',
+        vcpus: 1,
+        memoryGb: 1,
+        storageGb: 1,
+        gpuCount: undefined,
+        gpuType: undefined,
+      },
+      ...{
+        image: 'os',
+        sshKeys: ['ssh-ed25519 AAAA'],
+        cloudInit: undefined,
+        onStop: 'release',
+        resumable: true,
+        onlineWithinMs: 1,
+      },
+    },
+    ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1, error: null },
+    ...{ createdAt: now, updatedAt: now },
+    ...changes,
+  };
+}
+
+const dueWork = { resourceKind: 'instance', kind: 'create', notBefore: now, deadlineAt: null } as const;
+const claim = { owner: 'me', now, leaseUntil: now + 1000, limit: 10, resourceKind: 'instance' } as const;
+
+/** What every store must do. `open` makes an empty one, `reopen` opens what is there once more. */
+export function describeStore(
+  name: string,
+  { setup, teardown }: { setup: () => Promise<Store>; teardown: (store: Store) => Promise<void> },
+): void {
+  describe(name, () => {
+    let store: Store;
+    beforeEach(async () => {
+      store = await setup();
+      await store.transact((tx) =>
+        tx.credentials.insertAccount({ id: accountId, name: 'one', passwordHash: null, createdAt: now }),
+      );
+    });
+    afterEach(() => teardown(store));
+
+    const insert = (record: InstanceRecord) => store.transact((tx) => tx.instances.insert(record));
+    const take = (tx: Transaction, instanceId: string, capacity: number) =>
+      tx.claims.take({ instanceId, offerId: 'offer', region: 'here', capacity });
+
+    describe('transactions', () => {
+      it('keep all or nothing', async () => {
+        const broken = store.transact(async (tx) => {
+          await tx.instances.insert(instance('a'));
+          throw new Error('broken off');
+        });
+        await expect(broken).rejects.toThrow('broken off');
+        expect(await store.read.instances.byId('a')).toBeNull();
+      });
+
+      it('show reads outside only what is committed', async () => {
+        await store.transact(async (tx) => {
+          await tx.instances.insert(instance('a'));
+          expect(await tx.instances.byId('a')).not.toBeNull();
+          expect(await store.read.instances.byId('a')).toBeNull();
+        });
+        expect(await store.read.instances.byId('a')).toEqual(instance('a'));
+      });
+
+      it('run one after another where they touch the same rows', async () => {
+        const log: string[] = [];
+        const run = (label: string) =>
+          store.transact(async (tx) => {
+            log.push(`${label} begins`);
+            await tx.instances.list({});
+            await new Promise((resolve) => setImmediate(resolve));
+            await tx.instances.insert(instance(label));
+            log.push(`${label} ends`);
+          });
+        await Promise.all([run('a'), run('b')]);
+        expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
+      });
+
+      it('go on after one that failed', async () => {
+        await store.transact(() => Promise.reject(new Error('first'))).catch(() => undefined);
+        await insert(instance('a'));
+        expect(await store.read.instances.byId('a')).not.toBeNull();
+      });
+
+      it('tell listeners after the commit, and nothing of what was rolled back', async () => {
+        const told: string[] = [];
+        const unsubscribe = store.subscribe({
+          instancesChanged: (records) => told.push(...records.map(({ id, status }) => `${id} ${status}`)),
+        });
+        await insert(instance('a'));
+        await store
+          .transact(async (tx) => {
+            await tx.instances.insert(instance('b'));
+            throw new Error('no');
+          })
+          .catch(() => undefined);
+        await store.transact(async (tx) => {
+          await tx.instances.update(instance('a', { status: 'ONLINE' }));
+          await tx.instances.update(instance('a', { status: 'STOPPING' }));
+        });
+        unsubscribe();
+        await insert(instance('c'));
+        expect(told).toEqual(['a PROVISIONING', 'a STOPPING']);
+      });
+    });
+
+    describe('instances', () => {
+      it('come back as they were written', async () => {
+        const endpoint = {
+          publicIp: '192.0.2.1',
+          sshPort: 2222,
+          sshUsername: 'ubuntu',
+          portForwards: [{ internal_port: 22, external_port: 2222 }],
+        };
+        const record = instance('a', {
+          name: 'имя 🚀',
+          endpoint,
+          hostKeyFingerprint: 'SHA256:x',
+          attachCycle: true,
+          error: 'why',
+        });
+        await insert(record);
+        expect(await store.read.instances.byId('a')).toEqual(record);
+        expect(await store.read.instances.byOwnerRef('berth-a')).toEqual(record);
+        expect(await store.read.instances.byId('A')).toBeNull();
+      });
+
+      it('are listed oldest first, by account and region, without the destroyed ones', async () => {
+        await store.transact((tx) =>
+          tx.credentials.insertAccount({ id: 'acct-2', name: 'two', passwordHash: null, createdAt: now }),
+        );
+        await insert(instance('new', { createdAt: now + 2 }));
+        await insert(instance('old', { createdAt: now + 1 }));
+        await insert(instance('elsewhere', { region: 'there' }));
+        await insert(instance('gone', { status: 'DESTROYED' }));
+        await insert(instance('foreign', { accountId: 'acct-2' }));
+        const ids = async (filter: { accountId?: string; region?: string }) =>
+          (await store.read.instances.list(filter)).map(({ id }) => id);
+        expect(await ids({ accountId })).toEqual(['elsewhere', 'old', 'new']);
+        expect(await ids({ accountId, region: 'here' })).toEqual(['old', 'new']);
+        expect(await ids({})).toContain('foreign');
+        expect(await store.read.instances.countByStatus()).toEqual([{ status: 'PROVISIONING', count: 4 }]);
+      });
+
+      it('have one owner ref each', async () => {
+        await insert(instance('a'));
+        await expect(insert(instance('b', { ownerRef: 'berth-a' }))).rejects.toThrow();
+      });
+    });
+
+    describe('capacity claims', () => {
+      it('are taken once for an instance, up to the capacity, and freed once', async () => {
+        for (const id of ['a', 'b', 'c']) await insert(instance(id));
+        const answers = await store.transact(async (tx) => [
+          await take(tx, 'a', 2),
+          await take(tx, 'a', 2),
+          await take(tx, 'b', 2),
+          await take(tx, 'c', 2),
+        ]);
+        expect(answers).toEqual([true, true, true, false]);
+        expect(await store.read.claims.use()).toEqual([{ offerId: 'offer', region: 'here', claimed: 2 }]);
+        expect(
+          await store.transact(async (tx) => [await tx.claims.release('a'), await tx.claims.release('a')]),
+        ).toEqual([true, false]);
+        expect(await store.transact((tx) => take(tx, 'c', 2))).toBe(true);
+        expect(await store.read.claims.isHeldBy('c')).toBe(true);
+        expect(await store.read.claims.isHeldBy('a')).toBe(false);
+      });
+
+      it('are never given twice when many ask at once', async () => {
+        const ids = Array.from({ length: 40 }, (_, index) => `i${index}`);
+        const tries = ids.map((id) =>
+          store.transact(async (tx) => {
+            await tx.instances.insert(instance(id));
+            return take(tx, id, 7);
+          }),
+        );
+        expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(7);
+      });
+
+      it('go with their transaction', async () => {
+        await insert(instance('a'));
+        await store
+          .transact(async (tx) => {
+            await take(tx, 'a', 1);
+            throw new Error('no');
+          })
+          .catch(() => undefined);
+        expect(await store.read.claims.use()).toEqual([]);
+      });
+    });
+
+    describe('work', () => {
+      const put = (resourceId: string, changes: Partial<Parameters<Transaction['work']['put']>[0]> = {}) =>
+        store.transact((tx) => tx.work.put({ resourceId, ...dueWork, ...changes }));
+
+      it('is claimed when it is due, oldest first, by one holder', async () => {
+        await put('later', { notBefore: now + 5 });
+        await put('second', { notBefore: now });
+        await put('first', { notBefore: now - 5 });
+        await put('volume', { resourceKind: 'volume' });
+        const [first, ...rest] = await store.claimWork({ ...claim, limit: 1 });
+        expect([first?.resourceId, rest.length, first?.attempt]).toEqual(['first', 0, 1]);
+        expect((await store.claimWork(claim)).map(({ resourceId }) => resourceId)).toEqual(['second']);
+        expect(await store.claimWork(claim)).toEqual([]);
+        expect(await store.nextWorkAt()).toBe(now);
+      });
+
+      it('is claimed again when the lease has run out, and the first holder writes nothing more', async () => {
+        await put('a');
+        const [first] = await store.claimWork(claim);
+        const [second] = await store.claimWork({ ...claim, now: now + 1000, leaseUntil: now + 2000 });
+        if (first === undefined || second === undefined) throw new Error('expected two claims');
+        expect(second.attempt).toBe(2);
+        await store.transact(async (tx) => {
+          expect(await tx.work.check(first)).toBe('lost');
+          await tx.work.finish(first);
+          await tx.work.release(first, { cookie: 'stale', notBefore: 0, lastError: null });
+        });
+        await store.transact(async (tx) => expect(await tx.work.check(second)).toBe('held'));
+        expect((await store.read.work.of('a'))?.cookie).toBeNull();
+      });
+
+      it('is not mistaken for later work of the same resource by a holder from before', async () => {
+        await put('a');
+        const [stale] = await store.claimWork({ ...claim, leaseUntil: now });
+        const [holder] = await store.claimWork(claim);
+        if (stale === undefined || holder === undefined) throw new Error('expected two claims');
+        await store.transact((tx) => tx.work.finish(holder));
+        await put('a');
+        await store.claimWork(claim);
+        await store.transact(async (tx) => expect(await tx.work.check(stale)).toBe('lost'));
+      });
+
+      it('that is replaced while it is held is left to its holder until the lease is given back', async () => {
+        await put('a');
+        const [lease] = await store.claimWork(claim);
+        if (lease === undefined) throw new Error('expected a claim');
+        await put('a', { kind: 'destroy' });
+        expect(await store.claimWork(claim)).toEqual([]);
+        await store.transact(async (tx) => {
+          expect(await tx.work.check(lease)).toBe('superseded');
+          await tx.work.release(lease);
+        });
+        const [next] = await store.claimWork(claim);
+        expect([next?.kind, next?.attempt]).toEqual(['destroy', 1]);
+      });
+
+      it('that is put anew in the same kind counts as replaced', async () => {
+        await put('a', { kind: 'attach', resourceKind: 'volume' });
+        const [lease] = await store.claimWork({ ...claim, resourceKind: 'volume' });
+        if (lease === undefined) throw new Error('expected a claim');
+        await put('a', { kind: 'attach', resourceKind: 'volume' });
+        await store.transact(async (tx) => expect(await tx.work.check(lease)).toBe('superseded'));
+      });
+
+      it('keeps cookie and error between two calls, and is gone when finished', async () => {
+        await put('a');
+        const [lease] = await store.claimWork(claim);
+        if (lease === undefined) throw new Error('expected a claim');
+        await store.transact((tx) =>
+          tx.work.release(lease, { cookie: 'task-7', notBefore: now + 50, lastError: 'busy' }),
+        );
+        expect(await store.read.work.of('a')).toMatchObject({
+          cookie: 'task-7',
+          lastError: 'busy',
+          attempt: 1,
+        });
+        expect(await store.nextWorkAt()).toBe(now + 50);
+        const [again] = await store.claimWork({ ...claim, now: now + 50 });
+        if (again === undefined) throw new Error('expected a claim');
+        await store.transact((tx) => tx.work.finish(again));
+        expect([
+          await store.read.work.of('a'),
+          await store.nextWorkAt(),
+          (await store.read.work.backlog()).count,
+        ]).toEqual([null, null, 0]);
+      });
+
+      it('can be hastened, and leases of the dead ended', async () => {
+        await put('a', { notBefore: now + 60_000 });
+        await store.transact((tx) => tx.work.hasten('a', now));
+        expect(await store.claimWork(claim)).toHaveLength(1);
+        await store.endAbandonedLeases();
+        expect(await store.claimWork(claim)).toHaveLength(1);
+      });
+
+      it('wakes its listener', async () => {
+        let wakes = 0;
+        store.subscribe({ workChanged: () => wakes++ });
+        await put('a');
+        await store.transact((tx) => tx.instances.list({}).then(() => undefined));
+        expect(wakes).toBe(1);
+      });
+    });
+
+    describe('volumes', () => {
+      it('keep their attachments apart', async () => {
+        const volume: VolumeRecord = {
+          ...{
+            id: 'v',
+            accountId,
+            ownerRef: 'berth-v',
+            name: 'data',
+            sizeGb: 12.5,
+            region: 'here',
+            type: null,
+          },
+          ...{ status: 'CREATING' as const, priceMicroUsdPerHour: 3, createdAt: now, deletedAt: null },
+        };
+        await insert(instance('a'));
+        await store.transact(async (tx) => {
+          await tx.volumes.insert(volume);
+          await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attaching' });
+          await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' });
+          await tx.volumes.update({ ...volume, status: 'ATTACHED', deletedAt: now });
+        });
+        expect(await store.read.volumes.byId('v')).toEqual({ ...volume, status: 'ATTACHED', deletedAt: now });
+        expect(await store.read.volumes.byOwnerRef('berth-v')).not.toBeNull();
+        expect(await store.read.volumes.attachmentsOfVolume('v')).toEqual([
+          { volumeId: 'v', instanceId: 'a', state: 'attached' },
+        ]);
+        expect(await store.read.volumes.attachmentsOfInstance('a')).toHaveLength(1);
+        await store.transact((tx) => tx.volumes.removeAttachment('v', 'a'));
+        expect(await store.read.volumes.attachmentsOfInstance('a')).toEqual([]);
+      });
+    });
+
+    describe('credentials', () => {
+      it('are found by their exact digest only', async () => {
+        const digest = Buffer.alloc(32, 7);
+        const key = {
+          ...{ id: 'key-1', accountId, digest, prefix: 'berth_abcd', lastFour: 'wxyz', label: null },
+          ...{ createdAt: now, expiresAt: null, revokedAt: null, lastUsedAt: null },
+        };
+        await store.transact(async (tx) => {
+          await tx.credentials.insertKey(key);
+          await tx.credentials.insertToken({
+            digest: Buffer.alloc(32, 8),
+            accountId,
+            parentDigest: digest,
+            createdAt: now,
+            expiresAt: now + 1,
+          });
+        });
+        expect(await store.read.credentials.keyByDigest(digest)).toEqual(key);
+        expect(await store.read.credentials.keyByDigest(Buffer.alloc(32, 9))).toBeNull();
+        expect((await store.read.credentials.tokenByDigest(Buffer.alloc(32, 8)))?.parentDigest).toEqual(
+          digest,
+        );
+        await store.transact(async (tx) => {
+          await tx.credentials.recordKeyUse('key-1', now + 1);
+          await tx.credentials.revokeKey('key-1', now + 2);
+          await tx.credentials.deleteTokensExpiredBefore(now + 2);
+          await tx.credentials.setPasswordHash(accountId, 'hash');
+        });
+        expect(await store.read.credentials.listKeys(accountId)).toEqual([
+          { ...key, lastUsedAt: now + 1, revokedAt: now + 2 },
+        ]);
+        expect(await store.read.credentials.tokenByDigest(Buffer.alloc(32, 8))).toBeNull();
+        expect((await store.read.credentials.accountByName('one'))?.passwordHash).toBe('hash');
+      });
+    });
+
+    it('keeps idempotency keys by account until they are old', async () => {
+      await insert(instance('a'));
+      const record = {
+        accountId,
+        key: 'k',
+        requestDigest: Buffer.alloc(32, 1),
+        instanceId: 'a',
+        createdAt: now,
+      };
+      await store.transact((tx) => tx.idempotency.insert(record));
+      await store.transact(async (tx) => {
+        expect(await tx.idempotency.find(accountId, 'k')).toEqual(record);
+        expect(await tx.idempotency.find('acct-2', 'k')).toBeNull();
+        await tx.idempotency.deleteCreatedBefore(now + 1);
+        expect(await tx.idempotency.find(accountId, 'k')).toBeNull();
+      });
+    });
+  });
+}
