@@ -21,7 +21,7 @@ export interface OpenSshServer {
 export async function startOpenSshServer(authorizedKeys: readonly string[]): Promise<OpenSshServer> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-sshd-'));
   const path = (name: string): string => join(directory, name);
-  const hostKey = ssh2.utils.generateKeyPairSync('ed25519');
+  const hostKey = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
   writeFileSync(path('host_key'), hostKey.private, { mode: 0o600 });
   writeFileSync(path('authorized_keys'), `${authorizedKeys.join('\n')}\n`, { mode: 0o600 });
   const config = {

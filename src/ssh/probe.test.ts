@@ -32,7 +32,7 @@ async function listen(talk: (socket: Socket) => void): Promise<SshTarget> {
   return { host: '127.0.0.1', port: (server.address() as AddressInfo).port, username: 'ubuntu' };
 }
 
-const newHostKey = (): string => ssh2.utils.generateKeyPairSync('ed25519').private;
+const newHostKey = (): string => ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 }).private;
 
 type Authentication = (context: ssh2.AuthContext) => void;
 

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import ssh2 from 'ssh2';
 
+const ED25519_BLOB_BYTES = 51;
+
 /** A machine's SSH identity. */
 export interface HostKey {
   /** OpenSSH PEM. */
@@ -9,9 +11,16 @@ export interface HostKey {
   fingerprint: string;
 }
 
+/**
+ * A new Ed25519 key. ssh2 1.17 drops leading zero bytes of the public key, so that one in 256 of its
+ * keys is malformed: those are drawn again.
+ */
 export function generateHostKey(): HostKey {
-  const pair = ssh2.utils.generateKeyPairSync('ed25519');
-  const blob = Buffer.from(pair.public.split(' ')[1] ?? '', 'base64');
-  const digest = createHash('sha256').update(blob).digest('base64').replaceAll('=', '');
-  return { privateKey: pair.private, fingerprint: `SHA256:${digest}` };
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync('ed25519');
+    const blob = Buffer.from(pair.public.split(' ')[1] ?? '', 'base64');
+    if (blob.length !== ED25519_BLOB_BYTES) continue;
+    const digest = createHash('sha256').update(blob).digest('base64').replaceAll('=', '');
+    return { privateKey: pair.private, fingerprint: `SHA256:${digest}` };
+  }
 }
