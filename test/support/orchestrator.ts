@@ -32,6 +32,8 @@ export interface TestOptions {
   reconcile?: Partial<Config['reconcile']>;
   rateLimits?: Partial<Config['rate_limits']>;
   catalog?: Catalog;
+  /** The window of every offer. */
+  onlineWithinMs?: number;
   clock?: Clock;
   log?: Log;
   failpoint?: Failpoint;
@@ -61,7 +63,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const databasePath = join(folder, 'berth.db');
   const config = testConfig(options);
-  const catalog = options.catalog ?? loadCatalog(config.catalog);
+  const catalog = withWindow(options.catalog ?? loadCatalog(config.catalog), options.onlineWithinMs);
   const {
     clock = systemClock,
     failpoint = () => undefined,
@@ -155,6 +157,14 @@ function testConfig({ platform, reconcile, rateLimits }: TestOptions): Config {
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
     reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },
     rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
+  };
+}
+
+function withWindow(catalog: Catalog, onlineWithinMs: number | undefined): Catalog {
+  if (onlineWithinMs === undefined) return catalog;
+  return {
+    ...catalog,
+    offers: new Map([...catalog.offers].map(([id, offer]) => [id, { ...offer, onlineWithinMs }])),
   };
 }
 

@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest';
+import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/requests.ts';
+
+/** What goes wrong with the n-th call (from 1) of a method; the rest goes well. */
+type Plan = (call: DriverCall, nth: number) => Fault;
+
+async function startWithFaults(plan: Plan, options: TestOptions = {}) {
+  const counts = new Map<string, number>();
+  let current = plan;
+  let faulty: FaultyDriver | undefined;
+  const orchestrator = await startTestOrchestrator({
+    ...options,
+    wrapDriver: (driver) => {
+      faulty = withFaults(driver, (call) => {
+        const nth = (counts.get(call.method) ?? 0) + 1;
+        counts.set(call.method, nth);
+        return current(call, nth);
+      });
+      return faulty;
+    },
+  });
+  return {
+    orchestrator,
+    calls: (method: string) => counts.get(method) ?? 0,
+    heal: () => {
+      current = () => 'none';
+      faulty?.release();
+    },
+    setPlan: (next: Plan) => {
+      current = next;
+    },
+  };
+}
+
+async function create(
+  { request }: TestOrchestrator,
+  overrides: Record<string, unknown> = {},
+): Promise<string> {
+  const { status, body, text } = await request('POST', '/instances', { body: instanceRequest(overrides) });
+  if (status !== 201) throw new Error(text);
+  return String(body['id']);
+}
+
+async function machines(driver: PlatformDriver): Promise<number> {
+  const listing = await driver.list();
+  return listing.answer === 'listed' ? listing.items.length : Number.NaN;
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await isTrue())) {
+    if (Date.now() > deadline) throw new Error('waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+describe('a create', () => {
+  it('whose answer is lost is adopted, not repeated', async () => {
+    const { orchestrator, calls } = await startWithFaults(({ method }, nth) =>
+      method === 'create' && nth === 1 ? 'fail-after' : 'none',
+    );
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    expect(calls('create')).toBe(1);
+    expect(await machines(orchestrator.simulator)).toBe(1);
+  });
+
+  it('that did not reach the platform is sent again', async () => {
+    const { orchestrator, calls } = await startWithFaults(({ method }, nth) =>
+      method === 'create' && nth === 1 ? 'fail-before' : 'none',
+    );
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    expect(calls('create')).toBeGreaterThan(1);
+    expect(await machines(orchestrator.simulator)).toBe(1);
+  });
+
+  it('waits for the platform to say whether it has the machine before it tries again', async () => {
+    const { orchestrator, calls } = await startWithFaults(({ method }, nth) => {
+      if (method === 'create' && nth === 1) return 'fail-after';
+      return method === 'get' && nth <= 3 ? 'unknown' : 'none';
+    });
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    expect(calls('create')).toBe(1);
+  });
+
+  it('that hangs delays no other instance, and a delete meanwhile wins', async () => {
+    let hung = '';
+    const { orchestrator, heal } = await startWithFaults(({ method, ref }) => {
+      if (method !== 'create' || (hung !== '' && hung !== ref)) return 'none';
+      hung = ref ?? '';
+      return 'hang';
+    });
+    await using _ = orchestrator;
+    const stuck = await create(orchestrator);
+    const other = await create(orchestrator);
+    await orchestrator.waitFor(other, 'ONLINE');
+    expect((await orchestrator.request('GET', `/instances/${stuck}`)).body['status']).toBe('PROVISIONING');
+    await orchestrator.request('DELETE', `/instances/${stuck}`);
+    heal();
+    await orchestrator.waitFor(stuck, 'GONE');
+    expect(await machines(orchestrator.simulator)).toBe(1);
+  });
+
+  it('that the platform fails ends in ERROR with a text, frees its capacity and leaves no machine', async () => {
+    await using orchestrator = await startTestOrchestrator({ platform: { boot_failure_rate: 1 } });
+    const id = await create(orchestrator);
+    const failed = await orchestrator.waitFor(id, 'ERROR');
+    expect(failed['error']).toMatch(/platform could not make the machine \(boot_failed/);
+    await until(async () => !(await orchestrator.store.read.claims.isHeldBy(id)));
+    expect(await machines(orchestrator.simulator)).toBe(0);
+    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ERROR');
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    await orchestrator.waitFor(id, 'GONE');
+  });
+
+  it('whose SSH never answers is ERROR when its window ends, saying at which step, and leaves no machine', async () => {
+    await using orchestrator = await startTestOrchestrator({
+      platform: { ssh_never_up_rate: 1 },
+      onlineWithinMs: 300,
+    });
+    const id = await create(orchestrator);
+    const failed = await orchestrator.waitFor(id, 'ERROR', 'ONLINE');
+    expect(failed).toMatchObject({
+      status: 'ERROR',
+      error: expect.stringMatching(/SSH was not ready within .*failed at "connect"/),
+    });
+    await until(async () => (await machines(orchestrator.simulator)) === 0);
+  });
+});
+
+describe('a destroy', () => {
+  it.each(['fail-before', 'fail-after', 'lie-done'] as const)(
+    'that meets %s stays DESTROYING until the machine is proved gone',
+    async (fault) => {
+      const { orchestrator, heal, calls } = await startWithFaults(({ method }) =>
+        method === 'destroy' ? fault : 'none',
+      );
+      await using _ = orchestrator;
+      const id = await create(orchestrator);
+      await orchestrator.waitFor(id, 'ONLINE');
+      await orchestrator.request('DELETE', `/instances/${id}`);
+      await until(() => calls('destroy') >= 2);
+      if (fault !== 'fail-after') {
+        expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('DESTROYING');
+        expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(true);
+      }
+      heal();
+      await orchestrator.waitFor(id, 'GONE');
+      expect(await machines(orchestrator.simulator)).toBe(0);
+    },
+  );
+
+  it('is not believed while the platform cannot be asked', async () => {
+    const { orchestrator, setPlan, heal, calls } = await startWithFaults(() => 'none');
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    setPlan(({ method }) => (method === 'get' ? 'unknown' : 'none'));
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    await until(() => calls('get') >= 2);
+    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('DESTROYING');
+    heal();
+    await orchestrator.waitFor(id, 'GONE');
+  });
+});
+
+describe('a stop and a start', () => {
+  it('whose answers are lost end as they should', async () => {
+    const { orchestrator } = await startWithFaults(({ method }, nth) =>
+      (method === 'stop' || method === 'start') && nth === 1 ? 'fail-after' : 'none',
+    );
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    await orchestrator.request('POST', `/instances/${id}/stop`);
+    await orchestrator.waitFor(id, 'STOPPED');
+    await orchestrator.request('POST', `/instances/${id}/start`);
+    await orchestrator.waitFor(id, 'ONLINE');
+  });
+
+  it('a start that does not get to SSH in time is taken back: STOPPED, capacity free, startable again', async () => {
+    const { orchestrator, setPlan, heal } = await startWithFaults(() => 'none', { onlineWithinMs: 400 });
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    await orchestrator.request('POST', `/instances/${id}/stop`);
+    await orchestrator.waitFor(id, 'STOPPED');
+    setPlan(({ method }) => (method === 'start' ? 'fail-before' : 'none'));
+    await orchestrator.request('POST', `/instances/${id}/start`);
+    await until(async () => (await orchestrator.store.read.work.of(id)) === null);
+    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('STOPPED');
+    expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
+    heal();
+    expect((await orchestrator.request('POST', `/instances/${id}/start`)).status).toBe(200);
+    await orchestrator.waitFor(id, 'ONLINE');
+  });
+});
+
+describe('a platform in trouble', () => {
+  it.each(['unknown', 'fail-before'] as const)(
+    '(list: %s) takes every offer out of availability and refuses creates; reads go on; then all is as before',
+    async (fault) => {
+      const { orchestrator, setPlan, heal } = await startWithFaults(() => 'none');
+      await using _ = orchestrator;
+      const id = await create(orchestrator);
+      await orchestrator.waitFor(id, 'ONLINE');
+      const offered = async () =>
+        (await orchestrator.request<{ configurations: unknown[] }>('GET', '/availability')).body
+          .configurations.length;
+      const before = await offered();
+      setPlan(({ method }) => (method === 'list' ? fault : 'none'));
+      await until(async () => (await offered()) === 0);
+      const refused = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
+      expect([refused.status, (refused.body['error'] as { code: string }).code]).toEqual([
+        409,
+        'capacity_unavailable',
+      ]);
+      const all = await orchestrator.request<{ configurations: { available: boolean }[] }>(
+        'GET',
+        '/configurations',
+      );
+      expect(all.body.configurations.length).toBe(orchestrator.catalog.offers.size);
+      expect(all.body.configurations.some(({ available }) => available)).toBe(false);
+      expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ONLINE');
+      heal();
+      await until(async () => (await offered()) === before);
+    },
+  );
+
+  it('that lists nothing ends nothing: each instance is looked at by itself first', async () => {
+    const { orchestrator, setPlan, calls } = await startWithFaults(() => 'none');
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    setPlan(({ method }) => (method === 'list' ? 'lie-empty' : 'none'));
+    const before = calls('get');
+    await until(() => calls('get') > before + 1);
+    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ONLINE');
+  });
+});

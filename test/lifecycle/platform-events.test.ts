@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import type { MachineSpec } from '../../src/orchestrator/ports/platform-driver.ts';
+import { newPublicKey } from '../support/keys.ts';
+import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/requests.ts';
+
+async function online(
+  orchestrator: TestOrchestrator,
+  overrides: Record<string, unknown> = {},
+): Promise<string> {
+  const { body } = await orchestrator.request('POST', '/instances', { body: instanceRequest(overrides) });
+  const id = String(body['id']);
+  await orchestrator.waitFor(id, 'ONLINE');
+  return id;
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await isTrue())) {
+    if (Date.now() > deadline) throw new Error('waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Calls the platform behind the orchestrator's back until the step is done. */
+async function behind(call: () => Promise<{ outcome: string }>): Promise<void> {
+  await until(async () => (await call()).outcome === 'done');
+}
+
+const refOf = async ({ store }: TestOrchestrator, id: string): Promise<string> =>
+  (await store.read.instances.byId(id))?.ownerRef ?? '';
+
+describe('what the platform does by itself', () => {
+  it('a guest that powers itself off becomes STOPPED, its capacity free, and can be started', async () => {
+    await using orchestrator = await startTestOrchestrator();
+    const id = await online(orchestrator);
+    const ref = await refOf(orchestrator, id);
+    await behind(() => orchestrator.simulator.stop(ref, null));
+    await orchestrator.waitFor(id, 'STOPPED');
+    expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
+    await orchestrator.request('POST', `/instances/${id}/start`);
+    await orchestrator.waitFor(id, 'ONLINE');
+  });
+
+  it('a stopped machine that is reaped becomes OFFLINE, for good, until it is deleted', async () => {
+    await using orchestrator = await startTestOrchestrator({ platform: { reap_stopped_after_s: 0.2 } });
+    const id = await online(orchestrator);
+    await orchestrator.request('POST', `/instances/${id}/stop`);
+    await orchestrator.waitFor(id, 'OFFLINE');
+    expect((await orchestrator.request('POST', `/instances/${id}/start`)).status).toBe(409);
+    expect((await orchestrator.request('DELETE', `/instances/${id}`)).body['status']).toBe('DESTROYING');
+    await orchestrator.waitFor(id, 'GONE');
+  });
+
+  it('a spot machine that is reclaimed is destroyed', async () => {
+    await using orchestrator = await startTestOrchestrator({
+      platform: { reclaim_spot_after_s: [0.3, 0.3] },
+    });
+    const id = await online(orchestrator, { configuration_id: 'a100-sxm-1x-spot' });
+    await orchestrator.waitFor(id, 'GONE');
+    expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
+  });
+
+  it('a dedicated machine that is proved gone is ERROR, with a text', async () => {
+    await using orchestrator = await startTestOrchestrator();
+    const id = await online(orchestrator);
+    const ref = await refOf(orchestrator, id);
+    await behind(() => orchestrator.simulator.destroy(ref, null));
+    expect((await orchestrator.waitFor(id, 'ERROR'))['error']).toMatch(/no longer has the machine/);
+  });
+
+  it('a stopped machine that somebody starts behind our back is stopped again', async () => {
+    await using orchestrator = await startTestOrchestrator();
+    const id = await online(orchestrator);
+    await orchestrator.request('POST', `/instances/${id}/stop`);
+    await orchestrator.waitFor(id, 'STOPPED');
+    const ref = await refOf(orchestrator, id);
+    await behind(() => orchestrator.simulator.start(ref, null));
+    await until(async () => {
+      const found = await orchestrator.simulator.get(ref);
+      return found.answer === 'observed' && found.value.power === 'stopped';
+    });
+    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('STOPPED');
+  });
+});
+
+describe('a machine with our tag and no row', () => {
+  const stray = (ref: string): MachineSpec => ({
+    ...{
+      ref,
+      offerId: 'cpu-4x16',
+      datacenter: '',
+      hostname: 'stray',
+      image: 'ubuntu-24.04',
+      vcpus: 4,
+      memoryGb: 16,
+      rootDiskGb: 80,
+    },
+    ...{ gpuCount: 0, gpuType: undefined, sshKeys: [newPublicKey()], cloudInit: undefined },
+  });
+
+  it.each([
+    ['log', 'running'],
+    ['stop', 'stopped'],
+    ['reap', 'gone'],
+  ] as const)('is, with orphans: %s, %s in the end', async (orphans, expected) => {
+    const errors: object[] = [];
+    const none = () => undefined;
+    await using orchestrator = await startTestOrchestrator({
+      reconcile: { orphans, orphan_grace_s: 0.3 },
+      log: { debug: none, info: none, warn: none, error: (fields) => errors.push(fields) },
+    });
+    const datacenter = orchestrator.catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
+    const mine = await online(orchestrator);
+    await behind(() => orchestrator.simulator.create({ ...stray('berth-inst-stray'), datacenter }, null));
+    const state = async () => {
+      const found = await orchestrator.simulator.get('berth-inst-stray');
+      return found.answer === 'observed' ? found.value.power : found.answer;
+    };
+    await until(
+      async () =>
+        errors.some((fields) => 'ref' in fields && fields.ref === 'berth-inst-stray') &&
+        (await state()) === expected,
+    );
+    expect((await orchestrator.request('GET', `/instances/${mine}`)).body['status']).toBe('ONLINE');
+  });
+});
