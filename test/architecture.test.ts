@@ -1,0 +1,144 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { importsOf } from './support/imports.ts';
+
+/** A place in the house, and what it may import besides itself and libraries. The first row that fits counts. */
+interface Place {
+  path: RegExp;
+  mayImport: readonly RegExp[];
+  /** Absent: any library. */
+  libraries?: readonly string[];
+}
+
+const CORE = /^src\/(contract|orchestrator\/(?!http\/))/;
+const COMPOSITION = [/^src\//];
+
+/** The import directions of the design, one row for each place. */
+const places: readonly Place[] = [
+  { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
+  { path: /^src\/orchestrator\/http\//, mayImport: [/^src\/(contract|orchestrator)\//] },
+  { path: /^src\/orchestrator\//, mayImport: [CORE] },
+  { path: /^src\/drivers\/kit\//, mayImport: [CORE] },
+  { path: /^src\/drivers\/([^/]+)\//, mayImport: [CORE, /^src\/drivers\/kit\//] },
+  { path: /^src\/(store|ssh)\//, mayImport: [CORE] },
+  {
+    path: /^src\/config\//,
+    mayImport: [/^src\/contract\//, /^src\/orchestrator\/catalog\//, /^src\/drivers\/[^/]+\/options\.ts$/],
+  },
+  { path: /^src\/runtime\//, mayImport: [/^src\/orchestrator\/ports\//] },
+  { path: /^src\/client\//, mayImport: [/^src\/contract\//] },
+  { path: /^src\/marketplace\//, mayImport: [/^src\/(contract|client)\//] },
+  { path: /^src\/cli\//, mayImport: COMPOSITION },
+  { path: /^src\/sandbox\//, mayImport: COMPOSITION },
+  { path: /^src\/(main|index)\.ts$/, mayImport: COMPOSITION },
+  { path: /^conformance\//, mayImport: [] },
+];
+
+/** These are built; a list of files without one of them was not read right. */
+const BUILT = [
+  ...['src/contract/', 'src/orchestrator/http/', 'src/orchestrator/reconcile/', 'src/drivers/simulator/'],
+  ...['src/store/', 'src/ssh/', 'src/config/', 'src/runtime/', 'src/cli/', 'src/main.ts'],
+];
+
+/** Tests, shared suites and fixtures may import anything, and are imported by their own kind only. */
+const isForTests = (path: string): boolean =>
+  /\.(test|suite|fixture)\.ts$/.test(path) || /^test\//.test(path);
+
+type Files = ReadonlyMap<string, string>;
+
+function violations(files: Files): string[] {
+  const sources = [...files].filter(([path]) => !isForTests(path));
+  if (sources.length === 0) throw new Error('there are no files to look at');
+  return sources.flatMap(([path, text]) => violationsOf(path, text));
+}
+
+function placeOf(path: string): Place | undefined {
+  return places.find((place) => place.path.test(path));
+}
+
+function violationsOf(path: string, text: string): string[] {
+  const place = placeOf(path);
+  if (place === undefined) return [`${path} is in no place of the table`];
+  const { files, packages } = importsOf(path, text);
+  const isOwn = (target: string): boolean =>
+    placeOf(target) === place && place.path.exec(target)?.[0] === place.path.exec(path)?.[0];
+  const isAllowed = (target: string): boolean =>
+    !isForTests(target) && (isOwn(target) || place.mayImport.some((allowed) => allowed.test(target)));
+  return [
+    ...files.filter((target) => !isAllowed(target)).map((target) => `${path} → ${target}`),
+    ...packages
+      .filter((name) => place.libraries !== undefined && !place.libraries.includes(name))
+      .map((name) => `${path} → ${name}`),
+  ];
+}
+
+function readSources(): Files {
+  const root = join(import.meta.dirname, '..');
+  const patterns = ['src', 'conformance'].filter((folder) => existsSync(join(root, folder)));
+  const paths = globSync(
+    patterns.map((folder) => `${folder}/**/*.{ts,mts,cts,tsx,js,mjs}`),
+    { cwd: root },
+  );
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+}
+
+it('every import goes in a direction that the design allows', () => {
+  const files = readSources();
+  const missing = BUILT.filter((start) => ![...files.keys()].some((path) => path.startsWith(start)));
+  expect(missing).toEqual([]);
+  expect(violations(files)).toEqual([]);
+});
+
+it('refuses to judge when it sees no files', () => {
+  expect(() => violations(new Map())).toThrow('no files');
+  expect(() => violations(new Map([['src/store/a.test.ts', '']]))).toThrow('no files');
+});
+
+it.each([
+  ['src/contract/a.ts', "import { x } from '../orchestrator/ports/store.ts';"],
+  ['src/contract/a.ts', "import { hash } from 'ssh2';"],
+  ['src/orchestrator/instances/a.ts', "import type { Db } from '../../store/sqlite/db.ts';"],
+  ['src/orchestrator/instances/a.ts', "export * from '../../drivers/kit/faults.ts';"],
+  ['src/orchestrator/instances/a.ts', "import { x } from '../../marketplace/orders.ts';"],
+  ['src/orchestrator/instances/a.ts', "import { x } from '../../config/load.ts';"],
+  ['src/orchestrator/instances/a.ts', "import { x } from '../http/app.ts';"],
+  ['src/orchestrator/http/app.ts', "const db = await import('../../store/sqlite/store.ts');"],
+  ['src/orchestrator/http/routes/a.ts', "import '../../../store/sqlite/store.ts';"],
+  ['src/drivers/libvirt/driver.ts', "export type { Guest } from '../simulator/guest.ts';"],
+  ['src/drivers/simulator/driver.ts', "type Db = import('../../store/sqlite/db.ts').Db;"],
+  ['src/drivers/kit/a.ts', "import { x } from '../simulator/driver.ts';"],
+  ['src/store/sqlite/a.ts', "import { x } from '../../drivers/kit/faults.ts';"],
+  ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],
+  ['src/ssh/a.ts', "import { x } from '../store/sqlite/store.ts';"],
+  ['src/config/a.ts', "import { x } from '../drivers/simulator/driver.ts';"],
+  ['src/config/a.ts', "import { x } from '../orchestrator/instances/create.ts';"],
+  ['src/runtime/a.ts', "import { x } from '../contract/errors.ts';"],
+  ['src/client/a.ts', "import { x } from '../orchestrator/ports/clock.ts';"],
+  ['src/marketplace/a.ts', "import { x } from '../orchestrator/ports/clock.ts';"],
+  ['src/marketplace/a.ts', "import { x } from '../drivers/kit/faults.ts';"],
+  ['conformance/a.ts', "import { x } from '../src/contract/errors.ts';"],
+  ['conformance/checks/a.ts', "const x = require('../../src/contract/errors.ts');"],
+  ['src/cli/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
+  ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
+  ['src/utils/a.ts', 'export const x = 1;'],
+])('catches a planted violation: %s with %s', (path, text) => {
+  expect(violations(new Map([[path, text]]))).toHaveLength(1);
+});
+
+it.each([
+  ['src/contract/a.ts', "import { z } from 'zod'; import { hash } from 'node:crypto'; import './b.ts';"],
+  ['src/orchestrator/http/routes/a.ts', "import { x } from '../../instances/create.ts'; import 'hono';"],
+  ['src/drivers/libvirt/driver.ts', "import { x } from '../kit/faults.ts'; import './client.ts';"],
+  ['src/config/a.ts', "import { x } from '../drivers/libvirt/options.ts';"],
+  ['src/cli/a.ts', "import { x } from '../orchestrator/http/app.ts'; import '../store/sqlite/store.ts';"],
+  ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
+  ['src/contract/a.ts', "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;"],
+])('lets pass what is allowed: %s with %s', (path, text) => {
+  expect(violations(new Map([[path, text]]))).toEqual([]);
+});
+
+it('does not guess what an import by an expression means', () => {
+  const files = new Map([['src/cli/a.ts', 'const x = await import(process.argv[2]);']]);
+  expect(() => violations(files)).toThrow('expression');
+});
