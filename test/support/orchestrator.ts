@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { loadCatalog } from '../../src/config/load-catalog.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
-import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
+import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../src/orchestrator/ports/clock.ts';
 import type { Log } from '../../src/orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
@@ -34,6 +34,8 @@ export interface TestOptions {
   catalog?: Catalog;
   /** The window of every offer. */
   onlineWithinMs?: number;
+  /** Changes the offers of the catalog, for the platform too. */
+  changeOffer?: (offer: Offer) => Offer;
   clock?: Clock;
   log?: Log;
   failpoint?: Failpoint;
@@ -63,7 +65,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const databasePath = join(folder, 'berth.db');
   const config = testConfig(options);
-  const catalog = withWindow(options.catalog ?? loadCatalog(config.catalog), options.onlineWithinMs);
+  const catalog = changeCatalog(options.catalog ?? loadCatalog(config.catalog), options);
   const {
     clock = systemClock,
     failpoint = () => undefined,
@@ -160,12 +162,13 @@ function testConfig({ platform, reconcile, rateLimits }: TestOptions): Config {
   };
 }
 
-function withWindow(catalog: Catalog, onlineWithinMs: number | undefined): Catalog {
-  if (onlineWithinMs === undefined) return catalog;
-  return {
-    ...catalog,
-    offers: new Map([...catalog.offers].map(([id, offer]) => [id, { ...offer, onlineWithinMs }])),
-  };
+function changeCatalog(
+  catalog: Catalog,
+  { onlineWithinMs, changeOffer = (offer) => offer }: TestOptions,
+): Catalog {
+  const change = (offer: Offer): Offer =>
+    changeOffer(onlineWithinMs === undefined ? offer : { ...offer, onlineWithinMs });
+  return { ...catalog, offers: new Map([...catalog.offers].map(([id, offer]) => [id, change(offer)])) };
 }
 
 const silent: Log = {
