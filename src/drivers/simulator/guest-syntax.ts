@@ -1,5 +1,5 @@
 /** A piece of a word: `$NAME` and `$?` are replaced where `expands`. */
-export interface WordPart {
+interface WordPart {
   text: string;
   expands: boolean;
 }

@@ -21,7 +21,12 @@ beforeEach(async () => {
   user = new Workstation();
   key = user.makeKey('key', '-t', 'ed25519');
   clock = new VirtualClock();
-  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 4, spot: false }];
+  const capacity = ['fra', 'ams'].map((datacenter) => ({
+    offerId: 'h100',
+    datacenter,
+    units: 4,
+    spot: false,
+  }));
   driver = await createSimulator(
     { stateFile: ':memory:', capacity, platform: { ...instantly, start_ms: [500, 500] } },
     clock,
@@ -177,12 +182,14 @@ describe('a volume', () => {
     const { volumes } = driver;
     if (volumes === undefined) throw new Error('the simulator has volumes');
     await boot();
-    expect(
-      await volumes.create({ ref: 'vol-1', datacenter: 'ams', sizeGb: 1, type: undefined }, null),
-    ).toMatchObject({
+    await boot({ ref: 'berth-ams', datacenter: 'ams' });
+    const spec = { ref: 'vol-1', datacenter: 'fra', sizeGb: 1, type: undefined };
+    expect(await volumes.create({ ...spec, datacenter: 'none' }, null)).toMatchObject({ code: 'invalid' });
+    doneValue(await volumes.create(spec, null));
+    expect(await volumes.attach('vol-1', 'berth-ams', null)).toMatchObject({
       code: 'invalid',
+      sideEffect: 'none',
     });
-    doneValue(await volumes.create({ ref: 'vol-1', datacenter: 'fra', sizeGb: 1, type: undefined }, null));
     expect(await volumes.attach('vol-1', 'berth-none', null)).toMatchObject({
       code: 'gone',
       sideEffect: 'none',
@@ -193,7 +200,9 @@ describe('a volume', () => {
 describe('the power button inside', () => {
   it('stops the machine, which can be started again', async () => {
     await boot();
-    await run('sudo poweroff');
+    const endpoint = endpointOf(await observe(driver, 'berth-1'));
+    await user.ssh(endpoint, 'key', ['sudo poweroff']);
+    await expect.poll(() => user.ssh(endpoint, 'key', ['true'])).toMatchObject({ status: 255 });
     expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'stopped' });
     await driver.start('berth-1', null);
     await clock.advance(500);

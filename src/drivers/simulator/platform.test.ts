@@ -217,3 +217,13 @@ it('gives the same draws for the same seed, whatever else was asked', async () =
   };
   expect(await bootMs([])).toBe(await bootMs(['berth-other']));
 });
+
+it('answers nothing any more once it is closed', async () => {
+  const { driver } = await simulator(instantly);
+  doneValue(await driver.create(machineSpec(), null));
+  await driver.close();
+  await expect(driver.get('berth-1')).rejects.toThrow('closed');
+  await expect(driver.list()).rejects.toThrow('closed');
+  await expect(driver.volumes?.get('vol-1')).rejects.toThrow('closed');
+  await expect(driver.close()).resolves.toBeUndefined();
+});

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Endpoint, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
@@ -105,6 +107,11 @@ describe("OpenSSH's ssh", () => {
     expect(stdout).toContain('\r\n130\r\n');
   });
 
+  it('ends an interactive shell when the input ends, after what was typed has run', async () => {
+    expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: '' })).toMatchObject({ status: 0 });
+    expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: 'false\r' })).toMatchObject({ status: 1 });
+  });
+
   it('runs a script that is piped to a shell without a pty', async () => {
     const outcome = await user.ssh(endpoint, 'ed25519', ['-T'], { input: 'cd /tmp\npwd\nfalse\n' });
     expect(outcome).toEqual({ status: 1, stdout: '/tmp\n', stderr: '' });
@@ -124,6 +131,26 @@ describe("OpenSSH's ssh", () => {
     doneValue(await driver.stop('berth-1', null));
     expect(await sleeping).toMatchObject({ status: 255 });
   });
+});
+
+it('ends the command of a session that is closed while its connection stays', async () => {
+  const client = new ssh2.Client();
+  const privateKey = readFileSync(join(user.directory, 'ed25519'));
+  client.connect({
+    host: endpoint.publicIp,
+    port: endpoint.sshPort,
+    username: endpoint.sshUsername,
+    privateKey,
+  });
+  await once(client, 'ready');
+  const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
+    client.exec('sleep 600', (error, opened) => (error ? reject(error) : resolve(opened)));
+  });
+  await expect.poll(() => clock.pendingTimers).toBe(1);
+  channel.close();
+  await expect.poll(() => clock.pendingTimers).toBe(0);
+  client.end();
+  await once(client, 'close');
 });
 
 describe('a security key', () => {

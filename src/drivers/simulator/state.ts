@@ -148,11 +148,14 @@ export class Records<T> {
     this.#byId = new Map(rows.map((row) => [row.id, parseBody<T>(row)]));
   }
 
+  /** @throws {Error} after `close`: what is in memory then is no answer any more. */
   get(id: string): T | undefined {
+    this.#mustBeOpen();
     return this.#byId.get(id);
   }
 
   all(): T[] {
+    this.#mustBeOpen();
     return [...this.#byId.values()];
   }
 
@@ -166,6 +169,10 @@ export class Records<T> {
   delete(id: string): void {
     this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(this.#kind, id);
     this.#byId.delete(id);
+  }
+
+  #mustBeOpen(): void {
+    if (!this.#db.open) throw new Error('the simulator is closed');
   }
 }
 
