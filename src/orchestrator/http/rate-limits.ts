@@ -14,8 +14,10 @@ export interface RateLimitOptions {
   createsPerAccount: Bucket;
 }
 
-/** Failed logins: ten at once, then one in six seconds, for a username and for an address. */
-const LOGINS: Bucket = { perSecond: 1 / 6, burst: 10 };
+/** Failed logins with one username: ten at once, then one in six seconds. */
+const LOGINS_PER_USER: Bucket = { perSecond: 1 / 6, burst: 10 };
+/** Failed logins from one address, which may be a proxy with many clients behind it. */
+const LOGINS_PER_ADDRESS: Bucket = { perSecond: 1, burst: 50 };
 const MAX_KEYS = 500_000;
 
 /**
@@ -29,7 +31,8 @@ export class RateLimits {
   readonly #polls: Meter;
   readonly #requests: Meter;
   readonly #creates: Meter;
-  readonly #logins = new Meter(LOGINS);
+  readonly #loginsOfUser = new Meter(LOGINS_PER_USER);
+  readonly #loginsFromAddress = new Meter(LOGINS_PER_ADDRESS);
 
   constructor(clock: Clock, options: RateLimitOptions) {
     this.#clock = clock;
@@ -39,37 +42,49 @@ export class RateLimits {
     this.#creates = new Meter(options.createsPerAccount);
   }
 
-  /** Whether the instance may be polled now. */
+  /** Whether the instance, or what is left of a destroyed one, may be polled now. */
   admitsPoll(instanceId: string): boolean {
     return !this.#options.enabled || this.#polls.take(instanceId, this.#clock.now()) === 0;
   }
 
+  /** {@link admitsPoll}. @throws {ApiError} `too_many_requests` */
+  admitPoll(instanceId: string): void {
+    if (this.#options.enabled) admit(this.#polls, instanceId, this.#clock.now());
+  }
+
   /** @throws {ApiError} `too_many_requests` */
   admitRequest(accountId: string): void {
-    this.#admit(this.#requests, accountId);
+    if (this.#options.enabled) admit(this.#requests, accountId, this.#clock.now());
   }
 
   /** @throws {ApiError} `too_many_requests` */
   admitCreate(accountId: string): void {
-    this.#admit(this.#creates, accountId);
+    if (this.#options.enabled) admit(this.#creates, accountId, this.#clock.now());
   }
 
-  /** Counts a login that failed. */
-  loginFailed(subjects: readonly string[]): void {
-    for (const subject of subjects) this.#logins.take(subject, this.#clock.now());
-  }
-
-  /** @throws {ApiError} `too_many_requests` once too many logins of any of the subjects have failed */
-  admitLogin(subjects: readonly string[]): void {
-    const waitMs = Math.max(...subjects.map((subject) => this.#logins.waitMs(subject, this.#clock.now())));
-    if (this.#options.enabled && waitMs > 0) throw tooMany(waitMs);
-  }
-
-  #admit(meter: Meter, accountId: string): void {
-    if (!this.#options.enabled) return;
-    const waitMs = meter.take(accountId, this.#clock.now());
+  /**
+   * Counts a login as failed before its credential is looked at, so that many at once get no further than one
+   * after another. The returned function takes it back, for a credential that was right.
+   *
+   * @throws {ApiError} `too_many_requests` once too many from this address, or with this username, have failed
+   */
+  admitLogin({ address, username }: { address: string; username?: string | undefined }): () => void {
+    if (!this.#options.enabled) return () => undefined;
+    const now = this.#clock.now();
+    const meters: [Meter, string][] = [[this.#loginsFromAddress, address]];
+    if (username !== undefined) meters.push([this.#loginsOfUser, username]);
+    const waitMs = Math.max(...meters.map(([meter, key]) => meter.waitMs(key, now)));
     if (waitMs > 0) throw tooMany(waitMs);
+    for (const [meter, key] of meters) meter.take(key, now);
+    return () => {
+      for (const [meter, key] of meters) meter.giveBack(key);
+    };
   }
+}
+
+function admit(meter: Meter, key: string, now: number): void {
+  const waitMs = meter.take(key, now);
+  if (waitMs > 0) throw tooMany(waitMs);
 }
 
 function tooMany(waitMs: number): ApiError {
@@ -92,6 +107,12 @@ class Meter {
 
   waitMs(key: string, now: number): number {
     return Math.max(0, (this.#fullAt.get(key) ?? now) - this.#toleranceMs - now);
+  }
+
+  /** Undoes one `take`. */
+  giveBack(key: string): void {
+    const fullAt = this.#fullAt.get(key);
+    if (fullAt !== undefined) this.#fullAt.set(key, fullAt - this.#intervalMs);
   }
 
   /** Takes one; returns how long to wait where there is none, and then takes nothing. */

@@ -36,13 +36,12 @@ export async function createInstance(
   request: CreateInstanceRequest,
   idempotencyKey?: string,
 ): Promise<Created> {
-  const plan = planInstance(deps.catalog, request);
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest();
   return deps.store.transact(async (tx) => {
     const earlier =
       idempotencyKey === undefined ? null : await tx.idempotency.find(accountId, idempotencyKey);
     if (earlier !== null) return replay(tx, earlier, requestDigest);
-    const record = await insertInstance(deps, tx, accountId, plan, request);
+    const record = await insertInstance(deps, tx, accountId, planInstance(deps.catalog, request), request);
     if (idempotencyKey !== undefined)
       await tx.idempotency.insert({
         accountId,

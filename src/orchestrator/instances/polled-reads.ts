@@ -24,14 +24,13 @@ export class PolledReads {
   readonly #capacity: number;
   readonly #kept = new Map<string, PreparedReply>();
   readonly #unsubscribe: () => void;
+  #commits = 0;
 
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
     this.#instances = store.read.instances;
     this.#capacity = capacity;
     this.#unsubscribe = store.subscribe({
-      instancesChanged: (records) => {
-        for (const record of records) this.#keep(record);
-      },
+      instancesChanged: (records) => this.#follow(records),
     });
   }
 
@@ -44,22 +43,30 @@ export class PolledReads {
   async get(accountId: string, id: string): Promise<PreparedReply> {
     const kept = this.#kept.get(id);
     if (kept?.accountId === accountId) return kept;
+    const commitsBefore = this.#commits;
     const record = await getInstance(this.#instances, accountId, id);
-    return this.#kept.get(id) ?? this.#keep(record) ?? prepareReply(record);
+    const reply = prepareReply(record);
+    // What was read may be older than what was committed meanwhile: then it is answered, but not kept.
+    if (this.#commits === commitsBefore) this.#keep(id, reply);
+    return reply;
   }
 
   close(): void {
     this.#unsubscribe();
   }
 
-  #keep(record: InstanceRecord): PreparedReply | undefined {
-    this.#kept.delete(record.id);
-    if (record.status === 'DESTROYED') return undefined;
+  #follow(records: readonly InstanceRecord[]): void {
+    this.#commits++;
+    for (const record of records) {
+      this.#kept.delete(record.id);
+      if (record.status !== 'DESTROYED') this.#keep(record.id, prepareReply(record));
+    }
+  }
+
+  #keep(id: string, reply: PreparedReply): void {
     const oldest = this.#kept.size >= this.#capacity ? this.#kept.keys().next().value : undefined;
     if (oldest !== undefined) this.#kept.delete(oldest);
-    const reply = prepareReply(record);
-    this.#kept.set(record.id, reply);
-    return reply;
+    this.#kept.set(id, reply);
   }
 }
 

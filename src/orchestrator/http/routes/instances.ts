@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ApiError, invalidRequest } from '../../../contract/errors.ts';
+import { invalidRequest } from '../../../contract/errors.ts';
 import {
   createInstanceRequestSchema,
   instanceListSchema,
@@ -16,10 +16,14 @@ import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
 
-/** Ids are globally unique, so `region` is ignored (O: Instances, rule 1). */
+/** O: Instances, rule 1: ids are globally unique, so `region` is ignored, whatever it is. */
+const ignoredRegion = z
+  .unknown()
+  .optional()
+  .openapi({ type: 'string', description: 'Ignored: instance ids are globally unique.' });
 const oneInstance = {
   params: z.object({ instanceId: z.string() }),
-  query: z.object({ region: z.string().optional() }),
+  query: z.object({ region: ignoredRegion }),
 };
 const instanceResponse = (description: string) => ({
   200: { description, content: jsonContent(instanceSchema) },
@@ -162,12 +166,9 @@ export function instanceRoutes(deps: HttpDeps) {
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');
       const { instanceId } = context.req.valid('param');
-      const kept = polledReads.kept(instanceId);
-      if (kept?.accountId !== accountId) rateLimits.admitRequest(accountId);
-      else if (!rateLimits.admitsPoll(instanceId))
-        throw new ApiError('too_many_requests', 'This instance is polled too often; try again in 1 s.', {
-          retryAfterSeconds: 1,
-        });
+      const owner = polledReads.kept(instanceId) ?? (await store.read.instances.byId(instanceId));
+      if (owner?.accountId === accountId) rateLimits.admitPoll(instanceId);
+      else rateLimits.admitRequest(accountId);
       return respondPrepared(context, await polledReads.get(accountId, instanceId));
     })
     .openapi(destroyRoute, async (context) => {

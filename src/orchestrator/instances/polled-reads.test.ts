@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import type { CommitListener, InstanceReader, Store } from '../ports/store.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import { PolledReads } from './polled-reads.ts';
+
+const record = (status: InstanceRecord['status'], id = 'a'): InstanceRecord => ({
+  ...{ id, accountId: 'acct', ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here', status },
+  spec: {
+    ...{
+      instanceType: 'DEDICATED',
+      vcpus: 1,
+      memoryGb: 1,
+      storageGb: 1,
+      gpuCount: undefined,
+      gpuType: undefined,
+    },
+    ...{
+      image: 'os',
+      sshKeys: [],
+      cloudInit: undefined,
+      onStop: 'release',
+      resumable: true,
+      onlineWithinMs: 1,
+    },
+  },
+  ...{
+    endpoint: null,
+    hostKeyFingerprint: null,
+    attachCycle: false,
+    priceMicroUsdPerHour: 1,
+    error: null,
+    createdAt: 0,
+    updatedAt: 0,
+  },
+});
+
+/** A store whose reads are answered when the test says so. */
+function slowStore() {
+  let listener: CommitListener = {};
+  const reads: ((found: InstanceRecord | null) => void)[] = [];
+  const byId = () => new Promise<InstanceRecord | null>((resolve) => reads.push(resolve));
+  const store = {
+    read: { instances: { byId } as unknown as InstanceReader },
+    subscribe: (added: CommitListener) => {
+      listener = added;
+      return () => undefined;
+    },
+  } as unknown as Store;
+  return { store, reads, commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records) };
+}
+
+const statusOf = (reply: { bytes: Buffer } | undefined) =>
+  reply === undefined ? undefined : JSON.parse(reply.bytes.toString()).status;
+
+describe('prepared replies', () => {
+  it('follow every commit and go with DESTROYED', () => {
+    const { store, commit } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('PROVISIONING'));
+    expect(statusOf(polled.kept('a'))).toBe('PROVISIONING');
+    commit(record('ONLINE'));
+    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+    commit(record('DESTROYED'));
+    expect(polled.kept('a')).toBeUndefined();
+  });
+
+  it('are not kept from a read that a commit overtook: a destroyed instance never comes back to life', async () => {
+    const { store, reads, commit } = slowStore();
+    const polled = new PolledReads(store);
+    const reading = polled.get('acct', 'a');
+    commit(record('DESTROYED'));
+    reads[0]?.(record('DESTROYING'));
+    expect(statusOf(await reading)).toBe('DESTROYING');
+    expect(polled.kept('a')).toBeUndefined();
+  });
+
+  it('are kept from a read that nothing overtook', async () => {
+    const { store, reads } = slowStore();
+    const polled = new PolledReads(store);
+    const reading = polled.get('acct', 'a');
+    reads[0]?.(record('ONLINE'));
+    await reading;
+    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+  });
+
+  it('are given to their own account only', async () => {
+    const { store, reads, commit } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('ONLINE'));
+    const foreign = polled.get('other', 'a');
+    reads[0]?.(record('ONLINE'));
+    await expect(foreign).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('are bounded, the oldest going first, and a missing one says nothing', () => {
+    const { store, commit } = slowStore();
+    const polled = new PolledReads(store, 2);
+    for (const id of ['a', 'b', 'c']) commit(record('ONLINE', id));
+    expect(['a', 'b', 'c'].map((id) => polled.kept(id) !== undefined)).toEqual([false, true, true]);
+  });
+});
