@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { Command } from 'commander';
 import { accountsCommand } from './cli/accounts-command.ts';
 import { checkConfigCommand } from './cli/check-config-command.ts';
+import { createProgram } from './cli/create-program.ts';
 import { isForUser } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
 import type { ServeParts } from './cli/serve.ts';
@@ -9,13 +9,12 @@ import { serveCommand } from './cli/serve-command.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
 export async function main(argv: readonly string[], parts: ServeParts = {}): Promise<void> {
-  const program = new Command('berth')
-    .description('The reference provider orchestrator')
-    .showHelpAfterError()
-    .addCommand(serveCommand(parts))
-    .addCommand(keysCommand())
-    .addCommand(accountsCommand())
-    .addCommand(checkConfigCommand());
+  const program = createProgram([
+    serveCommand(parts),
+    keysCommand(),
+    accountsCommand(),
+    checkConfigCommand(),
+  ]);
   try {
     await program.parseAsync(argv);
   } catch (error) {
