@@ -1,0 +1,210 @@
+import { hash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { printLine, printTable } from '../src/cli/print.ts';
+import { fetchReply, toRequest } from './load.ts';
+import type { RecordedReplies } from './node-server.ts';
+import { type Candidate, type Measured, measureRounds, median, warmUp } from './paired-rounds.ts';
+import { ServerProcess } from './server-process.ts';
+import { type StoredInstances, storeInstances } from './stored-instances.ts';
+
+const CONNECTIONS = 16;
+const WARM_UP_REQUESTS = 20_000;
+const AIMS = { toNode: 1.3, toFew: 1.15 };
+const FEW = 100;
+
+const NODE = 'node:http, the same bytes';
+const BERTH = 'Berth';
+const BERTH_MANY = 'Berth, many instances';
+const NOT_MODIFIED = 'Berth, 304';
+const THROUGH_HONO = 'Berth, through Hono';
+
+const RATE_LIMITS = `rate_limits:
+  polls_per_instance: { per_second: 1000000, burst: 1000000 }
+  requests_per_account: { per_second: 1000000, burst: 1000000 }
+log: { level: warn }
+`;
+
+interface Options {
+  rounds: number;
+  requests: number;
+  many: number;
+}
+
+const options = readOptions();
+const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+const servers: ServerProcess[] = [];
+try {
+  report(await measure(options), options);
+} finally {
+  for (const server of servers) await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+interface Results {
+  cpuUs: Measured;
+  rssFewMb: number;
+  rssManyMb: number;
+}
+
+async function measure({ rounds, requests, many }: Options): Promise<Results> {
+  const stored = {
+    few: await storeInstances(join(folder, 'few.db'), FEW),
+    many: await storeInstances(join(folder, 'many.db'), many),
+  };
+  const few = await startBerth(stored.few);
+  const manyServer = await startBerth(stored.many);
+  const node = await startYardstick(few, stored.few);
+  const polls = pollsOf(stored.few);
+  const candidates: Candidate[] = [
+    { name: NODE, server: node, requests: polls, expectedStatus: 200 },
+    { name: BERTH, server: few, requests: polls, expectedStatus: 200 },
+    { name: BERTH_MANY, server: manyServer, requests: pollsOf(stored.many), expectedStatus: 200 },
+    { name: NOT_MODIFIED, server: few, requests: await revalidations(few, stored.few), expectedStatus: 304 },
+    // A client's own X-Request-Id is the one thing that sends a poll the long way and changes nothing else.
+    {
+      ...{ name: THROUGH_HONO, server: few, expectedStatus: 200 },
+      requests: pollsOf(stored.few, { 'X-Request-Id': 'bench' }),
+    },
+  ];
+  for (const candidate of candidates)
+    await warmUp(candidate, Math.max(WARM_UP_REQUESTS, candidate.requests.length), CONNECTIONS);
+  const cpuUs = await measureRounds(candidates, { rounds, requests, connections: CONNECTIONS });
+  const toMb = ({ rssBytes }: { rssBytes: number }): number => Math.round(rssBytes / 1e6);
+  return {
+    cpuUs,
+    rssFewMb: toMb(await few.collectGarbage()),
+    rssManyMb: toMb(await manyServer.collectGarbage()),
+  };
+}
+
+async function startServer(file: string, args: readonly string[]): Promise<ServerProcess> {
+  const server = await ServerProcess.start(file, args);
+  servers.push(server);
+  return server;
+}
+
+async function startBerth({ databasePath }: StoredInstances): Promise<ServerProcess> {
+  const configFile = `${databasePath}.yaml`;
+  writeFileSync(configFile, RATE_LIMITS);
+  return startServer('./berth-server.ts', [databasePath, configFile]);
+}
+
+/** Takes Berth's replies down, has plain node:http serve them, and sees that they are the same on the wire. */
+async function startYardstick(
+  berth: ServerProcess,
+  { ids, apiKey }: StoredInstances,
+): Promise<ServerProcess> {
+  const accountId = 'acct';
+  const recorded: RecordedReplies = {
+    credential: { digest: hash('sha256', apiKey, 'base64'), accountId },
+    replies: [],
+  };
+  for (const id of ids) {
+    const request = toRequest(id, apiKey);
+    await fetchReply(berth.port, request);
+    const [head = '', body = ''] = (await fetchReply(berth.port, request)).split('\r\n\r\n');
+    if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`Berth answers ${head} ${body}`);
+    recorded.replies.push({ id, accountId, headers: ownHeaders(head), body });
+  }
+  const file = join(folder, 'replies.json');
+  writeFileSync(file, JSON.stringify(recorded));
+  const node = await startServer('./node-server.ts', [file]);
+  const request = toRequest(ids[0] ?? '', apiKey);
+  const [ours, theirs] = [await fetchReply(berth.port, request), await fetchReply(node.port, request)];
+  if (withoutMoment(ours) !== withoutMoment(theirs))
+    throw new Error(`the two servers do not write the same bytes:\n${ours}\n\n${theirs}`);
+  return node;
+}
+
+/** The headers that the handler sets, without those of node:http. */
+function ownHeaders(head: string): string[] {
+  return head
+    .split('\r\n')
+    .slice(1)
+    .map((line) => line.split(': '))
+    .filter(([name = '']) => !['Date', 'Connection', 'Keep-Alive'].includes(name))
+    .flat();
+}
+
+function withoutMoment(reply: string): string {
+  return reply.replace(/^(Date|X-Request-Id): .*$/gim, '$1');
+}
+
+function pollsOf({ ids, apiKey }: StoredInstances, headers: Record<string, string> = {}): Buffer[] {
+  return ids.map((id) => toRequest(id, apiKey, headers));
+}
+
+async function revalidations(server: ServerProcess, { ids, apiKey }: StoredInstances): Promise<Buffer[]> {
+  const requests: Buffer[] = [];
+  for (const id of ids) {
+    const reply = await fetchReply(server.port, toRequest(id, apiKey));
+    const etag = /^ETag: (.*)$/m.exec(reply)?.[1];
+    if (etag === undefined) throw new Error(`no ETag in ${reply.slice(0, 300)}`);
+    requests.push(toRequest(id, apiKey, { 'If-None-Match': etag }));
+  }
+  return requests;
+}
+
+function report({ cpuUs, rssFewMb, rssManyMb }: Results, { rounds, requests, many }: Options): void {
+  const ratios = {
+    berthToNode: ratio(cpuUs, BERTH, NODE),
+    manyToFew: ratio(cpuUs, BERTH_MANY, BERTH),
+    notModifiedToBerth: ratio(cpuUs, NOT_MODIFIED, BERTH),
+    honoToBerth: ratio(cpuUs, THROUGH_HONO, BERTH),
+  };
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    node: process.version,
+    loadAverage: loadavg()[0],
+  };
+  printLine(`\n${machine.cpu}, ${machine.cores} cores, Node ${machine.node}`);
+  printLine(`${rounds} rounds of ${requests} requests on ${CONNECTIONS} connections; medians\n`);
+  printTable(
+    ['GET /v1/instances/{id}', 'CPU µs/request', 'least', 'most'],
+    Object.entries(cpuUs).map(([name, values]) => [
+      name,
+      ...[median(values), Math.min(...values), Math.max(...values)].map((value) => value.toFixed(1)),
+    ]),
+  );
+  printLine('');
+  printTable(
+    ['ratio, paired by round', 'median', 'aim'],
+    [
+      ['Berth / node:http', ratios.berthToNode.toFixed(2), `≤ ${AIMS.toNode.toFixed(2)}`],
+      [`${many} / ${FEW} instances`, ratios.manyToFew.toFixed(2), `≤ ${AIMS.toFew.toFixed(2)}`],
+      ['304 / 200', ratios.notModifiedToBerth.toFixed(2), ''],
+      ['through Hono / direct', ratios.honoToBerth.toFixed(2), ''],
+    ],
+  );
+  printLine(`\nRSS with ${FEW} instances ${rssFewMb} MB, with ${many} instances ${rssManyMb} MB`);
+  const results = { machine, rounds, requests, many, aims: AIMS, ratios, cpuUs, rssFewMb, rssManyMb };
+  const file = join(import.meta.dirname, 'results', 'polled-read.json');
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, `${JSON.stringify({ ...results, at: new Date().toISOString() }, null, 2)}\n`);
+  printLine(`written to ${file}`);
+}
+
+function ratio(measured: Measured, name: string, to: string): number {
+  return median((measured[name] ?? []).map((value, round) => value / (measured[to]?.[round] ?? Number.NaN)));
+}
+
+/** `--quick` measures less, for a machine that has other things to do. */
+function readOptions(): Options {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      requests: { type: 'string' },
+      instances: { type: 'string' },
+    },
+  });
+  return {
+    rounds: Number(values.rounds ?? (values.quick ? 7 : 15)),
+    requests: Number(values.requests ?? (values.quick ? 4_000 : 20_000)),
+    many: Number(values.instances ?? 100_000),
+  };
+}

@@ -1,0 +1,62 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Ready, Usage } from './measured-process.ts';
+
+/** A server in a process of its own, whose CPU time is read from outside the load. */
+export class ServerProcess {
+  readonly port: number;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  /** @throws {Error} if the process ends before it serves. */
+  static async start(file: string, args: readonly string[]): Promise<ServerProcess> {
+    const child = fork(new URL(file, import.meta.url), args, { execArgv: ['--expose-gc', ...profiling()] });
+    const { ready } = (await answerOf(child)) as Ready<{ port: number }>;
+    return new ServerProcess(child, ready.port);
+  }
+
+  async usage(): Promise<Usage> {
+    return this.#ask('usage');
+  }
+
+  async collectGarbage(): Promise<Usage> {
+    return this.#ask('collect garbage');
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    this.#child.kill('SIGTERM');
+    this.#child.disconnect();
+    await once(this.#child, 'exit');
+  }
+
+  async #ask(question: string): Promise<Usage> {
+    this.#child.send(question);
+    return (await answerOf(this.#child)) as Usage;
+  }
+}
+
+async function answerOf(child: ChildProcess): Promise<unknown> {
+  const answered = new AbortController();
+  const { signal } = answered;
+  const ended = once(child, 'exit', { signal }).then(([code]) => {
+    throw new Error(`a server ended with code ${code}`);
+  });
+  try {
+    const [message] = await Promise.race([once(child, 'message', { signal }), ended]);
+    return message;
+  } finally {
+    ended.catch(() => undefined);
+    answered.abort();
+  }
+}
+
+/** `BERTH_BENCH_PROFILE=folder` writes a CPU profile of each server there. */
+function profiling(): string[] {
+  const folder = process.env['BERTH_BENCH_PROFILE'];
+  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+}

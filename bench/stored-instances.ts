@@ -1,0 +1,59 @@
+import { createAccount, createKey } from '../src/orchestrator/accounts/accounts.ts';
+import type { InstanceRecord } from '../src/orchestrator/instances/instance-record.ts';
+import { systemClock, systemRandom } from '../src/runtime/system.ts';
+import { openSqliteStore } from '../src/store/sqlite/store.ts';
+
+export interface StoredInstances {
+  databasePath: string;
+  apiKey: string;
+  ids: string[];
+}
+
+const ROWS_PER_TRANSACTION = 5_000;
+
+/** Makes a database with `count` instances of one account, written through the store, and a key for them. */
+export async function storeInstances(databasePath: string, count: number): Promise<StoredInstances> {
+  const store = openSqliteStore(databasePath);
+  try {
+    const deps = { store, clock: systemClock, random: systemRandom };
+    const account = await createAccount(deps, 'default');
+    const { key } = await createKey(deps, 'default');
+    const ids: string[] = [];
+    while (ids.length < count) {
+      const rows = Math.min(ROWS_PER_TRANSACTION, count - ids.length);
+      await store.transact(async (tx) => {
+        for (let row = 0; row < rows; row++) {
+          const record = reapedInstance(account.id);
+          ids.push(record.id);
+          await tx.instances.insert(record);
+        }
+      });
+    }
+    return { databasePath, apiKey: key, ids };
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * OFFLINE, the one state with an endpoint of which the watch expects no machine on the platform, so that nothing
+ * but the reads is measured. Its reply is one letter longer than that of an ONLINE instance.
+ */
+function reapedInstance(accountId: string): InstanceRecord {
+  const id = `inst-${systemRandom.bytes(16).toString('hex')}`;
+  const now = systemClock.now();
+  return {
+    ...{ id, accountId, ownerRef: `berth-${id}`, name: 'training-node', status: 'OFFLINE' },
+    ...{ offerId: 'h100-sxm-8x', region: 'eu-frankfurt', hostKeyFingerprint: null, attachCycle: false },
+    spec: {
+      ...{ instanceType: 'DEDICATED', vcpus: 192, memoryGb: 1800, storageGb: 12_000 },
+      ...{ gpuCount: 8, gpuType: 'H100 SXM', image: 'ubuntu-24.04', onStop: 'release', resumable: true },
+      ...{ sshKeys: ['ssh-ed25519 AAAA'], cloudInit: undefined, onlineWithinMs: 600_000 },
+    },
+    endpoint: {
+      ...{ publicIp: '203.0.113.17', privateIp: '10.20.3.17', sshPort: 22_017, sshUsername: 'ubuntu' },
+      portForwards: [{ internal_port: 8888, external_port: 42_017 }],
+    },
+    ...{ priceMicroUsdPerHour: 19_920_000, error: null, createdAt: now, updatedAt: now },
+  };
+}
