@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { ApiError, type ErrorCode, errorBodySchema, errorTable, invalidRequest } from './errors.ts';
+
+it('documents every code (npm run openapi writes docs/errors.md anew)', async () => {
+  const rows = Object.entries(errorTable).map(
+    ([code, { status, retry, meaning }]) => `| \`${code}\` | ${status} | ${retry} | ${meaning} |`,
+  );
+  const page = [
+    '# Error codes',
+    '',
+    'Every error is `{ "error": { "code", "message", "details"? } }`. This page is written from `src/contract/errors.ts`.',
+    '',
+    'Retry: `never`, the same request fails again · `later`, it may succeed unchanged · `changed`, it succeeds once something is changed.',
+    '',
+    '| code | status | retry | meaning |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
+  ];
+  await expect(page.join('\n')).toMatchFileSnapshot('../../docs/errors.md');
+});
+
+it.each(Object.keys(errorTable) as ErrorCode[])('has the envelope for %s', (code) => {
+  const body = new ApiError(code, 'why', { details: { a: 1 } }).toBody();
+  expect(errorBodySchema.parse(body)).toEqual({ error: { code, message: 'why', details: { a: 1 } } });
+  expect(new ApiError(code, 'why').toBody()).toEqual({ error: { code, message: 'why' } });
+});
+
+it('names every issue of a bad request in its message and in its details', () => {
+  const issues = [
+    { path: 'a[0]', message: 'expected a string' },
+    { path: '', message: 'expected an object' },
+  ];
+  expect(invalidRequest(issues).toBody().error).toEqual({
+    code: 'invalid_request',
+    message: 'a[0]: expected a string; expected an object',
+    details: { issues },
+  });
+});
