@@ -36,7 +36,7 @@ export const MAX_SSH_KEYS = 32;
 export const MAX_NAME_LENGTH = 255;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f\u2028\u2029]/;
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 /** A label: any text without control characters. It never reaches a shell or a host name as it is. */
 export const nameSchema = z
