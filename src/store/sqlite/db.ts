@@ -9,16 +9,20 @@ export function toDb(connection: Database.Database): Db {
   return drizzle(connection);
 }
 
-/** The core knows one storage failure; what SQLite said is its cause, for the log. */
+/**
+ * The core knows one storage failure; what SQLite said is its cause, for the log. What drizzle makes of it is
+ * left out: its message has the parameters of the statement, which may be secrets.
+ */
 export function fromSqlite(error: unknown): unknown {
   const sqliteError = findSqliteError(error);
-  if (sqliteError === undefined || sqliteError.code.startsWith('SQLITE_CONSTRAINT')) return error;
-  return new StoreUnavailable(`${sqliteError.code}: ${sqliteError.message}`, { cause: error });
+  if (sqliteError === undefined) return error;
+  const code = sqliteError instanceof Database.SqliteError ? sqliteError.code : 'closed';
+  if (code.startsWith('SQLITE_CONSTRAINT')) return sqliteError;
+  return new StoreUnavailable(`${code}: ${sqliteError.message}`, { cause: sqliteError });
 }
 
-function findSqliteError(error: unknown): { code: string; message: string } | undefined {
+function findSqliteError(error: unknown): Error | undefined {
   if (error instanceof Database.SqliteError) return error;
-  if (error instanceof TypeError && error.message === 'The database connection is not open')
-    return { code: 'closed', message: error.message };
+  if (error instanceof TypeError && error.message === 'The database connection is not open') return error;
   return error instanceof Error && error.cause !== undefined ? findSqliteError(error.cause) : undefined;
 }
