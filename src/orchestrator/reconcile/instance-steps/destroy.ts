@@ -64,7 +64,8 @@ async function destroyed(
     await followAttachments(tx, volume);
     await workOnAttachments(tx, volume, now);
   }
-  if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now);
+  const spec = { ...record.spec, cloudInit: undefined };
+  if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
   log.info({ instance: record.id, status: record.status }, 'the machine is proved gone');
   return finish;
 }

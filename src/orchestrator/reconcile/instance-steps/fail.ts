@@ -6,7 +6,8 @@ import type { Next } from '../settle.ts';
 
 /**
  * Ends an instance in ERROR with a text for its user, and has what is left of it on the platform removed: an
- * instance that nobody deletes leaks no machine and holds no capacity. Datacenter codes never reach the text.
+ * instance that nobody deletes leaks no machine and holds no capacity. The platform's own names never reach the
+ * text, and what cloud_init held is dropped.
  */
 export async function failInstance(
   context: ReconcileContext,
@@ -14,16 +15,26 @@ export async function failInstance(
   record: InstanceRecord,
   error: string,
 ): Promise<Next> {
-  const text = withoutDatacenters(context, error);
-  await transition(tx, record, 'ERROR', context.clock.now(), { error: text, attachCycle: false });
+  const text = withoutPlatformNames(context, error);
+  const spec = { ...record.spec, cloudInit: undefined };
+  await transition(tx, record, 'ERROR', context.clock.now(), { error: text, attachCycle: false, spec });
   context.log.warn({ instance: record.id, from: record.status, error: text }, 'instance failed');
   return { step: 'destroy' };
 }
 
+/** An owner ref, which may be another account's. */
+const OWNER_REF = /berth-(?:inst|vol)-[0-9a-f]+/gi;
+
 /** O: conventions, 5: internal datacenter codes never appear in responses. */
-function withoutDatacenters({ catalog }: ReconcileContext, text: string): string {
-  return [...catalog.regions.values()].reduce(
-    (clean, { datacenter, token }) => clean.replaceAll(datacenter, token),
-    text,
+function withoutPlatformNames({ catalog }: ReconcileContext, text: string): string {
+  const tokens = new Map(
+    [...catalog.regions.values()].map(({ datacenter, token }) => [datacenter.toLowerCase(), token]),
   );
+  // The longest first: one code may begin with another.
+  const codes = [...tokens.keys()]
+    .sort((a, b) => b.length - a.length)
+    .map((code) => code.replace(/[^a-z0-9_-]/g, '\\$&'));
+  return text
+    .replace(OWNER_REF, 'a machine')
+    .replace(new RegExp(codes.join('|') || '(?!)', 'gi'), (code) => tokens.get(code.toLowerCase()) ?? code);
 }
