@@ -6,6 +6,7 @@ import { loadCatalog } from '../config/load-catalog.ts';
 import { type Config, sqlitePath } from '../config/schema.ts';
 import type { ConfigFlags } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
+import { requestIds } from '../orchestrator/http/request-context.ts';
 import { HttpServer } from '../orchestrator/http/server.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Log } from '../orchestrator/ports/log.ts';
@@ -62,8 +63,11 @@ export async function serve(
     wrapStore = (store) => store,
   } = parts;
 
-  let listener: RequestListener = answerNotReady;
-  const { server, port, scheme } = await listen(config, (request, response) => listener(request, response));
+  const nextId = requestIds(random);
+  let listener: RequestListener = answerNotReady(nextId);
+  const { server, port, scheme } = await listen(config, { nextId, log }, (request, response) =>
+    listener(request, response),
+  );
   const undo: (() => unknown)[] = [() => server.close(0)];
   try {
     const databasePath = sqlitePath(config.database);
@@ -111,6 +115,7 @@ export async function serve(
 
 async function listen(
   config: Config,
+  parts: { nextId: () => string; log: Log },
   listener: RequestListener,
 ): Promise<{ server: HttpServer; port: number; scheme: string }> {
   const { host, port, tls } = config.server;
@@ -119,6 +124,7 @@ async function listen(
     port,
     tls: tls && readTls(tls),
     requestTimeoutMs: config.limits.request_timeout_s * 1000,
+    ...parts,
   };
   const server = new HttpServer(listener, options);
   try {
@@ -163,8 +169,14 @@ function warnOfPlainHttp(log: Log, { server }: Config): void {
     );
 }
 
-const answerNotReady: RequestListener = (_request, response) => {
-  const error = new ApiError('unavailable', 'The orchestrator is starting; try again.');
-  response.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' });
-  response.end(JSON.stringify(error.toBody()));
-};
+function answerNotReady(nextId: () => string): RequestListener {
+  return (_request, response) => {
+    const error = new ApiError('unavailable', 'The orchestrator is starting; try again.');
+    response.writeHead(error.status, {
+      'Content-Type': 'application/json',
+      'X-Request-Id': nextId(),
+      'Retry-After': '1',
+    });
+    response.end(JSON.stringify(error.toBody()));
+  };
+}

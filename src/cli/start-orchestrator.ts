@@ -1,12 +1,11 @@
 import type { RequestListener } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
 import type { Config } from '../config/schema.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
+import { createListener } from '../orchestrator/http/listener.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
-import { polledRoute } from '../orchestrator/http/polled-route.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { requestIds } from '../orchestrator/http/request-context.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
@@ -59,7 +58,7 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
   housekeeping.start();
   return {
     app,
-    listener: polledRoute({ ...http, nextId }, getRequestListener(app.fetch)),
+    listener: createListener(app, { ...http, nextId }),
     beginDrain: () => {
       isServing = false;
     },

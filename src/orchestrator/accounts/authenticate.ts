@@ -78,14 +78,14 @@ export class Authenticator {
     return valid;
   }
 
-  /** Writes the times of last use that have come together since the last call. */
+  /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
   async recordUses(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = [...this.#uses];
-    this.#uses.clear();
     await this.#store.transact(async (tx) => {
       for (const [keyId, at] of uses) await tx.credentials.recordKeyUse(keyId, at);
     });
+    for (const [keyId, at] of uses) if (this.#uses.get(keyId) === at) this.#uses.delete(keyId);
   }
 }
 

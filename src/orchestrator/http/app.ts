@@ -33,20 +33,21 @@ export function createApp(
 }
 
 function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
-  const { authenticator, rateLimits, maxBodyBytes } = deps;
+  const { authenticator, rateLimits } = deps;
   const v1 = createRouter();
   const authenticate = authentication(authenticator);
   v1.use(async (context, next) =>
-    context.req.path.endsWith('/auth/token') ? next() : authenticate(context, next),
+    context.req.path === '/v1/auth/token' ? next() : authenticate(context, next),
   );
   v1.use(async (context, next) => {
-    const isPolledRead = context.req.method === 'GET' && /\/instances\/[^/]+$/.test(context.req.path);
+    const { method, path } = context.req;
+    const isPolledRead = (method === 'GET' || method === 'HEAD') && /^\/v1\/instances\/[^/]+$/.test(path);
     const principal = context.get('principal') as HttpEnv['Variables']['principal'] | undefined;
     if (principal !== undefined && !isPolledRead) rateLimits.admitRequest(principal.accountId);
     return next();
   });
   v1.use(conditionalReads());
-  v1.use(readBody(maxBodyBytes));
+  v1.use(readBody(deps));
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));
@@ -62,7 +63,9 @@ interface PathMethods {
 function allowedMethods({ paths = {} }: { paths?: Record<string, object> }): PathMethods[] {
   return Object.entries(paths).map(([path, operations]) => ({
     pattern: new RegExp(`^/v1${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
-    methods: Object.keys(operations).map((method) => method.toUpperCase()),
+    methods: Object.keys(operations).flatMap((method) =>
+      method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()],
+    ),
   }));
 }
 

@@ -1,49 +1,104 @@
 import type { MiddlewareHandler } from 'hono';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { HttpEnv } from './deps.ts';
 
 /**
- * Reads the body of a request that may have one: at most `maxBytes`, counted as they come, whatever
- * Content-Length says; JSON only, an object only. The routes find it parsed.
+ * How much of a body that is too large is read and thrown away before the answer, and for how long: a client
+ * that is still sending when its connection is reset loses the answer.
  */
-export function readBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+const MAX_DISCARD_MS = 2_000;
+const FIRST_BUFFER_BYTES = 16 * 1024;
+
+/**
+ * Reads the body of a request that may have one: at most `maxBodyBytes`, counted as they come, whatever
+ * Content-Length says; JSON only, an object only, without a content coding. The routes find it parsed.
+ */
+export function readBody({
+  clock,
+  maxBodyBytes,
+}: {
+  clock: Clock;
+  maxBodyBytes: number;
+}): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     if (context.req.method !== 'POST' && context.req.method !== 'PUT' && context.req.method !== 'PATCH')
       return next();
-    const text = await readText(context.req.raw, maxBytes);
-    if (text !== '') {
-      assertJsonContentType(context.req.header('content-type'));
-      assertObject(text);
-    }
-    Object.assign(context.req.bodyCache, { text: Promise.resolve(text === '' ? '{}' : text) });
+    const { headers, body } = context.req.raw;
+    const isTooLarge = Number(headers.get('content-length') ?? 0) > maxBodyBytes;
+    const bytes =
+      body === null ? Buffer.alloc(0) : await readBytes(body, isTooLarge ? 0 : maxBodyBytes, clock);
+    if (isTooLarge || bytes === undefined) throw tooLarge(maxBodyBytes);
+    if (bytes.length > 0) assertJsonContent(headers);
+    const text = bytes.length > 0 ? toObjectText(bytes) : '{}';
+    // What follows reads the body as JSON only under exactly this name, in whatever way it was written.
+    headers.set('Content-Type', 'application/json');
+    Object.assign(context.req.bodyCache, { text: Promise.resolve(text) });
     return next();
   };
 }
 
-async function readText({ body, headers }: Request, maxBytes: number): Promise<string> {
-  if (Number(headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  if (body === null) return '';
-  const chunks: Uint8Array[] = [];
+/** The bytes, copied together as they come so that a body of many small chunks costs no more; undefined: more than `maxBytes`. */
+async function readBytes(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  clock: Clock,
+): Promise<Buffer | undefined> {
+  const reader = body.getReader();
+  let buffer = Buffer.alloc(Math.min(FIRST_BUFFER_BYTES, maxBytes));
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
+  for (;;) {
+    const { done, value } = await readChunk(reader);
+    if (done) return buffer.subarray(0, size);
+    if (size + value.byteLength > maxBytes) {
+      await discard(reader, clock);
+      return undefined;
+    }
+    if (size + value.byteLength > buffer.length)
+      buffer = Buffer.concat([buffer], Math.min(maxBytes, 2 * (size + value.byteLength)));
+    buffer.set(value, size);
+    size += value.byteLength;
   }
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+/** @throws {ApiError} `invalid_request` if the connection ended before the body did; nobody reads the answer. */
+async function readChunk(reader: Reader): ReturnType<Reader['read']> {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    return await reader.read();
   } catch {
-    throw invalidRequest([{ path: '', message: 'expected a body in UTF-8' }]);
+    throw invalidRequest([{ path: '', message: 'expected the whole body; the connection ended before it' }]);
   }
 }
 
-function assertJsonContentType(contentType: string | undefined): void {
-  const isJson =
-    contentType !== undefined && /^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(contentType.trim());
-  if (!isJson) throw invalidRequest([{ path: '', message: 'expected Content-Type: application/json' }]);
+async function discard(reader: Reader, clock: Clock): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<{ done: true; value: undefined }>();
+  const timer = clock.setTimer(MAX_DISCARD_MS, () => resolve({ done: true, value: undefined }));
+  try {
+    for (let size = 0; size < MAX_DISCARDED_BYTES; ) {
+      const { done, value } = await Promise.race([readChunk(reader), late]);
+      if (done) return;
+      size += value.byteLength;
+    }
+  } finally {
+    timer.cancel();
+  }
 }
 
-function assertObject(text: string): void {
+function assertJsonContent(headers: Headers): void {
+  const coding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (coding !== 'identity' && coding !== '')
+    throw invalidRequest([
+      { path: '', message: 'expected a body without Content-Encoding: it is not decompressed' },
+    ]);
+  if (!/^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(headers.get('content-type')?.trim() ?? ''))
+    throw invalidRequest([{ path: '', message: 'expected Content-Type: application/json' }]);
+}
+
+function toObjectText(bytes: Buffer): string {
+  const text = decode(bytes);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -52,6 +107,15 @@ function assertObject(text: string): void {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalidRequest([{ path: '', message: 'expected a JSON object' }]);
+  return text;
+}
+
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalidRequest([{ path: '', message: 'expected a body in UTF-8' }]);
+  }
 }
 
 function tooLarge(maxBytes: number): ApiError {

@@ -20,7 +20,7 @@ export function conditionalReads(): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     await next();
     const { res, req } = context;
-    if (req.method !== 'GET' || res.status !== 200) return;
+    if ((req.method !== 'GET' && req.method !== 'HEAD') || res.status !== 200) return;
     const etag = res.headers.get('ETag') ?? toEtag(Buffer.from(await res.clone().arrayBuffer()));
     res.headers.set('ETag', etag);
     res.headers.set('Cache-Control', PRIVATE);

@@ -20,7 +20,7 @@ export function toApiError(error: unknown): ApiError {
       cause: error,
       retryAfterSeconds: 5,
     });
-  if (error instanceof HTTPException && error.status === 400)
+  if (error instanceof HTTPException && error.status < 500)
     return invalidRequest([{ path: '', message: 'expected a JSON body' }]);
   return new ApiError(
     'internal',

@@ -19,10 +19,10 @@ const swaggerUiFolder = new URL(
   './',
   `file://${createRequire(import.meta.url).resolve('swagger-ui-dist/package.json')}`,
 );
-const swaggerUiFiles: Record<string, string> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-};
+const swaggerUiFiles = new Map([
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+]);
 
 /** What is beside the contract, outside /v1: health, metrics and the description of the API. */
 export function operationRoutes({ store, metrics, document, isServing }: Deps): Hono<HttpEnv> {
@@ -41,7 +41,7 @@ export function operationRoutes({ store, metrics, document, isServing }: Deps): 
     .get('/openapi.json', (context) => context.json(document))
     .get('/docs', (context) => context.html(docsPage, 200, { 'Content-Security-Policy': docsPolicy }))
     .get('/docs/:file', async (context) => {
-      const type = swaggerUiFiles[context.req.param('file')];
+      const type = swaggerUiFiles.get(context.req.param('file'));
       if (type === undefined) return context.notFound();
       const bytes = await readFile(new URL(context.req.param('file'), swaggerUiFolder));
       return context.body(new Uint8Array(bytes), 200, {

@@ -5,7 +5,7 @@ import { isNoneMatch, PRIVATE } from './conditional.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 
-interface Deps {
+export interface PolledRouteDeps {
   authenticator: Authenticator;
   polledReads: PolledReads;
   rateLimits: RateLimits;
@@ -18,20 +18,22 @@ const PREFIX = '/v1/instances/';
 /**
  * Answers `GET /v1/instances/{id}` straight from prepared bytes (O: Instances, rule 2) when the credential was
  * checked within two seconds, the instance is this account's, and it is not polled too often. Everything else,
- * every refusal and every doubt included, is left to `otherwise`.
+ * every refusal and every doubt included (two credentials in one request, say), is left to `otherwise`.
  */
 export function polledRoute(
-  { authenticator, polledReads, rateLimits, metrics, nextId }: Deps,
+  { authenticator, polledReads, rateLimits, metrics, nextId }: PolledRouteDeps,
   otherwise: RequestListener,
 ): RequestListener {
   return (request, response) => {
     const { headers } = request;
     const id = request.method === 'GET' ? polledId(request.url ?? '') : undefined;
     const reply = id === undefined ? undefined : polledReads.kept(id);
-    if (id === undefined || reply === undefined || headers['x-request-id'] !== undefined)
+    if (id === undefined || reply === undefined) return otherwise(request, response);
+    if (headers.host === undefined || headers['x-request-id'] !== undefined)
       return otherwise(request, response);
     if (
       authenticator.remembered(headers.authorization)?.accountId !== reply.accountId ||
+      countHeader(request.rawHeaders, 'authorization') !== 1 ||
       !rateLimits.admitsPoll(id)
     )
       return otherwise(request, response);
@@ -49,6 +51,16 @@ export function polledRoute(
     ]);
     response.end(bytes);
   };
+}
+
+/** node:http keeps the first of two headers and drops the other in silence. */
+function countHeader(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const raw = rawHeaders[index];
+    if (raw?.length === name.length && raw.toLowerCase() === name) count++;
+  }
+  return count;
 }
 
 function polledId(url: string): string | undefined {

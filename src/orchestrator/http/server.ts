@@ -1,8 +1,15 @@
-import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import {
+  createServer,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ApiError, type ErrorCode } from '../../contract/errors.ts';
+import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
+import type { Log } from '../ports/log.ts';
 
 export interface ServerOptions {
   host: string;
@@ -11,33 +18,55 @@ export interface ServerOptions {
   tls?: { cert: Buffer; key: Buffer } | undefined;
   /** A request that has not arrived in full by then is 408. */
   requestTimeoutMs: number;
+  /** Makes the id of a request that got no further than its first bytes. */
+  nextId: () => string;
+  log: Log;
 }
 
 /** Longer than the client's poll interval (10 to 30 s), so that polls reuse their connection. */
 const KEEP_ALIVE_MS = 75_000;
+/** How long a refused client may take to read why, before its connection is cut. */
+const LINGER_MS = 1_000;
+const IDLE_CHECK_MS = 50;
 
 /** A listening server. What is wrong below HTTP is answered with the envelope too. */
 export class HttpServer {
   readonly #server: Server;
+  readonly #options: Pick<ServerOptions, 'nextId' | 'log'>;
+  /** The reply that each connection waits for, or had last. */
+  readonly #replies = new WeakMap<Duplex, ServerResponse>();
+  readonly #refused = new WeakSet<Duplex>();
 
-  constructor(listener: RequestListener, { tls, requestTimeoutMs }: ServerOptions) {
-    const options = {
+  constructor(listener: RequestListener, options: ServerOptions) {
+    const { tls, requestTimeoutMs } = options;
+    const settings = {
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+      // The listener refuses it with the envelope.
+      requireHostHeader: false,
     };
+    const listen: RequestListener = (request, response) => {
+      this.#replies.set(request.socket, response);
+      return listener(request, response);
+    };
+    this.#options = options;
     this.#server =
-      tls === undefined ? createServer(options, listener) : createTlsServer({ ...options, ...tls }, listener);
-    this.#server.on('clientError', answerClientError);
+      tls === undefined ? createServer(settings, listen) : createTlsServer({ ...settings, ...tls }, listen);
+    this.#server.on('checkExpectation', listen);
+    this.#server.on('clientError', (error, socket) => this.#refuse(error, socket));
   }
 
   /** Rejects with the system's error (`EADDRINUSE`, `EACCES` …). */
-  async listen({ host, port }: ServerOptions): Promise<number> {
+  async listen({ host, port }: Pick<ServerOptions, 'host' | 'port'>): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject);
     this.#server.listen(port, host, resolve);
     await promise;
+    this.#server.off('error', reject);
+    // Of a single connection, such as EMFILE: the others are served on.
+    this.#server.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
     return (this.#server.address() as AddressInfo).port;
   }
 
@@ -45,30 +74,56 @@ export class HttpServer {
   async close(drainMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
-    this.#server.closeIdleConnections();
+    // A connection whose last request ends now would otherwise be kept alive.
+    const idleCheck = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
     const timeout = setTimeout(() => this.#server.closeAllConnections(), drainMs);
+    this.#server.closeIdleConnections();
     await promise;
+    clearInterval(idleCheck);
     clearTimeout(timeout);
+  }
+
+  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    if (this.#refused.has(socket)) return;
+    this.#refused.add(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable || this.#owesAnotherReply(socket)) {
+      socket.destroy();
+      return;
+    }
+    const refusal = toClientError(error.code);
+    const requestId = this.#options.nextId();
+    this.#options.log.info(
+      { requestId, status: refusal.status, code: refusal.code, cause: error.code },
+      'request refused below HTTP',
+    );
+    socket.end(toText(refusal, requestId));
+    const linger = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once('close', () => clearTimeout(linger));
+  }
+
+  /**
+   * Whether the client waits for the reply to an earlier, complete request, or has part of one: it would take the
+   * refusal for that.
+   */
+  #owesAnotherReply(socket: Duplex): boolean {
+    const reply = this.#replies.get(socket);
+    if (reply === undefined || reply.writableFinished) return false;
+    return reply.headersSent || reply.req.complete;
   }
 }
 
-function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const body = JSON.stringify(toClientError(error.code).toBody());
-  const { status } = toClientError(error.code);
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      'Content-Type: application/json',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      'Connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  );
+function toText(refusal: ApiError, requestId: string): string {
+  const body = JSON.stringify(refusal.toBody());
+  return [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Cache-Control: no-store',
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
 }
 
 const clientErrors: Record<string, [ErrorCode, string]> = {
@@ -77,13 +132,8 @@ const clientErrors: Record<string, [ErrorCode, string]> = {
 };
 
 function toClientError(code = ''): ApiError {
-  const [errorCode, message] = clientErrors[code] ?? [
-    'invalid_request',
-    'The request is not well-formed HTTP/1.1.',
-  ];
-  return new ApiError(
-    errorCode,
-    message,
-    errorCode === 'invalid_request' ? { details: { issues: [{ path: '', message }] } } : {},
-  );
+  const known = clientErrors[code];
+  return known === undefined
+    ? invalidRequest([{ path: '', message: 'expected a well-formed HTTP/1.1 request' }])
+    : new ApiError(...known);
 }

@@ -29,16 +29,18 @@ export function authRoutes(deps: HttpDeps) {
   return createRouter().openapi(issueTokenRoute, async (context) => {
     const request = context.req.valid('json');
     const address = context.env?.incoming?.socket.remoteAddress ?? 'unknown';
-    const subjects = [
-      `address ${address}`,
-      ...(request.username === undefined ? [] : [`user ${request.username}`]),
-    ];
-    rateLimits.admitLogin(subjects);
+    const login = () => rateLimits.admitLogin({ address, username: request.username });
+    // A right API key is never refused for another's failures: 256 random bits need no protection from guessing.
+    const takeBack = request.api_key === undefined ? login() : undefined;
     context.header('Cache-Control', 'no-store');
     try {
-      return context.json(await issueToken(deps, request), 200);
+      const token = await issueToken(deps, request);
+      takeBack?.();
+      return context.json(token, 200);
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'unauthorized') rateLimits.loginFailed(subjects);
+      const isWrong = error instanceof ApiError && error.code === 'unauthorized';
+      if (!isWrong) takeBack?.();
+      else if (takeBack === undefined) login();
       throw error;
     }
   });
