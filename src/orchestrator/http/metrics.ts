@@ -40,9 +40,9 @@ export class Metrics {
       labelNames: ['status'],
       registers,
       collect: async () => {
+        const counts = await answerOf(store.read.instances.countByStatus());
         instances.reset();
-        for (const { status, count } of await store.read.instances.countByStatus())
-          instances.set({ status }, count);
+        for (const { status, count } of counts ?? []) instances.set({ status }, count);
       },
     });
     const backlog = new Gauge({
@@ -55,7 +55,7 @@ export class Metrics {
       help: 'How long the oldest step of durable work has been due.',
       registers,
       collect: async () => {
-        const { count, oldestDueAt } = await store.read.work.backlog();
+        const { count, oldestDueAt } = (await answerOf(store.read.work.backlog())) ?? nothingKnown;
         backlog.set(count);
         oldest.set(oldestDueAt === null ? 0 : Math.max(0, (clock.now() - oldestDueAt) / 1000));
       },
@@ -65,6 +65,12 @@ export class Metrics {
       help: 'Whether the platform answers.',
       registers,
       collect: () => up.set(platform.isUp ? 1 : 0),
+    });
+    const storeUp: Gauge = new Gauge({
+      name: 'berth_store_up',
+      help: 'Whether the store answers. While it does not, what is counted in it is not told.',
+      registers,
+      collect: async () => storeUp.set((await answerOf(store.read.work.backlog())) === undefined ? 0 : 1),
     });
   }
 
@@ -81,4 +87,11 @@ export class Metrics {
   async render(): Promise<{ contentType: string; text: string }> {
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
+}
+
+const nothingKnown = { count: Number.NaN, oldestDueAt: Number.NaN };
+
+/** Undefined while the store does not answer: the rest of the metrics is needed most then. */
+async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
+  return answer.catch(() => undefined);
 }
