@@ -7,7 +7,7 @@ import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
 import type { InstanceRecord } from './instance-record.ts';
-import { type InstancePlan, planInstance } from './plan.ts';
+import { findPlanIssues, planInstance } from './plan.ts';
 
 interface Deps {
   store: Store;
@@ -41,7 +41,7 @@ export async function createInstance(
     const earlier =
       idempotencyKey === undefined ? null : await tx.idempotency.find(accountId, idempotencyKey);
     if (earlier !== null) return replay(tx, earlier, requestDigest);
-    const record = await insertInstance(deps, tx, accountId, planInstance(deps.catalog, request), request);
+    const record = await insertInstance(deps, tx, accountId, request);
     if (idempotencyKey !== undefined)
       await tx.idempotency.insert({
         accountId,
@@ -73,12 +73,13 @@ async function insertInstance(
   { catalog, clock, random, platform }: Deps,
   tx: Transaction,
   accountId: string,
-  { offer, region, spec }: InstancePlan,
   request: CreateInstanceRequest,
 ): Promise<InstanceRecord> {
   const now = clock.now();
-  const { volumes, issues } = await planInlineAttachments(tx, accountId, region, request.volume_ids ?? []);
-  if (issues.length > 0) throw invalidRequest(issues);
+  const { region, volume_ids: volumeIds = [] } = request;
+  const { volumes, issues } = await planInlineAttachments(tx, accountId, region, volumeIds);
+  if (issues.length > 0) throw invalidRequest([...findPlanIssues(catalog, request), ...issues]);
+  const { offer, spec } = planInstance(catalog, request);
   const id = `inst-${random.bytes(16).toString('hex')}`;
   const record: InstanceRecord = {
     id,

@@ -11,21 +11,25 @@ export interface InstancePlan {
   spec: InstanceSpec;
 }
 
+/** Everything that is wrong with a create, as far as its fields are there, and no store is needed to see it. */
+export function findPlanIssues(catalog: Catalog, request: Partial<CreateInstanceRequest>): Issue[] {
+  const { configuration_id: id, ssh_keys: keys = [] } = request;
+  const { issues } = readSshKeys(keys);
+  if (id === undefined) return issues;
+  const offer = catalog.offers.get(id);
+  if (offer !== undefined) return [...placementIssues(offer, request), ...issues];
+  return [{ path: 'configuration_id', message: 'expected the id of an offer in /configurations' }, ...issues];
+}
+
 /**
  * Checks everything about a create that needs no store.
  *
  * @throws {ApiError} `invalid_request` with every issue found, or `cloud_init_unsupported`
  */
 export function planInstance(catalog: Catalog, request: CreateInstanceRequest): InstancePlan {
+  const issues = findPlanIssues(catalog, request);
   const offer = catalog.offers.get(request.configuration_id);
-  const { sshKeys, issues } = readSshKeys(request.ssh_keys);
-  if (offer === undefined)
-    throw invalidRequest([
-      { path: 'configuration_id', message: 'expected the id of an offer in /configurations' },
-      ...issues,
-    ]);
-  issues.push(...placementIssues(offer, request));
-  if (issues.length > 0) throw invalidRequest(issues);
+  if (issues.length > 0 || offer === undefined) throw invalidRequest(issues);
   if (request.cloud_init !== undefined && !offer.supportsCloudInit)
     throw new ApiError(
       'cloud_init_unsupported',
@@ -34,7 +38,7 @@ export function planInstance(catalog: Catalog, request: CreateInstanceRequest): 
         details: { issues: [{ path: 'cloud_init', message: 'expected no cloud_init for this offer' }] },
       },
     );
-  return { offer, region: request.region, spec: toSpec(offer, request, sshKeys) };
+  return { offer, region: request.region, spec: toSpec(offer, request) };
 }
 
 /** Every key is injected (O: Instances, rule 5); a key given twice is one key. */
@@ -49,11 +53,11 @@ function readSshKeys(texts: readonly string[]): { sshKeys: string[]; issues: Iss
   return { sshKeys: [...lines.values()], issues };
 }
 
-function placementIssues(offer: Offer, request: CreateInstanceRequest): Issue[] {
+function placementIssues(offer: Offer, request: Partial<CreateInstanceRequest>): Issue[] {
   const issues: Issue[] = [];
   const { region, operating_system_image: image, root_disk_size_gb: diskGb } = request;
   const regions = offer.placements.map((placement) => placement.region);
-  if (!regions.includes(region))
+  if (region !== undefined && !regions.includes(region))
     issues.push({ path: 'region', message: `expected one of the offer's regions: ${regions.join(', ')}` });
   if (image !== undefined && !offer.osOptions.includes(image))
     issues.push({
@@ -74,13 +78,13 @@ function diskIssues({ rootDisk, storageGb }: Offer, diskGb: number): Issue[] {
   return [{ path: 'root_disk_size_gb', message: expected }];
 }
 
-function toSpec(offer: Offer, request: CreateInstanceRequest, sshKeys: string[]): InstanceSpec {
+function toSpec(offer: Offer, request: CreateInstanceRequest): InstanceSpec {
   const { instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs } = offer;
   return {
     ...{ instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs },
     storageGb: request.root_disk_size_gb ?? offer.storageGb,
     image: request.operating_system_image ?? offer.osOptions[0] ?? 'default',
-    sshKeys,
+    sshKeys: readSshKeys(request.ssh_keys).sshKeys,
     cloudInit: request.cloud_init,
   };
 }

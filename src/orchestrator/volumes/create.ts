@@ -19,10 +19,12 @@ export async function createVolume(
   accountId: string,
   request: CreateVolumeRequest,
 ): Promise<VolumeRecord> {
-  const type = findType(catalog, request);
+  const found = findType(catalog, request);
   return store.transact(async (tx) => {
     const instanceIds = [...new Set(request.instance_ids ?? [])];
     const issues = await instanceIssues(tx, accountId, request.region, instanceIds);
+    if (!('type' in found)) throw invalidRequest([found, ...issues]);
+    const { type } = found;
     if (instanceIds.length > 1 && !type.shareable)
       issues.push({
         path: 'instance_ids',
@@ -61,23 +63,18 @@ export async function createVolume(
 function findType(
   catalog: Catalog,
   { region, type: name, size_gb: sizeGb }: CreateVolumeRequest,
-): VolumeType {
+): { type: VolumeType } | Issue {
   const types = catalog.regions.get(region)?.volumeTypes ?? [];
-  if (types.length === 0)
-    throw invalidRequest([{ path: 'region', message: 'expected a region of /volumes/locations' }]);
+  if (types.length === 0) return { path: 'region', message: 'expected a region of /volumes/locations' };
   const type = name === undefined ? types[0] : types.find((candidate) => candidate.name === name);
   if (type === undefined)
-    throw invalidRequest([
-      { path: 'type', message: `expected one of: ${types.map((known) => known.name).join(', ')}` },
-    ]);
+    return { path: 'type', message: `expected one of: ${types.map((known) => known.name).join(', ')}` };
   if (sizeGb < type.minSizeGb || sizeGb > type.maxSizeGb)
-    throw invalidRequest([
-      {
-        path: 'size_gb',
-        message: `expected ${type.minSizeGb} to ${type.maxSizeGb} GB for type ${type.name}`,
-      },
-    ]);
-  return type;
+    return {
+      path: 'size_gb',
+      message: `expected ${type.minSizeGb} to ${type.maxSizeGb} GB for type ${type.name}`,
+    };
+  return { type };
 }
 
 async function instanceIssues(

@@ -1,19 +1,21 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { invalidRequest } from '../../../contract/errors.ts';
 import {
+  type CreateInstanceRequest,
   createInstanceRequestSchema,
   instanceListSchema,
   instanceSchema,
 } from '../../../contract/instance.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
+import { findPlanIssues } from '../../instances/plan.ts';
 import { listInstances } from '../../instances/read.ts';
 import { startInstance } from '../../instances/start.ts';
 import { stopInstance } from '../../instances/stop.ts';
 import { toInstance } from '../../instances/to-instance.ts';
 import { respondPrepared } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
+import { errorResponses, toIssues } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so `region` is ignored, whatever it is. */
@@ -140,6 +142,15 @@ const stopRoute = createRoute({
   },
 });
 
+/** The fields that are right by themselves, so that a request is told of all that is wrong with it at once. */
+function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstanceRequest> {
+  const fields = Object.entries(createInstanceRequestSchema.shape).flatMap(([name, schema]) => {
+    const field = schema.safeParse(body[name]);
+    return field.success && field.data !== undefined ? [[name, field.data]] : [];
+  });
+  return Object.fromEntries(fields);
+}
+
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** O: Instances. */
@@ -151,18 +162,28 @@ export function instanceRoutes(deps: HttpDeps) {
       const records = await listInstances(store.read.instances, accountId, context.req.valid('query').region);
       return context.json({ instances: records.map(toInstance) }, 200);
     })
-    .openapi(createRoute_, async (context) => {
-      const { accountId } = context.get('principal');
-      rateLimits.admitCreate(accountId);
-      const key = context.req.valid('header')['idempotency-key'];
-      if (key !== undefined && !IDEMPOTENCY_KEY.test(key))
-        throw invalidRequest([
-          { path: 'Idempotency-Key', message: 'expected 1 to 255 visible ASCII characters' },
-        ]);
-      const { record, isReplay } = await createInstance(deps, accountId, context.req.valid('json'), key);
-      if (isReplay) context.header('Idempotent-Replayed', 'true');
-      return context.json(toInstance(record), 201);
-    })
+    .openapi(
+      createRoute_,
+      async (context) => {
+        const { accountId } = context.get('principal');
+        rateLimits.admitCreate(accountId);
+        const key = context.req.valid('header')['idempotency-key'];
+        if (key !== undefined && !IDEMPOTENCY_KEY.test(key))
+          throw invalidRequest([
+            { path: 'Idempotency-Key', message: 'expected 1 to 255 visible ASCII characters' },
+          ]);
+        const { record, isReplay } = await createInstance(deps, accountId, context.req.valid('json'), key);
+        if (isReplay) context.header('Idempotent-Replayed', 'true');
+        return context.json(toInstance(record), 201);
+      },
+      async (result, context) => {
+        if (result.success) return;
+        const issues = toIssues(result.error);
+        if (result.target === 'json')
+          issues.push(...findPlanIssues(deps.catalog, wellFormedFields(await context.req.json())));
+        throw invalidRequest(issues);
+      },
+    )
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');
       const { instanceId } = context.req.valid('param');
