@@ -1,11 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { invalidRequest } from '../../../contract/errors.ts';
+import { type Issue, invalidRequest } from '../../../contract/errors.ts';
 import {
   type CreateInstanceRequest,
   createInstanceRequestSchema,
   instanceListSchema,
   instanceSchema,
 } from '../../../contract/instance.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
 import { findPlanIssues } from '../../instances/plan.ts';
@@ -142,6 +143,11 @@ const stopRoute = createRoute({
   },
 });
 
+/** A 400 with what the schema found, and what the catalog says of the other fields. */
+async function refuseCreate(catalog: Catalog, issues: Issue[], body: Promise<object>): Promise<never> {
+  throw invalidRequest([...issues, ...findPlanIssues(catalog, wellFormedFields({ ...(await body) }))]);
+}
+
 /** The fields that are right by themselves, so that a request is told of all that is wrong with it at once. */
 function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstanceRequest> {
   const fields = Object.entries(createInstanceRequestSchema.shape).flatMap(([name, schema]) => {
@@ -176,13 +182,8 @@ export function instanceRoutes(deps: HttpDeps) {
         if (isReplay) context.header('Idempotent-Replayed', 'true');
         return context.json(toInstance(record), 201);
       },
-      async (result, context) => {
-        if (result.success) return;
-        const issues = toIssues(result.error);
-        if (result.target === 'json')
-          issues.push(...findPlanIssues(deps.catalog, wellFormedFields(await context.req.json())));
-        throw invalidRequest(issues);
-      },
+      (result, { req }) =>
+        result.success ? undefined : refuseCreate(deps.catalog, toIssues(result.error), req.json()),
     )
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');
