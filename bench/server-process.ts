@@ -29,9 +29,9 @@ export class ServerProcess {
 
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null) return;
-    this.#child.kill('SIGTERM');
+    const exit = once(this.#child, 'exit');
     this.#child.disconnect();
-    await once(this.#child, 'exit');
+    await exit;
   }
 
   async #ask(question: string): Promise<Usage> {
