@@ -41,11 +41,20 @@ export function respondWithError(context: Context<HttpEnv>, thrown: unknown, log
   return context.json(error.toBody(), error.status);
 }
 
-/** What zod found, as issues: a path and what was expected there. The text of the input is not repeated. */
+/**
+ * What zod found, as issues: a path and what was expected there. The text of the input is not repeated. Where
+ * the type is wrong, what else zod says of the value (a string's length, for a list) is left out.
+ */
 export function toIssues(error: {
-  issues: readonly { path: readonly PropertyKey[]; message: string }[];
+  issues: readonly { code?: string; path: readonly PropertyKey[]; message: string }[];
 }): Issue[] {
-  return error.issues.map(({ path, message }) => ({ path: formatPath(path), message }));
+  const wrongTypes = new Set<string>();
+  return error.issues.flatMap(({ code, path, message }) => {
+    const text = formatPath(path);
+    if (wrongTypes.has(text)) return [];
+    if (code === 'invalid_type') wrongTypes.add(text);
+    return [{ path: text, message }];
+  });
 }
 
 function formatPath(path: readonly PropertyKey[]): string {
