@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/findings.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
-import { DatabaseRefused } from '../store/sqlite/open-database.ts';
+import { DatabaseRefused } from '../store/sqlite/database-refused.ts';
 
 /** A reason to end with a sentence for the person at the terminal, and exit code 1. */
 export class Fatal extends Error {

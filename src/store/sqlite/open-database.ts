@@ -1,15 +1,21 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { APPLICATION_ID, checkDatabase, isThere } from './check-database.ts';
+import { DatabaseRefused, fileProblem, refusalOf } from './database-refused.ts';
 
-/** Marks a file as Berth's ("Brth"), so that another program's database is never written to. */
-const APPLICATION_ID = 0x42727468;
 const migrationsFolder = new URL('../migrations/', import.meta.url);
-
-/** Why a database cannot be opened, in one sentence with the remedy. Nothing was changed. */
-export class DatabaseRefused extends Error {
-  override readonly name = 'DatabaseRefused';
-}
 
 interface Migration {
   version: number;
@@ -27,22 +33,39 @@ export function readMigrations(): Migration[] {
     }));
 }
 
+export interface OpenOptions {
+  migrations?: readonly Migration[];
+  /** Called when the file is found sound or absent, before anything is written; a throw leaves all as it is. */
+  beforeWriting?: () => void;
+}
+
 /**
  * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), checks it, and
- * brings it to the newest version.
+ * brings it to the newest version. Where there is none, it is made.
  *
- * @throws {DatabaseRefused} if the file is damaged, not Berth's, newer than this program, or unreadable.
+ * @throws {DatabaseRefused} if the file is damaged, not Berth's, newer than this program, or unreadable; then
+ *   nothing was changed.
  */
-export function openDatabase(path: string, migrations = readMigrations()): Database.Database {
-  const db = connect(path);
+export function openDatabase(
+  path: string,
+  { migrations = readMigrations(), beforeWriting = () => undefined }: OpenOptions = {},
+): Database.Database {
+  const newest = migrations.at(-1)?.version ?? 0;
+  let db: Database.Database | undefined;
   try {
-    refuseForeign(db, path, migrations.at(-1)?.version ?? 0);
+    if (isThere(path)) db = connectSound(path, newest);
+    else makeFolder(dirname(path), path);
+    beforeWriting();
+    if (db === undefined) {
+      createDatabase(path, migrations);
+      db = connectSound(path, newest);
+    }
     setDurable(db);
     migrate(db, migrations);
     return db;
   } catch (error) {
-    db.close();
-    throw asRefusal(error, path);
+    db?.close();
+    throw refusalOf(error, path);
   }
 }
 
@@ -65,17 +88,14 @@ function setDurable(db: Database.Database): void {
   db.pragma('busy_timeout = 5000');
 }
 
-function connect(path: string): Database.Database {
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size === 0)
-    throw new DatabaseRefused(
-      `The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`,
-    );
-  makeFolder(dirname(path), path);
+function connectSound(path: string, newest: number): Database.Database {
+  const db = new Database(path, { fileMustExist: true });
   try {
-    return new Database(path);
+    checkDatabase(db, path, newest);
+    return db;
   } catch (error) {
-    throw asRefusal(error, path);
+    db.close();
+    throw error;
   }
 }
 
@@ -84,68 +104,68 @@ function makeFolder(folder: string, path: string): void {
     mkdirSync(folder, { recursive: true });
   } catch (error) {
     throw new DatabaseRefused(
-      `The folder of the database ${path} cannot be made (${reason(error)}): give --database a writable place.`,
+      `The folder ${folder} of the database ${path} cannot be made (${fileProblem(error)}): give --database a writable place.`,
       { cause: error },
     );
   }
 }
 
-function refuseForeign(db: Database.Database, path: string, newest: number): void {
-  const version = pragmaNumber(db, 'user_version');
-  const isNew = version === 0 && db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
-  if (isNew) return;
-  if (pragmaNumber(db, 'application_id') !== APPLICATION_ID)
-    throw new DatabaseRefused(`${path} is a database of another program: give --database another file.`);
-  if (version > newest)
-    throw new DatabaseRefused(
-      `The database ${path} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
-    );
-  const damage = db.pragma('quick_check(1)', { simple: true });
-  if (damage !== 'ok') throw new DatabaseRefused(damagedSentence(path, String(damage)));
+/**
+ * Makes the file under another name and puts it in its place whole, so that a file at `path` is never an
+ * unfinished one, whenever the process ends. Of several processes at once one wins, and all open what it made.
+ */
+function createDatabase(path: string, migrations: readonly Migration[]): void {
+  const draft = `${path}.new-${process.pid}`;
+  removeDraft(draft);
+  try {
+    const db = new Database(draft);
+    try {
+      setDurable(db);
+      migrate(db, migrations);
+    } finally {
+      db.close();
+    }
+    putInPlace(draft, path);
+    syncFolder(dirname(path));
+  } finally {
+    removeDraft(draft);
+  }
+}
+
+/** Gives the draft its name unless another process was first. */
+function putInPlace(draft: string, path: string): void {
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    // Some file systems have no hard links.
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error;
+    if (!existsSync(path)) renameSync(draft, path);
+  }
+}
+
+function removeDraft(draft: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
+}
+
+/** Makes the new name durable, as SQLite does for the content. */
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Forwards only, each step and its version number in one transaction, one process at a time. */
 function migrate(db: Database.Database, migrations: readonly Migration[]): void {
   const step = db.transaction(({ version, sql }: Migration) => {
-    if (pragmaNumber(db, 'user_version') >= version) return;
+    if (Number(db.pragma('user_version', { simple: true })) >= version) return;
     db.exec(sql);
     db.pragma(`user_version = ${version}`);
     db.pragma(`application_id = ${APPLICATION_ID}`);
   });
   for (const migration of migrations) step.immediate(migration);
-}
-
-function pragmaNumber(db: Database.Database, name: string): number {
-  return Number(db.pragma(name, { simple: true }));
-}
-
-function asRefusal(error: unknown, path: string): Error {
-  if (!(error instanceof Database.SqliteError))
-    return error instanceof Error ? error : new Error(String(error));
-  const { code, message } = error;
-  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT'))
-    return new DatabaseRefused(damagedSentence(path, message), { cause: error });
-  if (code === 'SQLITE_FULL')
-    return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, {
-      cause: error,
-    });
-  if (code.startsWith('SQLITE_BUSY'))
-    return new DatabaseRefused(
-      `The database ${path} is locked by another process: stop it and start again.`,
-      { cause: error },
-    );
-  return new DatabaseRefused(
-    `The database ${path} cannot be opened (${message}): check that the file and its folder are readable and writable.`,
-    {
-      cause: error,
-    },
-  );
-}
-
-function damagedSentence(path: string, what: string): string {
-  return `The database ${path} is damaged (${what}): restore it from a backup; nothing was changed.`;
-}
-
-function reason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

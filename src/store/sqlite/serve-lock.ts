@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { DatabaseRefused } from './open-database.ts';
+import { DatabaseRefused } from './database-refused.ts';
 
 /**
  * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends

@@ -6,7 +6,7 @@ import { credentialReader, credentialWriter } from './credentials.ts';
 import { type Db, fromSqlite, toDb } from './db.ts';
 import { idempotencyWriter } from './idempotency.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
-import { openDatabase, openReader } from './open-database.ts';
+import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt, workReader, workWriter } from './work.ts';
 
@@ -22,8 +22,8 @@ interface Changes {
  *
  * @throws {DatabaseRefused} if the file cannot be used as it is.
  */
-export function openSqliteStore(path: string): Store {
-  const writer = openDatabase(path);
+export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
+  const writer = openDatabase(path, options);
   const reader = openReader(path);
   const db = toDb(writer);
   const listeners = new Set<CommitListener>();

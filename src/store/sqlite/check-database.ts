@@ -1,0 +1,62 @@
+import { statSync } from 'node:fs';
+import type Database from 'better-sqlite3';
+import { DatabaseRefused, damaged } from './database-refused.ts';
+
+/** Marks a file as Berth's ("Brth"), so that another program's database is never written to. */
+export const APPLICATION_ID = 0x42727468;
+/** SQLite takes a file that is shorter than its header for a new one, and would write over it. */
+const HEADER_BYTES = 100;
+
+/**
+ * Whether there is a file to open.
+ *
+ * @throws {DatabaseRefused} if what is there cannot be a database.
+ */
+export function isThere(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return false;
+  if (!found.isFile())
+    throw new DatabaseRefused(
+      `${path} is a ${found.isDirectory() ? 'folder' : 'device'} and no database: give --database a file.`,
+    );
+  if (found.size === 0)
+    throw new DatabaseRefused(
+      `The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`,
+    );
+  if (found.size < HEADER_BYTES) throw damaged(path, 'the file is cut short');
+  return true;
+}
+
+/**
+ * Only reads: that the file is Berth's, of a version that this program knows, and whole.
+ *
+ * @throws {DatabaseRefused | SqliteError}
+ */
+export function checkDatabase(db: Database.Database, path: string, newest: number): void {
+  if (pragmaNumber(db, 'application_id') !== APPLICATION_ID)
+    throw new DatabaseRefused(`${path} is a database of another program: give --database another file.`);
+  const version = pragmaNumber(db, 'user_version');
+  if (version > newest)
+    throw new DatabaseRefused(
+      `The database ${path} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
+    );
+  const damage = findDamage(db, path, version);
+  if (damage !== undefined) throw damaged(path, damage);
+}
+
+/** SQLite's own check of the structure, and of what it does not know: the end of the file, and the JSON in it. */
+function findDamage(db: Database.Database, path: string, version: number): string | undefined {
+  if (version === 0) return 'its version number is missing';
+  if (statSync(path).size % pragmaNumber(db, 'page_size') !== 0) return 'the file is cut short';
+  const structure = db.pragma('quick_check(1)', { simple: true });
+  if (structure !== 'ok') return String(structure);
+  const unreadable = db
+    .prepare('SELECT id FROM instances WHERE NOT json_valid(spec) OR NOT json_valid(endpoint)')
+    .pluck()
+    .get();
+  return unreadable === undefined ? undefined : `the row of instance ${unreadable} cannot be read`;
+}
+
+function pragmaNumber(db: Database.Database, name: string): number {
+  return Number(db.pragma(name, { simple: true }));
+}

@@ -1,0 +1,68 @@
+import Database from 'better-sqlite3';
+
+/** Why a database cannot be opened, in one sentence with the remedy. Nothing was changed. */
+export class DatabaseRefused extends Error {
+  override readonly name = 'DatabaseRefused';
+}
+
+export function damaged(path: string, what: string, cause?: unknown): DatabaseRefused {
+  const plain = what
+    .replace(/^\*\*\* in database \w+ \*\*\*\s*/, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return new DatabaseRefused(
+    `The database ${path} is damaged (${plain}): restore it from a backup, with the files beside it; nothing was changed.`,
+    { cause },
+  );
+}
+
+/** What went wrong while a database was opened, as a refusal where it is about the file and not about us. */
+export function refusalOf(error: unknown, path: string): Error {
+  if (error instanceof DatabaseRefused) return error;
+  if (error instanceof Database.SqliteError) return fromSqliteError(error, path);
+  if (error instanceof Error && 'syscall' in error)
+    return new DatabaseRefused(
+      `The database ${path} cannot be opened (${fileProblem(error)}): give --database a place that this user can read and write.`,
+      { cause: error },
+    );
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path: string): Error {
+  const { code, message } = error;
+  const cause = { cause: error };
+  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT') || message === 'unsupported file format')
+    return damaged(path, message, error);
+  if (code === 'SQLITE_FULL')
+    return new DatabaseRefused(`The disk of the database ${path} is full: make room and start again.`, cause);
+  if (code.startsWith('SQLITE_BUSY'))
+    return new DatabaseRefused(
+      `The database ${path} is locked by another process: stop it and start again.`,
+      cause,
+    );
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM|IOERR|AUTH)/.test(code))
+    return new DatabaseRefused(
+      `The database ${path} cannot be opened (${message}): check that this user may read and write the file and its folder.`,
+      cause,
+    );
+  return error;
+}
+
+/** What the operating system said about a file, in words. */
+export function fileProblem(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return problems[code] ?? message;
+}
+
+const problems: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a file is where a folder should be',
+  EEXIST: 'a file is where a folder should be',
+  ELOOP: 'its links go in a circle',
+  ENAMETOOLONG: 'the name is too long',
+};

@@ -1,0 +1,265 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
+import { is } from 'drizzle-orm';
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DatabaseRefused } from './database-refused.ts';
+import { openDatabase, openReader, readMigrations } from './open-database.ts';
+import * as schema from './schema.ts';
+
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-open-'));
+  path = join(folder, 'new', 'berth.db');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function durabilityOf(db: Database.Database): unknown {
+  const read = (pragma: string): unknown => db.pragma(pragma, { simple: true });
+  return { journal: read('journal_mode'), synchronous: read('synchronous'), keys: read('foreign_keys') };
+}
+
+describe('durability', () => {
+  const durable = { journal: 'wal', synchronous: 2, keys: 1 };
+
+  it('is WAL with synchronous FULL on the first open, on the second, and for the reader', () => {
+    for (const _open of ['first', 'second']) {
+      const db = openDatabase(path);
+      const reader = openReader(path);
+      expect(durabilityOf(db)).toEqual(durable);
+      expect(durabilityOf(reader)).toEqual(durable);
+      reader.close();
+      db.close();
+    }
+  });
+
+  it('is set by us: SQLite opens a WAL file with less', () => {
+    openDatabase(path).close();
+    const plain = new Database(path);
+    expect(plain.pragma('journal_mode', { simple: true })).toBe('wal');
+    expect(plain.pragma('synchronous', { simple: true })).not.toBe(2);
+    plain.close();
+  });
+
+  it('gives readers no way to write', () => {
+    const db = openDatabase(path);
+    const reader = openReader(path);
+    expect(() => reader.exec('DELETE FROM work')).toThrow('readonly');
+    reader.close();
+    db.close();
+  });
+});
+
+describe('the schema', () => {
+  interface Column {
+    name: string;
+    type: string;
+    notnull: number;
+    pk: number;
+  }
+  const described = Object.values(schema)
+    .filter((value) => is(value, SQLiteTable))
+    .map((table) => getTableConfig(table));
+
+  it('has the tables that the migrations leave', () => {
+    const db = openDatabase(path);
+    const made = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+    expect(described.map(({ name }) => name).sort()).toEqual([...made].sort());
+    db.close();
+  });
+
+  it.each(described.map((table) => [table.name, table] as const))(
+    'describes %s as it is',
+    (name, { columns, primaryKeys }) => {
+      const db = openDatabase(path);
+      const made = db.pragma(`table_info(${name})`) as Column[];
+      const keyOf = (column: Column) => made.filter(({ pk }) => pk > 0).some((key) => key === column);
+      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
+      expect(columns.map((column) => [column.name, column.getSQLType().toUpperCase()])).toEqual(
+        made.map((column) => [column.name, column.type]),
+      );
+      expect(
+        columns
+          .filter(({ primary }) => primary)
+          .map((column) => column.name)
+          .concat(composite),
+      ).toEqual(
+        made
+          .filter(keyOf)
+          .sort((a, b) => a.pk - b.pk)
+          .map((column) => column.name),
+      );
+      expect(columns.filter(({ notNull }) => notNull).map((column) => column.name)).toEqual(
+        made.filter((column) => column.notnull === 1 || keyOf(column)).map((column) => column.name),
+      );
+      db.close();
+    },
+  );
+});
+
+describe('migrations', () => {
+  const first = { version: 1, sql: 'CREATE TABLE instances (id, spec, endpoint); CREATE TABLE runs (n);' };
+  const second = { version: 2, sql: 'INSERT INTO runs VALUES (2);' };
+
+  /** Opens the file and writes a row in processes of their own, all at the same moment. */
+  async function openInProcesses(count: number, migrations: readonly object[]): Promise<void> {
+    const module = new URL('./open-database.ts', import.meta.url).href;
+    const at = Date.now() + 1_500;
+    const script = `
+      const { openDatabase } = await import(${JSON.stringify(module)});
+      while (Date.now() < ${at});
+      const db = openDatabase(${JSON.stringify(path)}, { migrations: ${JSON.stringify(migrations)} });
+      db.exec('INSERT INTO runs VALUES (0)');
+      db.close();`;
+    const run = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+    await Promise.all(Array.from({ length: count }, run));
+  }
+
+  function runs(): unknown[] {
+    const db = new Database(path);
+    const found = db.prepare('SELECT n FROM runs').pluck().all();
+    db.close();
+    return found;
+  }
+
+  it('run once when 4 processes make the same database at once', async () => {
+    await openInProcesses(4, [first, second]);
+    expect(runs()).toEqual([2, 0, 0, 0, 0]);
+    expect(readdirSync(join(folder, 'new'))).toEqual(['berth.db']);
+  });
+
+  it('end with what another process made in the meantime', () => {
+    const meanwhile = (): void => {
+      const other = openDatabase(path, { migrations: [first] });
+      other.exec('INSERT INTO runs VALUES (7)');
+      other.close();
+    };
+    openDatabase(path, { migrations: [first, second], beforeWriting: meanwhile }).close();
+    expect(runs()).toEqual([7, 2]);
+  });
+
+  it('run once when 4 processes bring the same database to a new version at once', async () => {
+    openDatabase(path, { migrations: [first] }).close();
+    await openInProcesses(4, [first, second]);
+    expect(runs()).toEqual([2, 0, 0, 0, 0]);
+  });
+
+  it('leave the database as it was when one of them fails', () => {
+    openDatabase(path, { migrations: [first] }).close();
+    const broken = { version: 2, sql: 'INSERT INTO runs VALUES (2); INSERT INTO nowhere VALUES (1);' };
+    expect(() => openDatabase(path, { migrations: [first, broken] })).toThrow('nowhere');
+    expect(runs()).toEqual([]);
+    openDatabase(path, { migrations: [first, second] }).close();
+    expect(runs()).toEqual([2]);
+  });
+
+  it('leave no file behind when the first ones fail', () => {
+    const broken = { version: 1, sql: 'CREATE TABLE a (b); INSERT INTO nowhere VALUES (1);' };
+    expect(() => openDatabase(path, { migrations: [broken] })).toThrow('nowhere');
+    expect(readdirSync(join(folder, 'new'))).toEqual([]);
+  });
+
+  it('are numbered 1, 2, 3 …', () => {
+    const versions = readMigrations().map(({ version }) => version);
+    expect(versions).toEqual(versions.map((_, index) => index + 1));
+  });
+});
+
+describe('a file that is refused is left as it is', () => {
+  function bytesOf(dir: string): Record<string, string> {
+    return Object.fromEntries(
+      readdirSync(dir).map((name) => [name, readFileSync(join(dir, name)).toString('base64')]),
+    );
+  }
+
+  function withDatabase(change: (db: Database.Database) => void): void {
+    const db = openDatabase(path);
+    change(db);
+    db.close();
+  }
+
+  function withBytes(change: (bytes: Buffer) => Buffer): void {
+    openDatabase(path).close();
+    writeFileSync(path, change(readFileSync(path)));
+  }
+
+  const cases: [string, RegExp, () => void][] = [
+    [
+      'newer than this program',
+      /is newer \(version 1000\) than this program .*: run the Berth that wrote it/,
+      () => withDatabase((db) => db.pragma('user_version = 1000')),
+    ],
+    [
+      'of another program',
+      /is a database of another program: give --database another file/,
+      () => withDatabase((db) => db.pragma('application_id = 7')),
+    ],
+    ['without its version', /is damaged/, () => withDatabase((db) => db.pragma('user_version = 0'))],
+    [
+      'with a row that cannot be read',
+      /is damaged \(the row of instance inst-1 cannot be read\)/,
+      () =>
+        withDatabase((db) => {
+          db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");
+          db.exec(
+            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0)",
+          );
+        }),
+    ],
+    ['cut to one byte', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, 1))],
+    ['cut in its header', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, 50))],
+    ['cut by its last byte', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, -1))],
+    ['cut by half', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, bytes.length / 2))],
+    ['of zeros', /is damaged|another program/, () => withBytes((bytes) => bytes.fill(0))],
+    ['emptied', /is an empty file: restore it/, () => withBytes((bytes) => bytes.subarray(0, 0))],
+  ];
+
+  it.each(cases)('%s', (_what, sentence, prepare) => {
+    prepare();
+    const before = bytesOf(join(folder, 'new'));
+    const open = () => openDatabase(path);
+    expect(open).toThrow(DatabaseRefused);
+    expect(open).toThrow(sentence);
+    expect(bytesOf(join(folder, 'new'))).toEqual(before);
+  });
+
+  it.each([0, 16, 28, 44, 96, 100, 4096, 8192, 12_288])('damaged from byte %i on', (at) => {
+    withBytes((bytes) => {
+      for (let index = at; index < at + 16; index++) bytes[index] = 0xff ^ (bytes[index] ?? 0);
+      return bytes;
+    });
+    const before = bytesOf(join(folder, 'new'));
+    expect(() => openDatabase(path)).toThrow(/is damaged \([^\n]+\): restore it from a backup/);
+    expect(bytesOf(join(folder, 'new'))).toEqual(before);
+  });
+
+  it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', () => {
+    withBytes((bytes) => bytes);
+    copyFileSync(path, `${path}.copy`);
+    expect(() => openDatabase(`${path}.copy`).close()).not.toThrow();
+  });
+
+  it('asks before it writes, and writes nothing when told not to', () => {
+    const refuse = (): never => {
+      throw new DatabaseRefused('locked');
+    };
+    expect(() => openDatabase(path, { beforeWriting: refuse })).toThrow('locked');
+    expect(readdirSync(join(folder, 'new'))).toEqual([]);
+    openDatabase(path, {
+      migrations: [{ version: 1, sql: 'CREATE TABLE instances (id, spec, endpoint)' }],
+    }).close();
+    const before = bytesOf(join(folder, 'new'));
+    const more = [
+      { version: 1, sql: '' },
+      { version: 2, sql: 'CREATE TABLE late (a)' },
+    ];
+    expect(() => openDatabase(path, { migrations: more, beforeWriting: refuse })).toThrow('locked');
+    expect(bytesOf(join(folder, 'new'))).toEqual(before);
+  });
+});
