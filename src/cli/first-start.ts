@@ -14,25 +14,34 @@ interface Deps {
   random: Random;
 }
 
-export interface FirstStart {
-  /** The key made now, to be shown once; null: there were accounts before, or the environment brings the key. */
-  apiKey: string | null;
-  environmentKey: { digest: Buffer; accountId: string } | undefined;
-}
-
-/** Sees to it that there is an account, and a way in: on the first start a key is made unless the environment brings one. */
-export async function ensureAccess(deps: Deps, environmentKey: string | undefined): Promise<FirstStart> {
-  if (environmentKey !== undefined && !isUsable(environmentKey))
+/**
+ * The digest of the key in BERTH_API_KEY, which is valid while this process serves.
+ *
+ * @throws {Fatal} if it is none that a client could send, or could be guessed.
+ */
+export function readEnvironmentKey(env: Readonly<Record<string, string | undefined>>): Buffer | undefined {
+  const key = env['BERTH_API_KEY'];
+  if (key === undefined || key === '') return undefined;
+  if (!isUsable(key))
     throw new Fatal(
       `BERTH_API_KEY must be ${MIN_ENVIRONMENT_KEY_LENGTH} to 512 characters of A-Z a-z 0-9 . _ ~ + / = -; make one with \`openssl rand -hex 32\`.`,
     );
+  return digestSecret(key);
+}
+
+/**
+ * Sees to it that there is an account and a way in. `apiKey` is the key made now, to be shown once; null: there
+ * were keys before, or the environment brings one. `accountId` is the account that such a one opens.
+ */
+export async function ensureAccess(
+  deps: Deps,
+  environmentKey: Buffer | undefined,
+): Promise<{ apiKey: string | null; accountId: string }> {
   const accounts = await deps.store.read.credentials.listAccounts();
-  const account = findDefault(accounts) ?? (await createAccount(deps, DEFAULT_ACCOUNT));
-  if (environmentKey !== undefined)
-    return { apiKey: null, environmentKey: { digest: digestSecret(environmentKey), accountId: account.id } };
-  const isFirstStart = (await deps.store.read.credentials.listKeys()).length === 0;
-  const apiKey = isFirstStart ? (await createKey(deps, account.name, { label: 'first start' })).key : null;
-  return { apiKey, environmentKey: undefined };
+  const { id: accountId, name } = findDefault(accounts) ?? (await createAccount(deps, DEFAULT_ACCOUNT));
+  const hasWayIn = environmentKey !== undefined || (await deps.store.read.credentials.listKeys()).length > 0;
+  const apiKey = hasWayIn ? null : (await createKey(deps, name, { label: 'first start' })).key;
+  return { apiKey, accountId };
 }
 
 function findDefault(accounts: readonly AccountRecord[]): AccountRecord | undefined {

@@ -39,18 +39,15 @@ function welcome({ baseUrl, apiKey, catalogFile }: Serving): void {
   printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${apiKey ?? '<API_KEY>'}' ${baseUrl}/availability`);
 }
 
-/** The first signal drains and exits 0; a second one ends at once. */
+/** The first signal drains and exits 0; a second one has its usual effect: it ends the process at once. */
 function stopOnSignal(serving: Serving): void {
-  let isStopping = false;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (isStopping) process.kill(process.pid, 'SIGKILL');
-    isStopping = true;
-    process.exitCode = 0;
-    void serving.stop().finally(() => {
-      process.removeListener('SIGTERM', onSignal);
-      process.removeListener('SIGINT', onSignal);
+  const onSignal = (): void => {
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+    serving.stop().catch((error) => {
+      process.stderr.write(`berth: the shutdown was not clean: ${error}\n`);
+      process.exitCode = 1;
     });
-    void signal;
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);

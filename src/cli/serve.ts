@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
-import { isIP } from 'node:net';
 import { loadConfig } from '../config/load.ts';
 import { loadCatalog } from '../config/load-catalog.ts';
 import { type Config, sqlitePath } from '../config/schema.ts';
 import type { ConfigFlags } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
 import { requestIds } from '../orchestrator/http/request-context.ts';
-import { HttpServer } from '../orchestrator/http/server.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Log } from '../orchestrator/ports/log.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
@@ -16,8 +13,8 @@ import { systemClock, systemRandom } from '../runtime/system.ts';
 import { takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { createDriver } from './create-driver.ts';
-import { Fatal } from './fatal.ts';
-import { ensureAccess } from './first-start.ts';
+import { ensureAccess, readEnvironmentKey } from './first-start.ts';
+import { listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { startOrchestrator } from './start-orchestrator.ts';
 
@@ -54,6 +51,7 @@ export async function serve(
   parts: ServeParts = {},
 ): Promise<Serving> {
   const { config } = loadConfig({ file: configFile, flags, env });
+  const environmentKey = readEnvironmentKey(env);
   const catalog = loadCatalog(config.catalog);
   const log = createLog(config.log.level);
   const {
@@ -65,32 +63,32 @@ export async function serve(
 
   const nextId = requestIds(random);
   let listener: RequestListener = answerNotReady(nextId);
-  const { server, port, scheme } = await listen(config, { nextId, log }, (request, response) =>
+  const { server, baseUrl } = await listen(config, { nextId, log }, (request, response) =>
     listener(request, response),
   );
   const undo: (() => unknown)[] = [() => server.close(0)];
   try {
     const databasePath = sqlitePath(config.database);
-    const opened = openSqliteStore(databasePath);
+    const opened = openSqliteStore(databasePath, {
+      beforeWriting: () => undo.push(takeServeLock(databasePath)),
+    });
     undo.unshift(() => opened.close());
-    undo.unshift(takeServeLock(databasePath));
     const store = wrapStore(opened);
-    const { apiKey, environmentKey } = await ensureAccess({ store, clock, random }, env['BERTH_API_KEY']);
     const driver = await createDriver(config, catalog, databasePath, clock);
     undo.unshift(() => driver.close());
+    const { apiKey, accountId } = await ensureAccess({ store, clock, random }, environmentKey);
     const orchestrator = await startOrchestrator({
       config,
       catalog,
       store,
       driver,
-      environmentKey,
+      environmentKey: environmentKey && { digest: environmentKey, accountId },
       clock,
       random,
       log,
       failpoint,
     });
     listener = orchestrator.listener;
-    const baseUrl = `${scheme}://${urlHost(config.server.host)}:${port}/v1`;
     warnOfPlainHttp(log, config);
     log.info(
       { baseUrl, database: databasePath, catalog: config.catalog, platform: config.platform.driver },
@@ -111,53 +109,6 @@ export async function serve(
     for (const step of undo) await step();
     throw error;
   }
-}
-
-async function listen(
-  config: Config,
-  parts: { nextId: () => string; log: Log },
-  listener: RequestListener,
-): Promise<{ server: HttpServer; port: number; scheme: string }> {
-  const { host, port, tls } = config.server;
-  const options = {
-    host,
-    port,
-    tls: tls && readTls(tls),
-    requestTimeoutMs: config.limits.request_timeout_s * 1000,
-    ...parts,
-  };
-  const server = new HttpServer(listener, options);
-  try {
-    return { server, port: await server.listen(options), scheme: tls === undefined ? 'http' : 'https' };
-  } catch (error) {
-    throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port), { cause: error });
-  }
-}
-
-function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
-  try {
-    return { cert: readFileSync(cert), key: readFileSync(key) };
-  } catch (error) {
-    throw new Fatal(
-      `The TLS certificate or key cannot be read (${(error as Error).message}): check --tls-cert and --tls-key.`,
-      { cause: error },
-    );
-  }
-}
-
-function listenSentence({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is taken by another program: stop it, or choose another with --port (0 takes any free one).`;
-  if (code === 'EACCES')
-    return `Port ${port} on ${host} may not be used by this user: choose one above 1023 with --port.`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `The address ${host} is not one of this machine: choose another with --host.`;
-  return `The server cannot listen on ${host}:${port} (${message}): check --host, --port, --tls-cert and --tls-key.`;
-}
-
-function urlHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return 'localhost';
-  return isIP(host) === 6 ? `[${host}]` : host;
 }
 
 function warnOfPlainHttp(log: Log, { server }: Config): void {

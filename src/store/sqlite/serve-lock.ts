@@ -14,6 +14,7 @@ export function takeServeLock(databasePath: string): () => void {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
+    if (!(error instanceof Database.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error;
     throw new DatabaseRefused(
       `Another \`berth serve\` is running on the database ${databasePath}: stop it first, or give this one another --database.`,
       { cause: error },
