@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -146,6 +146,7 @@ export function temporaryFolder(): { path: string } & Disposable {
 
 /** Writes a berth.yaml under which machines boot, stop and go within some milliseconds; returns its path. */
 export function writeFastConfig(folder: string, more = ''): string {
+  mkdirSync(folder, { recursive: true });
   const file = join(folder, 'berth.yaml');
   writeFileSync(
     file,

@@ -1,3 +1,5 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { DatabaseRefused } from './database-refused.ts';
 
@@ -8,7 +10,7 @@ import { DatabaseRefused } from './database-refused.ts';
  * @throws {DatabaseRefused} if another process holds it.
  */
 export function takeServeLock(databasePath: string): () => void {
-  const lock = new Database(`${databasePath}.lock`);
+  const lock = new Database(`${realPath(databasePath)}.lock`);
   try {
     lock.pragma('busy_timeout = 0');
     lock.exec('BEGIN EXCLUSIVE');
@@ -21,4 +23,9 @@ export function takeServeLock(databasePath: string): () => void {
     );
   }
   return () => lock.close();
+}
+
+/** The same for every name that the file has through links. */
+function realPath(path: string): string {
+  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
 }

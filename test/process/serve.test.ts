@@ -1,0 +1,227 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Agent, fetch as undiciFetch } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClient, until } from '../support/http-client.ts';
+import { newPublicKey } from '../support/keys.ts';
+import { BerthProcess, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
+
+const run = promisify(execFile);
+const root = temporaryFolder();
+let count = 0;
+let certificate: { cert: string; key: string };
+
+beforeAll(async () => {
+  certificate = { cert: join(root.path, 'tls.crt'), key: join(root.path, 'tls.key') };
+  await run('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+    ...['-out', certificate.cert, '-keyout', certificate.key],
+  ]);
+});
+afterAll(() => root[Symbol.dispose]());
+
+function newConfig(more = ''): string[] {
+  const folder = join(root.path, `run-${++count}`);
+  return ['--config', writeFastConfig(folder, more)];
+}
+
+async function statusOf(baseUrl: string, key: string): Promise<number> {
+  return (await createClient(baseUrl, key).request('GET', '/configurations')).status;
+}
+
+describe.concurrent('the first start', () => {
+  it('prints one key, the base URL and a curl line that works as it stands', async () => {
+    await using berth = new BerthProcess(['serve', '--port', '0', ...newConfig()]);
+    const line = await berth.waitForOutput((stdout) => /^ +(curl .*)\n/m.exec(stdout)?.[1]);
+    const [baseUrl = ''] = /http:\/\/127\.0\.0\.1:\d+\/v1/.exec(berth.stdout) ?? [];
+    const keys = new Set(berth.stdout.match(/berth_\w+/g));
+    expect(keys.size).toBe(1);
+    expect(line).toContain(`${baseUrl}/availability`);
+    const { stdout } = await run('sh', ['-c', `${line.replace('curl', 'curl --fail --silent')}`]);
+    expect(JSON.parse(stdout)).toHaveProperty('configurations');
+  });
+
+  it('is the only one that does', async () => {
+    const config = newConfig();
+    await using first = await startServing(config);
+    expect(first.apiKey).toMatch(/^berth_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/);
+    expect(await statusOf(first.baseUrl, first.apiKey)).toBe(200);
+    expect(await first.end()).toMatchObject({ code: 0, signal: null });
+    await using second = await startServing(config);
+    expect(second.apiKey).toBe('');
+    expect(await statusOf(second.baseUrl, first.apiKey)).toBe(200);
+    await second.end();
+    await using third = new BerthProcess(['serve', '--port', '0', ...config]);
+    await third.waitForOutput((stdout) => (stdout.includes('curl') ? true : undefined));
+    expect(third.stdout).toContain('Bearer <API_KEY>');
+    expect(third.stdout).not.toMatch(/berth_\w/);
+  });
+
+  it('makes the database in .berth where it is started, when told nothing', async () => {
+    using folder = temporaryFolder();
+    await using berth = await startServing([], { cwd: folder.path });
+    expect(await statusOf(berth.baseUrl, berth.apiKey)).toBe(200);
+    await berth.end();
+    expect(readdirSync(folder.path)).toEqual(['.berth']);
+    expect(readdirSync(join(folder.path, '.berth'))).toContain('berth.db');
+  });
+
+  it('writes one line of JSON and nothing else with --json', async () => {
+    await using berth = await startServing(newConfig());
+    expect(JSON.parse(berth.stdout)).toEqual({ base_url: berth.baseUrl, api_key: berth.apiKey });
+    const { stdout } = await berth.end();
+    expect(stdout.trim().split('\n')).toHaveLength(1);
+  });
+});
+
+describe.concurrent('BERTH_API_KEY', () => {
+  it('is a key while the process runs, is not shown, not stored, and none is made beside it', async () => {
+    const config = newConfig();
+    const key = createHash('sha256').update(String(Math.random())).digest('hex');
+    await using berth = await startServing(config, { env: { BERTH_API_KEY: key } });
+    expect(berth.apiKey).toBe('');
+    const client = createClient(berth.baseUrl, key);
+    expect((await client.request('GET', '/configurations')).status).toBe(200);
+    const token = await client.request('POST', '/auth/token', { body: { api_key: key } });
+    expect(await statusOf(berth.baseUrl, String(token.body['access_token']))).toBe(200);
+    const { stdout, stderr } = await berth.end();
+    expect(stdout + stderr).not.toContain(key);
+
+    await using later = await startServing(config);
+    expect(await statusOf(later.baseUrl, key)).toBe(401);
+    expect(await statusOf(later.baseUrl, String(token.body['access_token']))).toBe(401);
+    expect(later.apiKey).toMatch(/^berth_/);
+  });
+});
+
+describe.concurrent('TLS', () => {
+  it('is spoken with a certificate and its key, and nothing else is', async () => {
+    const tls = ['--tls-cert', certificate.cert, '--tls-key', certificate.key];
+    await using berth = await startServing([...newConfig(), ...tls]);
+    expect(berth.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/v1$/);
+    const dispatcher = new Agent({ connect: { ca: readFileSync(certificate.cert) } });
+    const reply = await undiciFetch(`${berth.baseUrl}/availability`, {
+      headers: { Authorization: `Bearer ${berth.apiKey}` },
+      dispatcher,
+    });
+    expect(reply.status).toBe(200);
+    await reply.arrayBuffer();
+    await expect(fetch(`${berth.baseUrl.replace('https', 'http')}/availability`)).rejects.toThrow();
+    expect(await berth.end()).toMatchObject({ code: 0 });
+    await dispatcher.close();
+  });
+});
+
+describe.concurrent('a signal', () => {
+  const info = 'limits: { drain_s: 20 }\n';
+
+  /** A create whose body has half arrived. `finish` sends the rest and returns the whole reply. */
+  async function beginCreate(baseUrl: string, key: string) {
+    const { hostname, port } = new URL(baseUrl);
+    const body = JSON.stringify({
+      configuration_id: 'cpu-4x16',
+      region: 'eu-frankfurt',
+      ssh_keys: [newPublicKey()],
+    });
+    const socket = connect(Number(port), hostname);
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+    });
+    const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+    socket.on('error', () => undefined);
+    await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+    socket.write(
+      [
+        'POST /v1/instances HTTP/1.1',
+        `Host: ${hostname}`,
+        `Authorization: Bearer ${key}`,
+        'Content-Type: application/json',
+        `Content-Length: ${body.length}`,
+        'Connection: keep-alive',
+        'Expect: 100-continue',
+        '',
+        '',
+      ].join('\r\n'),
+    );
+    await until(
+      async () => text.includes('100 Continue'),
+      () => `no 100 Continue: ${text}`,
+    );
+    socket.write(body.slice(0, 20));
+    return {
+      async finish(): Promise<string> {
+        socket.write(body.slice(20));
+        await closed;
+        return text;
+      },
+      closed,
+    };
+  }
+
+  async function isRefusingConnections(baseUrl: string): Promise<boolean> {
+    const { hostname, port } = new URL(baseUrl);
+    return new Promise((resolve) => {
+      const socket = connect(Number(port), hostname);
+      socket.once('connect', () => resolve(false)).once('error', () => resolve(true));
+      socket.once('connect', () => socket.destroy());
+    });
+  }
+
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s lets the request under way finish, waits for no idle connection, and exits 0',
+    async (signal) => {
+      const config = newConfig(info);
+      await using berth = await startServing(config);
+      const idle = new Agent({ keepAliveTimeout: 60_000, connections: 3 });
+      await Promise.all(
+        Array.from({ length: 3 }, async () => {
+          const url = new URL('/healthz', berth.baseUrl);
+          return (await undiciFetch(url, { dispatcher: idle })).text();
+        }),
+      );
+      const create = await beginCreate(berth.baseUrl, berth.apiKey);
+      berth.child.kill(signal);
+      await until(
+        () => isRefusingConnections(berth.baseUrl),
+        () => 'it still takes connections',
+      );
+      expect(berth.child.exitCode).toBeNull();
+      const finishedAt = Date.now();
+      const reply = await create.finish();
+      expect(reply).toContain('HTTP/1.1 201 Created');
+      const { id } = JSON.parse(reply.slice(reply.lastIndexOf('\r\n\r\n')));
+      expect(await berth.ended).toMatchObject({ code: 0, signal: null });
+      expect(Date.now() - finishedAt).toBeLessThan(5_000);
+      await idle.destroy();
+
+      await using again = await startServing(config);
+      const client = createClient(again.baseUrl, berth.apiKey);
+      expect(await client.waitFor(`/instances/${id}`, 'ONLINE')).toMatchObject({ id });
+    },
+  );
+
+  it('that comes again ends it at once', async () => {
+    await using berth = await startServing(newConfig(info));
+    const create = await beginCreate(berth.baseUrl, berth.apiKey);
+    berth.child.kill('SIGTERM');
+    await until(
+      () => isRefusingConnections(berth.baseUrl),
+      () => 'it still takes connections',
+    );
+    expect(await berth.end('SIGTERM')).toMatchObject({ code: null, signal: 'SIGTERM' });
+    await create.closed;
+  });
+
+  it('waits no longer than drain_s for a request that never ends', async () => {
+    await using berth = await startServing(newConfig('limits: { drain_s: 0.2 }\n'));
+    const create = await beginCreate(berth.baseUrl, berth.apiKey);
+    expect(await berth.end('SIGTERM')).toMatchObject({ code: 0, signal: null });
+    await create.closed;
+  });
+});
