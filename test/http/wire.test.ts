@@ -134,11 +134,11 @@ describe('a body that is too large', () => {
         'Transfer-Encoding': 'chunked',
       });
       const piece = '1\r\nx\r\n'.repeat(10_000);
-      for (let count = 0; count < 60; count++) client.send(piece);
+      for (let count = 0; count < 20; count++) client.send(piece);
       client.send('0\r\n\r\n');
       expectError(await client.reply('POST', '/v1/instances'), 400, 'invalid_request');
     });
-    expect(growth).toBeLessThan(100 * MB);
+    expect(growth).toBeLessThan(64 * MB);
   });
 
   it('is no reason to refuse one of exactly the limit', async () => {
@@ -160,7 +160,8 @@ describe('a body that is too large', () => {
     await client.closed;
   });
 
-  it('is no matter to a request that is refused before it is read', async () => {
+  it('does not go on for ever behind a refusal that needed none of it', async () => {
+    const startedAt = performance.now();
     await using client = await WireClient.open(server.port);
     client.request('POST', '/v1/instances', {
       'Content-Type': 'application/json',
@@ -172,7 +173,8 @@ describe('a body that is too large', () => {
     );
     expectError(await client.reply('POST', '/v1/instances'), 401, 'unauthorized');
     await client.closed;
-    expect(await writing).toBeLessThan(400 * MB);
+    await writing;
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
   it('cannot hide in gzip', async () => {
