@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
+import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/requests.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const INSTANCES = 2_000;
+const POLL_MS = 10_000;
+const ROUNDS_OF_AN_HOUR = 360;
+
+/** Writes rows as a create leaves them behind, without the machines, and unseen by the orchestrator: as if it had restarted. */
+async function insertInstances(
+  { databasePath, account, clock }: TestOrchestrator,
+  count: number,
+  changes: Partial<InstanceRecord> = {},
+): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => `inst-${String(index).padStart(32, '0')}`);
+  const store = openSqliteStore(databasePath);
+  await store.transact(async (tx) => {
+    for (const id of ids)
+      await tx.instances.insert({
+        ...{ id, accountId: account.id, ownerRef: `berth-${id}`, name: null, offerId: 'cpu-4x16' },
+        ...{ region: 'eu-frankfurt', status: 'ONLINE', endpoint: null, hostKeyFingerprint: null },
+        ...{ attachCycle: false, priceMicroUsdPerHour: 89_000, error: null },
+        spec: {
+          ...{ instanceType: 'DEDICATED', vcpus: 4, memoryGb: 16, storageGb: 80, gpuCount: undefined },
+          ...{ gpuType: undefined, image: 'ubuntu-24.04', sshKeys: [], cloudInit: undefined },
+          ...{ onStop: 'release', resumable: true, onlineWithinMs: 600_000 },
+        },
+        ...{ createdAt: clock.now(), updatedAt: clock.now() },
+        ...changes,
+      });
+  });
+  await store.close();
+  return ids;
+}
+
+/** With limits as they are by default, and no watch that would look for the machines of inserted rows. */
+const limited = (clock: VirtualClock, options = {}) =>
+  startTestOrchestrator({
+    clock,
+    rateLimits: { enabled: true },
+    reconcile: { watch_interval_s: 600_000 },
+    ...options,
+  });
+
+describe('a client that keeps to the contract is never refused', () => {
+  it('polls 2,000 instances all at once every 10 s for an hour, and refreshes the catalog', async () => {
+    const clock = new VirtualClock();
+    const limits = new RateLimits(clock, {
+      enabled: true,
+      // The least that the configuration allows.
+      pollsPerInstance: { perSecond: 0.1, burst: 2 },
+      requestsPerAccount: { perSecond: 1, burst: 10 },
+      createsPerAccount: { perSecond: 0.01, burst: 1 },
+    });
+    const ids = Array.from({ length: INSTANCES }, (_, index) => `inst-${index}`);
+    let refused = 0;
+    for (let round = 0; round < ROUNDS_OF_AN_HOUR; round++) {
+      refused += ids.filter((id) => !limits.admitsPoll(id)).length;
+      for (let read = 0; read < 3; read++) limits.admitRequest('acct');
+      await clock.advance(POLL_MS);
+    }
+    expect(refused).toBe(0);
+  });
+
+  it('polls them with jitter, from two replicas at the same moment', () => {
+    const clock = new VirtualClock();
+    const bucket = { perSecond: 0.1, burst: 2 };
+    const limits = new RateLimits(clock, {
+      ...{ enabled: true, pollsPerInstance: bucket, requestsPerAccount: bucket, createsPerAccount: bucket },
+    });
+    expect([limits.admitsPoll('a'), limits.admitsPoll('a')]).toEqual([true, true]);
+    expect(limits.admitsPoll('a')).toBe(false);
+    expect(limits.admitsPoll('b')).toBe(true);
+  });
+
+  it('over HTTP: all 2,000 at t0 and 10 s later, with the catalog and the list', async () => {
+    const clock = new VirtualClock();
+    await using orchestrator = await limited(clock);
+    const ids = await insertInstances(orchestrator, INSTANCES);
+    for (let round = 0; round < 2; round++) {
+      for (const id of ids) {
+        const { status } = await orchestrator.app.request(`/v1/instances/${id}?region=eu-frankfurt`, {
+          headers: { Authorization: `Bearer ${orchestrator.key}` },
+        });
+        if (status !== 200) expect([id, status]).toEqual([id, 200]);
+      }
+      for (const path of ['/configurations', '/availability', '/instances', '/volumes/locations'])
+        expect((await orchestrator.request('GET', path)).status).toBe(200);
+      await clock.advance(POLL_MS);
+    }
+  });
+
+  it('also to learn that all of 1,000 are destroyed, at once', async () => {
+    const clock = new VirtualClock();
+    await using orchestrator = await limited(clock);
+    for (const id of await insertInstances(orchestrator, 1_000, { status: 'DESTROYED' })) {
+      const { status } = await orchestrator.app.request(`/v1/instances/${id}`, {
+        headers: { Authorization: `Bearer ${orchestrator.key}` },
+      });
+      if (status !== 404) expect([id, status]).toEqual([id, 404]);
+    }
+  });
+});
+
+describe('a flood', () => {
+  const flood = async (request: () => Promise<{ status: number }>, most: number): Promise<number> => {
+    for (let count = 1; count <= most; count++) if ((await request()).status === 429) return count;
+    return Number.POSITIVE_INFINITY;
+  };
+
+  it.each([
+    ['GET', '/configurations', undefined, 501],
+    ['GET', '/instances/nope', undefined, 501],
+    ['GET', '/nothing', undefined, 501],
+    ['POST', '/volumes', volumeRequest({ region: 'nowhere' }), 101],
+    ['POST', '/instances', instanceRequest({ ssh_keys: ['x'] }), 101],
+  ])(
+    'of %s %s is 429 with Retry-After and the envelope; other accounts are served',
+    async (method, path, body, at) => {
+      const clock = new VirtualClock();
+      await using orchestrator = await limited(clock);
+      const other = await orchestrator.addAccount('other');
+      const ask = (key = orchestrator.key) =>
+        orchestrator.request(method, path, { key, ...(body && { body }) });
+      expect(await flood(ask, at)).toBe(at);
+      const refused = await ask();
+      expect(refused.body).toMatchObject({ error: { code: 'too_many_requests' } });
+      const retryAfter = Number(refused.headers.get('retry-after'));
+      expect(retryAfter).toBeGreaterThanOrEqual(1);
+      expect((await ask(other)).status).not.toBe(429);
+      await clock.advance(retryAfter * 1000);
+      expect((await ask()).status).not.toBe(429);
+    },
+  );
+
+  it('on one instance does not touch another one, nor the rest of the account', async () => {
+    const clock = new VirtualClock();
+    await using orchestrator = await limited(clock);
+    const [first = '', second = ''] = await insertInstances(orchestrator, 2);
+    expect(await flood(() => orchestrator.request('GET', `/instances/${first}`), 1_000)).toBe(201);
+    const refused = await orchestrator.request('GET', `/instances/${first}`);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+    expect((await orchestrator.request('GET', `/instances/${second}`)).status).toBe(200);
+    expect((await orchestrator.request('GET', '/configurations')).status).toBe(200);
+    await clock.advance(POLL_MS);
+    expect((await orchestrator.request('GET', `/instances/${first}`)).status).toBe(200);
+  });
+
+  it("by another account does not use up an instance's polls", async () => {
+    const clock = new VirtualClock();
+    await using orchestrator = await limited(clock);
+    const key = await orchestrator.addAccount('other');
+    const [id = ''] = await insertInstances(orchestrator, 1);
+    expect(await flood(() => orchestrator.request('GET', `/instances/${id}`, { key }), 600)).toBe(501);
+    expect((await orchestrator.request('GET', `/instances/${id}`)).status).toBe(200);
+  });
+
+  it('is let through where the operator has turned limits off', async () => {
+    await using orchestrator = await limited(new VirtualClock(), { rateLimits: { enabled: false } });
+    expect(await flood(() => orchestrator.request('GET', '/volumes/locations'), 700)).toBe(
+      Number.POSITIVE_INFINITY,
+    );
+  });
+});
