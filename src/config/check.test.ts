@@ -34,7 +34,11 @@ describe('check-config', () => {
       'servers: {}\n',
       'berth.yaml:1:1 servers: unknown key; remove it or correct its spelling',
     ],
-    ['a wrong type', 'server:\n  port: "80"\n', 'berth.yaml:2:9 server.port: expected number, got string'],
+    [
+      'a wrong type',
+      'server:\n  port: "80"\n',
+      'berth.yaml:2:9 server.port: expected a whole number from 0 to 65535',
+    ],
     [
       'a missing key',
       'server:\n  tls:\n    cert: /dev/null\n',

@@ -98,12 +98,12 @@ describe('the configuration', () => {
     [
       'a port that is no number',
       { flags: { port: '80a' } },
-      '--port server.port: expected number, got string',
+      '--port server.port: expected a whole number from 0 to 65535',
     ],
     [
       'a port out of range',
       { env: { BERTH_PORT: '65536' } },
-      'BERTH_PORT server.port: expected number to be <=65535',
+      'BERTH_PORT server.port: expected a whole number from 0 to 65535',
     ],
     [
       'an unknown log level',
@@ -113,12 +113,12 @@ describe('the configuration', () => {
     [
       'a certificate without a key',
       { flags: { tlsCert: 'a' } },
-      '--tls-cert server.tls.key: missing: expected string',
+      '--tls-cert server.tls.key: needs --tls-key beside it',
     ],
     [
       'a key without a certificate',
       { env: { BERTH_TLS_KEY: 'a' } },
-      'BERTH_TLS_KEY server.tls.cert: missing: expected string',
+      'BERTH_TLS_KEY server.tls.cert: needs --tls-cert beside it',
     ],
     [
       'PostgreSQL',
@@ -141,12 +141,14 @@ describe('the configuration', () => {
 
   it('tells all that is wrong at once', () => {
     const bad = join(folder, 'bad.yaml');
-    writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\n');
+    writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\nlog: { level: loud, file: x }\n');
     expect(errorLines({ file: bad, flags: { port: 'x' } })).toEqual([
-      '--port server.port: expected number, got string',
+      '--port server.port: expected a whole number from 0 to 65535',
       `${bad}:1:11 server.prot: unknown key; remove it or correct its spelling`,
       `${bad}:2:20 limits.drain_s: expected number to be >=0`,
-      'Correct these 3, then see that `berth check-config` finds nothing.',
+      expect.stringMatching(/bad\.yaml:3:15 log\.level: expected one of /),
+      `${bad}:3:21 log.file: unknown key; remove it or correct its spelling`,
+      'Correct these 5, then see that `berth check-config` finds nothing.',
     ]);
   });
 });

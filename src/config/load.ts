@@ -13,6 +13,7 @@ import { type Config, type ConfigFile, configSchema, sqlitePath, toDatabase } fr
 import {
   type ConfigFlags,
   type Environment,
+  flagOf,
   type Override,
   readOverrides,
   withOverrides,
@@ -71,14 +72,23 @@ function configFindings(
   overrides: readonly Override[],
   issues: readonly PlainIssue[],
 ): Finding[] {
-  return issues.flatMap((issue): Finding[] => {
+  const findings: Finding[] = [];
+  const inFile: PlainIssue[] = [];
+  for (const issue of issues) {
     const path = formatPath(issue.path);
-    const culprit =
-      overrides.find((override) => formatPath(override.path) === path) ?? siblingOf(issue, overrides, yaml);
-    if (culprit !== undefined)
-      return [{ file: culprit.name, line: undefined, column: undefined, path, message: issue.message }];
-    return yaml === undefined ? [] : toFindings(yaml, [issue]);
-  });
+    const culprit = overrides.find((override) => formatPath(override.path) === path);
+    const sibling = siblingOf(issue, overrides, yaml);
+    const place = { line: undefined, column: undefined, path };
+    if (culprit !== undefined) findings.push({ file: culprit.name, ...place, message: issue.message });
+    else if (sibling !== undefined)
+      findings.push({
+        file: sibling.name,
+        ...place,
+        message: `needs ${flagOf(issue.path) ?? path} beside it`,
+      });
+    else inFile.push(issue);
+  }
+  return [...findings, ...(yaml === undefined ? [] : toFindings(yaml, inFile))];
 }
 
 /** A key that only an override made necessary, as `--tls-cert` does with `server.tls.key`. */

@@ -19,11 +19,13 @@ function bucketSchema(
     .prefault({});
 }
 
+const PORT = 'expected a whole number from 0 to 65535';
+
 const serverSchema = z
   .strictObject({
     host: z.string().min(1).max(255).default('127.0.0.1'),
     /** 0: any free one. */
-    port: z.int().min(0).max(65_535).default(8080),
+    port: z.int(PORT).min(0, PORT).max(65_535, PORT).default(8080),
     /** PEM files. Without them Berth speaks plain HTTP, and a proxy in front must terminate TLS. */
     tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
   })

@@ -35,6 +35,11 @@ export interface Override {
   value: unknown;
 }
 
+/** The flag that gives the setting at `path`; undefined: there is none. */
+export function flagOf(path: readonly PropertyKey[]): string | undefined {
+  return settings.find((setting) => setting.path.join('.') === path.join('.'))?.flagName;
+}
+
 /** An empty environment variable counts as not set. */
 export function readOverrides(flags: ConfigFlags, env: Environment): Override[] {
   return settings.flatMap(({ path, flag, flagName, variable }): Override[] => {
