@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { DatabaseRefused, damaged } from './database-refused.ts';
 
@@ -24,6 +24,8 @@ export function isThere(path: string): boolean {
       `The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`,
     );
   if (found.size < HEADER_BYTES) throw damaged(path, 'the file is cut short');
+  // SQLite opens what it may not write, and fails at the first write.
+  accessSync(path, constants.R_OK | constants.W_OK);
   return true;
 }
 

@@ -21,10 +21,7 @@ export function refusalOf(error: unknown, path: string): Error {
   if (error instanceof DatabaseRefused) return error;
   if (error instanceof Database.SqliteError) return fromSqliteError(error, path);
   if (error instanceof Error && 'syscall' in error)
-    return new DatabaseRefused(
-      `The database ${path} cannot be opened (${fileProblem(error)}): give --database a place that this user can read and write.`,
-      { cause: error },
-    );
+    return new DatabaseRefused(cannotOpen(path, fileProblem(error)), { cause: error });
   return error instanceof Error ? error : new Error(String(error));
 }
 
@@ -41,11 +38,12 @@ function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path:
       cause,
     );
   if (/^SQLITE_(CANTOPEN|READONLY|PERM|IOERR|AUTH)/.test(code))
-    return new DatabaseRefused(
-      `The database ${path} cannot be opened (${message}): check that this user may read and write the file and its folder.`,
-      cause,
-    );
+    return new DatabaseRefused(cannotOpen(path, message), cause);
   return error;
+}
+
+function cannotOpen(path: string, problem: string): string {
+  return `The database ${path} cannot be opened (${problem}): check that this user may read and write the file and its folder.`;
 }
 
 /** What the operating system said about a file, in words. */
