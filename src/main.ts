@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { CommanderError } from 'commander';
 import { accountsCommand } from './cli/accounts-command.ts';
 import { checkConfigCommand } from './cli/check-config-command.ts';
 import { createProgram } from './cli/create-program.ts';
@@ -18,6 +19,10 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
   try {
     await program.parseAsync(argv);
   } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode;
+      return;
+    }
     process.stderr.write(
       isForUser(error)
         ? `berth: ${error.message}\n`

@@ -9,6 +9,7 @@ export function createProgram(commands: readonly Command[]): Command {
 }
 
 function explainMistakes(command: Command, name: string): void {
+  command.exitOverride();
   command.configureOutput({
     outputError: (text, write) => {
       const [mistake = '', ...hints] = text

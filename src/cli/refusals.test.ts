@@ -1,0 +1,271 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { snapshotOf } from '../../test/support/snapshot.ts';
+import { createSimulator } from '../drivers/simulator/driver.ts';
+import { main } from '../main.ts';
+import { systemClock, systemRandom } from '../runtime/system.ts';
+import { openSqliteStore } from '../store/sqlite/store.ts';
+import { ensureAccess } from './first-start.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'berth-refusals-'));
+const good = join(root, 'good');
+let count = 0;
+let folder: string;
+let config: string;
+let database: string;
+
+/** What an earlier start leaves. */
+beforeAll(async () => {
+  const path = join(good, 'data', 'berth.db');
+  const store = openSqliteStore(path);
+  await ensureAccess({ store, clock: systemClock, random: systemRandom }, undefined);
+  await store.close();
+  await (await createSimulator({ stateFile: `${path}.simulator`, capacity: [] }, systemClock)).close();
+  writeFileSync(join(good, 'berth.yaml'), 'database: sqlite:data/berth.db\nserver: { port: 0 }\n');
+});
+afterAll(() => rmSync(root, { recursive: true }));
+
+beforeEach(() => {
+  folder = join(root, `case-${++count}`);
+  cpSync(good, folder, { recursive: true });
+  config = join(folder, 'berth.yaml');
+  database = join(folder, 'data', 'berth.db');
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+/** Runs the command line in this process. */
+async function run(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const written = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const)
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    });
+  try {
+    await main(['node', 'berth', ...args]);
+    return { code: Number(process.exitCode ?? 0), ...written };
+  } finally {
+    process.exitCode = undefined;
+    vi.restoreAllMocks();
+  }
+}
+
+/** One sentence with the remedy on standard error, exit code 1, and every file as it was. */
+async function expectRefused(args: readonly string[], sentence: RegExp): Promise<void> {
+  const before = snapshotOf(folder);
+  const { code, stdout, stderr } = await run(args);
+  expect(stderr).toMatch(sentence);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^berth: /);
+  expect(stderr).not.toMatch(/^\s+at |\bE[A-Z]{3,}\b:|SQLITE_|fault of the program|undefined|\[object/m);
+  expect(snapshotOf(folder)).toEqual(before);
+}
+
+const serve = (...more: string[]): string[] => ['serve', '--json', '--config', config, ...more];
+
+describe('a database that cannot be used is refused', () => {
+  function flip(from: number, to: number): void {
+    writeFileSync(database, readFileSync(database).fill(0xa5, from, to));
+  }
+  function inDatabase(file: string, change: (db: Database.Database) => unknown): void {
+    const db = new Database(file);
+    change(db);
+    db.close();
+  }
+  const damaged = /^berth: The database .*berth\.db is damaged \(.+\): restore it from a backup.*\n$/;
+
+  it.each<[string, () => void, RegExp]>([
+    ['random bytes', () => writeFileSync(database, 'x7!'.repeat(9_000)), damaged],
+    ['a damaged header', () => flip(16, 32), damaged],
+    ['a damaged page', () => flip(8_192, 8_292), damaged],
+    ['a file cut short', () => writeFileSync(database, readFileSync(database).subarray(0, 30_000)), damaged],
+    [
+      'an empty file',
+      () => writeFileSync(database, ''),
+      /berth\.db is an empty file: restore it from a backup, or delete it/,
+    ],
+    [
+      'the database of another program',
+      () => {
+        rmSync(database);
+        inDatabase(database, (db) => db.exec('CREATE TABLE guests (name)'));
+      },
+      /berth\.db is a database of another program: give --database another file/,
+    ],
+    [
+      'a newer version',
+      () => inDatabase(database, (db) => db.pragma('user_version = 1000')),
+      /is newer \(version 1000\) than this program \(version \d+\): run the Berth that wrote it/,
+    ],
+  ])('%s', async (_what, change, sentence) => {
+    change();
+    await expectRefused(serve(), sentence);
+    await expectRefused(['keys', 'list', '--config', config], sentence);
+    await expectRefused(['accounts', 'create', 'late', '--config', config], sentence);
+  });
+
+  it('with a damaged state of the simulator', async () => {
+    writeFileSync(`${database}.simulator`, readFileSync(`${database}.simulator`).fill(0xa5, 0, 64));
+    // The lock stays beside the database, as it does after every start.
+    writeFileSync(`${database}.lock`, '');
+    await expectRefused(serve(), /^berth: The simulator cannot use its state .*\.simulator \(.+\): restore/);
+  });
+
+  it('a folder', async () => {
+    await expectRefused(
+      serve('--database', `sqlite:${folder}`),
+      /is a folder and no database: give --database a file/,
+    );
+  });
+
+  it('a path that goes through a file', async () => {
+    await expectRefused(
+      serve('--database', `sqlite:${database}/berth.db`),
+      /The folder .* cannot be made \(a file is where a folder should be\): give --database a writable place/,
+    );
+  });
+
+  it.each(['berth.db', 'postgres://localhost/berth', 'sqlite:', 'sqlite::memory:'])(
+    'the address %s',
+    async (address) => expectRefused(serve('--database', address), /^berth: --database .*sqlite:PATH/),
+  );
+
+  it('none at all, by a command that needs one', async () => {
+    rmSync(join(folder, 'data'), { recursive: true });
+    await expectRefused(
+      ['keys', 'list', '--config', config],
+      /There is no database .* yet: start `berth serve` once, or give --database/,
+    );
+  });
+});
+
+describe('a port or address that cannot be had is refused', () => {
+  it('before a new database is made', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as { port: number };
+    const address = `sqlite:${join(folder, 'new', 'berth.db')}`;
+    await expectRefused(
+      serve('--port', String(port), '--database', address),
+      new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is taken by another program: stop it, or .* --port`),
+    );
+    server.close();
+  });
+
+  it.each(['abc', '-1', '70000', '80.5', '0x50', ''])('--port %j', async (port) =>
+    expectRefused(serve(`--port=${port}`), /^berth: --port .*expected a whole number from 0 to 65535\n/),
+  );
+
+  it.each(['192.0.2.1', '300.1.2.3'])('--host %s', async (host) =>
+    expectRefused(serve('--host', host), /The address .* is not one of this machine: .* --host/),
+  );
+});
+
+describe('a configuration that cannot be used is refused', () => {
+  it('with every finding', async () => {
+    writeFileSync(config, 'log: { level: loud }\nplatform: { boot_ms: [2, 1], colour: red }\nport: 1\n');
+    const lines = [
+      `^berth: ${config}:1:15 log\\.level: expected .*`,
+      `${config}:2:\\d+ platform\\.boot_ms: expected .*`,
+      `${config}:2:\\d+ platform\\.colour: unknown key; .*`,
+      `${config}:3:1 port: unknown key; .*`,
+      'Correct these 4, then see that `berth check-config` finds nothing\\.\\n$',
+    ];
+    await expectRefused(serve(), new RegExp(lines.join('\\n')));
+  });
+
+  it.each<[string, () => string[], RegExp]>([
+    ['a missing one', () => ['--config', 'nowhere.yaml'], /nowhere\.yaml: there is no such file\n/],
+    ['a folder', () => ['--config', folder], /expected a YAML file, this is a directory\n/],
+    ['one that is no YAML', () => write('server: [\n'), /berth\.yaml:\d+:\d+: .+\n/],
+    ['a missing catalog', () => write('catalog: none.yaml\n'), /none\.yaml: there is no such file\n/],
+    [
+      'a catalog with errors',
+      () => {
+        writeFileSync(join(folder, 'catalog.yaml'), 'regions: {}\noffers:\n  - id: 7\n');
+        return write('catalog: catalog.yaml\n');
+      },
+      /catalog\.yaml:3:\d+ offers\[0\]\.id: .+\n/,
+    ],
+  ])('%s', async (_what, prepare, sentence) => {
+    const more = prepare();
+    await expectRefused(serve(...more), sentence);
+  });
+
+  function write(text: string): string[] {
+    writeFileSync(config, text);
+    return [];
+  }
+
+  it('in BERTH_API_KEY, before a new database is made', async () => {
+    vi.stubEnv('BERTH_API_KEY', 'short');
+    await expectRefused(
+      serve('--database', `sqlite:${join(folder, 'new', 'berth.db')}`),
+      /^berth: BERTH_API_KEY must be 16 to 512 characters .*openssl rand -hex 32/,
+    );
+  });
+});
+
+describe('TLS files that cannot be used are refused', () => {
+  const both = (): string[] => ['--tls-cert', join(folder, 'a.crt'), '--tls-key', join(folder, 'a.key')];
+
+  it('a certificate alone', async () =>
+    expectRefused(serve('--tls-cert', 'a.crt'), /--tls-cert server\.tls\.key: needs --tls-key beside it/));
+
+  it('missing ones', async () =>
+    expectRefused(
+      serve(...both()),
+      /The TLS certificate .*a\.crt cannot be read \(there is no such file\): check --tls-cert/,
+    ));
+
+  it('folders', async () => {
+    mkdirSync(join(folder, 'a.crt'));
+    await expectRefused(
+      serve(...both()),
+      /The TLS certificate .*a\.crt cannot be read \(it is a folder\): check --tls-cert/,
+    );
+  });
+
+  it('others than PEM', async () => {
+    for (const name of ['a.crt', 'a.key']) writeFileSync(join(folder, name), 'nothing\n');
+    await expectRefused(
+      serve(...both()),
+      /a\.crt and .*a\.key are no TLS certificate chain and its key \(.+\): give PEM files/,
+    );
+  });
+});
+
+describe('a mistake on the command line is refused', () => {
+  it.each([
+    ['serv', /^berth: unknown command 'serv' \(Did you mean serve\?\): see `berth --help`\.\n$/],
+    ['serve --bogus', /^berth: unknown option '--bogus': see `berth serve --help`\.\n$/],
+    ['serve now', /^berth: too many arguments for 'serve'.*: see `berth serve --help`\.\n$/],
+    ['serve --port', /^berth: option '--port <number>' argument missing: see `berth serve --help`\.\n$/],
+    ['keys make', /^berth: unknown command 'make': see `berth keys --help`\.\n$/],
+    ['keys revoke', /^berth: missing required argument 'id': see `berth keys revoke --help`\.\n$/],
+  ])('%s', async (line, sentence) => expectRefused(line.split(' '), sentence));
+});
+
+describe('--help', () => {
+  it.each([
+    ['--help', /^Usage: berth \[options\] \[command\]\n/],
+    ['serve --help', /^Usage: berth serve \[options\]\n[\s\S]*--port <number>[\s\S]*default 8080/],
+    ['keys --help', /^Usage: berth keys [\s\S]*create[\s\S]*list[\s\S]*revoke/],
+    ['keys create --help', /^Usage: berth keys create [\s\S]*--account <name>[\s\S]*--expires <when>/],
+    ['keys revoke --help', /^Usage: berth keys revoke \[options\] <id>\n/],
+    ['accounts set-password --help', /^Usage: berth accounts set-password [\s\S]*standard\s+input/],
+    ['check-config --help', /^Usage: berth check-config \[options\]\n[\s\S]*--config <file>/],
+  ])('berth %s', async (line, text) => {
+    const { code, stdout, stderr } = await run(line.split(' '));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(text);
+    for (const row of stdout.split('\n')) expect(row.length).toBeLessThanOrEqual(80);
+  });
+});
