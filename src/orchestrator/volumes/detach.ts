@@ -1,8 +1,7 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import { workOnAttachments } from './inline-attachments.ts';
+import { dropAttachments } from './inline-attachments.ts';
 import { getVolume } from './read.ts';
-import { followAttachments } from './transition.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
 /**
@@ -24,8 +23,6 @@ export async function detachVolume(
       ({ instanceId, state }) => state !== 'detaching' && (instanceIds?.includes(instanceId) ?? true),
     );
     if (removed.length === 0) return volume;
-    for (const attachment of removed) await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
-    await workOnAttachments(tx, volume, clock.now());
-    return followAttachments(tx, volume);
+    return dropAttachments(tx, volume, removed, clock.now());
   });
 }

@@ -2,7 +2,7 @@ import type { Issue } from '../../contract/errors.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Transaction } from '../ports/store.ts';
 import { followAttachments } from './transition.ts';
-import type { VolumeRecord } from './volume-record.ts';
+import type { Attachment, VolumeRecord } from './volume-record.ts';
 
 /** Checks the `volume_ids` of a create: each exists, is this account's, is there, and is attached to nothing. */
 export async function planInlineAttachments(
@@ -50,13 +50,16 @@ export async function putInlineAttachments(
   }
 }
 
-/** Has the attachments of a volume brought to what is wanted; one that is still being made gets to it by itself. */
+/**
+ * Has the attachments of a volume brought to what is wanted. One that is still being made gets to it by itself;
+ * one that is being deleted loses them on the way.
+ */
 export async function workOnAttachments(
   tx: Transaction,
   { id, status }: VolumeRecord,
   now: number,
 ): Promise<void> {
-  if (status === 'CREATING') return;
+  if (status === 'CREATING' || status === 'DELETING') return;
   await tx.work.put({
     resourceId: id,
     resourceKind: 'volume',
@@ -64,4 +67,22 @@ export async function workOnAttachments(
     notBefore: now,
     deadlineAt: null,
   });
+}
+
+/**
+ * Has attachments of a volume removed: they read as `detaching` until the platform's record is gone. Of a volume
+ * that is still being made the platform has none.
+ */
+export async function dropAttachments(
+  tx: Transaction,
+  volume: VolumeRecord,
+  attachments: readonly Attachment[],
+  now: number,
+): Promise<VolumeRecord> {
+  for (const attachment of attachments)
+    if (volume.status === 'CREATING')
+      await tx.volumes.removeAttachment(attachment.volumeId, attachment.instanceId);
+    else await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
+  await workOnAttachments(tx, volume, now);
+  return followAttachments(tx, volume);
 }

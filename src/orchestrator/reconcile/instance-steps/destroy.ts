@@ -1,8 +1,7 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { workOnAttachments } from '../../volumes/inline-attachments.ts';
-import { followAttachments } from '../../volumes/transition.ts';
+import { dropAttachments } from '../../volumes/inline-attachments.ts';
 import { callStep, look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { describeFailure, retry } from '../retry.ts';
@@ -58,11 +57,8 @@ async function destroyed(
   const now = clock.now();
   await tx.claims.release(record.id);
   for (const attachment of await tx.volumes.attachmentsOfInstance(record.id)) {
-    await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
     const volume = await tx.volumes.byId(attachment.volumeId);
-    if (volume === null) continue;
-    await followAttachments(tx, volume);
-    await workOnAttachments(tx, volume, now);
+    if (volume !== null) await dropAttachments(tx, volume, [attachment], now);
   }
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });

@@ -2,6 +2,7 @@ import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { amend, transition } from '../../instances/transition.ts';
 import type { ObservedMachine } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
+import { afterStop } from '../attach-cycle.ts';
 import { look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { retry } from '../retry.ts';
@@ -51,7 +52,8 @@ async function follow(
   machine: ObservedMachine,
 ): Promise<Next> {
   const now = context.clock.now();
-  if (record.status === 'STOPPED') return machine.power === 'running' ? { step: 'stop' } : finish;
+  if (record.status === 'STOPPED')
+    return machine.power === 'running' ? { step: 'stop' } : afterStop(context, tx, record);
   if (record.status !== 'ONLINE') return finish;
   switch (machine.power) {
     case 'stopped':

@@ -1,10 +1,11 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
+import { afterStop } from '../attach-cycle.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { describeFailure, isFinal, retry } from '../retry.ts';
-import { finish, type Next, settleInstance } from '../settle.ts';
+import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
 
@@ -33,11 +34,11 @@ export async function stepStop(
   });
 }
 
-async function stopped({ clock }: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
-  const now = clock.now();
-  if (record.status === 'STOPPING') await transition(tx, record, 'STOPPED', now);
-  if (record.spec.onStop === 'release' && !record.attachCycle) await tx.claims.release(record.id);
-  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(record.id))
+async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
+  const now = context.clock.now();
+  const current = record.status === 'STOPPING' ? await transition(tx, record, 'STOPPED', now) : record;
+  if (current.spec.onStop === 'release' && !current.attachCycle) await tx.claims.release(current.id);
+  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(current.id))
     await tx.work.hasten(volumeId, now);
-  return finish;
+  return afterStop(context, tx, current);
 }

@@ -1,10 +1,10 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
-import { transition } from '../../instances/transition.ts';
 import type { Step, VolumeDriver } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { isAttachable } from '../../volumes/attachable.ts';
 import { followAttachments } from '../../volumes/transition.ts';
 import type { Attachment, VolumeRecord } from '../../volumes/volume-record.ts';
+import { beginAttachCycle, canCycle, endAttachCycle } from '../attach-cycle.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { describeFailure, isFinal, retry } from '../retry.ts';
@@ -29,7 +29,7 @@ export async function stepAttach(
   if (instance === null) throw new Error(`attachment to an instance without a row: ${open.instanceId}`);
   if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
   if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
-  if (!(await isReady(context, instance))) return prepare(context, lease, instance);
+  if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
   const step = await callStep(context, lease, () =>
     volumes.attach(record.ownerRef, instance.ownerRef, lease.cookie),
   );
@@ -59,6 +59,13 @@ async function detach(
   const step: Step<null> = await callStep(context, lease, () =>
     volumes.detach(record.ownerRef, instance.ownerRef, lease.cookie),
   );
+  if (
+    step.outcome === 'failed' &&
+    (step.code === 'conflict' || step.code === 'unsupported') &&
+    isAttachable(instance) &&
+    !(await isReady(context, instance))
+  )
+    return prepare(context, lease, open, instance);
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
     if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
     if (step.outcome === 'failed' && step.code !== 'gone')
@@ -101,51 +108,26 @@ async function isReady(
   return status === 'STOPPED' && (await store.read.work.of(id)) === null;
 }
 
-/**
- * O: Volume status, rules: "If a stop-attach-start cycle is needed to attach, the orchestrator performs it
- * internally and reports the intermediate instance states accurately."
- */
-async function prepare(context: ReconcileContext, lease: Lease, instance: InstanceRecord): Promise<void> {
-  const { driver, clock } = context;
-  await settleVolume(context, lease, async (tx): Promise<Next> => {
-    const current = await tx.instances.byId(instance.id);
-    const isIdle = (await tx.work.of(instance.id)) === null;
-    if (driver.manifest.attachVolume === 'cold' && current?.status === 'ONLINE' && isIdle) {
-      const now = clock.now();
-      await transition(tx, current, 'STOPPING', now, { attachCycle: true });
-      await tx.work.put({
-        resourceId: current.id,
-        resourceKind: 'instance',
-        kind: 'stop',
-        notBefore: now,
-        deadlineAt: null,
-      });
+/** Gets an instance to where this platform attaches and detaches, or waits until it is there. */
+async function prepare(
+  context: ReconcileContext,
+  lease: Lease,
+  open: Attachment,
+  { id }: InstanceRecord,
+): Promise<void> {
+  await settleVolume(context, lease, async (tx, volume): Promise<Next> => {
+    const instance = await tx.instances.byId(id);
+    const mustStop = context.driver.manifest.attachVolume === 'cold' && instance?.status === 'ONLINE';
+    if (mustStop && canCycle(context, instance)) {
+      if ((await tx.work.of(id)) === null) await beginAttachCycle(context, tx, instance);
+    } else if (mustStop && open.state === 'attaching') {
+      context.log.warn(
+        { volume: volume.id, instance: id },
+        'a volume cannot be attached: it needs a restart',
+      );
+      await write(tx, volume, open, 'detaching');
+      return { step: 'attach' };
     }
     return { step: 'again', afterMs: WAIT_FOR_INSTANCE_MS };
-  });
-}
-
-/** Starts an instance again that was stopped to attach, once nothing more is to be attached to it. */
-async function endAttachCycle(
-  { clock }: ReconcileContext,
-  tx: Transaction,
-  instanceId: string,
-): Promise<void> {
-  const instance = await tx.instances.byId(instanceId);
-  if (
-    instance?.attachCycle !== true ||
-    instance.status !== 'STOPPED' ||
-    (await tx.work.of(instanceId)) !== null
-  )
-    return;
-  const open = await tx.volumes.attachmentsOfInstance(instanceId);
-  if (open.some(({ state }) => state === 'attaching')) return;
-  const now = clock.now();
-  await tx.work.put({
-    resourceId: instanceId,
-    resourceKind: 'instance',
-    kind: 'start',
-    notBefore: now,
-    deadlineAt: now + instance.spec.onlineWithinMs,
   });
 }

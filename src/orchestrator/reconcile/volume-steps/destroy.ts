@@ -1,5 +1,6 @@
 import type { VolumeDriver } from '../../ports/platform-driver.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
+import { endAttachCycle } from '../attach-cycle.ts';
 import { callStep, look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { describeFailure, retry } from '../retry.ts';
@@ -22,8 +23,10 @@ export async function stepDestroyVolume(
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     if (found?.answer !== 'gone')
       return retry(context, lease, 'the platform has not shown that the volume is gone');
-    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id))
+    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) {
       await tx.volumes.removeAttachment(volumeId, instanceId);
+      await endAttachCycle(context, tx, instanceId);
+    }
     await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   });

@@ -1,0 +1,67 @@
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import { transition } from '../instances/transition.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { ReconcileContext } from './context.ts';
+import { finish, type Next } from './settle.ts';
+
+/** Whether an ONLINE instance can be stopped for its volumes and be sure to run again. */
+export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord): boolean {
+  return driver.manifest.stop && driver.manifest.resume && spec.resumable;
+}
+
+/**
+ * O: Volume status, rules: "If a stop-attach-start cycle is needed to attach, the orchestrator performs it
+ * internally and reports the intermediate instance states accurately."
+ */
+export async function beginAttachCycle(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instance: InstanceRecord,
+): Promise<void> {
+  const now = clock.now();
+  await transition(tx, instance, 'STOPPING', now, { attachCycle: true });
+  await tx.work.put({
+    resourceId: instance.id,
+    resourceKind: 'instance',
+    kind: 'stop',
+    notBefore: now,
+    deadlineAt: null,
+  });
+}
+
+/** Starts an instance again that was stopped for its volumes, once nothing more needs it stopped. */
+export async function endAttachCycle(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instanceId: string,
+): Promise<void> {
+  const instance = await tx.instances.byId(instanceId);
+  // An instance that has work of its own asks by itself, in `afterStop`.
+  if (instance === null || (await tx.work.of(instanceId)) !== null || !(await isOver(tx, instance))) return;
+  const now = clock.now();
+  await tx.work.put({
+    resourceId: instanceId,
+    resourceKind: 'instance',
+    kind: 'start',
+    notBefore: now,
+    deadlineAt: now + instance.spec.onlineWithinMs,
+  });
+}
+
+/** What follows for a machine that is seen stopped: the end of the cycle, if its volumes are done with it. */
+export async function afterStop(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instance: InstanceRecord,
+): Promise<Next> {
+  if (!(await isOver(tx, instance))) return finish;
+  return { step: 'start', deadlineAt: clock.now() + instance.spec.onlineWithinMs };
+}
+
+/** A volume that is still being made is not waited for: nobody knows how long that takes. */
+async function isOver(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
+  if (!attachCycle || status !== 'STOPPED') return false;
+  for (const { state, volumeId } of await tx.volumes.attachmentsOfInstance(id))
+    if (state !== 'attached' && (await tx.volumes.byId(volumeId))?.status !== 'CREATING') return false;
+  return true;
+}

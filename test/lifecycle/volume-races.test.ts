@@ -1,0 +1,314 @@
+import { describe, expect, it } from 'vitest';
+import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import type { PlatformDriver, Step, VolumeDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/requests.ts';
+import { until } from '../support/until.ts';
+
+async function start(options: TestOptions = {}) {
+  let plan: (call: DriverCall) => Fault = () => 'none';
+  let faulty: FaultyDriver | undefined;
+  const { wrapDriver = (driver) => driver } = options;
+  const orchestrator = await startTestOrchestrator({
+    ...options,
+    wrapDriver: (driver) => {
+      faulty = withFaults(wrapDriver(driver), (call) => plan(call));
+      return faulty;
+    },
+  });
+  const { request, store } = orchestrator;
+  const make = async (path: string, body: Record<string, unknown>): Promise<string> => {
+    const reply = await request('POST', path, { body });
+    if (reply.status !== 201) throw new Error(reply.text);
+    return String(reply.body['id']);
+  };
+  const statusOf = async (id: string): Promise<string> => {
+    const reply = await request('GET', `/volumes/${id}`);
+    return reply.status === 404 ? 'GONE' : String(reply.body['status']);
+  };
+  const waitForVolume = (id: string, status: string): Promise<void> =>
+    until(`${id} reads ${status}`, async () => (await statusOf(id)) === status);
+  const instance = (overrides: Record<string, unknown> = {}) =>
+    make('/instances', instanceRequest(overrides));
+  return {
+    orchestrator,
+    instance,
+    waitForVolume,
+    volume: (overrides: Record<string, unknown> = {}) => make('/volumes', volumeRequest(overrides)),
+    online: async (overrides: Record<string, unknown> = {}): Promise<string> => {
+      const id = await instance(overrides);
+      await orchestrator.waitFor(id, 'ONLINE');
+      return id;
+    },
+    available: async (): Promise<string> => {
+      const id = await make('/volumes', volumeRequest());
+      await waitForVolume(id, 'AVAILABLE');
+      return id;
+    },
+    attach: (id: string, ...instanceIds: string[]) =>
+      request('POST', `/volumes/${id}/attach`, { body: { instance_ids: instanceIds } }),
+    detach: (id: string) => request('POST', `/volumes/${id}/detach`),
+    remove: async (path: string): Promise<void> => {
+      expect([200, 204]).toContain((await request('DELETE', path)).status);
+    },
+    setPlan: (next: (call: DriverCall) => Fault) => {
+      plan = next;
+    },
+    heal: () => {
+      plan = () => 'none';
+      faulty?.release();
+    },
+    hasCalled: (method: DriverCall['method']) =>
+      faulty?.calls.some((call) => call.method === method) ?? false,
+    /** Nothing is left to do for the resource. */
+    settled: (id: string) => until(`${id} is settled`, async () => (await store.read.work.of(id)) === null),
+  };
+}
+
+const cold = { attach_volume: 'cold', stop_ms: [150, 150] } as const;
+
+/** The driver with some calls of its volumes answered by the test. */
+function withVolumes(
+  driver: PlatformDriver,
+  change: (volumes: VolumeDriver) => Partial<VolumeDriver>,
+): PlatformDriver {
+  const { volumes } = driver;
+  if (volumes === undefined) throw new Error('the simulator has volumes');
+  const kept: VolumeDriver = {
+    get: (ref) => volumes.get(ref),
+    list: () => volumes.list(),
+    create: (spec, cookie) => volumes.create(spec, cookie),
+    attach: (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
+    detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
+    destroy: (ref, cookie) => volumes.destroy(ref, cookie),
+  };
+  return { ...driver, volumes: { ...kept, ...change(volumes) } };
+}
+
+describe('a volume that is still being made', () => {
+  const slow = { volume_ms: [300, 300] } as const;
+
+  it('and is detached again before it is there ends AVAILABLE', async () => {
+    const { orchestrator, volume, online, detach, waitForVolume } = await start({ platform: slow });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await volume({ instance_ids: [machine] });
+    const reply = await detach(id);
+    expect([reply.status, reply.body['status']]).toEqual([200, 'CREATING']);
+    await waitForVolume(id, 'AVAILABLE');
+    expect(await orchestrator.store.read.volumes.attachmentsOfVolume(id)).toEqual([]);
+  });
+
+  it('while its instance is destroyed ends AVAILABLE', async () => {
+    const { orchestrator, volume, online, remove, waitForVolume } = await start({
+      platform: { volume_ms: [600, 600] },
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await volume({ instance_ids: [machine] });
+    await remove(`/instances/${machine}`);
+    await orchestrator.waitFor(machine, 'GONE');
+    await waitForVolume(id, 'AVAILABLE');
+    expect(await orchestrator.store.read.volumes.attachmentsOfVolume(id)).toEqual([]);
+  });
+
+  it('can be attached, detached and attached again before it is there', async () => {
+    const { orchestrator, volume, online, attach, detach, waitForVolume } = await start({ platform: slow });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await volume();
+    await attach(id, machine);
+    await detach(id);
+    await attach(id, machine);
+    await waitForVolume(id, 'ATTACHED');
+  });
+
+  it('and is deleted is gone from the platform too', async () => {
+    const { orchestrator, volume, remove, waitForVolume } = await start({ platform: slow });
+    await using _ = orchestrator;
+    const id = await volume();
+    await remove(`/volumes/${id}`);
+    await waitForVolume(id, 'GONE');
+    expect(await orchestrator.simulator.volumes?.list()).toEqual({ answer: 'listed', items: [] });
+  });
+});
+
+describe('a volume that is being deleted', () => {
+  it('is deleted all the same when its instance ends meanwhile', async () => {
+    const { orchestrator, available, online, attach, detach, remove, setPlan, heal, waitForVolume } =
+      await start();
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    await attach(id, machine);
+    await waitForVolume(id, 'ATTACHED');
+    setPlan(({ method }) =>
+      method === 'volumes.detach' || method === 'volumes.destroy' ? 'fail-before' : 'none',
+    );
+    await detach(id);
+    await remove(`/volumes/${id}`);
+    await waitForVolume(id, 'DELETING');
+    await remove(`/instances/${machine}`);
+    await orchestrator.waitFor(machine, 'GONE');
+    heal();
+    await waitForVolume(id, 'GONE');
+    expect(await orchestrator.simulator.volumes?.list()).toEqual({ answer: 'listed', items: [] });
+  });
+});
+
+describe('on a platform that attaches only while the machine is stopped', () => {
+  it('a detach of an ONLINE instance stops and starts it too', async () => {
+    const { orchestrator, available, online, attach, detach, waitForVolume } = await start({
+      platform: cold,
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    await attach(id, machine);
+    await waitForVolume(id, 'ATTACHED');
+    await orchestrator.waitFor(machine, 'ONLINE');
+    await detach(id);
+    await orchestrator.waitFor(machine, 'STOPPING');
+    await waitForVolume(id, 'AVAILABLE');
+    await orchestrator.waitFor(machine, 'ONLINE');
+    expect(await orchestrator.store.read.claims.isHeldBy(machine)).toBe(true);
+  });
+
+  it('an attachment that is taken back while the machine stops has it started again', async () => {
+    const { orchestrator, available, online, attach, detach, settled } = await start({ platform: cold });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    await attach(id, machine);
+    await orchestrator.waitFor(machine, 'STOPPING');
+    await detach(id);
+    await settled(id);
+    await orchestrator.waitFor(machine, 'ONLINE');
+  });
+
+  it('two volumes are attached in one cycle, and the machine is started once', async () => {
+    const { orchestrator, available, online, attach, waitForVolume } = await start({ platform: cold });
+    await using _ = orchestrator;
+    const machine = await online();
+    const ids = [await available(), await available()];
+    const seen: string[] = [];
+    orchestrator.store.subscribe({
+      instancesChanged: (records) => seen.push(...records.map(({ status }) => status)),
+    });
+    await Promise.all(ids.map((id) => attach(id, machine)));
+    for (const id of ids) await waitForVolume(id, 'ATTACHED');
+    await orchestrator.waitFor(machine, 'ONLINE');
+    expect(seen.filter((status, index) => status !== seen[index - 1])).toEqual([
+      'STOPPING',
+      'STOPPED',
+      'ONLINE',
+    ]);
+  });
+
+  it('a volume that the platform refuses to make leaves no instance stopped', async () => {
+    let isRefused = false;
+    const { orchestrator, available, volume, online, attach, waitForVolume } = await start({
+      platform: cold,
+      wrapDriver: (driver) =>
+        withVolumes(driver, (volumes) => ({
+          create: async (spec, cookie): Promise<Step<never>> => {
+            if (spec.sizeGb !== 123) return (await volumes.create(spec, cookie)) as Step<never>;
+            return isRefused
+              ? { outcome: 'failed', code: 'quota', sideEffect: 'none', detail: 'no more' }
+              : { outcome: 'pending', cookie: 'c', pollAfterMs: 10 };
+          },
+        })),
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    const good = await available();
+    const bad = await volume({ size_gb: 123, instance_ids: [machine] });
+    await attach(good, machine);
+    await waitForVolume(good, 'ATTACHED');
+    isRefused = true;
+    await waitForVolume(bad, 'ERROR');
+    await orchestrator.waitFor(machine, 'ONLINE');
+  });
+
+  it('a volume that is deleted in the middle of the cycle leaves no instance stopped', async () => {
+    const {
+      orchestrator,
+      available,
+      online,
+      attach,
+      detach,
+      remove,
+      setPlan,
+      heal,
+      waitForVolume,
+      hasCalled,
+    } = await start({ platform: cold });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    setPlan(({ method }) =>
+      method === 'volumes.attach' || method === 'volumes.detach' ? 'fail-before' : 'none',
+    );
+    await attach(id, machine);
+    await until('the attach is tried', () => hasCalled('volumes.attach'));
+    await detach(id);
+    await remove(`/volumes/${id}`);
+    await waitForVolume(id, 'GONE');
+    heal();
+    await orchestrator.waitFor(machine, 'ONLINE');
+  });
+
+  it('a machine that is looked at while it is stopped for a volume is started all the same', async () => {
+    let isListEmpty = false;
+    let getsMay: Promise<void> | undefined;
+    const attachMay = Promise.withResolvers<void>();
+    const { orchestrator, available, online, attach, waitForVolume, hasCalled } = await start({
+      platform: { ...cold, volume_ms: [0, 0] },
+      reconcile: { watch_interval_s: 0.02 },
+      wrapDriver: (driver) => ({
+        ...withVolumes(driver, (volumes) => ({
+          attach: async (ref, machine, cookie) => {
+            await attachMay.promise;
+            return volumes.attach(ref, machine, cookie);
+          },
+        })),
+        list: async () => (isListEmpty ? { answer: 'listed', items: [] } : driver.list()),
+        get: async (ref) => {
+          await getsMay;
+          return driver.get(ref);
+        },
+      }),
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    const looked = Promise.withResolvers<void>();
+    await attach(id, machine);
+    await until('the attach is called', () => hasCalled('volumes.attach'));
+    getsMay = looked.promise;
+    isListEmpty = true;
+    await until('the machine is looked at', async () => {
+      return (await orchestrator.store.read.work.of(machine))?.kind === 'observe';
+    });
+    attachMay.resolve();
+    await waitForVolume(id, 'ATTACHED');
+    isListEmpty = false;
+    looked.resolve();
+    await orchestrator.waitFor(machine, 'ONLINE');
+  });
+
+  it('an instance that could not be started again is never stopped for a volume', async () => {
+    const { orchestrator, available, online, attach, settled, waitForVolume, hasCalled } = await start({
+      platform: cold,
+      changeOffer: (offer) => ({ ...offer, resumable: false }),
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    await attach(id, machine);
+    await waitForVolume(id, 'AVAILABLE');
+    await settled(id);
+    expect(hasCalled('stop')).toBe(false);
+    expect((await orchestrator.request('GET', `/instances/${machine}`)).body['status']).toBe('ONLINE');
+  });
+});
