@@ -1,7 +1,7 @@
+import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import type { InstanceStatus } from '../../src/contract/instance.ts';
 import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
-import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -10,31 +10,37 @@ const INSTANCES = 2_000;
 const POLL_MS = 10_000;
 const ROUNDS_OF_AN_HOUR = 360;
 
-/** Writes rows as a create leaves them behind, without the machines, and unseen by the orchestrator: as if it had restarted. */
+/** Copies the row of an instance beside the store, so that the orchestrator has not seen the copies: as after a restart. */
 async function insertInstances(
-  { databasePath, account, clock }: TestOrchestrator,
+  { databasePath, request }: TestOrchestrator,
   count: number,
-  changes: Partial<InstanceRecord> = {},
+  status: InstanceStatus = 'ONLINE',
 ): Promise<string[]> {
-  const ids = Array.from({ length: count }, (_, index) => `inst-${String(index).padStart(32, '0')}`);
-  const store = openSqliteStore(databasePath);
-  await store.transact(async (tx) => {
-    for (const id of ids)
-      await tx.instances.insert({
-        ...{ id, accountId: account.id, ownerRef: `berth-${id}`, name: null, offerId: 'cpu-4x16' },
-        ...{ region: 'eu-frankfurt', status: 'ONLINE', endpoint: null, hostKeyFingerprint: null },
-        ...{ attachCycle: false, priceMicroUsdPerHour: 89_000, error: null },
-        spec: {
-          ...{ instanceType: 'DEDICATED', vcpus: 4, memoryGb: 16, storageGb: 80, gpuCount: undefined },
-          ...{ gpuType: undefined, image: 'ubuntu-24.04', sshKeys: [], cloudInit: undefined },
-          ...{ onStop: 'release', resumable: true, onlineWithinMs: 600_000 },
-        },
-        ...{ createdAt: clock.now(), updatedAt: clock.now() },
-        ...changes,
-      });
-  });
-  await store.close();
-  return ids;
+  const { body } = await request('POST', '/instances', { body: instanceRequest() });
+  const db = new Database(databasePath, { timeout: 0 });
+  const columns = db.prepare<[], string>("SELECT name FROM pragma_table_info('instances')").pluck().all();
+  const changed: Record<string, string> = {
+    id: "printf('inst-%032d', number)",
+    owner_ref: "printf('berth-inst-%032d', number)",
+    status: ':status',
+  };
+  const insert = db
+    .prepare<object, string>(
+      `WITH RECURSIVE numbers(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :count)
+      INSERT INTO instances (${columns.join(', ')})
+      SELECT ${columns.map((column) => changed[column] ?? column).join(', ')} FROM numbers, instances WHERE id = :id
+      RETURNING id`,
+    )
+    .pluck();
+  for (;;)
+    try {
+      const ids = insert.all({ count, status, id: body['id'] });
+      db.close();
+      return ids;
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+      await new Promise(setImmediate);
+    }
 }
 
 /** With limits as they are by default, and no watch that would look for the machines of inserted rows. */
@@ -97,7 +103,7 @@ describe('a client that keeps to the contract is never refused', () => {
   it('also to learn that all of 1,000 are destroyed, at once', async () => {
     const clock = new VirtualClock();
     await using orchestrator = await limited(clock);
-    for (const id of await insertInstances(orchestrator, 1_000, { status: 'DESTROYED' })) {
+    for (const id of await insertInstances(orchestrator, 1_000, 'DESTROYED')) {
       const { status } = await orchestrator.app.request(`/v1/instances/${id}`, {
         headers: { Authorization: `Bearer ${orchestrator.key}` },
       });
