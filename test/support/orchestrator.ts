@@ -125,6 +125,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     ...{ account, key, store, driver, simulator, catalog, request, databasePath, clock },
     app: orchestrator.app,
     listener: orchestrator.listener,
+    beginDrain: orchestrator.beginDrain,
     /** Makes another tenant and returns its key. */
     async addAccount(name: string): Promise<string> {
       await createAccount(deps, name);
