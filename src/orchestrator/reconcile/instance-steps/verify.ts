@@ -49,9 +49,11 @@ async function probe(
   if (endpoint === null)
     return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
   const target = { host: endpoint.publicIp, port: endpoint.sshPort, username: endpoint.sshUsername };
+  context.failpoint('verify:before-call');
   const answer = await beforeDeadline(context, () =>
     context.probe.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined),
   );
+  context.failpoint('verify:after-call');
   return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
 }
 
