@@ -4,6 +4,7 @@ import type { Log } from '../ports/log.ts';
 import type { PlatformDriver } from '../ports/platform-driver.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Store } from '../ports/store.ts';
+import type { CreateCalls } from './create-calls.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
 
@@ -22,4 +23,9 @@ export interface ReconcileContext {
   health: PlatformHealth;
   options: ReconcileOptions;
   failpoint: Failpoint;
+}
+
+/** What a step of the reconciler uses. */
+export interface StepContext extends ReconcileContext {
+  creates: CreateCalls;
 }

@@ -1,5 +1,5 @@
 import type { InstanceRecord } from '../instances/instance-record.ts';
-import type { ReconcileContext } from './context.ts';
+import type { StepContext } from './context.ts';
 import { stepCreate } from './instance-steps/create.ts';
 import { stepDestroy } from './instance-steps/destroy.ts';
 import { stepObserve } from './instance-steps/observe.ts';
@@ -13,7 +13,7 @@ import type { InstanceWorkKind, Lease, VolumeWorkKind } from './work.ts';
 
 const instanceSteps: Record<
   InstanceWorkKind,
-  (context: ReconcileContext, lease: Lease, record: InstanceRecord) => Promise<void>
+  (context: StepContext, lease: Lease, record: InstanceRecord) => Promise<void>
 > = {
   create: stepCreate,
   verify: stepVerify,
@@ -30,7 +30,7 @@ const volumeSteps: Record<VolumeWorkKind, typeof stepAttach> = {
 };
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
-export async function runStep(context: ReconcileContext, lease: Lease): Promise<void> {
+export async function runStep(context: StepContext, lease: Lease): Promise<void> {
   const { store, driver } = context;
   if (lease.resourceKind === 'instance') {
     const record = await store.read.instances.byId(lease.resourceId);

@@ -1,8 +1,9 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-driver.ts';
+import type { Transaction } from '../../ports/store.ts';
 import { callStep, look } from '../call-platform.ts';
-import type { ReconcileContext } from '../context.ts';
+import type { ReconcileContext, StepContext } from '../context.ts';
 import { describeFailure, isFinal, retry } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
@@ -10,69 +11,90 @@ import { failInstance } from './fail.ts';
 
 const BUILDING_POLL_MS = 500;
 
+type Failed = Extract<Attempted, { outcome: 'failed' }>;
+
 /** PROVISIONING, first half: the machine. An earlier call that may have reached the platform is looked for first. */
-export async function stepCreate(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
+export async function stepCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
   const step = await adoptOrCreate(context, lease, record);
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
-    const { clock, log } = context;
-    const now = clock.now();
-    if (step.outcome === 'done') {
-      const { endpoint } = step.value;
-      const fingerprint = endpoint?.hostKeyFingerprint ?? current.hostKeyFingerprint;
-      const spec = { ...current.spec, cloudInit: undefined };
-      await amend(tx, current, now, { endpoint: endpoint ?? null, hostKeyFingerprint: fingerprint, spec });
-      for (const { volumeId } of await tx.volumes.attachmentsOfInstance(current.id))
-        await tx.work.hasten(volumeId, now);
-      return { step: 'verify', deadlineAt: lease.deadlineAt };
-    }
-    const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
-    if (step.outcome !== 'failed' && isLate)
-      return failInstance(
-        context,
-        tx,
-        current,
-        lateText(current, 'the platform was still making the machine'),
-      );
+    if (step.outcome === 'done') return made(context, lease, tx, current, step.value);
+    if (step.outcome === 'failed') return notMade(context, lease, tx, current, step);
+    if (isPast(lease.deadlineAt, context.clock.now()))
+      return failInstance(context, tx, current, lateText(current, unfinished[step.outcome]));
     if (step.outcome === 'building') return { step: 'again', afterMs: BUILDING_POLL_MS };
     if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    log.warn(
-      { instance: current.id, code: step.code, sideEffect: step.sideEffect, detail: step.detail },
-      'the platform refused or lost a create',
-    );
-    if (isFinal(step))
-      return failInstance(
-        context,
-        tx,
-        current,
-        `The platform could not make the machine (${describeFailure(step)}).`,
-      );
-    if (isLate && step.code !== 'unknown_outcome' && step.code !== 'transient' && step.code !== 'auth')
-      return failInstance(context, tx, current, lateText(current, describeFailure(step)));
-    return retry(context, lease, describeFailure(step), step.retryAfterMs);
+    return { step: 'again', afterMs: step.afterMs, problem: 'an earlier create may still turn up' };
   });
 }
 
-/** An adopted machine that is still being built is looked at again; there is no cookie of a call to hand back. */
-type Attempted = Step<ObservedMachine> | { outcome: 'building' };
+const unfinished = {
+  pending: 'the platform was still making the machine',
+  building: 'the platform was still making the machine',
+  absent: 'the platform did not get to make the machine',
+};
 
-async function adoptOrCreate(
-  context: ReconcileContext,
+async function made(
+  { clock }: StepContext,
   lease: Lease,
+  tx: Transaction,
   record: InstanceRecord,
-): Promise<Attempted> {
-  const { driver } = context;
+  { endpoint }: ObservedMachine,
+): Promise<Next> {
+  const now = clock.now();
+  const hostKeyFingerprint = endpoint?.hostKeyFingerprint ?? record.hostKeyFingerprint;
+  const spec = { ...record.spec, cloudInit: undefined };
+  await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec });
+  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(record.id))
+    await tx.work.hasten(volumeId, now);
+  return { step: 'verify', deadlineAt: lease.deadlineAt };
+}
+
+async function notMade(
+  context: StepContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  failed: Failed,
+): Promise<Next> {
+  const { code, sideEffect, detail } = failed;
+  context.log.warn(
+    { instance: record.id, code, sideEffect, detail },
+    'the platform refused or lost a create',
+  );
+  const reason = describeFailure(failed);
+  if (isFinal(failed))
+    return failInstance(context, tx, record, `The platform could not make the machine (${reason}).`);
+  const isDoubt = code === 'unknown_outcome' || code === 'transient' || code === 'auth';
+  if (isPast(lease.deadlineAt, context.clock.now()) && !isDoubt)
+    return failInstance(context, tx, record, lateText(record, reason));
+  return retry(context, lease, reason, failed.retryAfterMs);
+}
+
+type Attempted =
+  | Step<ObservedMachine>
+  /** Adopted, and still being built: it is looked at again; there is no cookie of a call to hand back. */
+  | { outcome: 'building' }
+  /** Not there, and not to be sent again now: an earlier call may still turn up, or the window is over. */
+  | { outcome: 'absent'; afterMs: number };
+
+async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
+  const { driver, creates, clock } = context;
+  const { ownerRef } = record;
   const mayHaveBeenCalled = lease.attempt > 1 && lease.cookie === null;
   if (mayHaveBeenCalled) {
-    const found = await look(context, () => driver.get(record.ownerRef));
+    const found = await look(context, () => driver.get(ownerRef));
     if (found.answer === 'unknown')
       return { outcome: 'failed', code: 'transient', sideEffect: 'none', detail: found.reason };
     if (found.answer === 'observed') return adopt(found.value);
+    const afterMs = creates.mayTurnUpForMs(ownerRef);
+    if (afterMs > 0 || isPast(lease.deadlineAt, clock.now())) return { outcome: 'absent', afterMs };
   }
-  return callStep(context, lease, () => driver.create(toMachineSpec(context, record), lease.cookie));
+  const spec = toMachineSpec(context, record);
+  return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
+}
+
+function isPast(deadlineAt: number | null, now: number): boolean {
+  return deadlineAt !== null && now >= deadlineAt;
 }
 
 /** The machine is there: it is never made a second time. */

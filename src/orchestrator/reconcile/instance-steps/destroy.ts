@@ -3,7 +3,7 @@ import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { dropAttachments } from '../../volumes/inline-attachments.ts';
 import { callStep, look } from '../call-platform.ts';
-import type { ReconcileContext } from '../context.ts';
+import type { ReconcileContext, StepContext } from '../context.ts';
 import { describeFailure, retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
@@ -12,12 +12,8 @@ import type { Lease } from '../work.ts';
  * Removes the machine and all that belongs to it, and goes on until the platform shows that it is gone: there
  * is no giving up. DESTROYING then becomes DESTROYED; ERROR and OFFLINE stay as they are, cleaned.
  */
-export async function stepDestroy(
-  context: ReconcileContext,
-  lease: Lease,
-  record: InstanceRecord,
-): Promise<void> {
-  const { driver, clock } = context;
+export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+  const { driver, creates } = context;
   const step = await callStep(context, lease, () => driver.destroy(record.ownerRef, lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
   const found = isClaimedGone ? await look(context, () => driver.get(record.ownerRef)) : undefined;
@@ -38,15 +34,12 @@ export async function stepDestroy(
       );
     if (found.answer === 'observed')
       return retry(context, lease, 'the platform said that the machine is gone, and still has it');
-    const waitMs = lateCreateMs(context, current) - (clock.now() - current.updatedAt);
+    if (creates.isOut(current.ownerRef)) return retry(context, lease, 'a create has not come back yet');
+    const waitMs = current.endpoint === null ? creates.mayTurnUpForMs(current.ownerRef) : 0;
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' };
+    creates.forget(current.ownerRef);
     return destroyed(context, tx, current);
   });
-}
-
-/** A create whose answer never came may still turn up; absence counts only after that time. */
-function lateCreateMs({ driver }: ReconcileContext, { endpoint }: InstanceRecord): number {
-  return endpoint === null ? driver.manifest.createVisibleWithinMs : 0;
 }
 
 async function destroyed(

@@ -26,7 +26,11 @@ export async function stepObserve(
 }
 
 /** Gone, proved, without our doing. */
-async function vanished(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
+export async function vanished(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+): Promise<Next> {
   const now = context.clock.now();
   switch (record.status) {
     case 'STOPPED':

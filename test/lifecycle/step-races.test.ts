@@ -1,0 +1,333 @@
+import { describe, expect, it } from 'vitest';
+import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/ports/platform-driver.ts';
+import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest } from '../support/requests.ts';
+import { until } from '../support/until.ts';
+
+async function create({ request }: TestOrchestrator): Promise<string> {
+  const { status, body, text } = await request('POST', '/instances', { body: instanceRequest() });
+  if (status !== 201) throw new Error(text);
+  return String(body['id']);
+}
+
+async function online(orchestrator: TestOrchestrator): Promise<string> {
+  const id = await create(orchestrator);
+  await orchestrator.waitFor(id, 'ONLINE');
+  return id;
+}
+
+async function startWithFaults(plan: (call: DriverCall) => Fault, options: TestOptions = {}) {
+  let current = plan;
+  let faulty: FaultyDriver | undefined;
+  const { wrapDriver = (driver) => driver } = options;
+  const orchestrator = await startTestOrchestrator({
+    ...options,
+    wrapDriver: (driver) => {
+      faulty = withFaults(wrapDriver(driver), (call) => current(call));
+      return faulty;
+    },
+  });
+  return {
+    orchestrator,
+    count: (method: DriverCall['method']) =>
+      faulty?.calls.filter((call) => call.method === method).length ?? 0,
+    setPlan: (next: typeof plan) => {
+      current = next;
+    },
+    release: () => {
+      current = () => 'none';
+      faulty?.release();
+    },
+  };
+}
+
+const failed = (code: 'gone' | 'conflict'): Step<never> => ({
+  ...{ outcome: 'failed', code, sideEffect: 'none', detail: 'as the test says' },
+});
+const post = ({ request }: TestOrchestrator, id: string, action: string) =>
+  request('POST', `/instances/${id}/${action}`);
+const statusOf = async ({ request }: TestOrchestrator, id: string): Promise<unknown> =>
+  (await request('GET', `/instances/${id}`)).body['status'];
+const listed = async (driver: PlatformDriver): Promise<string[]> => {
+  const listing = await driver.list();
+  return listing.answer === 'listed' ? listing.items.map(({ ref }) => ref) : ['unknown'];
+};
+
+describe('a step that breaks off', () => {
+  it('hands its cookie to no other step', async () => {
+    const cookies: (string | null)[] = [];
+    let breaksOff = false;
+    const stopMay = Promise.withResolvers<void>();
+    await using orchestrator = await startTestOrchestrator({
+      platform: { stop_ms: [2_000, 2_000] },
+      wrapDriver: (driver) => ({
+        ...driver,
+        stop: async (ref, cookie) => {
+          if (cookie === null) return { outcome: 'pending', cookie: 'of-the-stop', pollAfterMs: 1 };
+          await stopMay.promise;
+          return driver.stop(ref, cookie);
+        },
+        destroy: (ref, cookie) => {
+          cookies.push(cookie);
+          return driver.destroy(ref, null);
+        },
+      }),
+      failpoint: (name) => {
+        if (breaksOff && name === 'stop:after-call') throw new Error('broken off by the test');
+      },
+    });
+    const id = await online(orchestrator);
+    await post(orchestrator, id, 'stop');
+    await until('the stop is called again', async () => {
+      return (await orchestrator.store.read.work.of(id))?.attempt === 2;
+    });
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    breaksOff = true;
+    stopMay.resolve();
+    await orchestrator.waitFor(id, 'GONE');
+    expect(cookies).not.toContain('of-the-stop');
+  });
+});
+
+describe('a stop', () => {
+  it('of a machine that the platform lost for a moment goes on', async () => {
+    let stops = 0;
+    await using orchestrator = await startTestOrchestrator({
+      wrapDriver: (driver) => ({
+        ...driver,
+        stop: async (ref, cookie) => (++stops === 1 ? failed('gone') : driver.stop(ref, cookie)),
+      }),
+    });
+    const id = await online(orchestrator);
+    await post(orchestrator, id, 'stop');
+    await orchestrator.waitFor(id, 'STOPPED');
+  });
+
+  it('of a machine that has failed ends in ERROR, not in STOPPING for ever', async () => {
+    let hasFailed = false;
+    await using orchestrator = await startTestOrchestrator({
+      reconcile: { watch_interval_s: 60 },
+      wrapDriver: (driver) => ({
+        ...driver,
+        get: async (ref) => {
+          const found = await driver.get(ref);
+          if (found.answer !== 'observed' || !hasFailed) return found;
+          return { ...found, value: { ...found.value, power: 'failed', detail: 'a GPU is off the bus' } };
+        },
+        stop: async (ref, cookie) => (hasFailed ? failed('conflict') : driver.stop(ref, cookie)),
+      }),
+    });
+    const id = await online(orchestrator);
+    hasFailed = true;
+    await post(orchestrator, id, 'stop');
+    expect((await orchestrator.waitFor(id, 'ERROR'))['error']).toMatch(/off the bus/);
+    await until('its machine is gone', async () => (await listed(orchestrator.simulator)).length === 0);
+  });
+});
+
+describe('a start', () => {
+  it('of a machine that the platform lost for a moment goes on', async () => {
+    let starts = 0;
+    await using orchestrator = await startTestOrchestrator({
+      wrapDriver: (driver) => ({
+        ...driver,
+        start: async (ref, cookie) => (++starts === 1 ? failed('gone') : driver.start(ref, cookie)),
+      }),
+    });
+    const id = await online(orchestrator);
+    await post(orchestrator, id, 'stop');
+    await orchestrator.waitFor(id, 'STOPPED');
+    await post(orchestrator, id, 'start');
+    await orchestrator.waitFor(id, 'ONLINE');
+  });
+
+  it('of a machine that is gone is OFFLINE, and holds no capacity', async () => {
+    await using orchestrator = await startTestOrchestrator({ reconcile: { watch_interval_s: 60 } });
+    const id = await online(orchestrator);
+    await post(orchestrator, id, 'stop');
+    await orchestrator.waitFor(id, 'STOPPED');
+    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+    await until(
+      'it is gone',
+      async () => (await orchestrator.simulator.destroy(ref, null)).outcome === 'done',
+    );
+    await post(orchestrator, id, 'start');
+    await orchestrator.waitFor(id, 'OFFLINE');
+    await until('its capacity is free', async () => !(await orchestrator.store.read.claims.isHeldBy(id)));
+  });
+});
+
+describe('a create', () => {
+  it('that never succeeds and never answers ends in ERROR when its window does', async () => {
+    const { orchestrator, count } = await startWithFaults(
+      ({ method }) => (method === 'create' ? 'fail-before' : 'none'),
+      { onlineWithinMs: 400 },
+    );
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ERROR');
+    await until('its capacity is free', async () => !(await orchestrator.store.read.claims.isHeldBy(id)));
+    expect(count('create')).toBeGreaterThan(1);
+  });
+
+  it('makes no machine after its window, when the platform can be asked again', async () => {
+    const { orchestrator, setPlan, release, count } = await startWithFaults(
+      ({ method }) => (method === 'create' ? 'fail-before' : method === 'get' ? 'unknown' : 'none'),
+      { onlineWithinMs: 200 },
+    );
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await until('the platform was asked', () => count('get') > 0);
+    setPlan(({ method }) => (method === 'get' ? 'unknown' : 'none'));
+    const deadline = Date.now() + 300;
+    await until('the window is over', () => Date.now() > deadline);
+    expect(await statusOf(orchestrator, id)).toBe('PROVISIONING');
+    const before = count('create');
+    release();
+    await orchestrator.waitFor(id, 'ERROR');
+    expect(count('create')).toBe(before);
+  });
+
+  it('whose answer comes too late leaves no machine behind its DELETE', async () => {
+    const { orchestrator, release, count } = await startWithFaults(
+      ({ method }) => (method === 'create' ? 'hang' : 'none'),
+      { reconcile: { lease_s: 0.2 } },
+    );
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await until('it is called', () => count('create') === 1);
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    await until('the machine is looked for', () => count('destroy') > 0 && count('get') > 0);
+    expect(await statusOf(orchestrator, id)).toBe('DESTROYING');
+    release();
+    await orchestrator.waitFor(id, 'GONE');
+    expect(await listed(orchestrator.simulator)).toEqual([]);
+  });
+
+  it('that turns up late, after a look said that it is gone, is adopted', async () => {
+    let isLate = true;
+    let creates = 0;
+    const made: Promise<Step<ObservedMachine>>[] = [];
+    await using orchestrator = await startTestOrchestrator({
+      wrapDriver: (driver) => ({
+        ...driver,
+        manifest: { ...driver.manifest, createVisibleWithinMs: 600 },
+        create: async (spec, cookie) => {
+          if (++creates > 1) return driver.create(spec, cookie);
+          made.push(
+            new Promise((resolve) => setTimeout(resolve, 400)).then(() => {
+              isLate = false;
+              return driver.create(spec, cookie);
+            }),
+          );
+          throw new Error('the answer was lost');
+        },
+      }),
+    });
+    const id = await create(orchestrator);
+    await orchestrator.waitFor(id, 'ONLINE');
+    await Promise.all(made);
+    expect([isLate, creates]).toEqual([false, 1]);
+  });
+
+  it('that was sent after the DELETE and turns up late is removed', async () => {
+    const getMay = Promise.withResolvers<void>();
+    let creates = 0;
+    let gets = 0;
+    const made: Promise<unknown>[] = [];
+    await using orchestrator = await startTestOrchestrator({
+      wrapDriver: (driver) => ({
+        ...driver,
+        manifest: { ...driver.manifest, createVisibleWithinMs: 300 },
+        get: async (ref) => {
+          if (++gets === 1) await getMay.promise;
+          return driver.get(ref);
+        },
+        create: async (spec, cookie) => {
+          if (++creates === 1) throw new Error('did not reach the platform');
+          made.push(
+            new Promise((resolve) => setTimeout(resolve, 250)).then(() => driver.create(spec, cookie)),
+          );
+          throw new Error('the answer was lost');
+        },
+      }),
+    });
+    const id = await create(orchestrator);
+    await until('it is looked for', () => gets === 1);
+    await orchestrator.request('DELETE', `/instances/${id}`);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    getMay.resolve();
+    await orchestrator.waitFor(id, 'GONE');
+    await Promise.all(made);
+    expect(await listed(orchestrator.simulator)).toEqual([]);
+  });
+});
+
+describe('the reconciler', () => {
+  it('waits in peace while every place is taken', async () => {
+    let claims = 0;
+    const { orchestrator, release, count } = await startWithFaults(
+      ({ method }) => (method === 'create' ? 'hang' : 'none'),
+      {
+        changeOffer: (offer) => ({
+          ...offer,
+          placements: offer.placements.map((placement) => ({ ...placement, units: 100 })),
+        }),
+        wrapStore: (store) => ({
+          ...store,
+          nextWorkAt: () => {
+            claims++;
+            return store.nextWorkAt();
+          },
+        }),
+      },
+    );
+    await using _ = orchestrator;
+    await Promise.all(Array.from({ length: 70 }, () => create(orchestrator)));
+    await until('every place is taken', () => count('create') === 64);
+    const before = claims;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(claims - before).toBeLessThan(20);
+    release();
+  });
+
+  it('begins no step once it is stopped', async () => {
+    let isClosed = false;
+    const late: string[] = [];
+    let claimMay: Promise<void> | undefined;
+    let isClaiming = false;
+    const claimed = Promise.withResolvers<void>();
+    {
+      await using orchestrator = await startTestOrchestrator({
+        wrapStore: (store) => ({
+          ...store,
+          claimWork: async (claim) => {
+            const leases = await store.claimWork(claim);
+            if (leases.length > 0 && claimMay !== undefined) {
+              isClaiming = true;
+              await claimMay;
+            }
+            return leases;
+          },
+          close: () => {
+            isClosed = true;
+            return store.close();
+          },
+        }),
+        log: {
+          ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },
+          error: (_fields, message) => {
+            if (isClosed) late.push(message);
+          },
+        },
+      });
+      claimMay = claimed.promise;
+      await create(orchestrator);
+      await until('work is being claimed', () => isClaiming);
+      setTimeout(() => claimed.resolve(), 50);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(late).toEqual([]);
+  });
+});
