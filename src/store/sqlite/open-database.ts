@@ -85,6 +85,8 @@ function setDurable(db: Database.Database): void {
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
   db.pragma('foreign_keys = ON');
+  // What is no longer stored, cloud_init above all, is overwritten and not left in free pages.
+  db.pragma('secure_delete = ON');
   db.pragma('busy_timeout = 5000');
 }
 
