@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runMain } from '../../test/support/run-main.ts';
 import { snapshotOf } from '../../test/support/snapshot.ts';
 import { createSimulator } from '../drivers/simulator/driver.ts';
-import { main } from '../main.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { ensureAccess } from './first-start.ts';
@@ -35,32 +35,12 @@ beforeEach(() => {
   config = join(folder, 'berth.yaml');
   database = join(folder, 'data', 'berth.db');
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
-});
-
-/** Runs the command line in this process. */
-async function run(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const written = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    vi.spyOn(process[name], 'write').mockImplementation((text) => {
-      written[name] += String(text);
-      return true;
-    });
-  try {
-    await main(['node', 'berth', ...args]);
-    return { code: Number(process.exitCode ?? 0), ...written };
-  } finally {
-    process.exitCode = undefined;
-    vi.restoreAllMocks();
-  }
-}
+afterEach(() => vi.unstubAllEnvs());
 
 /** One sentence with the remedy on standard error, exit code 1, and every file as it was. */
 async function expectRefused(args: readonly string[], sentence: RegExp): Promise<void> {
   const before = snapshotOf(folder);
-  const { code, stdout, stderr } = await run(args);
+  const { code, stdout, stderr } = await runMain(args);
   expect(stderr).toMatch(sentence);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^berth: /);
@@ -263,7 +243,7 @@ describe('--help', () => {
     ['accounts set-password --help', /^Usage: berth accounts set-password [\s\S]*standard\s+input/],
     ['check-config --help', /^Usage: berth check-config \[options\]\n[\s\S]*--config <file>/],
   ])('berth %s', async (line, text) => {
-    const { code, stdout, stderr } = await run(line.split(' '));
+    const { code, stdout, stderr } = await runMain(line.split(' '));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(text);
     for (const row of stdout.split('\n')) expect(row.length).toBeLessThanOrEqual(80);

@@ -128,7 +128,7 @@ it(`loses, leaks and frees nothing twice when it is killed at random under load 
   for (const instance of issued.filter(({ isDeleteSent }) => !isDeleteSent))
     await load.read(client, instance);
   expect(load.complaints).toEqual([]);
-  expect(load.requests).toBeGreaterThan(100);
+  expect(load.requests).toBeGreaterThan(30);
 
   for (const { id } of issued.filter(({ isDeleteAnswered }) => isDeleteAnswered))
     await client.waitFor(`/instances/${id}`, 'GONE');

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Client, createClient } from '../support/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { generateKeyPair, type KeyPair, ssh } from '../support/openssh.ts';
 import { type ServingProcess, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const folder = temporaryFolder();
 let berth: ServingProcess;

@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   type Ended,
   type ProcessOptions,
@@ -11,6 +11,8 @@ import {
   writeFastConfig,
 } from '../support/process.ts';
 import { snapshotOf } from '../support/snapshot.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 // Every refusal there is stands in src/cli/refusals.test.ts; here is what takes a process, or another user.
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 export const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const compileCache = join(tmpdir(), 'berth-test-compile-cache');
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = 40_000;
 
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {

@@ -1,0 +1,29 @@
+import { Readable } from 'node:stream';
+import { vi } from 'vitest';
+import { main } from '../../src/main.ts';
+
+export interface CommandResult {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command line in this process, which is quicker than one of its own. One at a time. */
+export async function runMain(args: readonly string[], input = ''): Promise<CommandResult> {
+  const written = { stdout: '', stderr: '' };
+  const capture = (name: 'stdout' | 'stderr') =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    });
+  const spies = [capture('stdout'), capture('stderr')];
+  const stdin = vi.spyOn(process, 'stdin', 'get');
+  stdin.mockReturnValue(Readable.from([input]) as typeof process.stdin);
+  try {
+    await main(['node', 'berth', ...args]);
+    return { code: Number(process.exitCode ?? 0), ...written };
+  } finally {
+    process.exitCode = undefined;
+    for (const spy of [...spies, stdin]) spy.mockRestore();
+  }
+}
