@@ -42,7 +42,7 @@ async function startWithFaults(plan: (call: DriverCall) => Fault, options: TestO
   };
 }
 
-const failed = (code: 'gone' | 'conflict'): Step<never> => ({
+const failed = (code: 'gone' | 'conflict' | 'capacity' | 'unknown_outcome'): Step<never> => ({
   ...{ outcome: 'failed', code, sideEffect: 'none', detail: 'as the test says' },
 });
 const post = ({ request }: TestOrchestrator, id: string, action: string) =>
@@ -261,6 +261,67 @@ describe('a create', () => {
     await orchestrator.waitFor(id, 'GONE');
     await Promise.all(made);
     expect(await listed(orchestrator.simulator)).toEqual([]);
+  });
+});
+
+describe('a machine that powers itself off before its SSH is proved', () => {
+  it('is started again while its instance is PROVISIONING', async () => {
+    await using orchestrator = await startTestOrchestrator({ platform: { boot_ms: [100, 100] } });
+    const id = await create(orchestrator);
+    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+    await until('it is off', async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed');
+    await orchestrator.waitFor(id, 'ONLINE', 'ERROR');
+    expect(await statusOf(orchestrator, id)).toBe('ONLINE');
+  });
+
+  it('ends a create that cannot start it again in ERROR', async () => {
+    await using orchestrator = await startTestOrchestrator({
+      platform: { boot_ms: [100, 100] },
+      changeOffer: (offer) => ({ ...offer, resumable: false }),
+    });
+    const id = await create(orchestrator);
+    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+    await until('it is off', async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed');
+    expect((await orchestrator.waitFor(id, 'ERROR', 'ONLINE'))['error']).toMatch(/powered itself off/);
+    await until('it is gone', async () => (await listed(orchestrator.simulator)).length === 0);
+  });
+
+  it.each(['capacity', 'unknown_outcome'] as const)(
+    'and cannot be started again (%s) is ERROR in the end',
+    async (code) => {
+      await using orchestrator = await startTestOrchestrator({
+        platform: { boot_ms: [100, 100] },
+        onlineWithinMs: 1_000,
+        wrapDriver: (driver) => ({ ...driver, start: async () => failed(code) }),
+      });
+      const id = await create(orchestrator);
+      const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+      await until(
+        'it is off',
+        async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed',
+      );
+      await orchestrator.waitFor(id, 'ERROR');
+      await until('it is gone', async () => (await listed(orchestrator.simulator)).length === 0);
+    },
+  );
+
+  it('takes a start back at once, and its capacity is free', async () => {
+    await using orchestrator = await startTestOrchestrator({ platform: { start_ms: [100, 100] } });
+    const id = await online(orchestrator);
+    await post(orchestrator, id, 'stop');
+    await orchestrator.waitFor(id, 'STOPPED');
+    await post(orchestrator, id, 'start');
+    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+    await until('it is starting', async () => {
+      const found = await orchestrator.simulator.get(ref);
+      return found.answer === 'observed' && found.value.power === 'starting';
+    });
+    await until('it is off', async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed');
+    await until('its start is over', async () => (await orchestrator.store.read.work.of(id)) === null);
+    expect([await statusOf(orchestrator, id), await orchestrator.store.read.claims.isHeldBy(id)]).toEqual([
+      'STOPPED',
+      false,
+    ]);
   });
 });
 

@@ -70,6 +70,8 @@ async function afterFailedProbe(
   if (found.answer === 'observed' && found.value.power === 'failed')
     return giveUp(context, tx, record, `the machine failed: ${found.value.detail ?? 'no detail given'}`);
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
+  if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
+    return poweredOff(context, lease, tx, record);
   if (isLate && found.answer === 'observed') {
     const minutes = Math.round(record.spec.onlineWithinMs / 60_000);
     return giveUp(
@@ -86,6 +88,19 @@ async function afterFailedProbe(
     FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
   );
   return { step: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
+}
+
+/** Off before SSH was proved: by itself it never comes back. A create starts it again; a start is taken back. */
+async function poweredOff(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+): Promise<Next> {
+  const canStart = context.driver.manifest.resume && record.spec.resumable;
+  if (record.status !== 'PROVISIONING' || !canStart)
+    return giveUp(context, tx, record, 'the machine powered itself off before SSH was ready');
+  return { step: 'start', deadlineAt: lease.deadlineAt, afterMs: FIRST_PAUSE_MS };
 }
 
 /** A create ends in ERROR; a start is taken back: the instance stays STOPPED with its disk (settled). */
