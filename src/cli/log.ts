@@ -50,7 +50,7 @@ const MAX_FRAMES = 12;
  * An error as the log may have it. A library's message may quote parameters, and its properties may hold them;
  * so of an error that our own code did not throw only the type, the code and the place are kept.
  */
-export function describeError(error: unknown, depth = 0): ErrorLine {
+function describeError(error: unknown, depth = 0): ErrorLine {
   if (!(error instanceof Error)) return { type: typeof error, message: WITHHELD, stack: [] };
   const { code, syscall } = error as NodeJS.ErrnoException;
   const stack = framesOf(error);
