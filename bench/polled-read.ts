@@ -203,8 +203,8 @@ function readOptions(): Options {
     },
   });
   return {
-    rounds: Number(values.rounds ?? (values.quick ? 7 : 31)),
-    requests: Number(values.requests ?? (values.quick ? 4_000 : 6_000)),
+    rounds: Number(values.rounds ?? (values.quick ? 7 : 15)),
+    requests: Number(values.requests ?? (values.quick ? 8_000 : 20_000)),
     many: Number(values.instances ?? 100_000),
   };
 }
