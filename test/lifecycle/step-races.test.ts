@@ -265,23 +265,41 @@ describe('a create', () => {
 });
 
 describe('a machine that powers itself off before its SSH is proved', () => {
+  /** Off as soon as the first call of the method is done. */
+  const poweringOff =
+    (method: 'create' | 'start', changes: Partial<PlatformDriver> = {}) =>
+    (driver: PlatformDriver): PlatformDriver => {
+      let isOff = false;
+      const thenOff = async (step: Step<ObservedMachine>): Promise<Step<ObservedMachine>> => {
+        if (step.outcome !== 'done' || isOff) return step;
+        isOff = true;
+        const stop = () => driver.stop(step.value.ref, null);
+        await until('the machine is off', async () => (await stop()).outcome === 'done');
+        return step;
+      };
+      return {
+        ...driver,
+        ...(method === 'create' && {
+          create: async (spec, cookie) => thenOff(await driver.create(spec, cookie)),
+        }),
+        ...(method === 'start' && { start: async (ref, cookie) => thenOff(await driver.start(ref, cookie)) }),
+        ...changes,
+      };
+    };
+
   it('is started again while its instance is PROVISIONING', async () => {
-    await using orchestrator = await startTestOrchestrator({ platform: { boot_ms: [100, 100] } });
+    await using orchestrator = await startTestOrchestrator({ wrapDriver: poweringOff('create') });
     const id = await create(orchestrator);
-    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
-    await until('it is off', async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed');
     await orchestrator.waitFor(id, 'ONLINE', 'ERROR');
     expect(await statusOf(orchestrator, id)).toBe('ONLINE');
   });
 
-  it('ends a create that cannot start it again in ERROR', async () => {
+  it('ends a create that may not start it again in ERROR', async () => {
     await using orchestrator = await startTestOrchestrator({
-      platform: { boot_ms: [100, 100] },
+      wrapDriver: poweringOff('create'),
       changeOffer: (offer) => ({ ...offer, resumable: false }),
     });
     const id = await create(orchestrator);
-    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
-    await until('it is off', async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed');
     expect((await orchestrator.waitFor(id, 'ERROR', 'ONLINE'))['error']).toMatch(/powered itself off/);
     await until('it is gone', async () => (await listed(orchestrator.simulator)).length === 0);
   });
@@ -290,33 +308,38 @@ describe('a machine that powers itself off before its SSH is proved', () => {
     'and cannot be started again (%s) is ERROR in the end',
     async (code) => {
       await using orchestrator = await startTestOrchestrator({
-        platform: { boot_ms: [100, 100] },
         onlineWithinMs: 1_000,
-        wrapDriver: (driver) => ({ ...driver, start: async () => failed(code) }),
+        wrapDriver: poweringOff('create', { start: async () => failed(code) }),
       });
       const id = await create(orchestrator);
-      const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
-      await until(
-        'it is off',
-        async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed',
-      );
       await orchestrator.waitFor(id, 'ERROR');
       await until('it is gone', async () => (await listed(orchestrator.simulator)).length === 0);
     },
   );
 
+  it('is not given up while the platform cannot be asked', async () => {
+    const { orchestrator, setPlan, release, count } = await startWithFaults(() => 'none', {
+      onlineWithinMs: 500,
+      wrapDriver: poweringOff('create', { start: async () => failed('unknown_outcome') }),
+    });
+    await using _ = orchestrator;
+    const id = await create(orchestrator);
+    await until('it is started again', () => count('start') > 0);
+    setPlan(({ method }) => (method === 'get' ? 'unknown' : 'none'));
+    const deadline = Date.now() + 500;
+    const before = count('get');
+    await until('the window is over', () => Date.now() > deadline && count('get') > before);
+    expect(await statusOf(orchestrator, id)).toBe('PROVISIONING');
+    release();
+    await orchestrator.waitFor(id, 'ERROR');
+  });
+
   it('takes a start back at once, and its capacity is free', async () => {
-    await using orchestrator = await startTestOrchestrator({ platform: { start_ms: [100, 100] } });
+    await using orchestrator = await startTestOrchestrator({ wrapDriver: poweringOff('start') });
     const id = await online(orchestrator);
     await post(orchestrator, id, 'stop');
     await orchestrator.waitFor(id, 'STOPPED');
     await post(orchestrator, id, 'start');
-    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
-    await until('it is starting', async () => {
-      const found = await orchestrator.simulator.get(ref);
-      return found.answer === 'observed' && found.value.power === 'starting';
-    });
-    await until('it is off', async () => (await orchestrator.simulator.stop(ref, null)).outcome !== 'failed');
     await until('its start is over', async () => (await orchestrator.store.read.work.of(id)) === null);
     expect([await statusOf(orchestrator, id), await orchestrator.store.read.claims.isHeldBy(id)]).toEqual([
       'STOPPED',
