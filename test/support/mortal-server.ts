@@ -2,7 +2,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Client, type ClientReply, createClient, until } from './http-client.ts';
 import { faultsOf, type Ledger, readLedger } from './ledger.ts';
-import { type ServingProcess, startServing, temporaryFolder, writeFastConfig } from './process.ts';
+import {
+  type FastConfig,
+  type ServingProcess,
+  startServing,
+  temporaryFolder,
+  writeFastConfig,
+} from './process.ts';
 import type { Failpoint } from './serve-with-failpoint.ts';
 
 const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
@@ -12,10 +18,14 @@ const PATIENCE_MS = 30_000;
 /** One server over many lives: each time it was killed it starts again on the same database. */
 export class MortalServer {
   readonly #folder = temporaryFolder();
-  readonly #config = writeFastConfig(this.#folder.path);
+  readonly #config: string;
   #process: ServingProcess | undefined;
   #client: Client | undefined;
   #apiKey = '';
+
+  constructor(config: FastConfig = {}) {
+    this.#config = writeFastConfig(this.#folder.path, config);
+  }
 
   async start(): Promise<void> {
     this.#process = await startServing(['--config', this.#config], { entry, ipc: true });

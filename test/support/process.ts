@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const compileCache = join(tmpdir(), 'berth-test-compile-cache');
 const START_TIMEOUT_MS = 40_000;
 
@@ -144,19 +144,28 @@ export function temporaryFolder(): { path: string } & Disposable {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Writes a berth.yaml under which machines boot, stop and go within some milliseconds; returns its path. */
-export function writeFastConfig(folder: string, more = ''): string {
+export interface FastConfig {
+  /** More of the file. */
+  more?: string;
+  leaseS?: number;
+  /** How long the platform takes over each step; absent: some milliseconds. */
+  stepMs?: number;
+}
+
+/** Writes a berth.yaml under which machines boot, stop and go at once; returns its path. */
+export function writeFastConfig(folder: string, { more = '', leaseS = 30, stepMs }: FastConfig = {}): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'berth.yaml');
+  const range = (from: number, to: number): string => `[${stepMs ?? from}, ${stepMs ?? to}]`;
   writeFileSync(
     file,
     `platform:
-  boot_ms: [20, 60]
-  stop_ms: [10, 30]
-  start_ms: [20, 60]
-  destroy_ms: [10, 30]
-  volume_ms: [5, 20]
-reconcile: { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1 }
+  boot_ms: ${range(20, 60)}
+  stop_ms: ${range(10, 30)}
+  start_ms: ${range(20, 60)}
+  destroy_ms: ${range(10, 30)}
+  volume_ms: ${range(5, 20)}
+reconcile: { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, lease_s: ${leaseS} }
 rate_limits: { enabled: false }
 log: { level: warn }
 database: sqlite:data/berth.db
