@@ -81,9 +81,9 @@ it('whatever is asked of instances and their volumes, and whatever fails: all of
       await comesToRest(orchestrator, made);
       for (const id of made.instances) await orchestrator.request('DELETE', `/instances/${id}`);
       for (const id of made.instances) await orchestrator.waitFor(id, 'GONE');
-      await atRest(orchestrator, made);
+      await atRest(orchestrator);
       for (const id of made.volumes) await orchestrator.request('DELETE', `/volumes/${id}`);
-      await atRest(orchestrator, made);
+      await atRest(orchestrator);
       expect(await orchestrator.simulator.list()).toEqual({ answer: 'listed', items: [] });
       expect(await orchestrator.simulator.volumes?.list()).toEqual({ answer: 'listed', items: [] });
       expect(await orchestrator.store.read.claims.use()).toEqual([]);
@@ -166,19 +166,14 @@ async function make(
   if (reply.status === 201) made.push(String(reply.body['id']));
 }
 
-async function atRest({ store }: TestOrchestrator, { instances, volumes }: Made): Promise<void> {
-  for (const id of [...instances, ...volumes])
-    await until(
-      `nothing is left to do for ${id}`,
-      async () => (await store.read.work.of(id)) === null,
-      20_000,
-    );
+async function atRest({ store }: TestOrchestrator): Promise<void> {
+  await until('nothing is left to do', async () => (await store.read.work.backlog()).count === 0, 20_000);
 }
 
 /** Nothing is left to do, nothing is half done, and rows and platform say the same. */
 async function comesToRest(orchestrator: TestOrchestrator, made: Made): Promise<void> {
   const { store, simulator } = orchestrator;
-  await atRest(orchestrator, made);
+  await atRest(orchestrator);
   for (const id of made.instances) {
     const record = await store.read.instances.byId(id);
     expect(['ONLINE', 'STOPPED', 'ERROR', 'DESTROYED', 'OFFLINE']).toContain(record?.status);

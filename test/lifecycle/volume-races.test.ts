@@ -133,6 +133,36 @@ describe('a volume that is still being made', () => {
   });
 });
 
+describe('a volume that can be shared', () => {
+  it('is attached to the instance that is there, while another is not yet', async () => {
+    const slow = Promise.withResolvers<void>();
+    let creates = 0;
+    const { orchestrator, volume, instance, online, attach } = await start({
+      wrapDriver: (driver) => ({
+        ...driver,
+        create: async (spec, cookie) => {
+          if (++creates > 1 && spec.hostname.startsWith('slow')) await slow.promise;
+          return driver.create(spec, cookie);
+        },
+      }),
+    });
+    await using _ = orchestrator;
+    const type = orchestrator.catalog.regions
+      .get('eu-frankfurt')
+      ?.volumeTypes.find(({ shareable }) => shareable)?.name;
+    const id = await volume({ type });
+    const ready = await online();
+    const late = await instance({ name: 'slow' });
+    await attach(id, late);
+    await attach(id, ready);
+    const attached = async () =>
+      (await orchestrator.request('GET', `/volumes/${id}`)).body['attached_instance_ids'];
+    await until('it is attached to the one', async () => String(await attached()) === ready, 5_000);
+    slow.resolve();
+    await until('it is attached to both', async () => ((await attached()) as string[]).length === 2);
+  });
+});
+
 describe('a volume that is being deleted', () => {
   it('is deleted all the same when its instance ends meanwhile', async () => {
     const { orchestrator, available, online, attach, detach, remove, setPlan, heal, waitForVolume } =

@@ -13,7 +13,7 @@ import type { Lease } from '../work.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
 
-/** Brings the attachment records of a volume to what is wanted, removals first, one at a time. */
+/** Brings the attachment records of a volume to what is wanted, one at a time. */
 export async function stepAttach(
   context: ReconcileContext,
   volumes: VolumeDriver,
@@ -21,9 +21,7 @@ export async function stepAttach(
   record: VolumeRecord,
 ): Promise<void> {
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
-  const open =
-    attachments.find(({ state }) => state === 'detaching') ??
-    attachments.find(({ state }) => state === 'attaching');
+  const open = await pickOpen(context, lease, attachments);
   if (open === undefined) return settleVolume(context, lease, async () => finish);
   const instance = await context.store.read.instances.byId(open.instanceId);
   if (instance === null) throw new Error(`attachment to an instance without a row: ${open.instanceId}`);
@@ -31,10 +29,10 @@ export async function stepAttach(
   if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
   if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
   const step = await callStep(context, lease, () =>
-    volumes.attach(record.ownerRef, instance.ownerRef, lease.cookie),
+    volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
   );
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return pending(open, step);
     if (step.outcome === 'failed' && !isFinal(step))
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     if (step.outcome === 'failed')
@@ -48,6 +46,36 @@ export async function stepAttach(
   });
 }
 
+/** The one whose call is under way, else a removal, else one whose instance is ready: none waits for another's. */
+async function pickOpen(
+  context: ReconcileContext,
+  lease: Lease,
+  attachments: readonly Attachment[],
+): Promise<Attachment | undefined> {
+  const open = attachments.filter(({ state }) => state !== 'attached');
+  const next =
+    open.find((attachment) => cookieOf(lease, attachment) !== null) ??
+    open.find(({ state }) => state === 'detaching');
+  if (next !== undefined) return next;
+  for (const attachment of open) {
+    const instance = await context.store.read.instances.byId(attachment.instanceId);
+    if (instance !== null && (await isReady(context, instance))) return attachment;
+  }
+  return open[0];
+}
+
+/** The stored cookie begins with the instance whose attachment it is about. */
+function pending(
+  { instanceId }: Attachment,
+  { cookie, pollAfterMs }: Extract<Step<null>, { outcome: 'pending' }>,
+): Next {
+  return { step: 'again', afterMs: pollAfterMs, cookie: `${instanceId} ${cookie}` };
+}
+
+function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null {
+  return cookie?.startsWith(`${instanceId} `) ? cookie.slice(instanceId.length + 1) : null;
+}
+
 async function detach(
   context: ReconcileContext,
   volumes: VolumeDriver,
@@ -57,7 +85,7 @@ async function detach(
   instance: InstanceRecord,
 ): Promise<void> {
   const step: Step<null> = await callStep(context, lease, () =>
-    volumes.detach(record.ownerRef, instance.ownerRef, lease.cookie),
+    volumes.detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
   );
   if (
     step.outcome === 'failed' &&
@@ -67,7 +95,7 @@ async function detach(
   )
     return prepare(context, lease, open, instance);
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (step.outcome === 'pending') return pending(open, step);
     if (step.outcome === 'failed' && step.code !== 'gone')
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     await write(tx, current, open, 'gone');
