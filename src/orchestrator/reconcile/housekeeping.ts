@@ -11,16 +11,19 @@ const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 export class Housekeeping {
   readonly #deps: { store: Store; clock: Clock; log: Log; authenticator: Authenticator };
   #timer: Timer | undefined;
+  #isStopped = false;
 
   constructor(deps: { store: Store; clock: Clock; log: Log; authenticator: Authenticator }) {
     this.#deps = deps;
   }
 
   start(): void {
+    if (this.#isStopped) return;
     this.#timer = this.#deps.clock.setTimer(INTERVAL_MS, () => void this.run().then(() => this.start()));
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#timer?.cancel();
     await this.run();
   }
