@@ -32,8 +32,8 @@ export const instanceTransitions: TransitionTable<InstanceStatus> = {
 };
 
 /** O: CreateInstanceRequest, ssh_keys: "min 1 item"; the upper bound is ours. */
-export const MAX_SSH_KEYS = 32;
-export const MAX_NAME_LENGTH = 255;
+const MAX_SSH_KEYS = 32;
+const MAX_NAME_LENGTH = 255;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
 const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;

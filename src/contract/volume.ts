@@ -27,7 +27,7 @@ export const volumeTransitions: TransitionTable<VolumeStatus> = {
 };
 
 /** O: VolumeLocation. `id` equals the region token used in `Configuration.regions`. */
-export const volumeLocationSchema = z
+const volumeLocationSchema = z
   .object({
     id: regionTokenSchema,
     name: z.string().min(1),
@@ -35,6 +35,8 @@ export const volumeLocationSchema = z
     country_code: z.string().length(2).optional(),
   })
   .meta({ id: 'VolumeLocation' });
+
+export type VolumeLocation = z.infer<typeof volumeLocationSchema>;
 
 export const volumeLocationListSchema = z
   .object({ locations: z.array(volumeLocationSchema) })

@@ -24,14 +24,6 @@ export function generateToken(random: Random): string {
   );
 }
 
-/** Whether `text` looks like a key of Berth's and its checksum is right. */
-export function isWellFormedApiKey(text: string): boolean {
-  return (
-    /^berth_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/.test(text) &&
-    withChecksum(text.slice(0, text.lastIndexOf('_'))) === text
-  );
-}
-
 /** What is stored and looked up: 256 bits of entropy need no slow hash. */
 export function digestSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();

@@ -70,7 +70,7 @@ export class PolledReads {
   }
 }
 
-export function prepareReply(record: InstanceRecord): PreparedReply {
+function prepareReply(record: InstanceRecord): PreparedReply {
   const bytes = Buffer.from(JSON.stringify(toInstance(record)));
   return { accountId: record.accountId, bytes, etag: toEtag(bytes) };
 }

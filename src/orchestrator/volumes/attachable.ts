@@ -48,6 +48,6 @@ export function assertAttachable(
     );
 }
 
-export function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {
+function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {
   return findVolumeType(catalog, volume.region, volume.type)?.shareable ?? false;
 }

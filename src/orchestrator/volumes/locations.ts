@@ -1,11 +1,5 @@
+import type { VolumeLocation } from '../../contract/volume.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-
-export interface VolumeLocation {
-  id: string;
-  name: string;
-  types: string[];
-  country_code?: string;
-}
 
 /** O: GET /volumes/locations: the regions that sell volumes, under the tokens of `Configuration.regions`. */
 export function listVolumeLocations(catalog: Catalog): VolumeLocation[] {

@@ -23,7 +23,7 @@ export async function followAttachments(tx: Transaction, record: VolumeRecord): 
   return transitionVolume(tx, record, statusFromAttachments(await tx.volumes.attachmentsOfVolume(record.id)));
 }
 
-export function statusFromAttachments(attachments: readonly Attachment[]): VolumeStatus {
+function statusFromAttachments(attachments: readonly Attachment[]): VolumeStatus {
   const has = (state: Attachment['state']): boolean =>
     attachments.some((attachment) => attachment.state === state);
   if (has('detaching')) return 'DETACHING';
