@@ -35,7 +35,8 @@ function welcome({ baseUrl, apiKey, catalogFile }: Serving): void {
   printLine(`Berth serves ${baseUrl}`);
   printLine(`  catalog  ${catalogFile}`);
   printLine(`  docs     ${new URL('/docs', baseUrl)}`);
-  if (apiKey !== null) printLine(`  API key  ${apiKey}   (shown this once; more with \`berth keys create\`)`);
+  const key = apiKey === null ? 'the one you have' : `${apiKey}   (shown this once)`;
+  printLine(`  API key  ${key}; \`berth keys create\` makes another`);
   printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${apiKey ?? '<API_KEY>'}' ${baseUrl}/availability`);
 }
 

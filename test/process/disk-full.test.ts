@@ -41,17 +41,14 @@ const fullDisk: Shortage = {
   cleanUp: (data) => void isPossible('umount', '-l', data),
 };
 
-/** Of util-linux. */
-const PRLIMIT = 'prlimit';
-
 const frozenFile: Shortage = {
   name: 'the file cannot grow',
-  prepare: () => isPossible(PRLIMIT, '--version'),
+  prepare: () => isPossible('prlimit', '--version'),
   begin: (data, pid) => {
     const { size } = statSync(join(data, 'berth.db-wal'));
-    execFileSync(PRLIMIT, ['--pid', String(pid), `--fsize=${size}:unlimited`]);
+    execFileSync('prlimit', ['--pid', String(pid), `--fsize=${size}:unlimited`]);
   },
-  end: (_data, pid) => void execFileSync(PRLIMIT, ['--pid', String(pid), '--fsize=unlimited']),
+  end: (_data, pid) => void execFileSync('prlimit', ['--pid', String(pid), '--fsize=unlimited']),
   cleanUp: () => undefined,
 };
 
