@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
-const INTERVAL_MS = 60_000;
+const INTERVAL_MS = 10_000;
 /** Settled: an Idempotency-Key is kept for 24 hours. */
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
@@ -39,7 +39,7 @@ export class Housekeeping {
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
       });
     } catch (error) {
-      log.error({ err: error }, 'housekeeping failed; it is tried again in a minute');
+      log.error({ err: error }, 'housekeeping failed; it is tried again in some seconds');
     }
   }
 }
