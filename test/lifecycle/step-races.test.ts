@@ -126,6 +126,22 @@ describe('a stop', () => {
   });
 });
 
+describe('a spot machine that is reclaimed while it stops', () => {
+  it('is destroyed like one that runs', async () => {
+    await using orchestrator = await startTestOrchestrator({ platform: { stop_ms: [300, 300] } });
+    const { body } = await orchestrator.request('POST', '/instances', {
+      body: instanceRequest({ configuration_id: 'a100-sxm-1x-spot' }),
+    });
+    const id = String(body['id']);
+    await orchestrator.waitFor(id, 'ONLINE');
+    await post(orchestrator, id, 'stop');
+    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+    await orchestrator.simulator.destroy(ref, null);
+    await orchestrator.waitFor(id, 'GONE');
+    expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
+  });
+});
+
 describe('a start', () => {
   it('of a machine that the platform lost for a moment goes on', async () => {
     let starts = 0;

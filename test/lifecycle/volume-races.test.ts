@@ -341,4 +341,18 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     expect(hasCalled('stop')).toBe(false);
     expect((await orchestrator.request('GET', `/instances/${machine}`)).body['status']).toBe('ONLINE');
   });
+
+  it('an attachment that never succeeds does not hold the machine stopped', async () => {
+    const { orchestrator, volume, online, setPlan, waitForVolume } = await start({
+      platform: cold,
+      onlineWithinMs: 1_000,
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    setPlan(({ method }) => (method === 'volumes.attach' ? 'fail-before' : 'none'));
+    const id = await volume({ instance_ids: [machine] });
+    await orchestrator.waitFor(machine, 'STOPPED');
+    await orchestrator.waitFor(machine, 'ONLINE');
+    await waitForVolume(id, 'AVAILABLE');
+  });
 });

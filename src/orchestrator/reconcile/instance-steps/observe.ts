@@ -37,12 +37,12 @@ export async function vanished(
       await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
       return { step: 'destroy' };
     case 'ONLINE':
+    case 'STOPPING':
       if (record.spec.instanceType !== 'SPOT')
         return failInstance(context, tx, record, 'The platform no longer has the machine of this instance.');
-      await transition(tx, record, 'DESTROYING', now);
+      await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
       return { step: 'destroy' };
     case 'PROVISIONING':
-    case 'STOPPING':
       return failInstance(context, tx, record, 'The platform no longer has the machine of this instance.');
     default:
       return finish;

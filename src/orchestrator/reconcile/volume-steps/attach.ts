@@ -33,7 +33,7 @@ export async function stepAttach(
   );
   await settleVolume(context, lease, async (tx, current): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
-    if (step.outcome === 'failed' && !isFinal(step))
+    if (step.outcome === 'failed' && !isFinal(step) && !isOverdue(context, instance))
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     if (step.outcome === 'failed')
       context.log.warn(
@@ -134,6 +134,11 @@ async function isReady(
 ): Promise<boolean> {
   if (driver.manifest.attachVolume === 'hot') return endpoint !== null && status !== 'STOPPING';
   return status === 'STOPPED' && (await store.read.work.of(id)) === null;
+}
+
+/** Whether an instance has been held stopped for its volumes as long as it may take to come ONLINE. */
+function isOverdue({ clock }: ReconcileContext, { attachCycle, updatedAt, spec }: InstanceRecord): boolean {
+  return attachCycle && clock.now() - updatedAt >= spec.onlineWithinMs;
 }
 
 /** Gets an instance to where this platform attaches and detaches, or waits until it is there. */
