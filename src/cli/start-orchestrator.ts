@@ -109,7 +109,8 @@ function composeReconcile(
     options: {
       ...defaultReconcileOptions,
       leaseMs,
-      callTimeoutMs: Math.min(defaultReconcileOptions.callTimeoutMs, leaseMs / 2),
+      // A step makes up to two calls, and writes after them.
+      callTimeoutMs: Math.min(defaultReconcileOptions.callTimeoutMs, leaseMs / 3),
       probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
       watchIntervalMs: reconcile.watch_interval_s * 1000,
       orphans: reconcile.orphans,

@@ -3,6 +3,9 @@ import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../orchestrato
 import { ProbeConnection, type StepTimeouts } from './probe-connection.ts';
 import { fingerprintOf } from './query-key.ts';
 
+/** Fewer than sshd drops at (`MaxStartups 10`), more than one, so that many keys are proved within one call. */
+const AT_ONCE = 4;
+
 const defaultTimeoutsMs: StepTimeouts = {
   connect: 5_000,
   banner: 5_000,
@@ -14,8 +17,8 @@ const defaultTimeoutsMs: StepTimeouts = {
 
 /**
  * Proves a public SSH endpoint without a private key (O: "ONLINE means running and reachable with a
- * live SSH endpoint"). The keys are offered one after another, each on a connection of its own: a
- * client stops offering after the first PK_OK. OpenSSH counts a query as an authentication attempt,
+ * live SSH endpoint"). Each key is offered on a connection of its own, since a client stops offering
+ * after the first PK_OK: one first, which pins the host key, then a few at a time. OpenSSH counts a query as an authentication attempt,
  * so an endpoint that passed once is best left alone.
  */
 export function createSshProbe(
@@ -43,11 +46,14 @@ async function probe(
 
   const first = await new ProbeConnection(target, keys[0], pin, timeoutsMs).run();
   if (!first.ok) return namingTheKey(first, 0, keys, target);
-  for (const [keyIndex, key] of keys.entries()) {
-    if (keyIndex === 0) continue;
+  for (let begin = 1; begin < keys.length; begin += AT_ONCE) {
+    const group = keys.slice(begin, begin + AT_ONCE);
     // All connections must reach the same machine, so the key of the first one is pinned.
-    const next = await new ProbeConnection(target, key, first.hostKeyFingerprint, timeoutsMs).run();
-    if (!next.ok) return namingTheKey(next, keyIndex, keys, target);
+    const results = await Promise.all(
+      group.map((key) => new ProbeConnection(target, key, first.hostKeyFingerprint, timeoutsMs).run()),
+    );
+    for (const [offset, result] of results.entries())
+      if (!result.ok) return namingTheKey(result, begin + offset, keys, target);
   }
   return first;
 }

@@ -67,7 +67,10 @@ export interface WorkWriter extends WorkReader {
   /** Locks the row for this transaction and tells whether `lease` still holds it. */
   check(lease: Lease): Promise<LeaseState>;
   /** Gives the lease back; `later` is when and with which note the same step goes on. */
-  release(lease: Lease, later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>): Promise<void>;
+  release(
+    lease: Lease,
+    later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> & { attempt?: number },
+  ): Promise<void>;
   /** The step is over and nothing follows. */
   finish(lease: Lease): Promise<void>;
 }

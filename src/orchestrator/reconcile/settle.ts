@@ -66,6 +66,8 @@ async function settle(
         cookie: next.cookie ?? null,
         notBefore: now + next.afterMs,
         lastError: next.problem ?? null,
+        // A call that made progress is no failed attempt: the pause after a failure starts anew.
+        ...(next.cookie !== undefined && { attempt: 1 }),
       });
     else {
       const { resourceId, resourceKind } = lease;
