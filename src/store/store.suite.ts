@@ -290,6 +290,18 @@ export function describeStore(
         ]).toEqual([null, null, 0]);
       });
 
+      it('counts attempts anew from where its holder says', async () => {
+        await put('a');
+        await store.claimWork({ ...claim, leaseUntil: now });
+        await store.claimWork({ ...claim, leaseUntil: now });
+        const [third] = await store.claimWork(claim);
+        if (third === undefined) throw new Error('expected a claim');
+        expect(third.attempt).toBe(3);
+        const later = { cookie: 'task-7', notBefore: now, lastError: null, attempt: 1 };
+        await store.transact((tx) => tx.work.release(third, later));
+        expect((await store.claimWork(claim))[0]?.attempt).toBe(2);
+      });
+
       it('can be hastened, and leases of the dead ended', async () => {
         await put('a', { notBefore: now + 60_000 });
         await store.transact((tx) => tx.work.hasten('a', now));
