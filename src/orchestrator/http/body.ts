@@ -1,35 +1,20 @@
 import type { MiddlewareHandler } from 'hono';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { HttpEnv } from './deps.ts';
 
-/**
- * How much of a body that is too large is read and thrown away before the answer, and for how long: a client
- * that is still sending when its connection is reset loses the answer.
- */
-const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
-const MAX_DISCARD_MS = 2_000;
 const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /**
- * Reads the body of a request that may have one: at most `maxBodyBytes`, counted as they come, whatever
+ * Reads the body of a request that may have one: at most `maxBytes`, counted as they come, whatever
  * Content-Length says; JSON only, an object only, without a content coding. The routes find it parsed.
  */
-export function readBody({
-  clock,
-  maxBodyBytes,
-}: {
-  clock: Clock;
-  maxBodyBytes: number;
-}): MiddlewareHandler<HttpEnv> {
+export function readBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     if (context.req.method !== 'POST' && context.req.method !== 'PUT' && context.req.method !== 'PATCH')
       return next();
     const { headers, body } = context.req.raw;
-    const isTooLarge = Number(headers.get('content-length') ?? 0) > maxBodyBytes;
-    const bytes =
-      body === null ? Buffer.alloc(0) : await readBytes(body, isTooLarge ? 0 : maxBodyBytes, clock);
-    if (isTooLarge || bytes === undefined) throw tooLarge(maxBodyBytes);
+    if (Number(headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    const bytes = body === null ? Buffer.alloc(0) : await readBytes(body, maxBytes);
     if (bytes.length > 0) assertJsonContent(headers);
     const text = bytes.length > 0 ? toObjectText(bytes) : '{}';
     // What follows reads the body as JSON only under exactly this name, in whatever way it was written.
@@ -39,26 +24,23 @@ export function readBody({
   };
 }
 
-/** The bytes, copied together as they come so that a body of many small chunks costs no more; undefined: more than `maxBytes`. */
-async function readBytes(
-  body: ReadableStream<Uint8Array>,
-  maxBytes: number,
-  clock: Clock,
-): Promise<Buffer | undefined> {
+/**
+ * The bytes, copied together as they come so that a body of many small chunks costs no more.
+ *
+ * @throws {ApiError} `payload_too_large`; the rest is not read.
+ */
+async function readBytes(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const reader = body.getReader();
   let buffer = Buffer.alloc(Math.min(FIRST_BUFFER_BYTES, maxBytes));
   let size = 0;
   for (;;) {
     const { done, value } = await readChunk(reader);
     if (done) return buffer.subarray(0, size);
-    if (size + value.byteLength > maxBytes) {
-      await discard(reader, clock);
-      return undefined;
-    }
-    if (size + value.byteLength > buffer.length)
-      buffer = Buffer.concat([buffer], Math.min(maxBytes, 2 * (size + value.byteLength)));
+    const newSize = size + value.byteLength;
+    if (newSize > maxBytes) throw tooLarge(maxBytes);
+    if (newSize > buffer.length) buffer = Buffer.concat([buffer], Math.min(maxBytes, 2 * newSize));
     buffer.set(value, size);
-    size += value.byteLength;
+    size = newSize;
   }
 }
 
@@ -70,20 +52,6 @@ async function readChunk(reader: Reader): ReturnType<Reader['read']> {
     return await reader.read();
   } catch {
     throw invalidRequest([{ path: '', message: 'expected the whole body; the connection ended before it' }]);
-  }
-}
-
-async function discard(reader: Reader, clock: Clock): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<{ done: true; value: undefined }>();
-  const timer = clock.setTimer(MAX_DISCARD_MS, () => resolve({ done: true, value: undefined }));
-  try {
-    for (let size = 0; size < MAX_DISCARDED_BYTES; ) {
-      const { done, value } = await Promise.race([readChunk(reader), late]);
-      if (done) return;
-      size += value.byteLength;
-    }
-  } finally {
-    timer.cancel();
   }
 }
 

@@ -6,7 +6,7 @@ import {
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
 import type { Log } from '../ports/log.ts';
@@ -55,6 +55,7 @@ export class HttpServer {
     this.#server =
       tls === undefined ? createServer(settings, listen) : createTlsServer({ ...settings, ...tls }, listen);
     this.#server.on('checkExpectation', listen);
+    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => this.#linger(socket));
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket));
   }
 
@@ -97,8 +98,26 @@ export class HttpServer {
       'request refused below HTTP',
     );
     socket.end(toText(refusal, requestId));
-    const linger = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    socket.once('close', () => clearTimeout(linger));
+    destroyLate(socket);
+  }
+
+  /**
+   * node:http closes as soon as the last reply is written. A client that is still sending would have its connection
+   * reset, and lose the reply: what it sends is thrown away until it has read, or for a while.
+   */
+  #linger(socket: Socket): void {
+    const destroySoon = socket.destroySoon.bind(socket);
+    let isLingering = false;
+    socket.destroySoon = () => {
+      const request = this.#replies.get(socket)?.req;
+      if (request === undefined || request.complete) return destroySoon();
+      if (isLingering) return;
+      isLingering = true;
+      socket.end();
+      // Whoever read the body has stopped, and would hold up the rest.
+      request.removeAllListeners('data').resume();
+      destroyLate(socket);
+    };
   }
 
   /**
@@ -110,6 +129,11 @@ export class HttpServer {
     if (reply === undefined || reply.writableFinished) return false;
     return reply.headersSent || reply.req.complete;
   }
+}
+
+function destroyLate(socket: Duplex): void {
+  const late = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(late));
 }
 
 function toText(refusal: ApiError, requestId: string): string {
