@@ -25,9 +25,9 @@ export function serveCommand(parts: ServeParts = {}): Command {
     .option('--json', 'print one line of JSON when ready')
     .action(async ({ config, json, ...flags }: ServeFlags) => {
       const serving = await serve({ configFile: config, flags, env: process.env }, parts);
+      stopOnSignal(serving);
       if (json) printLine(JSON.stringify({ base_url: serving.baseUrl, api_key: serving.apiKey }));
       else welcome(serving);
-      stopOnSignal(serving);
     });
 }
 

@@ -24,7 +24,7 @@ let count = 0;
 beforeAll(async () => {
   chmodSync(root.path, 0o755);
   const berth = await startServing(['--config', writeFastConfig(good)]);
-  await berth.end();
+  expect(await berth.end()).toMatchObject({ code: 0 });
 });
 afterAll(() => root[Symbol.dispose]());
 

@@ -218,6 +218,11 @@ describe.concurrent('a signal', () => {
     },
   );
 
+  it('drains from the moment on at which the process says that it is ready', async () => {
+    await using berth = await startServing(newConfig());
+    expect(await berth.end('SIGTERM')).toMatchObject({ code: 0, signal: null });
+  });
+
   it('that comes again ends it at once', async () => {
     await using berth = await startServing(newConfig(info));
     const create = await beginCreate(berth.baseUrl, berth.apiKey);
