@@ -393,7 +393,7 @@ export function describeStore(
         accountId,
         key: 'k',
         requestDigest: Buffer.alloc(32, 1),
-        instanceId: 'a',
+        resourceId: 'a',
         createdAt: now,
       };
       await store.transact((tx) => tx.idempotency.insert(record));

@@ -367,6 +367,25 @@ describe('Idempotency-Key', () => {
     expect(replies.filter((reply) => reply.headers.get('idempotent-replayed') === null)).toHaveLength(1);
   });
 
+  it('gives the same volume for the same body, and is one key for instances and volumes', async () => {
+    await using orchestrator = await startTestOrchestrator();
+    const headers = { 'Idempotency-Key': 'k' };
+    const ask = (path: string, body: unknown) => orchestrator.request('POST', path, { body, headers });
+    const first = await ask('/volumes', volumeRequest());
+    const again = await ask('/volumes', volumeRequest());
+    expect([again.status, again.body['id'], again.headers.get('idempotent-replayed')]).toEqual([
+      201,
+      first.body['id'],
+      'true',
+    ]);
+    expect(first.headers.get('idempotent-replayed')).toBeNull();
+    for (const other of [
+      await ask('/volumes', volumeRequest({ size_gb: 200 })),
+      await ask('/instances', instanceRequest()),
+    ])
+      expect([other.status, other.body]).toMatchObject([409, { error: { code: 'idempotency_mismatch' } }]);
+  });
+
   it('is not used up by a request that was refused', async () => {
     await using orchestrator = await startTestOrchestrator();
     const body = instanceRequest();
@@ -399,7 +418,7 @@ describe('Idempotency-Key', () => {
       const { status, body } = await create(orchestrator, instanceRequest(), key);
       expect([status, body]).toMatchObject([
         400,
-        { error: { details: { issues: [{ path: 'Idempotency-Key' }] } } },
+        { error: { details: { issues: [{ path: 'idempotency-key' }] } } },
       ]);
     },
   );

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import { sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
+import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
@@ -17,12 +17,6 @@ interface Deps {
   platform: { isUp: boolean };
 }
 
-export interface Created {
-  record: InstanceRecord;
-  /** Whether an earlier request with the same Idempotency-Key made it. */
-  isReplay: boolean;
-}
-
 /**
  * O: POST /instances. One transaction writes the instance, its capacity claim and the work to be done;
  * the platform is asked afterwards, so the answer never waits for it.
@@ -34,39 +28,16 @@ export async function createInstance(
   deps: Deps,
   accountId: string,
   request: CreateInstanceRequest,
-  idempotencyKey?: string,
-): Promise<Created> {
-  const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest();
-  return deps.store.transact(async (tx) => {
-    const earlier =
-      idempotencyKey === undefined ? null : await tx.idempotency.find(accountId, idempotencyKey);
-    if (earlier !== null) return replay(tx, earlier, requestDigest);
-    const record = await insertInstance(deps, tx, accountId, request);
-    if (idempotencyKey !== undefined)
-      await tx.idempotency.insert({
-        accountId,
-        key: idempotencyKey,
-        requestDigest,
-        instanceId: record.id,
-        createdAt: record.createdAt,
-      });
-    return { record, isReplay: false };
-  });
-}
-
-async function replay(
-  tx: Transaction,
-  earlier: { requestDigest: Buffer; instanceId: string },
-  requestDigest: Buffer,
-): Promise<Created> {
-  if (!requestDigest.equals(earlier.requestDigest))
-    throw new ApiError(
-      'idempotency_mismatch',
-      'This Idempotency-Key was used with another request body; use a new key.',
-    );
-  const record = await tx.instances.byId(earlier.instanceId);
-  if (record === null) throw new Error(`idempotency record without its instance ${earlier.instanceId}`);
-  return { record, isReplay: true };
+  key?: string,
+): Promise<Created<InstanceRecord>> {
+  return deps.store.transact((tx) =>
+    createOnce(
+      tx,
+      { accountId, operation: 'createInstance', request, key },
+      (id) => tx.instances.byId(id),
+      () => insertInstance(deps, tx, accountId, request),
+    ),
+  );
 }
 
 async function insertInstance(

@@ -80,7 +80,8 @@ export interface IdempotencyRecord {
   key: string;
   /** SHA-256 of what was asked. */
   requestDigest: Buffer;
-  instanceId: string;
+  /** What was made. */
+  resourceId: string;
   createdAt: number;
 }
 

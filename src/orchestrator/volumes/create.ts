@@ -1,6 +1,7 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
+import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { isAttachable } from './attachable.ts';
@@ -13,51 +14,66 @@ interface Deps {
   random: Random;
 }
 
-/** O: POST /volumes. @throws {ApiError} `invalid_request`; then nothing was written. */
+/** O: POST /volumes. @throws {ApiError} `invalid_request` or `idempotency_mismatch`; then nothing was written. */
 export async function createVolume(
-  { store, catalog, clock, random }: Deps,
+  deps: Deps,
+  accountId: string,
+  request: CreateVolumeRequest,
+  key?: string,
+): Promise<Created<VolumeRecord>> {
+  return deps.store.transact((tx) =>
+    createOnce(
+      tx,
+      { accountId, operation: 'createVolume', request, key },
+      (id) => tx.volumes.byId(id),
+      () => insertVolume(deps, tx, accountId, request),
+    ),
+  );
+}
+
+async function insertVolume(
+  { catalog, clock, random }: Deps,
+  tx: Transaction,
   accountId: string,
   request: CreateVolumeRequest,
 ): Promise<VolumeRecord> {
   const found = findType(catalog, request);
-  return store.transact(async (tx) => {
-    const instanceIds = [...new Set(request.instance_ids ?? [])];
-    const issues = await instanceIssues(tx, accountId, request.region, instanceIds);
-    if (!('type' in found)) throw invalidRequest([found, ...issues]);
-    const { type } = found;
-    if (instanceIds.length > 1 && !type.shareable)
-      issues.push({
-        path: 'instance_ids',
-        message: `expected one instance: a volume of type ${type.name} cannot be shared`,
-      });
-    if (issues.length > 0) throw invalidRequest(issues);
-    const now = clock.now();
-    const id = `vol-${random.bytes(16).toString('hex')}`;
-    const record: VolumeRecord = {
-      id,
-      accountId,
-      ownerRef: `berth-${id}`,
-      name: request.name,
-      sizeGb: request.size_gb,
-      region: request.region,
-      type: type.name,
-      status: 'CREATING',
-      priceMicroUsdPerHour: Math.round(type.priceMicroUsdPerGbHour * request.size_gb),
-      createdAt: now,
-      deletedAt: null,
-    };
-    await tx.volumes.insert(record);
-    for (const instanceId of instanceIds)
-      await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
-    await tx.work.put({
-      resourceId: id,
-      resourceKind: 'volume',
-      kind: 'create',
-      notBefore: now,
-      deadlineAt: null,
+  const instanceIds = [...new Set(request.instance_ids ?? [])];
+  const issues = await instanceIssues(tx, accountId, request.region, instanceIds);
+  if (!('type' in found)) throw invalidRequest([found, ...issues]);
+  const { type } = found;
+  if (instanceIds.length > 1 && !type.shareable)
+    issues.push({
+      path: 'instance_ids',
+      message: `expected one instance: a volume of type ${type.name} cannot be shared`,
     });
-    return record;
+  if (issues.length > 0) throw invalidRequest(issues);
+  const now = clock.now();
+  const id = `vol-${random.bytes(16).toString('hex')}`;
+  const record: VolumeRecord = {
+    id,
+    accountId,
+    ownerRef: `berth-${id}`,
+    name: request.name,
+    sizeGb: request.size_gb,
+    region: request.region,
+    type: type.name,
+    status: 'CREATING',
+    priceMicroUsdPerHour: Math.round(type.priceMicroUsdPerGbHour * request.size_gb),
+    createdAt: now,
+    deletedAt: null,
+  };
+  await tx.volumes.insert(record);
+  for (const instanceId of instanceIds)
+    await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
+  await tx.work.put({
+    resourceId: id,
+    resourceKind: 'volume',
+    kind: 'create',
+    notBefore: now,
+    deadlineAt: null,
   });
+  return record;
 }
 
 function findType(

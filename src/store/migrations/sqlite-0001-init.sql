@@ -94,7 +94,7 @@ CREATE TABLE idempotency (
   account_id TEXT NOT NULL REFERENCES accounts (id),
   key TEXT NOT NULL,
   request_digest BLOB NOT NULL,
-  instance_id TEXT NOT NULL REFERENCES instances (id),
+  resource_id TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   PRIMARY KEY (account_id, key)
 ) STRICT;

@@ -104,7 +104,7 @@ export const idempotency = sqliteTable(
     accountId: text('account_id').notNull(),
     key: text('key').notNull(),
     requestDigest: blob('request_digest', { mode: 'buffer' }).notNull(),
-    instanceId: text('instance_id').notNull(),
+    resourceId: text('resource_id').notNull(),
     createdAt: integer('created_at').notNull(),
   },
   (table) => [primaryKey({ columns: [table.accountId, table.key] })],

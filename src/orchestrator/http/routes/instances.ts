@@ -17,6 +17,7 @@ import { toInstance } from '../../instances/to-instance.ts';
 import { respondPrepared } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses, toIssues } from '../error-responses.ts';
+import { createHeaders, markReplay } from '../idempotency.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so `region` is ignored, whatever it is. */
@@ -53,12 +54,7 @@ const createRoute_ = createRoute({
   operationId: 'createInstance',
   summary: 'Create an instance',
   request: {
-    headers: z.object({
-      'idempotency-key': z
-        .string()
-        .optional()
-        .meta({ description: 'The same key with the same body gives the same instance for 24 hours.' }),
-    }),
+    headers: createHeaders,
     body: { required: true, content: jsonContent(createInstanceRequestSchema) },
   },
   responses: {
@@ -157,8 +153,6 @@ function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstance
   return Object.fromEntries(fields);
 }
 
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
-
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
   const { store, polledReads, rateLimits } = deps;
@@ -173,14 +167,9 @@ export function instanceRoutes(deps: HttpDeps) {
       async (context) => {
         const { accountId } = context.get('principal');
         rateLimits.admitCreate(accountId);
-        const key = context.req.valid('header')['idempotency-key'];
-        if (key !== undefined && !IDEMPOTENCY_KEY.test(key))
-          throw invalidRequest([
-            { path: 'Idempotency-Key', message: 'expected 1 to 255 visible ASCII characters' },
-          ]);
-        const { record, isReplay } = await createInstance(deps, accountId, context.req.valid('json'), key);
-        if (isReplay) context.header('Idempotent-Replayed', 'true');
-        return context.json(toInstance(record), 201);
+        const { 'idempotency-key': key } = context.req.valid('header');
+        const created = await createInstance(deps, accountId, context.req.valid('json'), key);
+        return context.json(toInstance(markReplay(context, created)), 201);
       },
       (result, { req }) =>
         result.success ? undefined : refuseCreate(deps.catalog, toIssues(result.error), req.json()),

@@ -14,6 +14,7 @@ import { listVolumeLocations } from '../../volumes/locations.ts';
 import { getVolume, toVolume } from '../../volumes/read.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
+import { createHeaders, markReplay } from '../idempotency.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
@@ -40,10 +41,13 @@ const createVolumeRoute = createRoute({
   path: '/volumes',
   operationId: 'createVolume',
   summary: 'Create a volume',
-  request: { body: { required: true, content: jsonContent(createVolumeRequestSchema) } },
+  request: {
+    headers: createHeaders,
+    body: { required: true, content: jsonContent(createVolumeRequestSchema) },
+  },
   responses: {
     201: { description: 'Accepted: CREATING.', content: jsonContent(volumeSchema) },
-    ...errorResponses('unauthorized', 'payload_too_large', 'request_timeout'),
+    ...errorResponses('unauthorized', 'idempotency_mismatch', 'payload_too_large', 'request_timeout'),
   },
 });
 
@@ -112,8 +116,9 @@ export function volumeRoutes(deps: HttpDeps) {
     .openapi(createVolumeRoute, async (context) => {
       const { accountId } = context.get('principal');
       rateLimits.admitCreate(accountId);
-      const record = await createVolume(deps, accountId, context.req.valid('json'));
-      return context.json(await toVolume(volumes, record), 201);
+      const { 'idempotency-key': key } = context.req.valid('header');
+      const created = await createVolume(deps, accountId, context.req.valid('json'), key);
+      return context.json(await toVolume(volumes, markReplay(context, created)), 201);
     })
     .openapi(getRoute, async (context) => {
       const record = await getVolume(
