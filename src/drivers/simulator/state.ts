@@ -74,6 +74,8 @@ export class SimulatorState {
     this.#db = new Database(file);
     this.#db.pragma('journal_mode = WAL');
     this.#db.pragma('synchronous = FULL');
+    // What was on the disk of a destroyed machine is overwritten.
+    this.#db.pragma('secure_delete = ON');
     this.#db.exec(schema);
     this.machines = new Records(this.#db, 'machine');
     this.volumes = new Records(this.#db, 'volume');
