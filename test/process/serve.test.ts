@@ -1,11 +1,11 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Agent, fetch as undiciFetch } from 'undici';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createClient, until } from '../support/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { BerthProcess, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
@@ -15,16 +15,6 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const run = promisify(execFile);
 const root = temporaryFolder();
 let count = 0;
-let certificate: { cert: string; key: string };
-
-beforeAll(async () => {
-  certificate = { cert: join(root.path, 'tls.crt'), key: join(root.path, 'tls.key') };
-  await run('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
-    ...['-out', certificate.cert, '-keyout', certificate.key],
-  ]);
-});
 afterAll(() => root[Symbol.dispose]());
 
 function newConfig(more = ''): string[] {
@@ -111,8 +101,21 @@ describe.concurrent('BERTH_API_KEY', () => {
   });
 });
 
-describe.concurrent('TLS', () => {
+const hasOpenSsl = spawnSync('openssl', ['version']).error === undefined;
+
+async function makeCertificate(): Promise<{ cert: string; key: string }> {
+  const files = { cert: join(root.path, 'tls.crt'), key: join(root.path, 'tls.key') };
+  await run('openssl', [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+    ...['-out', files.cert, '-keyout', files.key],
+  ]);
+  return files;
+}
+
+describe.skipIf(!hasOpenSsl).concurrent('TLS', () => {
   it('is spoken with a certificate and its key, and nothing else is', async () => {
+    const certificate = await makeCertificate();
     const tls = ['--tls-cert', certificate.cert, '--tls-key', certificate.key];
     await using berth = await startServing([...newConfig(), ...tls]);
     expect(berth.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/v1$/);
