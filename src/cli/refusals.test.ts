@@ -91,12 +91,18 @@ describe('a database that cannot be used is refused', () => {
     await expectRefused(['accounts', 'create', 'late', '--config', config], sentence);
   });
 
-  it('with a damaged state of the simulator', async () => {
-    writeFileSync(`${database}.simulator`, readFileSync(`${database}.simulator`).fill(0xa5, 0, 64));
-    // The lock stays beside the database, as it does after every start.
-    writeFileSync(`${database}.lock`, '');
-    await expectRefused(serve(), /^berth: The simulator cannot use its state .*\.simulator \(.+\): restore/);
-  });
+  it.each([true, false])(
+    'with a damaged state of the simulator (and a database: %j)',
+    async (hasDatabase) => {
+      writeFileSync(`${database}.simulator`, readFileSync(`${database}.simulator`).fill(0xa5, 0, 64));
+      if (!hasDatabase)
+        for (const suffix of ['', '-wal', '-shm']) rmSync(`${database}${suffix}`, { force: true });
+      await expectRefused(
+        serve(),
+        /^berth: The simulator cannot use its state .*\.simulator \(.+\): restore/,
+      );
+    },
+  );
 
   it('a folder', async () => {
     await expectRefused(

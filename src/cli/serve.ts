@@ -12,7 +12,7 @@ import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { createDriver } from './create-driver.ts';
+import { checkDriver, createDriver } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
 import { listen } from './listen.ts';
 import { createLog } from './log.ts';
@@ -70,7 +70,10 @@ export async function serve(
   try {
     const databasePath = sqlitePath(config.database);
     const opened = openSqliteStore(databasePath, {
-      beforeWriting: () => undo.push(takeServeLock(databasePath)),
+      beforeWriting: () => {
+        checkDriver(databasePath);
+        undo.push(takeServeLock(databasePath));
+      },
     });
     undo.unshift(() => opened.close());
     const store = wrapStore(opened);

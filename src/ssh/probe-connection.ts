@@ -6,6 +6,12 @@ import { fingerprintOf, toQueryKey } from './query-key.ts';
 
 export type StepTimeouts = Record<ProbeStep, number>;
 
+export interface ProbeLimits {
+  timeoutsMs: StepTimeouts;
+  /** When the whole probe ends, on the clock of `performance.now()`. */
+  endsAt: number;
+}
+
 const IDENTIFICATION_LINE = /^SSH-\d+\.\d+-/m;
 /** More text than this before the identification is no SSH server. */
 const MAX_GREETING_CHARS = 16_384;
@@ -18,7 +24,7 @@ export class ProbeConnection {
   readonly #target: SshTarget;
   readonly #key: SshPublicKey | undefined;
   readonly #pin: string | undefined;
-  readonly #timeoutsMs: StepTimeouts;
+  readonly #limits: ProbeLimits;
   #step: ProbeStep = 'connect';
   #deadline: NodeJS.Timeout | undefined;
   #hostKeyFingerprint = '';
@@ -29,12 +35,12 @@ export class ProbeConnection {
     target: SshTarget,
     key: SshPublicKey | undefined,
     pin: string | undefined,
-    timeoutsMs: StepTimeouts,
+    limits: ProbeLimits,
   ) {
     this.#target = target;
     this.#key = key;
     this.#pin = pin;
-    this.#timeoutsMs = timeoutsMs;
+    this.#limits = limits;
   }
 
   /** Takes all steps. Never throws. */
@@ -125,7 +131,8 @@ export class ProbeConnection {
     if (this.#result !== undefined) return;
     this.#step = step;
     clearTimeout(this.#deadline);
-    const timeoutMs = this.#timeoutsMs[step];
+    const { timeoutsMs, endsAt } = this.#limits;
+    const timeoutMs = Math.max(0, Math.round(Math.min(timeoutsMs[step], endsAt - performance.now())));
     this.#deadline = setTimeout(() => this.#fail(`${whatIsMissing[step]} within ${timeoutMs} ms`), timeoutMs);
   }
 

@@ -1,6 +1,6 @@
 import { parseSshPublicKey, type SshPublicKey } from '../contract/ssh-key.ts';
 import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../orchestrator/ports/ssh-probe.ts';
-import { ProbeConnection, type StepTimeouts } from './probe-connection.ts';
+import { ProbeConnection, type ProbeLimits, type StepTimeouts } from './probe-connection.ts';
 import { fingerprintOf } from './query-key.ts';
 
 /** Fewer than sshd drops at (`MaxStartups 10`), more than one, so that many keys are proved within one call. */
@@ -25,14 +25,17 @@ export function createSshProbe(
   options: { stepTimeoutsMs?: Partial<Record<ProbeStep, number>> } = {},
 ): SshProbe {
   const timeoutsMs = { ...defaultTimeoutsMs, ...options.stepTimeoutsMs };
-  return { probe: (target, publicKeys, pin) => probe(target, publicKeys, pin, timeoutsMs) };
+  return {
+    probe: (target, publicKeys, pin, withinMs = Number.POSITIVE_INFINITY) =>
+      probe(target, publicKeys, pin, { timeoutsMs, endsAt: performance.now() + withinMs }),
+  };
 }
 
 async function probe(
   target: SshTarget,
   publicKeys: readonly string[],
   pin: string | undefined,
-  timeoutsMs: StepTimeouts,
+  limits: ProbeLimits,
 ): Promise<ProbeResult> {
   const keys: SshPublicKey[] = [];
   for (const [keyIndex, line] of publicKeys.entries()) {
@@ -44,13 +47,13 @@ async function probe(
     keys.push(parsed.key);
   }
 
-  const first = await new ProbeConnection(target, keys[0], pin, timeoutsMs).run();
+  const first = await new ProbeConnection(target, keys[0], pin, limits).run();
   if (!first.ok) return namingTheKey(first, 0, keys, target);
   for (let begin = 1; begin < keys.length; begin += AT_ONCE) {
     const group = keys.slice(begin, begin + AT_ONCE);
     // All connections must reach the same machine, so the key of the first one is pinned.
     const results = await Promise.all(
-      group.map((key) => new ProbeConnection(target, key, first.hostKeyFingerprint, timeoutsMs).run()),
+      group.map((key) => new ProbeConnection(target, key, first.hostKeyFingerprint, limits).run()),
     );
     for (const [offset, result] of results.entries())
       if (!result.ok) return namingTheKey(result, begin + offset, keys, target);

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
 import type { HostKey } from './host-key.ts';
@@ -59,6 +60,15 @@ const schema = `
   CREATE TABLE IF NOT EXISTS records (kind TEXT, id TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS files (disk TEXT, path TEXT, body TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (disk, path)) WITHOUT ROWID;
 `;
+
+const SQLITE_MAGIC = 'SQLite format 3\0';
+
+/** Only reads. @throws if there is a file and it is no SQLite database; SQLite itself looks closer when it is opened. */
+export function assertStateFile(file: string): void {
+  if (!existsSync(file)) return;
+  const isDatabase = readFileSync(file).subarray(0, SQLITE_MAGIC.length).toString('latin1') === SQLITE_MAGIC;
+  if (!isDatabase) throw new Error('file is not a database');
+}
 
 /**
  * The platform's memory: a SQLite file that survives `kill -9`. Each write is on the disk when it

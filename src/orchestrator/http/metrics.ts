@@ -27,7 +27,7 @@ export class Metrics {
     });
     const polled = new Counter({
       name: 'berth_polled_reads_total',
-      help: 'GET /v1/instances/{id} answered from prepared bytes.',
+      help: 'GET /v1/instances/{id} answered without the app.',
       registers,
       collect: () => {
         polled.reset();

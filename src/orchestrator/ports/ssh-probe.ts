@@ -25,7 +25,13 @@ export type ProbeResult =
 export interface SshProbe {
   /**
    * Never throws. `publicKeys` are authorized_keys lines. If `hostKeyFingerprint` (OpenSSH's
-   * `SHA256:…` form) is given, a host with another key fails at `host_key`.
+   * `SHA256:…` form) is given, a host with another key fails at `host_key`. With `withinMs` all of it ends
+   * by then, at the step that it has got to.
    */
-  probe(target: SshTarget, publicKeys: readonly string[], hostKeyFingerprint?: string): Promise<ProbeResult>;
+  probe(
+    target: SshTarget,
+    publicKeys: readonly string[],
+    hostKeyFingerprint?: string,
+    withinMs?: number,
+  ): Promise<ProbeResult>;
 }

@@ -1,4 +1,6 @@
 import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { VolumeDriver } from '../ports/platform-driver.ts';
+import type { VolumeRecord } from '../volumes/volume-record.ts';
 import type { StepContext } from './context.ts';
 import { stepCreate } from './instance-steps/create.ts';
 import { stepDestroy } from './instance-steps/destroy.ts';
@@ -23,7 +25,10 @@ const instanceSteps: Record<
   observe: stepObserve,
 };
 
-const volumeSteps: Record<VolumeWorkKind, typeof stepAttach> = {
+const volumeSteps: Record<
+  VolumeWorkKind,
+  (context: StepContext, volumes: VolumeDriver, lease: Lease, record: VolumeRecord) => Promise<void>
+> = {
   create: stepCreateVolume,
   attach: stepAttach,
   destroy: stepDestroyVolume,

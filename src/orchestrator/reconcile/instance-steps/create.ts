@@ -7,7 +7,7 @@ import type { ReconcileContext, StepContext } from '../context.ts';
 import { describeFailure, isFinal, retry } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
-import { failInstance } from './fail.ts';
+import { describeWindow, failInstance } from './fail.ts';
 
 const BUILDING_POLL_MS = 500;
 
@@ -155,6 +155,6 @@ export function toHostname(name: string | null, id: string): string {
   return label === '' ? `inst-${suffix}` : `${label}-${suffix}`;
 }
 
-function lateText({ spec }: InstanceRecord, what: string): string {
-  return `The instance was not ONLINE within ${Math.round(spec.onlineWithinMs / 60_000)} minutes: ${what}.`;
+function lateText(record: InstanceRecord, what: string): string {
+  return `The instance was not ONLINE within ${describeWindow(record)}: ${what}.`;
 }

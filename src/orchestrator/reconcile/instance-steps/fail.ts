@@ -38,3 +38,13 @@ function withoutPlatformNames({ catalog }: ReconcileContext, text: string): stri
     .replace(OWNER_REF, 'a machine')
     .replace(new RegExp(codes.join('|') || '(?!)', 'gi'), (code) => tokens.get(code.toLowerCase()) ?? code);
 }
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+
+/** How long the instance had to come ONLINE, in words. */
+export function describeWindow({ spec: { onlineWithinMs } }: InstanceRecord): string {
+  return onlineWithinMs < 2 * MINUTE_MS
+    ? `${Math.round(onlineWithinMs / SECOND_MS)} seconds`
+    : `${Math.round(onlineWithinMs / MINUTE_MS)} minutes`;
+}

@@ -7,7 +7,7 @@ import { beforeDeadline, look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
-import { failInstance } from './fail.ts';
+import { describeWindow, failInstance } from './fail.ts';
 
 const FIRST_PAUSE_MS = 200;
 
@@ -49,9 +49,11 @@ async function probe(
   if (endpoint === null)
     return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
   const target = { host: endpoint.publicIp, port: endpoint.sshPort, username: endpoint.sshUsername };
+  // The proof ends by itself before the call's deadline, so that its failure names the step.
+  const withinMs = 0.9 * context.options.callTimeoutMs;
   context.failpoint('verify:before-call');
   const answer = await beforeDeadline(context, () =>
-    context.probe.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined),
+    context.probe.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined, withinMs),
   );
   context.failpoint('verify:after-call');
   return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
@@ -73,12 +75,11 @@ async function afterFailedProbe(
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
   if (isLate && found.answer === 'observed') {
-    const minutes = Math.round(record.spec.onlineWithinMs / 60_000);
     return giveUp(
       context,
       tx,
       record,
-      `SSH was not ready within ${minutes} minutes; the last try failed at "${failed.step}": ${failed.detail}`,
+      `SSH was not ready within ${describeWindow(record)}; the last try failed at "${failed.step}": ${failed.detail}`,
     );
   }
   if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint))

@@ -2,14 +2,17 @@ import type { VolumeDriver } from '../../ports/platform-driver.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { endAttachCycle } from '../attach-cycle.ts';
 import { callStep, look } from '../call-platform.ts';
-import type { ReconcileContext } from '../context.ts';
+import type { StepContext } from '../context.ts';
 import { describeFailure, retry } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
-/** DELETING, until the platform shows that the volume is gone. Lingering attachment records go with it. */
+/**
+ * DELETING, until the platform shows that the volume is gone. Lingering attachment records go with it. ERROR stays
+ * as it is, cleaned.
+ */
 export async function stepDestroyVolume(
-  context: ReconcileContext,
+  context: StepContext,
   volumes: VolumeDriver,
   lease: Lease,
   record: VolumeRecord,
@@ -23,11 +26,17 @@ export async function stepDestroyVolume(
       return retry(context, lease, describeFailure(step), step.retryAfterMs);
     if (found?.answer !== 'gone')
       return retry(context, lease, 'the platform has not shown that the volume is gone');
+    if (context.creates.isOut(current.ownerRef))
+      return retry(context, lease, 'a create has not come back yet');
+    const waitMs = context.creates.mayTurnUpForMs(current.ownerRef);
+    if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' };
+    context.creates.forget(current.ownerRef);
     for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) {
       await tx.volumes.removeAttachment(volumeId, instanceId);
       await endAttachCycle(context, tx, instanceId);
     }
-    await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
+    if (current.status === 'DELETING')
+      await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   });
 }
