@@ -221,6 +221,15 @@ describe('a TCP endpoint that is no working SSH server', () => {
   });
 });
 
+it('ends within the time that it is given as a whole, at the step that it has got to', async () => {
+  const target = await listen((socket) => void socket.write('SSH-2.0-Test\r\n'));
+  expect(await probe.probe(target, [ed25519, ecdsa], undefined, 150)).toMatchObject({
+    ok: false,
+    step: 'handshake',
+    detail: expect.stringMatching(/^no key exchange within 1?\d{1,2} ms$/),
+  });
+});
+
 it('leaves no socket and no timer that would keep a process alive', async () => {
   const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
   const script = `

@@ -54,6 +54,8 @@ async function start(options: TestOptions = {}) {
     setPlan: (next: (call: DriverCall) => Fault) => {
       plan = next;
     },
+    calls: (method: DriverCall['method']): number =>
+      faulty?.calls.filter((call) => call.method === method).length ?? 0,
     heal: () => {
       plan = () => 'none';
       faulty?.release();
@@ -86,6 +88,22 @@ function withVolumes(
 }
 
 describe('a volume that is still being made', () => {
+  it('whose create comes back after its DELETE is gone all the same, on the platform too', async () => {
+    const { orchestrator, volume, remove, waitForVolume, setPlan, heal, calls } = await start({
+      reconcile: { lease_s: 0.2 },
+    });
+    await using _ = orchestrator;
+    setPlan(({ method }) => (method === 'volumes.create' ? 'hang' : 'none'));
+    const id = await volume();
+    await until('it is called', () => calls('volumes.create') > 0);
+    await remove(`/volumes/${id}`);
+    await until('it is looked for', () => calls('volumes.destroy') > 0 && calls('volumes.get') > 0);
+    expect((await orchestrator.request('GET', `/volumes/${id}`)).body['status']).toBe('DELETING');
+    heal();
+    await waitForVolume(id, 'GONE');
+    expect(await orchestrator.simulator.volumes?.list()).toEqual({ answer: 'listed', items: [] });
+  });
+
   const slow = { volume_ms: [300, 300] } as const;
 
   it('and is detached again before it is there ends AVAILABLE', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
 import type { HostKey } from './host-key.ts';
@@ -66,8 +66,14 @@ const SQLITE_MAGIC = 'SQLite format 3\0';
 /** Only reads. @throws if there is a file and it is no SQLite database; SQLite itself looks closer when it is opened. */
 export function assertStateFile(file: string): void {
   if (!existsSync(file)) return;
-  const isDatabase = readFileSync(file).subarray(0, SQLITE_MAGIC.length).toString('latin1') === SQLITE_MAGIC;
-  if (!isDatabase) throw new Error('file is not a database');
+  const begin = Buffer.alloc(SQLITE_MAGIC.length);
+  const descriptor = openSync(file, 'r');
+  try {
+    readSync(descriptor, begin, 0, begin.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (begin.toString('latin1') !== SQLITE_MAGIC) throw new Error('file is not a database');
 }
 
 /**
