@@ -73,7 +73,7 @@ describe('check-config', () => {
     [
       'a lease of no time',
       'reconcile:\n  lease_s: 0\n',
-      'berth.yaml:2:12 reconcile.lease_s: expected number to be >0',
+      'berth.yaml:2:12 reconcile.lease_s: expected number to be >=1',
     ],
     [
       'a TLS file that is not there',

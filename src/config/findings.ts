@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { formatPath } from '../contract/errors.ts';
 import type { YamlFile } from './yaml-file.ts';
 
 /** One thing that is wrong with the configuration, and where. */
@@ -92,11 +93,4 @@ export function toFindings(yaml: YamlFile, issues: readonly PlainIssue[]): Findi
       message,
     }))
     .sort((a, b) => a.line - b.line || a.column - b.column);
-}
-
-export function formatPath(path: IssuePath): string {
-  return path.reduce<string>((text, part) => {
-    if (typeof part === 'number') return `${text}[${part}]`;
-    return text === '' ? String(part) : `${text}.${String(part)}`;
-  }, '');
 }

@@ -1,8 +1,8 @@
 import { dirname, join, resolve } from 'node:path';
+import { formatPath } from '../contract/errors.ts';
 import {
   ConfigError,
   type Finding,
-  formatPath,
   type PlainIssue,
   toFindings,
   toPlainIssues,

@@ -85,7 +85,7 @@ const reconcileSchema = z
     /** The longest pause between two SSH proofs of an instance that is not ONLINE yet. */
     ssh_probe_interval_s: secondsSchema.default(2),
     /** How long a claim on a piece of work lasts; after a crash it is free again by then. */
-    lease_s: secondsSchema.default(30),
+    lease_s: z.number().min(1).max(3600).default(30),
     /** What becomes of a machine with our tag that no instance owns. */
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     /** A younger machine is never taken for an orphan. */

@@ -94,6 +94,14 @@ export interface Issue {
   message: string;
 }
 
+/** Such as `cloud_init.write_files[0].path`; empty for the whole. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}
+
 /**
  * The only error that reaches a client. `message` is written for the client; `cause` is for the log.
  * A 5xx carries no detail (O: Errors).

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { MachineSpec } from '../../src/orchestrator/ports/platform-driver.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest } from '../support/requests.ts';
+import { instanceRequest, volumeRequest } from '../support/requests.ts';
 
 async function online(
   orchestrator: TestOrchestrator,
@@ -124,4 +124,22 @@ describe('a machine with our tag and no row', () => {
     );
     expect((await orchestrator.request('GET', `/instances/${mine}`)).body['status']).toBe('ONLINE');
   });
+});
+
+it('a volume with our tag and no row is told of, and never touched', async () => {
+  const errors: object[] = [];
+  const none = () => undefined;
+  await using orchestrator = await startTestOrchestrator({
+    reconcile: { orphans: 'reap', orphan_grace_s: 0.2 },
+    log: { debug: none, info: none, warn: none, error: (fields) => errors.push(fields) },
+  });
+  const { simulator, request, catalog } = orchestrator;
+  const mine = await request('POST', '/volumes', { body: volumeRequest() });
+  const datacenter = catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
+  const stray = { ref: 'berth-vol-stray', datacenter, sizeGb: 10, type: undefined };
+  await behind(async () => (await simulator.volumes?.create(stray, null)) ?? { outcome: 'none' });
+  await until(() => errors.some((fields) => 'ref' in fields && fields.ref === 'berth-vol-stray'));
+  expect(errors.filter((fields) => 'ref' in fields)).toEqual([{ ref: 'berth-vol-stray' }]);
+  expect((await simulator.volumes?.get('berth-vol-stray'))?.answer).toBe('observed');
+  expect((await request('GET', `/volumes/${mine.body['id']}`)).body['status']).toBe('AVAILABLE');
 });

@@ -5,6 +5,7 @@ import {
   type ErrorCode,
   errorBodySchema,
   errorTable,
+  formatPath,
   type Issue,
   invalidRequest,
 } from '../../contract/errors.ts';
@@ -55,14 +56,6 @@ export function toIssues(error: {
     if (code === 'invalid_type') wrongTypes.add(text);
     return [{ path: text, message }];
   });
-}
-
-function formatPath(path: readonly PropertyKey[]): string {
-  return path.reduce<string>(
-    (text, part) =>
-      typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
-    '',
-  );
 }
 
 /** The `responses` of a route for the codes that it may answer with; every route may answer with the common ones. */

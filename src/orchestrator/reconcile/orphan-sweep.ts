@@ -1,4 +1,4 @@
-import type { ObservedMachine } from '../ports/platform-driver.ts';
+import type { ObservedMachine, ObservedVolume } from '../ports/platform-driver.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 
@@ -10,6 +10,8 @@ export class OrphanSweep {
   readonly #context: ReconcileContext;
   #seen = new Set<string>();
   readonly #told = new Set<string>();
+  readonly #ownedVolumes = new Set<string>();
+  #seenVolumes = new Set<string>();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
@@ -22,7 +24,26 @@ export class OrphanSweep {
       ({ ref, createdAt }) => this.#seen.has(ref) && clock.now() - createdAt >= options.orphanGraceMs,
     );
     this.#seen = new Set(strangers.map(({ ref }) => ref));
-    for (const machine of again) if (await this.#isOwnerless(machine)) await this.#act(machine);
+    await Promise.all(
+      again.map(async (machine) => {
+        if (await this.#isOwnerless(machine)) await this.#act(machine);
+      }),
+    );
+  }
+
+  /** Volumes hold data: one that no row owns is never touched, only told of. */
+  async sweepVolumes(volumes: readonly ObservedVolume[]): Promise<void> {
+    const { clock, options, store, log } = this.#context;
+    const strangers = volumes.filter(({ ref }) => !this.#ownedVolumes.has(ref) && !this.#told.has(ref));
+    for (const { ref, createdAt } of strangers) {
+      const row = await store.read.volumes.byOwnerRef(ref);
+      if (row !== null && row.deletedAt === null) this.#ownedVolumes.add(ref);
+      else if (this.#seenVolumes.has(ref) && clock.now() - createdAt >= options.orphanGraceMs) {
+        this.#told.add(ref);
+        log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
+      }
+    }
+    this.#seenVolumes = new Set(strangers.map(({ ref }) => ref));
   }
 
   async #isOwnerless({ ref }: ObservedMachine): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Timer } from '../ports/clock.ts';
 import type { ReconcileContext, StepContext } from './context.ts';
 import { CreateCalls } from './create-calls.ts';
-import { retry } from './retry.ts';
+import { pauseMs } from './retry.ts';
 import { runStep } from './run-step.ts';
 import type { Lease, ResourceKind } from './work.ts';
 
@@ -118,8 +118,7 @@ export class Reconciler {
         { err: error, resource: lease.resourceId, step: lease.kind, attempt: lease.attempt },
         'a step broke off',
       );
-      const again = retry(this.#context, lease, 'the step broke off');
-      const notBefore = clock.now() + ('afterMs' in again ? (again.afterMs ?? 0) : 0);
+      const notBefore = clock.now() + pauseMs(this.#context, lease);
       await store
         .transact(async (tx) => {
           // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.

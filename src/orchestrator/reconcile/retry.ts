@@ -18,26 +18,28 @@ const FINAL = new Set<Failed['code']>([
 ]);
 const ALARM_AFTER_ATTEMPTS = 10;
 
-/** Whether trying the step again cannot help. A failure that says nothing for certain is never final. */
+/** Whether trying the step again cannot help. A lost answer or a platform in trouble is never final. */
 export function isFinal(failed: Failed): boolean {
   return FINAL.has(failed.code);
 }
 
-/** Tries again after a pause that doubles, with jitter, or that the platform asked for. Raises an alarm in time. */
-export function retry(
-  { options, random, log }: Retrying,
-  lease: Lease,
-  problem: string,
-  retryAfterMs?: number,
-): Next {
-  const exponent = Math.min(lease.attempt - 1, 20);
-  const pause = Math.min(options.lastRetryMs, options.firstRetryMs * 2 ** exponent);
+/** A pause that doubles with each attempt, with jitter. */
+export function pauseMs(
+  { options, random }: Pick<Retrying, 'options' | 'random'>,
+  { attempt }: Lease,
+): number {
+  const pause = Math.min(options.lastRetryMs, options.firstRetryMs * 2 ** Math.min(attempt - 1, 20));
+  return Math.round(pause * (0.75 + random.next() / 2));
+}
+
+/** Tries again after a pause, or when the platform asked for it. Raises an alarm in time. */
+export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Next {
   if (lease.attempt % ALARM_AFTER_ATTEMPTS === 0)
-    log.error(
+    context.log.error(
       { resource: lease.resourceId, step: lease.kind, attempt: lease.attempt, problem },
       'a step keeps failing; it is tried for ever, look at the platform',
     );
-  return { step: 'again', afterMs: retryAfterMs ?? Math.round(pause * (0.75 + random.next() / 2)), problem };
+  return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem };
 }
 
 export function describeFailure({ code, detail }: Failed): string {

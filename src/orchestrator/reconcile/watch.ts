@@ -62,6 +62,10 @@ export class Watch {
       const machines = new Map(listing.items.map((machine) => [machine.ref, machine]));
       await this.#compare(machines, begunAt);
       await this.#orphans.sweep(listing.items.filter(({ ref }) => !this.#expected.has(ref)));
+      const { volumes } = driver;
+      if (volumes === undefined) return;
+      const listedVolumes = await look(this.#context, () => volumes.list());
+      if (listedVolumes.answer === 'listed') await this.#orphans.sweepVolumes(listedVolumes.items);
     } catch (error) {
       log.error({ err: error }, 'the listing could not be held against the rows');
     }
