@@ -3,6 +3,7 @@ import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../.
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';
+import { until } from '../support/until.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method; the rest goes well. */
 type Plan = (call: DriverCall, nth: number) => Fault;
@@ -47,14 +48,6 @@ async function create(
 async function machines(driver: PlatformDriver): Promise<number> {
   const listing = await driver.list();
   return listing.answer === 'listed' ? listing.items.length : Number.NaN;
-}
-
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new Error('waited in vain');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 describe('a create', () => {
@@ -114,7 +107,7 @@ describe('a create', () => {
     const id = await create(orchestrator);
     const failed = await orchestrator.waitFor(id, 'ERROR');
     expect(failed['error']).toMatch(/platform could not make the machine \(boot_failed/);
-    await until(async () => !(await orchestrator.store.read.claims.isHeldBy(id)));
+    await until('the claim is released', async () => !(await orchestrator.store.read.claims.isHeldBy(id)));
     expect(await machines(orchestrator.simulator)).toBe(0);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ERROR');
     await orchestrator.request('DELETE', `/instances/${id}`);
@@ -132,7 +125,7 @@ describe('a create', () => {
       status: 'ERROR',
       error: expect.stringMatching(/SSH was not ready within .*failed at "connect"/),
     });
-    await until(async () => (await machines(orchestrator.simulator)) === 0);
+    await until('the machine is gone', async () => (await machines(orchestrator.simulator)) === 0);
   });
 });
 
@@ -147,7 +140,7 @@ describe('a destroy', () => {
       const id = await create(orchestrator);
       await orchestrator.waitFor(id, 'ONLINE');
       await orchestrator.request('DELETE', `/instances/${id}`);
-      await until(() => calls('destroy') >= 2);
+      await until('it was tried twice', () => calls('destroy') >= 2);
       if (fault !== 'fail-after') {
         expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('DESTROYING');
         expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(true);
@@ -165,7 +158,7 @@ describe('a destroy', () => {
     await orchestrator.waitFor(id, 'ONLINE');
     setPlan(({ method }) => (method === 'get' ? 'unknown' : 'none'));
     await orchestrator.request('DELETE', `/instances/${id}`);
-    await until(() => calls('get') >= 2);
+    await until('it was looked for twice', () => calls('get') >= 2);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('DESTROYING');
     heal();
     await orchestrator.waitFor(id, 'GONE');
@@ -195,7 +188,7 @@ describe('a stop and a start', () => {
     await orchestrator.waitFor(id, 'STOPPED');
     setPlan(({ method }) => (method === 'start' ? 'fail-before' : 'none'));
     await orchestrator.request('POST', `/instances/${id}/start`);
-    await until(async () => (await orchestrator.store.read.work.of(id)) === null);
+    await until('the start is taken back', async () => (await orchestrator.store.read.work.of(id)) === null);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('STOPPED');
     expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
     heal();
@@ -217,7 +210,7 @@ describe('a platform in trouble', () => {
           .configurations.length;
       const before = await offered();
       setPlan(({ method }) => (method === 'list' ? fault : 'none'));
-      await until(async () => (await offered()) === 0);
+      await until('nothing is offered', async () => (await offered()) === 0);
       const refused = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
       expect([refused.status, (refused.body['error'] as { code: string }).code]).toEqual([
         409,
@@ -231,7 +224,7 @@ describe('a platform in trouble', () => {
       expect(all.body.configurations.some(({ available }) => available)).toBe(false);
       expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ONLINE');
       heal();
-      await until(async () => (await offered()) === before);
+      await until('all is offered again', async () => (await offered()) === before);
     },
   );
 
@@ -242,7 +235,7 @@ describe('a platform in trouble', () => {
     await orchestrator.waitFor(id, 'ONLINE');
     setPlan(({ method }) => (method === 'list' ? 'lie-empty' : 'none'));
     const before = calls('get');
-    await until(() => calls('get') > before + 1);
+    await until('the instance was looked at', () => calls('get') > before + 1);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('ONLINE');
   });
 });

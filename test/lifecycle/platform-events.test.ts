@@ -3,6 +3,7 @@ import type { MachineSpec } from '../../src/orchestrator/ports/platform-driver.t
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
+import { until } from '../support/until.ts';
 
 async function online(
   orchestrator: TestOrchestrator,
@@ -14,17 +15,9 @@ async function online(
   return id;
 }
 
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!(await isTrue())) {
-    if (Date.now() > deadline) throw new Error('waited in vain');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 /** Calls the platform behind the orchestrator's back until the step is done. */
 async function behind(call: () => Promise<{ outcome: string }>): Promise<void> {
-  await until(async () => (await call()).outcome === 'done');
+  await until('the platform is done', async () => (await call()).outcome === 'done');
 }
 
 const refOf = async ({ store }: TestOrchestrator, id: string): Promise<string> =>
@@ -76,7 +69,7 @@ describe('what the platform does by itself', () => {
     await orchestrator.waitFor(id, 'STOPPED');
     const ref = await refOf(orchestrator, id);
     await behind(() => orchestrator.simulator.start(ref, null));
-    await until(async () => {
+    await until('the machine is stopped', async () => {
       const found = await orchestrator.simulator.get(ref);
       return found.answer === 'observed' && found.value.power === 'stopped';
     });
@@ -118,6 +111,7 @@ describe('a machine with our tag and no row', () => {
       return found.answer === 'observed' ? found.value.power : found.answer;
     };
     await until(
+      `the stray is ${expected}`,
       async () =>
         errors.some((fields) => 'ref' in fields && fields.ref === 'berth-inst-stray') &&
         (await state()) === expected,
@@ -138,7 +132,9 @@ it('a volume with our tag and no row is told of, and never touched', async () =>
   const datacenter = catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
   const stray = { ref: 'berth-vol-stray', datacenter, sizeGb: 10, type: undefined };
   await behind(async () => (await simulator.volumes?.create(stray, null)) ?? { outcome: 'none' });
-  await until(() => errors.some((fields) => 'ref' in fields && fields.ref === 'berth-vol-stray'));
+  await until('the volume is told of', () =>
+    errors.some((fields) => 'ref' in fields && fields.ref === 'berth-vol-stray'),
+  );
   expect(errors.filter((fields) => 'ref' in fields)).toEqual([{ ref: 'berth-vol-stray' }]);
   expect((await simulator.volumes?.get('berth-vol-stray'))?.answer).toBe('observed');
   expect((await request('GET', `/volumes/${mine.body['id']}`)).body['status']).toBe('AVAILABLE');

@@ -34,44 +34,14 @@ export class Metrics {
         polled.inc(this.#polledReads);
       },
     });
-    const instances = new Gauge({
-      name: 'berth_instances',
-      help: 'Instances that are not destroyed.',
-      labelNames: ['status'],
-      registers,
-      collect: async () => {
-        const counts = await answerOf(store.read.instances.countByStatus());
-        instances.reset();
-        for (const { status, count } of counts ?? []) instances.set({ status }, count);
-      },
-    });
-    const backlog = new Gauge({
-      name: 'berth_work_open',
-      help: 'Steps of durable work that are not finished.',
-      registers,
-    });
-    const oldest = new Gauge({
-      name: 'berth_work_overdue_seconds',
-      help: 'How long the oldest step of durable work has been due.',
-      registers,
-      collect: async () => {
-        const { count, oldestDueAt } = (await answerOf(store.read.work.backlog())) ?? nothingKnown;
-        backlog.set(count);
-        oldest.set(oldestDueAt === null ? 0 : Math.max(0, (clock.now() - oldestDueAt) / 1000));
-      },
-    });
     const up: Gauge = new Gauge({
       name: 'berth_platform_up',
       help: 'Whether the platform answers.',
       registers,
       collect: () => up.set(platform.isUp ? 1 : 0),
     });
-    const storeUp: Gauge = new Gauge({
-      name: 'berth_store_up',
-      help: 'Whether the store answers. While it does not, what is counted in it is not told.',
-      registers,
-      collect: async () => storeUp.set((await answerOf(store.read.work.backlog())) === undefined ? 0 : 1),
-    });
+    tellInstances(registers, store);
+    tellWork(registers, store, clock);
   }
 
   /** Counted apart from the rest: one addition is all that the polled read may cost. */
@@ -89,7 +59,46 @@ export class Metrics {
   }
 }
 
-const nothingKnown = { count: Number.NaN, oldestDueAt: Number.NaN };
+function tellInstances(registers: Registry[], store: Store): void {
+  const instances = new Gauge({
+    name: 'berth_instances',
+    help: 'Instances that are not destroyed.',
+    labelNames: ['status'],
+    registers,
+    collect: async () => {
+      const counts = await answerOf(store.read.instances.countByStatus());
+      instances.reset();
+      for (const { status, count } of counts ?? []) instances.set({ status }, count);
+    },
+  });
+}
+
+type Backlog = Awaited<ReturnType<Store['read']['work']['backlog']>>;
+
+function tellWork(registers: Registry[], store: Store, clock: Clock): void {
+  const tell = (name: string, help: string, toValue: (backlog: Backlog | undefined) => number): void => {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      collect: async () => gauge.set(toValue(await answerOf(store.read.work.backlog()))),
+    });
+  };
+  tell(
+    'berth_store_up',
+    'Whether the store answers. While it does not, what is counted in it is not told.',
+    (backlog) => (backlog === undefined ? 0 : 1),
+  );
+  tell(
+    'berth_work_open',
+    'Steps of durable work that are not finished.',
+    (backlog) => backlog?.count ?? Number.NaN,
+  );
+  tell('berth_work_overdue_seconds', 'How long the oldest step of durable work has been due.', (backlog) => {
+    if (backlog === undefined) return Number.NaN;
+    return backlog.oldestDueAt === null ? 0 : Math.max(0, (clock.now() - backlog.oldestDueAt) / 1000);
+  });
+}
 
 /** Undefined while the store does not answer: the rest of the metrics is needed most then. */
 async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
