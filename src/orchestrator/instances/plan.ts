@@ -13,12 +13,7 @@ export interface InstancePlan {
 
 /** Everything that is wrong with a create, as far as its fields are there, and no store is needed to see it. */
 export function findPlanIssues(catalog: Catalog, request: Partial<CreateInstanceRequest>): Issue[] {
-  const { configuration_id: id, ssh_keys: keys = [] } = request;
-  const { issues } = readSshKeys(keys);
-  if (id === undefined) return issues;
-  const offer = catalog.offers.get(id);
-  if (offer !== undefined) return [...placementIssues(offer, request), ...issues];
-  return [{ path: 'configuration_id', message: 'expected the id of an offer in /configurations' }, ...issues];
+  return check(catalog, request).issues;
 }
 
 /**
@@ -27,8 +22,7 @@ export function findPlanIssues(catalog: Catalog, request: Partial<CreateInstance
  * @throws {ApiError} `invalid_request` with every issue found, or `cloud_init_unsupported`
  */
 export function planInstance(catalog: Catalog, request: CreateInstanceRequest): InstancePlan {
-  const issues = findPlanIssues(catalog, request);
-  const offer = catalog.offers.get(request.configuration_id);
+  const { offer, sshKeys, issues } = check(catalog, request);
   if (issues.length > 0 || offer === undefined) throw invalidRequest(issues);
   if (request.cloud_init !== undefined && !offer.supportsCloudInit)
     throw new ApiError(
@@ -38,7 +32,20 @@ export function planInstance(catalog: Catalog, request: CreateInstanceRequest): 
         details: { issues: [{ path: 'cloud_init', message: 'expected no cloud_init for this offer' }] },
       },
     );
-  return { offer, region: request.region, spec: toSpec(offer, request) };
+  return { offer, region: request.region, spec: toSpec(offer, request, sshKeys) };
+}
+
+function check(
+  catalog: Catalog,
+  request: Partial<CreateInstanceRequest>,
+): { offer: Offer | undefined; sshKeys: string[]; issues: Issue[] } {
+  const { configuration_id: id, ssh_keys: keys = [] } = request;
+  const { sshKeys, issues } = readSshKeys(keys);
+  const offer = id === undefined ? undefined : catalog.offers.get(id);
+  if (offer !== undefined) issues.unshift(...placementIssues(offer, request));
+  else if (id !== undefined)
+    issues.unshift({ path: 'configuration_id', message: 'expected the id of an offer in /configurations' });
+  return { offer, sshKeys, issues };
 }
 
 /** Every key is injected (O: Instances, rule 5); a key given twice is one key. */
@@ -78,13 +85,13 @@ function diskIssues({ rootDisk, storageGb }: Offer, diskGb: number): Issue[] {
   return [{ path: 'root_disk_size_gb', message: expected }];
 }
 
-function toSpec(offer: Offer, request: CreateInstanceRequest): InstanceSpec {
+function toSpec(offer: Offer, request: CreateInstanceRequest, sshKeys: string[]): InstanceSpec {
   const { instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs } = offer;
   return {
     ...{ instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs },
     storageGb: request.root_disk_size_gb ?? offer.storageGb,
     image: request.operating_system_image ?? offer.osOptions[0] ?? 'default',
-    sshKeys: readSshKeys(request.ssh_keys).sshKeys,
+    sshKeys,
     cloudInit: request.cloud_init,
   };
 }
