@@ -15,7 +15,7 @@ import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
-import { defaultReconcileOptions } from '../orchestrator/reconcile/options.ts';
+import { callTimeoutMs, fixedReconcileOptions } from '../orchestrator/reconcile/options.ts';
 import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
 import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
 import { Watch } from '../orchestrator/reconcile/watch.ts';
@@ -107,10 +107,9 @@ function composeReconcile(
     ...deps,
     ...{ health, probe: createSshProbe() },
     options: {
-      ...defaultReconcileOptions,
+      ...fixedReconcileOptions,
       leaseMs,
-      // A step makes up to two calls, and writes after them.
-      callTimeoutMs: Math.min(defaultReconcileOptions.callTimeoutMs, leaseMs / 3),
+      callTimeoutMs: callTimeoutMs(leaseMs),
       probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
       watchIntervalMs: reconcile.watch_interval_s * 1000,
       orphans: reconcile.orphans,

@@ -19,14 +19,17 @@ export interface ReconcileOptions {
   orphanGraceMs: number;
 }
 
-export const defaultReconcileOptions: ReconcileOptions = {
-  leaseMs: 30_000,
-  callTimeoutMs: 20_000,
-  probeIntervalMs: 2_000,
+/** What no configuration sets. */
+export const fixedReconcileOptions = {
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,
-  watchIntervalMs: 5_000,
-  orphans: 'log',
-  orphanGraceMs: 600_000,
-};
+} satisfies Partial<ReconcileOptions>;
+
+/** The longest that one call may take, however long the lease is. */
+const MAX_CALL_MS = 20_000;
+
+/** A step makes up to two calls, and writes after them, all within its lease. */
+export function callTimeoutMs(leaseMs: number): number {
+  return Math.min(MAX_CALL_MS, leaseMs / 3);
+}
