@@ -5,6 +5,7 @@ import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../cata
 import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
+import { putInstanceWork } from '../reconcile/put-work.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
@@ -74,13 +75,7 @@ async function insertInstance(
   if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity })))
     throw noCapacity(offer, region);
   await putInlineAttachments(tx, record, volumes);
-  await tx.work.put({
-    resourceId: id,
-    resourceKind: 'instance',
-    kind: 'create',
-    notBefore: now,
-    deadlineAt: now + spec.onlineWithinMs,
-  });
+  await putInstanceWork(tx, id, 'create', now, now + spec.onlineWithinMs);
   return record;
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
+import { putInstanceWork } from '../reconcile/put-work.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { getInstance } from './read.ts';
 import { transition } from './transition.ts';
@@ -20,13 +21,7 @@ export async function destroyInstance(
     if (record.status === 'DESTROYING') return record;
     const now = clock.now();
     const destroying = await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
-    await tx.work.put({
-      resourceId: id,
-      resourceKind: 'instance',
-      kind: 'destroy',
-      notBefore: now,
-      deadlineAt: null,
-    });
+    await putInstanceWork(tx, id, 'destroy', now);
     return destroying;
   });
 }

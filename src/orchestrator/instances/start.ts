@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store, Transaction } from '../ports/store.ts';
+import { putInstanceWork } from '../reconcile/put-work.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { getInstance } from './read.ts';
 
@@ -46,13 +47,7 @@ export async function startInstance(deps: Deps, accountId: string, id: string): 
       );
     await reclaimCapacity(deps, tx, record);
     const now = clock.now();
-    await tx.work.put({
-      resourceId: id,
-      resourceKind: 'instance',
-      kind: 'start',
-      notBefore: now,
-      deadlineAt: now + record.spec.onlineWithinMs,
-    });
+    await putInstanceWork(tx, id, 'start', now, now + record.spec.onlineWithinMs);
     return record;
   });
 }

@@ -2,6 +2,7 @@ import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
+import { putInstanceWork } from '../reconcile/put-work.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { getInstance } from './read.ts';
 import { transition } from './transition.ts';
@@ -42,13 +43,7 @@ export async function stopInstance(
       );
     const now = clock.now();
     const stopping = await transition(tx, record, 'STOPPING', now);
-    await tx.work.put({
-      resourceId: id,
-      resourceKind: 'instance',
-      kind: 'stop',
-      notBefore: now,
-      deadlineAt: null,
-    });
+    await putInstanceWork(tx, id, 'stop', now);
     return stopping;
   });
 }

@@ -2,6 +2,7 @@ import type { InstanceRecord } from '../instances/instance-record.ts';
 import { transition } from '../instances/transition.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
+import { putInstanceWork } from './put-work.ts';
 import { finish, type Next } from './settle.ts';
 
 /** Whether an ONLINE instance can be stopped for its volumes and be sure to run again. */
@@ -20,13 +21,7 @@ export async function beginAttachCycle(
 ): Promise<void> {
   const now = clock.now();
   await transition(tx, instance, 'STOPPING', now, { attachCycle: true });
-  await tx.work.put({
-    resourceId: instance.id,
-    resourceKind: 'instance',
-    kind: 'stop',
-    notBefore: now,
-    deadlineAt: null,
-  });
+  await putInstanceWork(tx, instance.id, 'stop', now);
 }
 
 /** Starts an instance again that was stopped for its volumes, once nothing more needs it stopped. */
@@ -39,13 +34,7 @@ export async function endAttachCycle(
   // An instance that has work of its own asks by itself, in `afterStop`.
   if (instance === null || (await tx.work.of(instanceId)) !== null || !(await isOver(tx, instance))) return;
   const now = clock.now();
-  await tx.work.put({
-    resourceId: instanceId,
-    resourceKind: 'instance',
-    kind: 'start',
-    notBefore: now,
-    deadlineAt: now + instance.spec.onlineWithinMs,
-  });
+  await putInstanceWork(tx, instanceId, 'start', now, now + instance.spec.onlineWithinMs);
 }
 
 /** What follows for a machine that is seen stopped: the end of the cycle, if its volumes are done with it. */

@@ -5,6 +5,7 @@ import type { Endpoint, ObservedMachine } from '../ports/platform-driver.ts';
 import { look } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
+import { putInstanceWork } from './put-work.ts';
 
 /** What a row makes us expect of the platform. */
 interface Expectation {
@@ -94,13 +95,7 @@ export class Watch {
     const { store, clock } = this.#context;
     await store.transact(async (tx) => {
       if ((await tx.work.of(id)) !== null) return;
-      await tx.work.put({
-        resourceId: id,
-        resourceKind: 'instance',
-        kind: 'observe',
-        notBefore: clock.now(),
-        deadlineAt: null,
-      });
+      await putInstanceWork(tx, id, 'observe', clock.now());
     });
   }
 

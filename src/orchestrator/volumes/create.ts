@@ -4,6 +4,7 @@ import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
+import { putVolumeWork } from '../reconcile/put-work.ts';
 import { isAttachable } from './attachable.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
@@ -66,13 +67,7 @@ async function insertVolume(
   await tx.volumes.insert(record);
   for (const instanceId of instanceIds)
     await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
-  await tx.work.put({
-    resourceId: id,
-    resourceKind: 'volume',
-    kind: 'create',
-    notBefore: now,
-    deadlineAt: null,
-  });
+  await putVolumeWork(tx, id, 'create', now);
   return record;
 }
 

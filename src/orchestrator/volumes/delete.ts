@@ -1,6 +1,7 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
+import { putVolumeWork } from '../reconcile/put-work.ts';
 import { getVolume } from './read.ts';
 import { transitionVolume } from './transition.ts';
 
@@ -27,12 +28,6 @@ export async function deleteVolume(
         details: { attached_instance_ids: holders },
       });
     await transitionVolume(tx, volume, 'DELETING');
-    await tx.work.put({
-      resourceId: id,
-      resourceKind: 'volume',
-      kind: 'destroy',
-      notBefore: clock.now(),
-      deadlineAt: null,
-    });
+    await putVolumeWork(tx, id, 'destroy', clock.now());
   });
 }

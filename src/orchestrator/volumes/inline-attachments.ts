@@ -1,6 +1,7 @@
 import type { Issue } from '../../contract/errors.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Transaction } from '../ports/store.ts';
+import { putVolumeWork } from '../reconcile/put-work.ts';
 import { followAttachments } from './transition.ts';
 import type { Attachment, VolumeRecord } from './volume-record.ts';
 
@@ -60,13 +61,7 @@ export async function workOnAttachments(
   now: number,
 ): Promise<void> {
   if (status === 'CREATING' || status === 'DELETING') return;
-  await tx.work.put({
-    resourceId: id,
-    resourceKind: 'volume',
-    kind: 'attach',
-    notBefore: now,
-    deadlineAt: null,
-  });
+  await putVolumeWork(tx, id, 'attach', now);
 }
 
 /**
