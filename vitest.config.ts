@@ -10,7 +10,7 @@ if (!hasOpenSsh)
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: hasOpenSsh ? configDefaults.exclude : [...configDefaults.exclude, '**/*.openssh.test.ts'],
     pool: 'forks',
     // Vitest leaves one core free, and of two that is half of them.
