@@ -1,0 +1,92 @@
+import { instancePath, volumePath } from '../wire/paths.ts';
+import { isSuccess, jsonOf, objectsField, successOf, textField, textsField } from '../wire/json.ts';
+import type { Clock } from '../wire/clock.ts';
+import type { Wire } from '../wire/wire.ts';
+import type { Entry, Ledger } from './ledger.ts';
+import { lookFor } from './look-for.ts';
+
+export interface CleanUpParts {
+  wire: Wire;
+  ledger: Ledger;
+  clock: Clock;
+  pollIntervalMs: number;
+  /** How long everything together is waited for. */
+  patienceMs: number;
+  signal?: AbortSignal;
+  /** Told what is being waited for. */
+  onWait?: (entries: readonly Entry[]) => void;
+}
+
+/**
+ * Destroys what the ledger has open, the last made first, and polls until the target shows each to be gone. Returns what
+ * could not be confirmed, each with a note that says why. It touches nothing that is not in the ledger.
+ */
+export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
+  const { ledger, clock, pollIntervalMs, patienceMs, signal } = parts;
+  const end = clock.now() + patienceMs;
+  try {
+    for (let round = 1; ledger.open.length > 0; round++) {
+      if (round > 1) parts.onWait?.(ledger.open);
+      for (const entry of ledger.open) await advance(parts, entry, round);
+      if (ledger.open.length === 0 || clock.now() >= end) break;
+      await clock.sleep(Math.min(pollIntervalMs, Math.max(end - clock.now(), 1)), signal);
+    }
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  }
+  return ledger.open;
+}
+
+async function advance(parts: CleanUpParts, entry: Entry, round: number): Promise<void> {
+  if (entry.id === undefined && !(await adopt(parts, entry, round))) return;
+  if (entry.type === 'instance') await removeInstance(parts, entry, round);
+  else await removeVolume(parts, entry);
+}
+
+/** Whether an entry without an id now has one. Absent from two lists, a poll apart, it is taken never to have been made. */
+async function adopt({ wire, ledger, signal }: CleanUpParts, entry: Entry, round: number): Promise<boolean> {
+  if (entry.type === 'volume') {
+    ledger.note(entry, `${entry.note ?? 'no answer came'}; the contract has no list of volumes to look for it in`);
+    return false;
+  }
+  const found = await lookFor(wire, ledger, entry, signal);
+  if (found.kind === 'found') ledger.made(entry, found.id);
+  if (found.kind === 'absent' && round > 1) ledger.refused(entry);
+  if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
+  return found.kind === 'found';
+}
+
+async function removeInstance(parts: CleanUpParts, entry: Entry, round: number): Promise<void> {
+  const { wire, ledger, signal } = parts;
+  const path = instancePath(entry);
+  const read = await wire.send('cleanup/read-instance', { method: 'GET', path }, signal);
+  const status = textField(successOf(read), 'status');
+  const isGone = read.answer?.status === 404 || status === 'DESTROYED';
+  if (isGone && !(await isListedLive(parts, entry))) return ledger.gone(entry);
+  if (status === 'DESTROYING' && round > 1) return;
+  const asked = await wire.send('cleanup/destroy-instance', { method: 'DELETE', path }, signal);
+  if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
+}
+
+async function isListedLive({ wire, signal }: CleanUpParts, entry: Entry): Promise<boolean> {
+  const list = await wire.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
+  return objectsField(jsonOf(list), 'instances').some(
+    (instance) => instance['id'] === entry.id && instance['status'] !== 'DESTROYED',
+  );
+}
+
+async function removeVolume({ wire, ledger, signal }: CleanUpParts, entry: Entry): Promise<void> {
+  const path = volumePath(entry);
+  const read = await wire.send('cleanup/read-volume', { method: 'GET', path }, signal);
+  if (read.answer?.status === 404) return ledger.gone(entry);
+  const volume = successOf(read);
+  if (textsField(volume, 'attached_instance_ids').length > 0)
+    await wire.send('cleanup/detach-volume', { method: 'POST', path: `${path}/detach` }, signal);
+  const asked = await wire.send('cleanup/delete-volume', { method: 'DELETE', path }, signal);
+  if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
+}
+
+function refusalOf(exchange: Awaited<ReturnType<Wire['send']>>): string {
+  const { answer, failure } = exchange;
+  return answer === undefined ? `was not answered: ${failure?.message}` : `was answered ${answer.status}`;
+}

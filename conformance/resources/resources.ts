@@ -1,0 +1,118 @@
+import type { Exchange } from '../transcript/records.ts';
+import { isSuccess, successOf, textField } from '../wire/json.ts';
+import type { Call, Wire } from '../wire/wire.ts';
+import type { Budget } from './budget.ts';
+import type { Entry, Ledger, ResourceType } from './ledger.ts';
+import { lookFor } from './look-for.ts';
+
+/** A wish to make something. Nothing on the target is made but through `Resources.create`. */
+export interface Wish {
+  type: ResourceType;
+  step: string;
+  /** Body of the request, given the name that the entry has. A string is sent as it is. */
+  body: (name: string) => unknown;
+  region?: string;
+  /** USD per hour of what would be made, were it made. */
+  pricePerHour?: number;
+  credential?: Call['credential'];
+  /** The name of another entry, where the same name twice is the point. */
+  name?: string;
+}
+
+export interface Made {
+  entry: Entry;
+  exchange: Exchange;
+}
+
+export interface ResourcesParts {
+  wire: Wire;
+  ledger: Ledger;
+  budget: Budget;
+  signal: AbortSignal;
+}
+
+const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', volume: '/volumes' };
+
+/** The one way to make something: intent first, then the request, then whatever its answer leaves open is looked for. */
+export class Resources {
+  readonly #parts: ResourcesParts;
+
+  constructor(parts: ResourcesParts) {
+    this.#parts = parts;
+  }
+
+  /** Asks for one thing. Throws `BudgetError` before anything is sent. */
+  async create(wish: Wish): Promise<Made> {
+    this.#parts.signal.throwIfAborted();
+    const entry = this.#intend(wish);
+    // Once sent it is seen through: an interrupted POST would leave something that nobody knows of.
+    const exchange = await this.#parts.wire.send(wish.step, callOf(wish, entry));
+    await this.#settle(entry, exchange);
+    return { entry, exchange };
+  }
+
+  /** Asks for several at the same moment. */
+  async createTogether(wishes: readonly Wish[]): Promise<Made[]> {
+    this.#parts.signal.throwIfAborted();
+    const entries = wishes.map((wish) => ({ wish, entry: this.#intend(wish) }));
+    const exchanges = await this.#parts.wire.sendTogether(
+      entries.map(({ wish, entry }) => ({ step: wish.step, call: callOf(wish, entry) })),
+    );
+    const made: Made[] = [];
+    for (const [index, { entry }] of entries.entries()) {
+      const exchange = exchanges[index];
+      if (exchange === undefined) throw new Error('each request has an exchange');
+      await this.#settle(entry, exchange);
+      made.push({ entry, exchange });
+    }
+    return made;
+  }
+
+  #intend({ type, step, region, pricePerHour, name }: Wish): Entry {
+    this.#parts.budget.reserve(pricePerHour ?? 0);
+    return this.#parts.ledger.intend({
+      type,
+      step,
+      ...(region === undefined ? {} : { region }),
+      ...(pricePerHour === undefined ? {} : { pricePerHour }),
+      ...(name === undefined ? {} : { name }),
+    });
+  }
+
+  async #settle(entry: Entry, exchange: Exchange): Promise<void> {
+    const { ledger, wire } = this.#parts;
+    const outcome = outcomeOf(exchange);
+    if (outcome.kind === 'made') return ledger.made(entry, outcome.id);
+    if (outcome.kind === 'refused') return ledger.refused(entry);
+    ledger.unknown(entry, outcome.why);
+    if (entry.type !== 'instance') return;
+    const found = await lookFor(wire, ledger, entry);
+    if (found.kind === 'found') ledger.made(entry, found.id);
+  }
+}
+
+function callOf({ type, body, credential }: Wish, entry: Entry): Call {
+  return {
+    method: 'POST',
+    path: PATHS[type],
+    body: body(entry.name),
+    ...(credential === undefined ? {} : { credential }),
+  };
+}
+
+type Outcome = { kind: 'made'; id: string } | { kind: 'refused' } | { kind: 'unknown'; why: string };
+
+/** What the answer to a create says. Only a clear refusal is one. */
+function outcomeOf(exchange: Exchange): Outcome {
+  const { answer, failure } = exchange;
+  if (failure !== undefined) {
+    const neverLeft = ['dns', 'connect', 'tls'].includes(failure.kind);
+    return neverLeft ? { kind: 'refused' } : { kind: 'unknown', why: `no answer came: ${failure.message}` };
+  }
+  const id = textField(successOf(exchange), 'id');
+  if (id !== undefined && id !== '') return { kind: 'made', id };
+  const status = answer?.status ?? 0;
+  if (isSuccess(exchange)) return { kind: 'unknown', why: `the answer was ${status} without an id` };
+  if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused' };
+  return { kind: 'unknown', why: `the answer was ${status}` };
+}

@@ -1,0 +1,66 @@
+import type { Exchange } from '../transcript/records.ts';
+
+export type JsonObject = { readonly [name: string]: unknown };
+
+const parsed = new WeakMap<Exchange, { value: unknown }>();
+
+/** The answer's body as JSON; undefined where there is none or it is not JSON. */
+export function jsonOf(exchange: Exchange): unknown {
+  let known = parsed.get(exchange);
+  if (known === undefined) {
+    known = { value: parse(exchange.answer?.body) };
+    parsed.set(exchange, known);
+  }
+  return known.value;
+}
+
+function parse(text: string | undefined): unknown {
+  try {
+    return text === undefined || text === '' ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A field that is a string, or undefined. */
+export function textField(value: unknown, name: string): string | undefined {
+  const field = isObject(value) ? value[name] : undefined;
+  return typeof field === 'string' ? field : undefined;
+}
+
+/** A field that is a number, or undefined. */
+export function numberField(value: unknown, name: string): number | undefined {
+  const field = isObject(value) ? value[name] : undefined;
+  return typeof field === 'number' ? field : undefined;
+}
+
+/** The objects of a field that is an array; empty where it is none. */
+export function objectsField(value: unknown, name: string): JsonObject[] {
+  const field = isObject(value) ? value[name] : undefined;
+  return Array.isArray(field) ? field.filter(isObject) : [];
+}
+
+/** The strings of a field that is an array; empty where it is none. */
+export function textsField(value: unknown, name: string): string[] {
+  const field = isObject(value) ? value[name] : undefined;
+  return Array.isArray(field) ? field.filter((item) => typeof item === 'string') : [];
+}
+
+/** The status of an exchange, or undefined where no answer came. */
+export function statusOf(exchange: Exchange): number | undefined {
+  return exchange.answer?.status;
+}
+
+/** The object in the body of a 2xx answer. */
+export function successOf(exchange: Exchange): JsonObject | undefined {
+  const value = isSuccess(exchange) ? jsonOf(exchange) : undefined;
+  return isObject(value) ? value : undefined;
+}
+
+export function isSuccess({ answer }: Exchange): boolean {
+  return answer !== undefined && answer.status >= 200 && answer.status < 300;
+}

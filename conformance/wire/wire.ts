@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import type { Credential, Exchange } from '../transcript/records.ts';
+import type { Transcript } from '../transcript/transcript.ts';
+import type { Clock } from './clock.ts';
+import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
+
+/** The longest answer that is read. A catalogue or a list of some ten thousand instances fits. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const ATTEMPTS_WHEN_LIMITED = 5;
+const LONGEST_RETRY_AFTER_MS = 60_000;
+const ATTEMPTS_WHEN_LOST = 3;
+
+export interface Call {
+  method: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH';
+  /** Below the base URL. */
+  path: string;
+  /** Sent as JSON; a string is sent as it is. */
+  body?: unknown;
+  /** `api key` when absent. */
+  credential?: Credential;
+  /** The Authorization header, where the credential is `altered`. */
+  authorization?: string;
+}
+
+export interface WireParts {
+  transport: Transport;
+  clock: Clock;
+  transcript: Transcript;
+  /** Without a slash at its end. */
+  baseUrl: string;
+  userAgent: string;
+  apiKey: string;
+  secondApiKey?: string | undefined;
+  /** The least time between two requests, except those that are meant to be concurrent. */
+  paceMs: number;
+  requestTimeoutMs: number;
+}
+
+/** The one way to the target: sends a request as its client would, and puts what came of it in the transcript. */
+export class Wire {
+  readonly #parts: WireParts;
+  readonly #startedAt: number;
+  #sent = 0;
+  #lastSentAt = Number.NEGATIVE_INFINITY;
+  accessToken: string | undefined;
+
+  constructor(parts: WireParts) {
+    this.#parts = parts;
+    this.#startedAt = parts.clock.now();
+  }
+
+  /** Milliseconds since the run's start. */
+  now(): number {
+    return this.#parts.clock.now() - this.#startedAt;
+  }
+
+  get startedAt(): number {
+    return this.#startedAt;
+  }
+
+  /**
+   * Sends one request and returns its exchange, whatever came of it. A 429 is waited out and sent again; a GET that was
+   * lost on the way is sent again; the exchanges that were so replaced are in the transcript too, as `superseded`.
+   * Rejects with the signal's reason only.
+   */
+  async send(step: string, call: Call, signal?: AbortSignal): Promise<Exchange> {
+    for (let attempt = 1; ; attempt++) {
+      await this.#keepPace(signal);
+      const exchange = await this.#exchange(step, call, signal);
+      signal?.throwIfAborted();
+      const waitMs = this.#waitBeforeAnother(exchange, attempt);
+      if (waitMs === undefined) return this.#record(exchange);
+      this.#record({ ...exchange, superseded: true });
+      await this.#parts.clock.sleep(waitMs, signal);
+    }
+  }
+
+  /** Sends requests at the same moment. None is repeated. */
+  async sendTogether(calls: readonly { step: string; call: Call }[]): Promise<Exchange[]> {
+    const exchanges = await Promise.all(calls.map(({ step, call }) => this.#exchange(step, call)));
+    return exchanges.map((exchange) => this.#record(exchange));
+  }
+
+  #record(exchange: Exchange): Exchange {
+    this.#parts.transcript.add(exchange);
+    return exchange;
+  }
+
+  async #keepPace(signal: AbortSignal | undefined): Promise<void> {
+    const early = this.#lastSentAt + this.#parts.paceMs - this.#parts.clock.now();
+    if (early > 0) await this.#parts.clock.sleep(early, signal);
+    this.#lastSentAt = this.#parts.clock.now();
+  }
+
+  async #exchange(step: string, call: Call, signal?: AbortSignal): Promise<Exchange> {
+    const { clock, transport, baseUrl, requestTimeoutMs } = this.#parts;
+    const n = ++this.#sent;
+    const requestId = randomUUID();
+    const headers = this.#headers(step, call, requestId);
+    const body = call.body === undefined || typeof call.body === 'string' ? call.body : JSON.stringify(call.body);
+    const sentAt = this.now();
+    const wall = new Date(clock.wall()).toISOString();
+    const result = await transport.send(
+      { method: call.method, url: `${baseUrl}${call.path}`, headers, ...(body === undefined ? {} : { body }) },
+      { timeoutMs: requestTimeoutMs, maxBodyBytes: MAX_BODY_BYTES, ...(signal === undefined ? {} : { signal }) },
+    );
+    return {
+      kind: 'exchange',
+      n,
+      step,
+      sentAt,
+      endedAt: this.now(),
+      wall,
+      requestId,
+      credential: call.credential ?? 'api key',
+      request: { method: call.method, path: call.path, headers, ...(body === undefined ? {} : { body }) },
+      ...outcomeOf(result),
+    };
+  }
+
+  #headers(step: string, call: Call, requestId: string): Record<string, string> {
+    const authorization = this.#authorization(call);
+    return {
+      accept: 'application/json',
+      'user-agent': `${this.#parts.userAgent} ${step}`,
+      'x-request-id': requestId,
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+  }
+
+  #authorization(call: Call): string | undefined {
+    switch (call.credential ?? 'api key') {
+      case 'api key':
+        return `Bearer ${this.#parts.apiKey}`;
+      case 'second api key':
+        return `Bearer ${this.#parts.secondApiKey}`;
+      case 'access token':
+        return `Bearer ${this.accessToken}`;
+      case 'altered':
+        return call.authorization;
+      case 'none':
+        return undefined;
+    }
+  }
+
+  #waitBeforeAnother(exchange: Exchange, attempt: number): number | undefined {
+    if (exchange.answer?.status === 429 && attempt < ATTEMPTS_WHEN_LIMITED)
+      return retryAfterMs(exchange.answer.headers['retry-after'], this.#parts.clock.wall());
+    const isLost = exchange.failure !== undefined && exchange.failure.kind !== 'too_large';
+    if (isLost && exchange.request.method === 'GET' && attempt < ATTEMPTS_WHEN_LOST) return this.#parts.paceMs;
+    return undefined;
+  }
+}
+
+function outcomeOf(result: HttpAnswer | HttpFailure): Pick<Exchange, 'answer' | 'failure'> {
+  if ('failure' in result) return { failure: { kind: result.failure, message: result.message } };
+  const { status, headers, body, firstByteMs } = result;
+  return { answer: { status, headers, body, firstByteMs } };
+}
+
+/** `Retry-After` as seconds or as a date; one second where it is absent or unreadable. */
+export function retryAfterMs(header: string | undefined, wallMs: number): number {
+  const seconds = Number(header?.trim() || Number.NaN);
+  const dateMs = Date.parse(header ?? '');
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Number.isFinite(dateMs) ? dateMs - wallMs : 1000;
+  return Math.min(Math.max(ms, 100), LONGEST_RETRY_AFTER_MS);
+}
