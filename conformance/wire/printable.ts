@@ -1,0 +1,47 @@
+/**
+ * Everything that is not seen as itself: control characters (so also the escape that begins an ANSI
+ * sequence), marks that turn the writing direction, zero-width characters, line and paragraph
+ * separators, halves of surrogate pairs.
+ */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+const named: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/**
+ * Text of a stranger, safe on a terminal and on one line: what would not be seen is written as an escape
+ * (`\n`, `\x1b`, `\u202e`, `\u{e0041}`). Of the result at most `maxLength` characters are given; then follows
+ * `… (N more characters)`, counted in characters of `text`. It is for eyes: a backslash of the text stays
+ * one backslash, so there is no way back.
+ */
+export function printable(text: string, maxLength: number): string {
+  let shown = '';
+  let taken = 0;
+  for (const character of text) {
+    const next = UNSEEN.test(character) ? toEscape(character) : character;
+    if (shown.length + next.length > maxLength) {
+      const more = countCharacters(text.slice(taken));
+      return `${shown}… (${more} more ${more === 1 ? 'character' : 'characters'})`;
+    }
+    shown += next;
+    taken += character.length;
+  }
+  return shown;
+}
+
+/** Whether `printable` would show each character of `text` as itself. */
+export function isPrintable(text: string): boolean {
+  return !UNSEEN.test(text);
+}
+
+function toEscape(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const hex = code.toString(16);
+  if (code < 0x100) return named[character] ?? `\\x${hex.padStart(2, '0')}`;
+  return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`;
+}
+
+function countCharacters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
