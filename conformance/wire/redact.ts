@@ -1,0 +1,167 @@
+/** A value with its secrets taken out; JSON in, JSON out. */
+export interface Redactor {
+  /**
+   * From now on `secret` is written as `[redacted: name]`. Of a secret of several lines (a private key) each
+   * line over 16 characters counts as one too, but not the `-----BEGIN …-----` around them. An empty secret is none.
+   */
+  add(name: string, secret: string): void;
+  /** The text without any of the secrets, in any form that `add` has derived. */
+  text(text: string): string;
+  /** The JSON value without any of the secrets, in its keys and its values, numbers included. */
+  value(json: unknown): unknown;
+}
+
+/** A secret from this length on is taken out wherever it stands; a shorter one only where it is a word. */
+const LONG_ENOUGH = 6;
+/** What is shorter than this is no word of its own in a sentence (`a`): it counts only as a value. */
+const SHORTEST_WORD = 3;
+const MIN_LINE_CHARS = 17;
+const MIN_CORE_CHARS = 8;
+const MAX_DEPTH = 500;
+
+interface Form {
+  text: string;
+  marker: string;
+  /** Source of the regular expression that finds it. */
+  pattern: string;
+}
+
+/**
+ * Takes secrets out by their value, not by the place where they stand: the target may echo them anywhere.
+ * Found are the secret itself and its base64 and base64url (also as a part of longer text that was
+ * encoded), hex, percent-encoded, JSON-escaped and HTML-escaped forms, the longest first.
+ *
+ * A secret of less than 6 characters would wreck the report if it were replaced within words. It is found
+ * only as a whole word, and one of less than 3 only as a whole value: alone, after `Bearer `, or between
+ * quotes or after `=`; and in no other form.
+ */
+export function createRedactor(): Redactor {
+  const forms = new Map<string, Form>();
+
+  const keep = (text: string, marker: string, pattern: string): void => {
+    if (!forms.has(text)) forms.set(text, { text, marker, pattern });
+  };
+
+  const add = (name: string, secret: string): void => {
+    const marker = `[redacted: ${name}]`;
+    if (secret === '') return;
+    if (secret.length < LONG_ENOUGH) keep(secret, marker, patternOfShort(secret));
+    else
+      for (const part of [secret, ...linesOf(secret)])
+        for (const form of formsOf(part)) keep(form, marker, escapePattern(form));
+  };
+
+  const text = (given: string): string => {
+    let result = given;
+    // With what it stands next to, a marker could spell a secret again: hence more than one look.
+    for (let look = 0; look < 4; look++) {
+      const sought = look === 0 ? [...forms.values()] : [...forms.values()].filter(isLong);
+      const found = sought.filter((form) => result.includes(form.text));
+      if (found.length === 0) return result;
+      const next = replaceAll(result, found);
+      if (next === result) break;
+      result = next;
+    }
+    // Only a secret that is a part of a marker is still there.
+    return [...forms.values()].some((form) => isLong(form) && result.includes(form.text)) ? '' : result;
+  };
+
+  const value = (json: unknown, depth = 0): unknown => {
+    if (typeof json === 'string') return text(json);
+    if (typeof json === 'number' || typeof json === 'bigint') {
+      const redacted = text(String(json));
+      return redacted === String(json) ? json : redacted;
+    }
+    if (typeof json !== 'object' || json === null) return json;
+    if (depth > MAX_DEPTH) return '[nested too deeply]';
+    if (Array.isArray(json)) return json.map((item) => value(item, depth + 1));
+    return Object.fromEntries(Object.entries(json).map(([key, item]) => [text(key), value(item, depth + 1)]));
+  };
+
+  return { add, text, value: (json) => value(json) };
+}
+
+function isLong(form: Form): boolean {
+  return form.text.length >= LONG_ENOUGH;
+}
+
+function replaceAll(text: string, found: readonly Form[]): string {
+  const longestFirst = found.toSorted((a, b) => b.text.length - a.text.length);
+  const markers = new Map(found.map((form) => [form.text, form.marker]));
+  const pattern = new RegExp(longestFirst.map((form) => form.pattern).join('|'), 'g');
+  return text.replace(pattern, (match) => markers.get(match) ?? '[redacted]');
+}
+
+function patternOfShort(secret: string): string {
+  const pattern = escapePattern(secret);
+  if (secret.length < SHORTEST_WORD) return `(?<=^|["'=]|Bearer )${pattern}(?=$|["'&;,\\s])`;
+  return `(?<![\\w-])${pattern}(?![\\w-])`;
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}
+
+function linesOf(secret: string): string[] {
+  const lines = secret.split(/\r?\n/);
+  if (lines.length === 1) return [];
+  return lines
+    .map((line) => line.trim())
+    .filter((line) => line.length >= MIN_LINE_CHARS && !/^-----/.test(line));
+}
+
+function formsOf(secret: string): Set<string> {
+  const bytes = Buffer.from(secret);
+  const hex = bytes.toString('hex');
+  const forms = [secret, hex, hex.toUpperCase(), ...base64Forms(bytes)];
+  forms.push(...percentForms(secret), ...jsonForms(secret), ...htmlForms(secret));
+  return new Set(forms.filter((form) => form.length >= LONG_ENOUGH));
+}
+
+/** Padded and not, in both alphabets, and what stays the same of it wherever in an encoded text it stands. */
+function base64Forms(bytes: Buffer): string[] {
+  const whole = bytes.toString('base64');
+  const cores = [0, 1, 2].map((offset) => {
+    const shifted = Buffer.concat([Buffer.alloc(offset), bytes]);
+    const end = Math.floor((shifted.length * 8) / 6);
+    return shifted.toString('base64').slice(offset === 0 ? 0 : offset + 1, end);
+  });
+  const forms = [whole, whole.replaceAll('=', ''), ...cores.filter((core) => core.length >= MIN_CORE_CHARS)];
+  return forms.flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_')]);
+}
+
+function percentForms(secret: string): string[] {
+  const encoded = encodeURIComponent(secret.toWellFormed());
+  const strict = encoded.replace(/[!'()*]/g, (character) => `%${hexOf(character).toUpperCase()}`);
+  const asForm = new URLSearchParams([['', secret]]).toString().slice(1);
+  const forms = [encoded, strict, asForm, encodeURI(secret.toWellFormed())];
+  return forms.flatMap((form) => [form, form.replace(/%[0-9A-F]{2}/g, (triplet) => triplet.toLowerCase())]);
+}
+
+function jsonForms(secret: string): string[] {
+  const escaped = JSON.stringify(secret).slice(1, -1);
+  const ascii = escaped.replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return [escaped, ascii, escaped.replaceAll('/', '\\/'), ascii.replaceAll('/', '\\/')];
+}
+
+function htmlForms(secret: string): string[] {
+  const escapeWith = (entities: Readonly<Record<string, string>>): string =>
+    secret.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+  const named = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
+  return [
+    escapeWith(named),
+    escapeWith({ ...named, '"': '&quot;' }),
+    escapeWith({ ...named, '"': '&quot;', "'": '&#39;' }),
+    escapeWith({ ...named, '"': '&quot;', "'": '&#039;' }),
+    escapeWith({ ...named, '"': '&quot;', "'": '&#x27;' }),
+    escapeWith({ ...named, '"': '&quot;', "'": '&apos;' }),
+    escapeWith({ ...named, '"': '&#34;', "'": '&#39;' }),
+  ];
+}
+
+function hexOf(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(2, '0');
+}
