@@ -1,3 +1,5 @@
+import type { Entry } from './ledger.ts';
+
 /** A purchase that would pass the cap. Nothing was sent. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
@@ -5,29 +7,39 @@ export class BudgetError extends Error {
 
 export interface BudgetParts {
   maxCostUsd: number;
-  /** How long anything that is bought now may come to live, in the worst case. */
+  entries: readonly Entry[];
+  wall: () => number;
+  /** How much longer anything that exists may come to live, in the worst case. */
   longestLifeMs: () => number;
 }
 
-/** Reserves the worst case of each purchase before it is made, and refuses the one that would pass the cap. */
+/** Refuses a purchase that could take the run past its cap: what was spent, and the worst case of all that lives. */
 export class Budget {
   readonly #parts: BudgetParts;
-  #reservedUsd = 0;
 
   constructor(parts: BudgetParts) {
     this.#parts = parts;
   }
 
   /** Throws `BudgetError`. */
-  reserve(pricePerHour: number): void {
-    const usd = worstCaseUsd(pricePerHour, this.#parts.longestLifeMs());
-    const { maxCostUsd } = this.#parts;
-    if (this.#reservedUsd + usd > maxCostUsd)
+  allow(pricePerHour: number): void {
+    const { maxCostUsd, entries, wall, longestLifeMs } = this.#parts;
+    const now = wall();
+    const lifeMs = longestLifeMs();
+    const others = entries.reduce((sum, entry) => sum + costUsd(entry, now, lifeMs), 0);
+    const usd = worstCaseUsd(pricePerHour, lifeMs);
+    if (others + usd > maxCostUsd)
       throw new BudgetError(
-        `an instance of ${formatUsd(pricePerHour)} an hour could cost ${formatUsd(usd)}, with ${formatUsd(this.#reservedUsd)} already set aside: more than --max-cost ${maxCostUsd.toFixed(2)}`,
+        `at ${formatUsd(pricePerHour)} an hour it could cost ${formatUsd(usd)}, and ${formatUsd(others)} is spent or set aside: more than --max-cost ${maxCostUsd.toFixed(2)}`,
       );
-    this.#reservedUsd += usd;
   }
+}
+
+/** What an entry of the ledger costs; one that is open, if it lives for `lifeMs` more. Never made, it costs nothing. */
+export function costUsd(entry: Entry, now: number, lifeMs = 0): number {
+  if (entry.state === 'refused') return 0;
+  const end = entry.goneAt ?? now + lifeMs;
+  return worstCaseUsd(entry.pricePerHour ?? 0, end - entry.intendedAt);
 }
 
 /** What something costs if it lives for as long as it can. */

@@ -69,7 +69,7 @@ export class Resources {
   }
 
   #intend({ type, step, region, pricePerHour, name }: Wish): Entry {
-    this.#parts.budget.reserve(pricePerHour ?? 0);
+    this.#parts.budget.allow(pricePerHour ?? 0);
     return this.#parts.ledger.intend({
       type,
       step,

@@ -1,18 +1,27 @@
 import type { TranscriptRecord } from './records.ts';
 
+export interface TranscriptParts {
+  /** Takes the run's secrets out, by value. */
+  redact: (record: TranscriptRecord) => TranscriptRecord;
+  /** Takes one line without its newline. */
+  sink?: ((line: string) => void) | undefined;
+  onRecord?: ((record: TranscriptRecord) => void) | undefined;
+}
+
 /** The records of a run, in memory and, where `sink` is given, written out as each comes. */
 export class Transcript {
   readonly records: TranscriptRecord[] = [];
-  readonly #sink: (line: string) => void;
+  readonly #parts: TranscriptParts;
 
-  /** `sink` takes one line without its newline. */
-  constructor(sink: (line: string) => void = () => {}) {
-    this.#sink = sink;
+  constructor(parts: TranscriptParts) {
+    this.#parts = parts;
   }
 
   add(record: TranscriptRecord): void {
-    this.records.push(record);
-    this.#sink(JSON.stringify(record));
+    const clean = this.#parts.redact(record);
+    this.records.push(clean);
+    this.#parts.sink?.(JSON.stringify(clean));
+    this.#parts.onRecord?.(clean);
   }
 }
 

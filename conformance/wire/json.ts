@@ -8,13 +8,14 @@ const parsed = new WeakMap<Exchange, { value: unknown }>();
 export function jsonOf(exchange: Exchange): unknown {
   let known = parsed.get(exchange);
   if (known === undefined) {
-    known = { value: parse(exchange.answer?.body) };
+    known = { value: parseJson(exchange.answer?.body) };
     parsed.set(exchange, known);
   }
   return known.value;
 }
 
-function parse(text: string | undefined): unknown {
+/** Undefined where there is none or it is not JSON. */
+export function parseJson(text: string | undefined): unknown {
   try {
     return text === undefined || text === '' ? undefined : JSON.parse(text);
   } catch {

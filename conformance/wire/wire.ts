@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Credential, Exchange } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import type { Clock } from './clock.ts';
+import { parseJson, textField } from './json.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
 /** The longest answer that is read. A catalogue or a list of some ten thousand instances fits. */
@@ -34,6 +35,8 @@ export interface WireParts {
   /** The least time between two requests, except those that are meant to be concurrent. */
   paceMs: number;
   requestTimeoutMs: number;
+  /** Told of a secret that the target handed out, before anything of it is written. */
+  onSecret: (name: string, secret: string) => void;
 }
 
 /** The one way to the target: sends a request as its client would, and puts what came of it in the transcript. */
@@ -42,7 +45,7 @@ export class Wire {
   readonly #startedAt: number;
   #sent = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
-  accessToken: string | undefined;
+  #accessToken: string | undefined;
 
   constructor(parts: WireParts) {
     this.#parts = parts;
@@ -56,6 +59,11 @@ export class Wire {
 
   get startedAt(): number {
     return this.#startedAt;
+  }
+
+  /** From now on `access token` is this credential. */
+  useAccessToken(token: string): void {
+    this.#accessToken = token;
   }
 
   /**
@@ -104,6 +112,7 @@ export class Wire {
       { method: call.method, url: `${baseUrl}${call.path}`, headers, ...(body === undefined ? {} : { body }) },
       { timeoutMs: requestTimeoutMs, maxBodyBytes: MAX_BODY_BYTES, ...(signal === undefined ? {} : { signal }) },
     );
+    this.#keepSecret(call, result);
     return {
       kind: 'exchange',
       n,
@@ -116,6 +125,13 @@ export class Wire {
       request: { method: call.method, path: call.path, headers, ...(body === undefined ? {} : { body }) },
       ...outcomeOf(result),
     };
+  }
+
+  /** A token is a secret before anything of its answer is written. */
+  #keepSecret({ path }: Call, result: HttpAnswer | HttpFailure): void {
+    if (path !== '/auth/token' || 'failure' in result) return;
+    const token = textField(parseJson(result.body), 'access_token');
+    if (token !== undefined) this.#parts.onSecret('access token', token);
   }
 
   #headers(step: string, call: Call, requestId: string): Record<string, string> {
@@ -136,7 +152,7 @@ export class Wire {
       case 'second api key':
         return `Bearer ${this.#parts.secondApiKey}`;
       case 'access token':
-        return `Bearer ${this.accessToken}`;
+        return `Bearer ${this.#accessToken}`;
       case 'altered':
         return call.authorization;
       case 'none':

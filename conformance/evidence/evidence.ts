@@ -1,0 +1,108 @@
+import type {
+  EndRecord,
+  Exchange,
+  ResourceRecord,
+  RunRecord,
+  Skipped,
+  SshRecord,
+  TranscriptRecord,
+} from '../transcript/records.ts';
+import { type Finding, notApplicable, notTested, Unproved } from '../verdict/finding.ts';
+import { type InstanceTimeline, instanceTimelines } from './instance-timeline.ts';
+import { type SeenObjects, seenObjects } from './seen-objects.ts';
+import { type VolumeTimeline, volumeTimelines } from './volume-timeline.ts';
+
+/** What a run saw, by what a check wants to know. A view of the transcript, which holds all there is. */
+export class Evidence {
+  readonly run: RunRecord;
+  readonly end: EndRecord | undefined;
+  /** All that were sent, in the order of sending. */
+  readonly sent: readonly Exchange[];
+  /** Those that were not sent again. */
+  readonly exchanges: readonly Exchange[];
+  readonly logins: readonly SshRecord[];
+  /** The last word on each entry of the ledger. */
+  readonly resources: readonly ResourceRecord[];
+  readonly #skipped: readonly Skipped[];
+  #instances: readonly InstanceTimeline[] | undefined;
+  #volumes: readonly VolumeTimeline[] | undefined;
+  #objects: SeenObjects | undefined;
+
+  constructor(records: readonly TranscriptRecord[]) {
+    const [run] = records;
+    if (run?.kind !== 'run') throw new Error('a transcript begins with its run');
+    this.run = run;
+    this.end = records.find((record) => record.kind === 'end');
+    this.sent = records.filter((record) => record.kind === 'exchange').toSorted((a, b) => a.n - b.n);
+    this.exchanges = this.sent.filter(({ superseded }) => superseded !== true);
+    this.logins = records.filter((record) => record.kind === 'ssh');
+    this.#skipped = records.filter((record) => record.kind === 'skipped');
+    const last = new Map(
+      records.filter((record) => record.kind === 'resource').map((record) => [record.entry, record]),
+    );
+    this.resources = [...last.values()];
+  }
+
+  /** The instances that the run made, each with all that was seen of it. */
+  get instances(): readonly InstanceTimeline[] {
+    this.#instances ??= instanceTimelines(this.exchanges, this.#idsOf('instance'));
+    return this.#instances;
+  }
+
+  get volumes(): readonly VolumeTimeline[] {
+    this.#volumes ??= volumeTimelines(this.exchanges, this.#idsOf('volume'));
+    return this.#volumes;
+  }
+
+  /** Every configuration, instance, volume and location in an answer. */
+  get objects(): SeenObjects {
+    this.#objects ??= seenObjects(this.exchanges);
+    return this.#objects;
+  }
+
+  /** The exchanges of a step, `<scenario>/<what>`, or of all that begin so. Throws `Unproved` where there are none. */
+  steps(...beginnings: readonly string[]): Exchange[] {
+    const found = this.anySteps(...beginnings);
+    if (found.length === 0) throw new Unproved(this.#whyNone(beginnings));
+    return found;
+  }
+
+  /** The first exchange of a step. Throws `Unproved` where there is none. */
+  step(name: string): Exchange {
+    const [first] = this.steps(name);
+    if (first === undefined) throw new Error('`steps` throws where there are none');
+    return first;
+  }
+
+  anySteps(...beginnings: readonly string[]): Exchange[] {
+    return this.exchanges.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
+  }
+
+  /** The logins of a step. Throws `Unproved` where there are none. */
+  loginsAt(...beginnings: readonly string[]): SshRecord[] {
+    const found = this.logins.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
+    if (found.length === 0) throw new Unproved(this.#whyNone(beginnings));
+    return found;
+  }
+
+  #whyNone(beginnings: readonly string[]): Finding {
+    const why = this.#skipped.find(({ steps }) =>
+      steps.some((step) => beginnings.some((beginning) => isStep(beginning, step) || isStep(step, beginning))),
+    );
+    if (why?.capability !== undefined) return notApplicable(why.capability, why.reason);
+    if (why !== undefined) return notTested(why.reason);
+    const ended = this.end?.reason ?? 'interrupted';
+    if (ended !== 'completed') return notTested(`the run ended before it: ${this.end?.detail ?? ended}`);
+    return notTested(`the run did not come to it (${beginnings.join(', ')})`);
+  }
+
+  #idsOf(type: ResourceRecord['type']): Map<string, ResourceRecord> {
+    const own = this.resources.filter((resource) => resource.type === type);
+    return new Map(own.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id, resource]])));
+  }
+}
+
+/** `stop/read` is `stop/read`, and is of `stop`, and of `stop/`. It is not of `sto`. */
+function isStep(step: string, beginning: string): boolean {
+  return step === beginning || step.startsWith(beginning.endsWith('/') ? beginning : `${beginning}/`);
+}

@@ -1,0 +1,105 @@
+import type { Exchange, ResourceRecord } from '../transcript/records.ts';
+import { type JsonObject, jsonOf, objectsField, statusOf, successOf, textField } from '../wire/json.ts';
+
+/** What an exchange says of an instance. `'404'` is a read of it that was answered so. */
+export interface Sighting {
+  status: string;
+  exchange: Exchange;
+  /** `get`: the polled read. `list`: an item. `action`: the answer to its create, start, stop or DELETE. */
+  source: 'get' | 'list' | 'action';
+  /** Absent for `'404'`. */
+  instance?: JsonObject;
+}
+
+/** All that was seen of one instance of the run, in the order in which it was asked for. */
+export interface InstanceTimeline {
+  id: string;
+  resource: ResourceRecord;
+  sightings: readonly Sighting[];
+  /** The exchanges that asked for it, by what they asked. */
+  created: Exchange | undefined;
+  deletes: readonly Exchange[];
+  starts: readonly Exchange[];
+  stops: readonly Exchange[];
+}
+
+export function instanceTimelines(
+  exchanges: readonly Exchange[],
+  own: ReadonlyMap<string, ResourceRecord>,
+): InstanceTimeline[] {
+  const sightings = new Map<string, Sighting[]>([...own.keys()].map((id) => [id, []]));
+  const asked = new Map<string, Asked[]>();
+  for (const exchange of exchanges) {
+    for (const [id, sighting] of sightingsIn(exchange)) sightings.get(id)?.push(sighting);
+    const of = askedOf(exchange);
+    if (of !== undefined) asked.set(of.id, [...(asked.get(of.id) ?? []), of]);
+  }
+  return [...own].map(([id, resource]) => {
+    const of = (action: Asked['action']): Exchange[] =>
+      (asked.get(id) ?? []).filter((item) => item.action === action).map(({ exchange }) => exchange);
+    return {
+      id,
+      resource,
+      sightings: sightings.get(id) ?? [],
+      created: exchanges.find((exchange) => isCreate(exchange) && textField(successOf(exchange), 'id') === id),
+      deletes: of('delete'),
+      starts: of('start'),
+      stops: of('stop'),
+    };
+  });
+}
+
+/** Whether `a` was over before `b` was sent, so that they have an order. */
+export function isBefore(a: Exchange, b: Exchange): boolean {
+  return a.endedAt <= b.sentAt;
+}
+
+interface Asked {
+  id: string;
+  action: 'read' | 'delete' | 'start' | 'stop';
+  exchange: Exchange;
+}
+
+const PATH = /^\/instances\/([^/?]+)(?:\/(start|stop))?(?:\?|$)/;
+
+/** What an exchange with a good credential asked of one instance. */
+function askedOf(exchange: Exchange): Asked | undefined {
+  const [, rawId, action] = PATH.exec(exchange.request.path) ?? [];
+  if (rawId === undefined || !hasGoodCredential(exchange)) return undefined;
+  const id = decode(rawId);
+  const { method } = exchange.request;
+  if (action === 'start' || action === 'stop') return method === 'POST' ? { id, action, exchange } : undefined;
+  if (method === 'DELETE') return { id, action: 'delete', exchange };
+  return method === 'GET' ? { id, action: 'read', exchange } : undefined;
+}
+
+export function hasGoodCredential({ credential }: Exchange): boolean {
+  return credential !== 'none' && credential !== 'altered';
+}
+
+function isCreate({ request }: Exchange): boolean {
+  return request.method === 'POST' && request.path === '/instances';
+}
+
+function sightingsIn(exchange: Exchange): [string, Sighting][] {
+  const of = askedOf(exchange);
+  if (of?.action === 'read' && statusOf(exchange) === 404)
+    return [[of.id, { status: '404', exchange, source: 'get' }]];
+  const source = of === undefined ? (isCreate(exchange) ? 'action' : 'list') : of.action === 'read' ? 'get' : 'action';
+  if (source === 'list' && !exchange.request.path.startsWith('/instances')) return [];
+  const body = successOf(exchange);
+  const instances = source === 'list' ? objectsField(jsonOf(exchange), 'instances') : body === undefined ? [] : [body];
+  return instances.flatMap((instance): [string, Sighting][] => {
+    const id = of?.id ?? textField(instance, 'id');
+    const status = textField(instance, 'status');
+    return id === undefined || status === undefined ? [] : [[id, { status, exchange, source, instance }]];
+  });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,35 @@
+import type { LedgerFile } from '../resources/ledger.ts';
+import type { SshClient } from '../ssh/ssh-client.ts';
+import type { Level, RunSettings } from '../transcript/records.ts';
+import type { Clock } from '../wire/clock.ts';
+import type { Transport } from '../wire/transport.ts';
+import type { RunEvent } from './events.ts';
+
+/** What a run is about. */
+export interface RunOptions {
+  /** As the target's clients have it, `https://…/v1`, without a slash at its end. */
+  baseUrl: string;
+  apiKey: string;
+  /** A second key of the same account. */
+  secondApiKey?: string | undefined;
+  level: Level;
+  /** Ids of checks; all of the level when absent. */
+  only?: readonly string[] | undefined;
+  settings: Omit<RunSettings, 'hasSecondKey'>;
+}
+
+/** What a run is done with. */
+export interface RunParts {
+  runId: string;
+  transport: Transport;
+  ssh: SshClient;
+  clock: Clock;
+  ledgerFile: LedgerFile;
+  /** Takes each line of the transcript as it comes. */
+  sink?: ((line: string) => void) | undefined;
+  onEvent?: ((event: RunEvent) => void) | undefined;
+  /** Ends the run, but not its clean-up. */
+  signal?: AbortSignal | undefined;
+  /** Ends the clean-up too: what is open stays in the ledger. */
+  abandon?: AbortSignal | undefined;
+}

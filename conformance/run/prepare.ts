@@ -1,0 +1,114 @@
+import { Budget } from '../resources/budget.ts';
+import { cleanUp } from '../resources/clean-up.ts';
+import { Ledger, toRecord } from '../resources/ledger.ts';
+import { Resources } from '../resources/resources.ts';
+import { loadRequirements } from '../requirements.ts';
+import { Session } from '../scenarios/session.ts';
+import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
+import { Transcript } from '../transcript/transcript.ts';
+import { suiteVersion } from '../version.ts';
+import { createRedactor } from '../wire/redact.ts';
+import { Wire } from '../wire/wire.ts';
+import type { RunOptions, RunParts } from './options.ts';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const ROUND_TRIPS = 3;
+const MS_PER_MINUTE = 60_000;
+
+export interface Prepared {
+  session: Session;
+  transcript: Transcript;
+  wire: Wire;
+  /** Destroys what is open and closes the ledger if nothing is. */
+  cleanUp(): Promise<void>;
+}
+
+/** Puts a run together and writes its first records. Nothing is asked of the target but TCP connections. */
+export async function prepare(
+  options: RunOptions,
+  parts: RunParts,
+  signal: AbortSignal,
+): Promise<Prepared> {
+  const { baseUrl, apiKey, secondApiKey, level, settings } = options;
+  const { clock, runId, onEvent } = parts;
+  const keys = newKeys(parts);
+  const redactor = createRedactor();
+  redactor.add('api key', apiKey);
+  if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
+  for (const [name, { privateKey }] of Object.entries(keys)) redactor.add(`${name} private key`, privateKey);
+  const transcript = new Transcript({
+    redact: (record) => redactor.value(record) as TranscriptRecord,
+    sink: parts.sink,
+    onRecord: (record) => onEvent?.({ event: 'record', record }),
+  });
+  const userAgent = `berth-conformance/${suiteVersion} run/${runId}`;
+  const wire = new Wire({
+    ...{ transport: parts.transport, clock, transcript, baseUrl, userAgent, apiKey, secondApiKey },
+    paceMs: paceOf(settings.pollIntervalMs),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    onSecret: (name, secret) => redactor.add(name, secret),
+  });
+  const startedAt = new Date(clock.wall()).toISOString();
+  transcript.add({
+    ...{ kind: 'run', format: 1, suite: suiteVersion, requirements: loadRequirements().digest },
+    ...{ runId, baseUrl, level, startedAt, userAgent },
+    settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
+    roundTripsMs: await roundTrips(options, parts),
+    ...(options.only === undefined ? {} : { only: options.only }),
+  });
+  parts.ledgerFile.append({ line: 'run', runId, baseUrl, startedAt });
+  const ledger = new Ledger({
+    ...{ file: parts.ledgerFile, runId, wall: () => clock.wall() },
+    onChange: (entry) => {
+      transcript.add(toRecord(entry, wire.now()));
+      onEvent?.({ event: 'resource', entry: { ...entry } });
+    },
+  });
+  const longestLifeMs = () => settings.maxMinutes * MS_PER_MINUTE - wire.now() + settings.readyTimeoutMs;
+  const budget = new Budget({
+    ...{ maxCostUsd: settings.maxCostUsd, entries: ledger.entries, longestLifeMs },
+    wall: () => clock.wall(),
+  });
+  const session = new Session({
+    ...{ level, apiKey, wire, clock, ssh: parts.ssh, keys, ledger, transcript, signal },
+    settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
+    resources: new Resources({ wire, ledger, budget, signal }),
+    onWait: (text) => onEvent?.({ event: 'waiting', text }),
+  });
+  return { session, transcript, wire, cleanUp: () => finish(options, parts, wire, ledger) };
+}
+
+function newKeys({ ssh, runId }: RunParts): Record<KeyName, ReturnType<RunParts['ssh']['newKeyPair']>> {
+  return {
+    first: ssh.newKeyPair(`berth-conformance-${runId}-first`),
+    second: ssh.newKeyPair(`berth-conformance-${runId}-second`),
+    other: ssh.newKeyPair(`berth-conformance-${runId}-other`),
+  };
+}
+
+/** A hundredth of the poll interval: some ten requests a second at the contract's rate. */
+function paceOf(pollIntervalMs: number): number {
+  return Math.min(pollIntervalMs / 100, 100);
+}
+
+async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Promise<number[]> {
+  const measured: number[] = [];
+  for (let count = 0; count < ROUND_TRIPS; count++) {
+    const ms = await transport.roundTripMs(baseUrl, REQUEST_TIMEOUT_MS);
+    if (ms !== undefined) measured.push(ms);
+  }
+  return measured;
+}
+
+async function finish(options: RunOptions, parts: RunParts, wire: Wire, ledger: Ledger): Promise<void> {
+  const { onEvent, clock, abandon } = parts;
+  const { pollIntervalMs, readyTimeoutMs } = options.settings;
+  if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
+  const left = await cleanUp({
+    ...{ wire, ledger, clock, pollIntervalMs, patienceMs: readyTimeoutMs },
+    ...(abandon === undefined ? {} : { signal: abandon }),
+    onWait: (entries) =>
+      onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),
+  });
+  if (left.length === 0) ledger.close();
+}

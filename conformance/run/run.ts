@@ -1,0 +1,72 @@
+import { BudgetError } from '../resources/budget.ts';
+import type { Scenario } from '../scenarios/scenario.ts';
+import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
+import type { RunOptions, RunParts } from './options.ts';
+import { prepare, type Prepared } from './prepare.ts';
+
+const MS_PER_MINUTE = 60_000;
+
+/**
+ * Drives the target through the given scenarios, destroys what that made, and answers with the records of it all. It
+ * ends early, and still cleans up, when its time is over or its signal is aborted.
+ */
+export async function run(
+  options: RunOptions,
+  parts: RunParts,
+  scenarios: readonly Scenario[],
+): Promise<readonly TranscriptRecord[]> {
+  const outOfTime = new AbortController();
+  const done = new AbortController();
+  const signal = AbortSignal.any([outOfTime.signal, ...(parts.signal === undefined ? [] : [parts.signal])]);
+  parts.clock
+    .sleep(options.settings.maxMinutes * MS_PER_MINUTE, done.signal)
+    .then(() => outOfTime.abort(new Error('the time of --max-minutes is over')))
+    .catch(() => {});
+  const prepared = await prepare(options, parts, signal);
+  parts.onEvent?.({ event: 'begun', runId: parts.runId, scenarios: scenarios.length });
+  let end = await runScenarios(prepared, parts, scenarios, signal);
+  if (outOfTime.signal.aborted && end.reason === 'interrupted')
+    end = { reason: 'out of time', detail: `--max-minutes ${options.settings.maxMinutes} are over` };
+  await prepared.cleanUp().catch((error: unknown) => {
+    end = faultOf(error);
+  });
+  done.abort();
+  prepared.transcript.add({ kind: 'end', at: prepared.wire.now(), ...end });
+  parts.onEvent?.({ event: 'ended', reason: end.reason });
+  return prepared.transcript.records;
+}
+
+type End = Pick<EndRecord, 'reason' | 'detail'>;
+
+async function runScenarios(
+  { session }: Prepared,
+  parts: RunParts,
+  scenarios: readonly Scenario[],
+  signal: AbortSignal,
+): Promise<End> {
+  for (const [index, scenario] of scenarios.entries()) {
+    parts.onEvent?.({
+      event: 'scenario',
+      id: scenario.id,
+      title: scenario.title,
+      index: index + 1,
+      of: scenarios.length,
+    });
+    try {
+      signal.throwIfAborted();
+      await scenario.run(session);
+    } catch (error) {
+      if (signal.aborted) return { reason: 'interrupted', detail: 'it was interrupted' };
+      if (!(error instanceof BudgetError)) return faultOf(error);
+      session.skip([scenario.id], error.message);
+    }
+  }
+  return { reason: 'completed' };
+}
+
+function faultOf(error: unknown): End {
+  return {
+    reason: 'fault of the suite',
+    detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  };
+}

@@ -1,0 +1,191 @@
+import type { BudgetError } from '../resources/budget.ts';
+import type { Entry, Ledger } from '../resources/ledger.ts';
+import type { Made, Resources, Wish } from '../resources/resources.ts';
+import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
+import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
+import type { Transcript } from '../transcript/transcript.ts';
+import type { Clock } from '../wire/clock.ts';
+import { type JsonObject, numberField, successOf, textField } from '../wire/json.ts';
+import { instancePath } from '../wire/paths.ts';
+import type { Call, Wire } from '../wire/wire.ts';
+import type { Placement } from './placement.ts';
+
+const SSH_TIMEOUT_MS = 20_000;
+
+/** An instance of the run. */
+export interface Instance {
+  entry: Entry;
+  id: string;
+  region: string;
+  placement: Placement;
+}
+
+export interface SessionParts {
+  level: Level;
+  settings: RunSettings;
+  apiKey: string;
+  wire: Wire;
+  clock: Clock;
+  ssh: SshClient;
+  keys: Readonly<Record<KeyName, KeyPair>>;
+  ledger: Ledger;
+  resources: Resources;
+  transcript: Transcript;
+  /** Aborted by Ctrl-C and when the time is up. */
+  signal: AbortSignal;
+  /** Told what is being waited for. */
+  onWait: (text: string) => void;
+}
+
+/** What a scenario has to drive the target with, and what earlier ones left for it. */
+export class Session {
+  readonly #parts: SessionParts;
+  #logins = 0;
+  /** What the scenario `catalog` read. */
+  configurations: readonly JsonObject[] = [];
+  availability: readonly JsonObject[] = [];
+  /** The volume locations; undefined where the target has no storage tier. */
+  locations: readonly JsonObject[] | undefined;
+  /** The instance that most of the run is about, while it lives. */
+  primary: Instance | undefined;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  get settings(): RunSettings {
+    return this.#parts.settings;
+  }
+
+  get level(): Level {
+    return this.#parts.level;
+  }
+
+  get signal(): AbortSignal {
+    return this.#parts.signal;
+  }
+
+  get wire(): Wire {
+    return this.#parts.wire;
+  }
+
+  get ledger(): Ledger {
+    return this.#parts.ledger;
+  }
+
+  get apiKey(): string {
+    return this.#parts.apiKey;
+  }
+
+  publicKey(name: KeyName): string {
+    return this.#parts.keys[name].publicKey;
+  }
+
+  /** Milliseconds since the run's start. */
+  now(): number {
+    return this.wire.now();
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#parts.clock.sleep(ms, this.signal);
+  }
+
+  send(step: string, call: Call): Promise<Exchange> {
+    return this.wire.send(step, call, this.signal);
+  }
+
+  get(step: string, path: string): Promise<Exchange> {
+    return this.send(step, { method: 'GET', path });
+  }
+
+  post(step: string, path: string, body?: unknown): Promise<Exchange> {
+    return this.send(step, { method: 'POST', path, ...(body === undefined ? {} : { body }) });
+  }
+
+  delete(step: string, path: string): Promise<Exchange> {
+    return this.send(step, { method: 'DELETE', path });
+  }
+
+  /** Throws `BudgetError`. */
+  create(wish: Wish): Promise<Made> {
+    return this.#parts.resources.create(wish);
+  }
+
+  /** Throws `BudgetError`. */
+  createTogether(wishes: readonly Wish[]): Promise<Made[]> {
+    return this.#parts.resources.createTogether(wishes);
+  }
+
+  /** Says that steps are not taken. `capability` names what the target lacks. */
+  skip(steps: readonly string[], reason: string, capability?: string): void {
+    this.#parts.transcript.add({
+      kind: 'skipped',
+      steps,
+      reason,
+      ...(capability === undefined ? {} : { capability }),
+    });
+  }
+
+  skipForBudget(steps: readonly string[], error: BudgetError): void {
+    this.skip(steps, error.message);
+  }
+
+  /**
+   * Polls an instance at the run's interval until `isReached` says so of its status ('404' where it reads so), and
+   * answers with that read, or with undefined when the patience of the run is over.
+   */
+  async poll(
+    step: string,
+    instance: Pick<Instance, 'id' | 'region'>,
+    isReached: (status: string | undefined, body: JsonObject | undefined) => boolean,
+    waitingFor: string,
+  ): Promise<Exchange | undefined> {
+    const { pollIntervalMs, readyTimeoutMs } = this.settings;
+    const startedAt = this.now();
+    this.#parts.onWait(waitingFor);
+    for (let next = startedAt; ; next = Math.max(next + pollIntervalMs, this.now())) {
+      const asked = this.now();
+      const exchange = await this.get(step, instancePath(instance));
+      const body = successOf(exchange);
+      const status = exchange.answer?.status === 404 ? '404' : textField(body, 'status');
+      if (isReached(status, body)) return exchange;
+      if (asked - startedAt >= readyTimeoutMs) return undefined;
+      await this.sleep(Math.max(next + pollIntervalMs - this.now(), 0));
+    }
+  }
+
+  /** Logs in to an instance as its user would, at the endpoint that its last read showed. */
+  async login(step: string, shown: JsonObject, key: KeyName, command = 'true'): Promise<SshRecord> {
+    const { ssh, keys, transcript } = this.#parts;
+    const host = textField(shown, 'public_ip') ?? '';
+    const port = numberField(shown, 'ssh_port') ?? 22;
+    const username = textField(shown, 'ssh_username') ?? 'root';
+    const sentAt = this.now();
+    const { totalMs: _, ...outcome } = await ssh.login({
+      host,
+      port,
+      username,
+      privateKey: keys[key].privateKey,
+      command,
+      timeoutMs: SSH_TIMEOUT_MS,
+      signal: this.signal,
+    });
+    this.signal.throwIfAborted();
+    const record: SshRecord = {
+      kind: 'ssh',
+      n: ++this.#logins,
+      step,
+      sentAt,
+      endedAt: this.now(),
+      instanceId: textField(shown, 'id') ?? '',
+      key,
+      host,
+      port,
+      username,
+      command,
+      ...outcome,
+    };
+    transcript.add(record);
+    return record;
+  }
+}

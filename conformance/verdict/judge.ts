@@ -1,0 +1,81 @@
+import type { Check } from '../checks/check.ts';
+import { Evidence } from '../evidence/evidence.ts';
+import type { Requirement } from '../requirements.ts';
+import { includes, type TranscriptRecord } from '../transcript/records.ts';
+import { type Finding, Unproved } from './finding.ts';
+
+/** Why a check took no part in a run. */
+export interface NotSelected {
+  verdict: 'not_selected';
+  reason: string;
+}
+
+/** The sentence is one that nothing outside can observe. */
+export interface Excluded {
+  verdict: 'excluded';
+  reason: string;
+}
+
+export type Ruling = Finding | NotSelected | Excluded;
+
+/** A requirement, and what was found of it. `warn` is the failure of a SHOULD. */
+export interface Judged {
+  requirement: Requirement;
+  ruling: Ruling;
+  verdict: Verdict;
+}
+
+export type Verdict = Ruling['verdict'] | 'warn';
+
+/** A check that threw: a fault of the suite, which says nothing about the target. */
+export class SuiteFault extends Error {
+  override readonly name = 'SuiteFault';
+}
+
+/** Judges a transcript: each requirement, in the order of the file. Throws `SuiteFault`. */
+export function judge(
+  records: readonly TranscriptRecord[],
+  requirements: readonly Requirement[],
+  checks: readonly Check[],
+): Judged[] {
+  const evidence = new Evidence(records);
+  const rulings = new Map(checks.map((check) => [check.id, ruleOn(check, evidence)]));
+  return requirements.map((requirement) => {
+    const ruling = rulingOn(requirement, rulings);
+    const isWarning = ruling.verdict === 'fail' && requirement.level === 'SHOULD';
+    return { requirement, ruling, verdict: isWarning ? 'warn' : ruling.verdict };
+  });
+}
+
+function ruleOn(check: Check, evidence: Evidence): Ruling {
+  const { level, only } = evidence.run;
+  if (!includes(level, check.level))
+    return { verdict: 'not_selected', reason: `needs --level ${check.level}; this run was ${level}` };
+  if (only !== undefined && !only.includes(check.id))
+    return { verdict: 'not_selected', reason: 'not among --only' };
+  try {
+    return check.judge(evidence);
+  } catch (error) {
+    if (error instanceof Unproved) return error.finding;
+    throw new SuiteFault(`the check ${check.id} threw ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+const GRAVEST_FIRST = ['fail', 'not_tested', 'not_applicable', 'not_selected', 'pass'] as const;
+
+/** The gravest of the rulings of the checks that prove a requirement. */
+function rulingOn({ id, checks, excluded }: Requirement, rulings: ReadonlyMap<string, Ruling>): Ruling {
+  if (excluded !== undefined) return { verdict: 'excluded', reason: excluded };
+  const found = (checks ?? []).map((check) => {
+    const ruling = rulings.get(check);
+    if (ruling === undefined) throw new SuiteFault(`${id} is proved by ${check}, which is no check`);
+    return ruling;
+  });
+  for (const verdict of GRAVEST_FIRST) {
+    const gravest = found.find((ruling) => ruling.verdict === verdict);
+    if (gravest !== undefined) return gravest;
+  }
+  throw new SuiteFault(`${id} has no check`);
+}

@@ -1,0 +1,53 @@
+import type { EndRecord, ResourceRecord, RunRecord } from '../transcript/records.ts';
+import type { Judged, Verdict } from './judge.ts';
+
+export type Outcome = 'CONFORMANT' | 'NON-CONFORMANT' | 'INCOMPLETE';
+
+/** The exit codes of the command. The last wins over all others. */
+export const EXIT = {
+  conformant: 0,
+  nonConformant: 1,
+  incomplete: 2,
+  configuration: 3,
+  suiteFault: 4,
+  mayBeRunning: 5,
+} as const;
+
+/** How many requirements have each verdict. */
+export type Counts = Readonly<Record<Verdict, number>>;
+
+export function countVerdicts(judged: readonly Judged[]): Counts {
+  const counts: Record<Verdict, number> = {
+    pass: 0,
+    fail: 0,
+    warn: 0,
+    not_applicable: 0,
+    not_tested: 0,
+    not_selected: 0,
+    excluded: 0,
+  };
+  for (const { verdict } of judged) counts[verdict]++;
+  return counts;
+}
+
+/**
+ * The outcome of a run. Any failure is NON-CONFORMANT. CONFORMANT says that the run was not cut short, that every check
+ * of its level was made, and that there was at least one: a selection of checks (`--only`) never comes to it.
+ */
+export function outcomeOf(run: RunRecord, end: EndRecord | undefined, counts: Counts): Outcome {
+  if (counts.fail > 0) return 'NON-CONFORMANT';
+  const isWhole = run.only === undefined && end?.reason === 'completed';
+  return isWhole && counts.not_tested === 0 && counts.pass > 0 ? 'CONFORMANT' : 'INCOMPLETE';
+}
+
+/** What may still exist and be billed. */
+export function leftovers(resources: readonly ResourceRecord[]): ResourceRecord[] {
+  return resources.filter(({ state }) => state === 'made' || state === 'unknown' || state === 'unconfirmed');
+}
+
+export function exitCodeOf(outcome: Outcome, end: EndRecord | undefined, left: readonly ResourceRecord[]): number {
+  if (left.length > 0) return EXIT.mayBeRunning;
+  if (end?.reason === 'fault of the suite') return EXIT.suiteFault;
+  if (outcome === 'CONFORMANT') return EXIT.conformant;
+  return outcome === 'NON-CONFORMANT' ? EXIT.nonConformant : EXIT.incomplete;
+}
