@@ -1,0 +1,23 @@
+import { includes, type Level } from '../transcript/records.ts';
+import type { Check } from '../checks/check.ts';
+import type { Scenario } from './scenario.ts';
+
+/**
+ * Every scenario, in the order in which they run: what costs nothing first; what needs the instance ONLINE between
+ * `online` and `stop`; `destroy` after all that needs it.
+ */
+export const SCENARIOS: readonly Scenario[] = [];
+
+/** The scenarios of a run: those of its level, or those that the given checks need with all that these build on. */
+export function scenariosFor(level: Level, only: readonly Check[] | undefined): Scenario[] {
+  const ofLevel = SCENARIOS.filter((scenario) => includes(level, scenario.level));
+  if (only === undefined) return ofLevel;
+  const needed = new Set<string>();
+  const need = (id: string): void => {
+    if (needed.has(id)) return;
+    needed.add(id);
+    for (const other of SCENARIOS.find((scenario) => scenario.id === id)?.after ?? []) need(other);
+  };
+  for (const check of only) for (const id of check.scenarios) need(id);
+  return ofLevel.filter(({ id }) => needed.has(id));
+}
