@@ -1,0 +1,33 @@
+import type { Exchange } from '../transcript/records.ts';
+import { isSuccess, jsonOf, objectsField } from '../wire/json.ts';
+import { instancePath } from '../wire/paths.ts';
+import type { Instance, Session } from './session.ts';
+
+/**
+ * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive: only then is it gone in the
+ * ledger. Its steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Answers with the exchange of the DELETE.
+ */
+export async function destroyAndConfirm(session: Session, step: string, instance: Instance): Promise<Exchange> {
+  const deleted = await session.delete(`${step}/delete`, instancePath(instance));
+  await confirmGone(session, step, instance);
+  return deleted;
+}
+
+/** The second half of `destroyAndConfirm`. */
+export async function confirmGone(session: Session, step: string, instance: Instance): Promise<void> {
+  const last = await session.poll(
+    `${step}/poll`,
+    instance,
+    (status) => status === '404' || status === 'DESTROYED',
+    `until ${instance.entry.name} is gone`,
+  );
+  if (last === undefined) return;
+  const list = await session.get(`${step}/list`, '/instances');
+  if (isSuccess(list) && !isListedAlive(list, instance.id)) session.ledger.gone(instance.entry);
+}
+
+function isListedAlive(list: Exchange, id: string): boolean {
+  return objectsField(jsonOf(list), 'instances').some(
+    (instance) => instance['id'] === id && instance['status'] !== 'DESTROYED',
+  );
+}
