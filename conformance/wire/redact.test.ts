@@ -138,6 +138,10 @@ describe('whatever the secret is', () => {
     );
   });
 
+  it('it is gone where a marker and what follows spell it again', () => {
+    expect(redacting(['api key', ']-and-tail']).text(']-and-tail-and-tail')).not.toContain(']-and-tail');
+  });
+
   it.each(['redacted', 'api key', ']]]]]]', '[redacted: api key]'])(
     'even %j, which a marker spells',
     (key) => {

@@ -1,0 +1,244 @@
+import {
+  type ClientRequest,
+  type Agent as HttpAgent,
+  request as httpRequest,
+  type IncomingMessage,
+} from 'node:http';
+import { type Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP, type Socket } from 'node:net';
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { type ExchangePhase, toHttpFailure } from './http-failure.ts';
+import type { FailureKind, HttpAnswer, HttpRequest, SendLimits } from './transport.ts';
+
+/** Connections that are used again, and such as serve one request. */
+export interface Connections {
+  kept: HttpAgent | HttpsAgent;
+  fresh: HttpAgent | HttpsAgent;
+}
+
+export interface ExchangeOptions {
+  agent: HttpAgent | HttpsAgent;
+  limits: SendLimits;
+  /** On the clock of `performance.now()`. */
+  endsAt: number;
+  /** Aborted when the transport is closed. */
+  closing: AbortSignal;
+  onSocket(socket: Socket): void;
+}
+
+export interface ExchangeFailure {
+  failure: FailureKind;
+  message: string;
+}
+
+/** More than this before the body is no answer. */
+const MAX_HEADER_BYTES = 32_768;
+
+/** One request on one connection, and what came of it. */
+export class HttpExchange {
+  readonly #request: HttpRequest;
+  readonly #url: URL;
+  readonly #options: ExchangeOptions;
+  #phase: ExchangePhase = 'resolve';
+  #outgoing: ClientRequest | undefined;
+  #sentAt = 0;
+  #firstByteAt: number | undefined;
+  #chunks: Buffer[] = [];
+  #bodyBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #settle: ((outcome: HttpAnswer | ExchangeFailure) => void) | undefined;
+  readonly #interrupt = (): void => this.#fail('interrupted', 'the run was interrupted');
+
+  /** Whether it failed in a way that the use of the connection before it may be to blame for. */
+  wasStale = false;
+
+  constructor(request: HttpRequest, url: URL, options: ExchangeOptions) {
+    this.#request = request;
+    this.#url = url;
+    this.#options = options;
+  }
+
+  /** Never throws. To be called once. */
+  run(): Promise<HttpAnswer | ExchangeFailure> {
+    return new Promise((resolve) => {
+      this.#settle = resolve;
+      const { closing, limits, endsAt } = this.#options;
+      for (const signal of [closing, limits.signal]) {
+        if (signal?.aborted) return this.#interrupt();
+        signal?.addEventListener('abort', this.#interrupt);
+      }
+      this.#timer = setTimeout(() => this.#timeOut(), Math.max(0, endsAt - performance.now()));
+      try {
+        this.#send();
+      } catch (error) {
+        this.#fail('not_http', `this request cannot be written as HTTP: ${(error as Error).message}`);
+      }
+    });
+  }
+
+  #send(): void {
+    const { method, body } = this.#request;
+    const headers: Record<string, string | number> = { ...this.#request.headers };
+    if (body !== undefined && !('content-length' in headers) && !('transfer-encoding' in headers))
+      headers['content-length'] = Buffer.byteLength(body);
+    const open = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const outgoing = open({
+      hostname: this.#host,
+      port: this.#url.port,
+      path: pathOf(this.#request.url),
+      method,
+      headers,
+      agent: this.#options.agent,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
+    this.#outgoing = outgoing;
+    outgoing.once('socket', (socket) => this.#follow(socket, outgoing.reusedSocket));
+    outgoing.once('response', (incoming) => this.#receive(incoming));
+    outgoing.once('upgrade', (_incoming, socket) => {
+      socket.destroy();
+      this.#fail('not_http', `${this.#address} switched to another protocol, though it was not asked to`);
+    });
+    outgoing.on('error', (error) => this.#failWith(error));
+    outgoing.once('close', () => this.#failWith(new Error('the connection was closed')));
+    outgoing.end(body);
+  }
+
+  #follow(socket: Socket, isReused: boolean): void {
+    this.#options.onSocket(socket);
+    // Before Node.js's own listener, which parses, so that the time is taken first.
+    socket.prependOnceListener('data', () => {
+      this.#firstByteAt = performance.now();
+      this.#phase = 'answer';
+    });
+    if (isReused || !socket.connecting) {
+      this.#sent();
+      return;
+    }
+    if (isIP(this.#host) !== 0) this.#phase = 'connect';
+    socket.once('lookup', (error) => {
+      if (error === null) this.#phase = 'connect';
+    });
+    socket.once('connect', () => {
+      if (this.#url.protocol === 'https:') this.#phase = 'tls';
+      else this.#sent();
+    });
+    socket.once('secureConnect', () => this.#sent());
+  }
+
+  #sent(): void {
+    this.#phase = 'wait';
+    this.#sentAt = performance.now();
+  }
+
+  #receive(incoming: IncomingMessage): void {
+    const { maxBodyBytes } = this.#options.limits;
+    incoming.on('data', (chunk: Buffer) => {
+      this.#bodyBytes += chunk.length;
+      if (this.#bodyBytes <= maxBodyBytes) this.#chunks.push(chunk);
+      else this.#failTooLarge();
+    });
+    incoming.on('error', (error) => this.#failWith(error));
+    incoming.once('end', () => this.#answer(incoming));
+  }
+
+  #answer(incoming: IncomingMessage): void {
+    const endedAt = performance.now();
+    const headers = Object.fromEntries(
+      Object.entries(incoming.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')]),
+    );
+    const raw = Buffer.concat(this.#chunks);
+    const body = decode(raw, headers['content-encoding'], this.#options.limits.maxBodyBytes);
+    if (body === undefined) this.#failTooLarge();
+    else
+      this.#finish({
+        status: incoming.statusCode ?? 0,
+        headers,
+        body: body.toString('utf8'),
+        firstByteMs: (this.#firstByteAt ?? endedAt) - this.#sentAt,
+        totalMs: endedAt - this.#sentAt,
+      });
+    // An answer may come before the request was read to its end; then its rest is of no use.
+    if (this.#outgoing?.writableFinished === false) this.#outgoing.destroy();
+  }
+
+  #timeOut(): void {
+    const { timeoutMs } = this.#options.limits;
+    const within = `within ${timeoutMs} ms`;
+    if (this.#phase === 'resolve') this.#fail('dns', `the name ${this.#host} was not resolved ${within}`);
+    else if (this.#phase === 'connect')
+      this.#fail('connect', `no TCP connection to ${this.#address} ${within}`);
+    else if (this.#phase === 'tls') this.#fail('tls', `no TLS handshake with ${this.#address} ${within}`);
+    else if (this.#phase === 'wait') this.#fail('timeout', `no answer from ${this.#address} ${within}`);
+    else {
+      const got = `${this.#bodyBytes} bytes of its body had come`;
+      this.#fail('timeout', `the answer of ${this.#address} did not end ${within}; ${got}`);
+    }
+  }
+
+  #failTooLarge(): void {
+    const limit = `${this.#options.limits.maxBodyBytes} bytes`;
+    this.#fail('too_large', `the body of the answer is larger than ${limit} and was cut off there`);
+  }
+
+  #failWith(error: Error): void {
+    // What ends an exchange closes its connection, which is no failure of its own.
+    if (this.#settle === undefined) return;
+    const place = { host: this.#host, address: this.#address, isTls: this.#url.protocol === 'https:' };
+    const { failure, message } = toHttpFailure(error, this.#phase, place, {
+      bodyBytes: this.#bodyBytes,
+      maxHeaderBytes: MAX_HEADER_BYTES,
+    });
+    if (this.#outgoing?.reusedSocket)
+      this.wasStale ||= this.#firstByteAt === undefined ? failure === 'reset' : failure === 'not_http';
+    this.#fail(failure, message);
+  }
+
+  #fail(failure: FailureKind, message: string): void {
+    this.#finish({ failure, message });
+    this.#outgoing?.destroy();
+  }
+
+  #finish(outcome: HttpAnswer | ExchangeFailure): void {
+    clearTimeout(this.#timer);
+    for (const signal of [this.#options.closing, this.#options.limits.signal])
+      signal?.removeEventListener('abort', this.#interrupt);
+    this.#settle?.(outcome);
+    this.#settle = undefined;
+    this.#chunks = [];
+  }
+
+  get #host(): string {
+    return this.#url.hostname.replace(/^\[|\]$/g, '');
+  }
+
+  get #address(): string {
+    const port = this.#url.port === '' ? (this.#url.protocol === 'https:' ? '443' : '80') : this.#url.port;
+    return `${this.#url.hostname}:${port}`;
+  }
+}
+
+/** The path as it was written (`/a/../b`, `%2e`), where HTTP can carry it so. */
+function pathOf(url: string): string {
+  const written = /^[a-z]+:\/\/[^/?#]*([^#]*)/i.exec(url)?.[1] ?? '';
+  if (/^\/[\x21-\x7e]*$/.test(written)) return written;
+  const { pathname, search } = new URL(url);
+  return `${pathname}${search}`;
+}
+
+const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLength: number }) => Buffer>> = {
+  gzip: gunzipSync,
+  'x-gzip': gunzipSync,
+  deflate: inflateSync,
+  br: brotliDecompressSync,
+};
+
+/** Undefined: there is more in it than `maxBytes`. */
+function decode(bytes: Buffer, encoding: string | undefined, maxBytes: number): Buffer | undefined {
+  const decoder = encoding === undefined ? undefined : decoders[encoding.trim().toLowerCase()];
+  if (decoder === undefined || bytes.length === 0) return bytes;
+  try {
+    return decoder(bytes, { maxOutputLength: Math.max(1, maxBytes) });
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? undefined : bytes;
+  }
+}
