@@ -100,7 +100,8 @@ export class HttpExchange {
     });
     outgoing.on('error', (error) => this.#failWith(error));
     outgoing.once('close', () => this.#failWith(new Error('the connection was closed')));
-    outgoing.end(body);
+    // As bytes: a text would be joined with the headers, and they be written as UTF-8.
+    outgoing.end(body === undefined ? undefined : Buffer.from(body));
   }
 
   #follow(socket: Socket, isReused: boolean): void {

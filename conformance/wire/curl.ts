@@ -1,0 +1,125 @@
+import { isPrintable } from './printable.ts';
+import type { HttpRequest } from './transport.ts';
+
+/** What stands for a secret in the command: the name that it is redacted under, and the variable that holds it. */
+export const credentialVariables: Readonly<Record<string, string>> = {
+  'api key': 'BERTH_API_KEY',
+  'second api key': 'BERTH_SECOND_API_KEY',
+  'access token': 'BERTH_ACCESS_TOKEN',
+};
+
+/** Linux refuses a longer argument (128 KiB); a body of this length goes through a pipe. */
+const MAX_ARGUMENT_BYTES = 100_000;
+
+/** A stretch of text as it is, or a variable whose value stands there. */
+type Piece = { literal: string } | { variable: string };
+
+/**
+ * The curl command that sends the same request: method, path, headers and the bytes of the body, and no
+ * header that curl adds by itself. `request` has been redacted: where it says `[redacted: api key]` the command
+ * says `$BERTH_API_KEY` (see `credentialVariables`); any other authorization is sent as it was.
+ *
+ * It is for a POSIX shell, on one line but for line ends of the body, and safe to show and to paste:
+ * what would not be seen is written in octal to `printf`.
+ */
+export function toCurl(request: HttpRequest): string {
+  const { method, headers } = request;
+  // As HTTP clients do, a POST without a body says that its length is 0.
+  const body = request.body ?? (['POST', 'PUT', 'PATCH'].includes(method) ? '' : undefined);
+  const parts = ['curl', '-i', '-sS', ...(method === 'HEAD' ? ['--head'] : ['-X', quote(method)])];
+  parts.push(...targetOf(request.url));
+  for (const [name, value] of Object.entries(headers))
+    parts.push('-H', quote(value === '' ? `${name};` : `${name}: ${value}`, 'latin1'));
+  for (const name of unwanted(headers, body)) parts.push('-H', `'${name}:'`);
+  if (body === undefined) return parts.join(' ');
+  if (fitsArgument(body)) return [...parts, '--data-binary', quote(body)].join(' ');
+  return `${toPrintf(body, 'utf8')} | ${[...parts, '--data-binary', '@-'].join(' ')}`;
+}
+
+function targetOf(url: string): string[] {
+  // As the transport sends it: as it is written where HTTP can carry that.
+  const written = /^[\x21-\x7e]*$/.test(url) ? url : new URL(url).href;
+  const options = [];
+  if (/[[\]{}]/.test(written)) options.push('--globoff');
+  if (/\/\.|%2e/i.test(written)) options.push('--path-as-is');
+  if (/^https:/i.test(written)) options.push('--http1.1');
+  return [...options, quote(written)];
+}
+
+/** What curl would add, and the request did not have. */
+function unwanted(headers: Readonly<Record<string, string>>, body: string | undefined): string[] {
+  const added = ['User-Agent', 'Accept', ...(body === undefined ? [] : ['Content-Type', 'Expect'])];
+  const has = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+  return added.filter((name) => !has.has(name.toLowerCase()));
+}
+
+function fitsArgument(body: string): boolean {
+  // curl takes `@name` for a file, and a shell's argument ends at NUL.
+  return !body.startsWith('@') && isShown(body) && Buffer.byteLength(body) <= MAX_ARGUMENT_BYTES;
+}
+
+/** Seen as itself; a line end is, within quotes. */
+function isShown(text: string): boolean {
+  return isPrintable(text.replaceAll('\n', ''));
+}
+
+/** One word of the shell. */
+function quote(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): string {
+  const isPlain = encoding === 'latin1' ? /^[\x20-\x7e]*$/.test(text) : isShown(text);
+  if (!isPlain) return `"$(${toPrintf(text, encoding)})"`;
+  const pieces = toPieces(text);
+  const literals = pieces.map((piece) => ('literal' in piece ? piece.literal : '')).join('');
+  if (pieces.every((piece) => 'literal' in piece)) return /^[\w./:=-]+$/.test(text) ? text : single(text);
+  // Nothing in it that means something between double quotes, `!` in an interactive shell included.
+  if (!/[$`"\\!]/.test(literals)) {
+    const inside = pieces
+      .map((piece) => ('literal' in piece ? piece.literal : `\${${piece.variable}}`))
+      .join('');
+    return `"${inside.replace(/\$\{(\w+)\}(?!\w)/g, '$$$1')}"`;
+  }
+  return pieces
+    .map((piece) => ('literal' in piece ? single(piece.literal) : `"$${piece.variable}"`))
+    .join('');
+}
+
+function single(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A printf command that writes the text: one with octal escapes, which each POSIX shell knows. */
+function toPrintf(text: string, encoding: 'utf8' | 'latin1'): string {
+  const pieces = toPieces(text);
+  const format = pieces
+    .map((piece) => ('literal' in piece ? toFormat(piece.literal, encoding) : '%s'))
+    .join('');
+  const variables = pieces.flatMap((piece) => ('literal' in piece ? [] : [`"$${piece.variable}"`]));
+  return ['printf', single(format), ...variables].join(' ');
+}
+
+function toFormat(text: string, encoding: 'utf8' | 'latin1'): string {
+  return text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('%', '%%')
+    .replace(/[^\x20-\x7e]/gu, (character) => {
+      if (encoding === 'utf8' && isPrintable(character)) return character;
+      return [...Buffer.from(character, encoding)]
+        .map((byte) => `\\${byte.toString(8).padStart(3, '0')}`)
+        .join('');
+    });
+}
+
+function toPieces(text: string): Piece[] {
+  const pieces: Piece[] = [];
+  let rest = 0;
+  for (const match of text.matchAll(/\[redacted: ([^\]]+)\]/g)) {
+    const variable = Object.hasOwn(credentialVariables, match[1] ?? '')
+      ? credentialVariables[match[1] ?? '']
+      : undefined;
+    if (variable === undefined) continue;
+    if (match.index > rest) pieces.push({ literal: text.slice(rest, match.index) });
+    pieces.push({ variable });
+    rest = match.index + match[0].length;
+  }
+  if (rest < text.length || pieces.length === 0) pieces.push({ literal: text.slice(rest) });
+  return pieces;
+}
