@@ -7,7 +7,11 @@ import type { Instance, Session } from './session.ts';
  * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive: only then is it gone in the
  * ledger. Its steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Answers with the exchange of the DELETE.
  */
-export async function destroyAndConfirm(session: Session, step: string, instance: Instance): Promise<Exchange> {
+export async function destroyAndConfirm(
+  session: Session,
+  step: string,
+  instance: Instance,
+): Promise<Exchange> {
   const deleted = await session.delete(`${step}/delete`, instancePath(instance));
   await confirmGone(session, step, instance);
   return deleted;
