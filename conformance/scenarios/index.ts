@@ -1,12 +1,18 @@
-import { includes, type Level } from '../transcript/records.ts';
 import type { Check } from '../checks/check.ts';
+import { includes, type Level } from '../transcript/records.ts';
+import { boot } from './boot.ts';
+import { create } from './create.ts';
+import { destroy } from './destroy.ts';
+import { online } from './online.ts';
 import type { Scenario } from './scenario.ts';
+import { start } from './start.ts';
+import { stop } from './stop.ts';
 
 /**
  * Every scenario, in the order in which they run: what costs nothing first; what needs the instance ONLINE between
  * `online` and `stop`; `destroy` after all that needs it.
  */
-export const SCENARIOS: readonly Scenario[] = [];
+export const SCENARIOS: readonly Scenario[] = [create, boot, online, stop, start, destroy];
 
 /** The scenarios of a run: those of its level, or those that the given checks need with all that these build on. */
 export function scenariosFor(level: Level, only: readonly Check[] | undefined): Scenario[] {

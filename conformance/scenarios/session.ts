@@ -48,6 +48,12 @@ export class Session {
   locations: readonly JsonObject[] | undefined;
   /** The instance that most of the run is about, while it lives. */
   primary: Instance | undefined;
+  whyNoPrimary: string | undefined;
+  /** The read that last showed `primary` ONLINE; undefined while it is not to be so again. */
+  online: JsonObject | undefined;
+  /** Where `primary` was last ONLINE, for a look at whether it still answers there. */
+  lastOnline: JsonObject | undefined;
+  whyNotOnline: string | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;

@@ -1,0 +1,65 @@
+import { instancePath } from '../wire/paths.ts';
+import { requirePrimary } from './primary.ts';
+import type { Scenario } from './scenario.ts';
+import type { Instance, Session } from './session.ts';
+
+/** How often a 404 has to be seen again before it counts as being for good. */
+const READS_OF_GONE = 5;
+
+/** Destroys the instance, and sees that it stays so. */
+export const destroy: Scenario = {
+  id: 'destroy',
+  level: 'lifecycle',
+  title: 'destroys the instance, and reads it until it is gone',
+  after: ['create'],
+  buys: [],
+  async run(session) {
+    const instance = requirePrimary(session, 'destroy');
+    if (instance === undefined) return;
+    const shown = session.lastOnline;
+    await session.delete('destroy/delete', instancePath(instance));
+    session.online = undefined;
+    session.whyNotOnline = 'the instance is destroyed';
+    await session.get('destroy/read-at-once', instancePath(instance));
+    await session.post('destroy/stop', instancePath(instance, '/stop'));
+    await session.post('destroy/start', instancePath(instance, '/start'));
+    await session.get('destroy/read-after', instancePath(instance));
+    await session.delete('destroy/delete-again', instancePath(instance));
+    if (!(await isGone(session, instance))) {
+      const steps = ['destroy/gone', 'destroy/list', 'destroy/login'];
+      return session.skip(steps, `the instance did not come to read 404 within ${seconds(session)} s`);
+    }
+    await afterwards(session, instance);
+    if (shown === undefined) session.skip(['destroy/login'], 'the instance was never ONLINE');
+    else await session.login('destroy/login', shown, 'first');
+  },
+};
+
+/** Whether it came to read 404. DESTROYED, shown for a while before, is already the end of what is billed. */
+async function isGone(session: Session, instance: Instance): Promise<boolean> {
+  const last = await session.poll(
+    'destroy/poll',
+    instance,
+    (status) => {
+      if (status === 'DESTROYED' || status === '404') session.ledger.gone(instance.entry);
+      return status === '404';
+    },
+    'the instance to be gone',
+  );
+  return last !== undefined;
+}
+
+async function afterwards(session: Session, instance: Instance): Promise<void> {
+  await session.get('destroy/list', '/instances');
+  await session.delete('destroy/gone/delete', instancePath(instance));
+  await session.post('destroy/gone/stop', instancePath(instance, '/stop'));
+  await session.post('destroy/gone/start', instancePath(instance, '/start'));
+  for (let read = 0; read < READS_OF_GONE; read++) {
+    await session.get('destroy/gone/read', instancePath(instance));
+    if (read < READS_OF_GONE - 1) await session.sleep(session.settings.pollIntervalMs);
+  }
+}
+
+function seconds({ settings }: Session): number {
+  return settings.readyTimeoutMs / 1000;
+}
