@@ -1,0 +1,84 @@
+import { CHECKS } from '../checks/index.ts';
+import type { Requirement } from '../requirements.ts';
+import { run } from '../run/run.ts';
+import { SCENARIOS } from '../scenarios/index.ts';
+import type { SshClient } from '../ssh/ssh-client.ts';
+import { ssh2Client } from '../ssh/ssh2-client.ts';
+import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
+import { type Judged, judge } from '../verdict/judge.ts';
+import { type AutoClock, createAutoClock } from './auto-clock.ts';
+import type { ReferenceOptions } from './reference/model.ts';
+import { createReference } from './reference/create-reference.ts';
+import type { Rules } from './reference/rules.ts';
+
+/** What is put in front of the suite. */
+export interface Subject {
+  options?: Partial<ReferenceOptions>;
+  behave?: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
+  /** Where the run has to be another one than the usual. */
+  run?: Partial<RunSettings>;
+}
+
+export interface Trial {
+  records: readonly TranscriptRecord[];
+  judged: readonly Judged[];
+  /** How often the subject's deviation took effect. */
+  hits: number;
+  /** Of virtual time, in milliseconds. */
+  tookMs: number;
+}
+
+const settings: Omit<RunSettings, 'hasSecondKey'> = {
+  pollIntervalMs: 10_000,
+  readyTimeoutMs: 600_000,
+  maxCostUsd: 1000,
+  maxMinutes: 600,
+  race: { offer: 'gpu-l4', units: 2 },
+};
+
+/** Runs the whole suite, at level full and at the contract's pace, in virtual time. SSH is real. */
+export async function tryOut(subject: Subject, requirements: readonly Requirement[]): Promise<Trial> {
+  const clock = createAutoClock();
+  let hits = 0;
+  const hit = (): void => {
+    hits++;
+  };
+  const reference = createReference({
+    ...subject.options,
+    clock,
+    behave: (rules) => subject.behave?.(rules, hit, clock) ?? rules,
+  });
+  const [apiKey = '', secondApiKey] = reference.options.apiKeys;
+  try {
+    const records = await run(
+      {
+        ...{ baseUrl: reference.options.baseUrl, apiKey, secondApiKey, level: 'full' },
+        settings: { ...settings, ...subject.run },
+      },
+      {
+        ...{ runId: 'trial', transport: reference.transport, clock, ssh: heldBy(clock, ssh2Client()) },
+        ledgerFile: { append: () => {} },
+      },
+      SCENARIOS,
+    );
+    return { records, judged: judge(records, requirements, CHECKS), hits, tookMs: clock.now() };
+  } finally {
+    await reference.close();
+  }
+}
+
+/** The ids of what is red, in order. */
+export function reddened({ judged }: Trial): string[] {
+  return judged
+    .filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
+    .map(({ requirement }) => requirement.id)
+    .toSorted();
+}
+
+/** Real logins happen at one instant of virtual time. */
+function heldBy(clock: AutoClock, client: SshClient): SshClient {
+  return {
+    newKeyPair: (comment) => client.newKeyPair(comment),
+    login: (login) => clock.during(client.login(login)),
+  };
+}
