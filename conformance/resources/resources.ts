@@ -15,6 +15,8 @@ export interface Wish {
   /** USD per hour of what would be made, were it made. */
   pricePerHour?: number;
   credential?: Call['credential'];
+  authorization?: string;
+  contentType?: string;
   /** The name of another entry, where the same name twice is the point. */
   name?: string;
 }
@@ -91,12 +93,14 @@ export class Resources {
   }
 }
 
-function callOf({ type, body, credential }: Wish, entry: Entry): Call {
+function callOf({ type, body, credential, authorization, contentType }: Wish, entry: Entry): Call {
   return {
     method: 'POST',
     path: PATHS[type],
     body: body(entry.name),
     ...(credential === undefined ? {} : { credential }),
+    ...(authorization === undefined ? {} : { authorization }),
+    ...(contentType === undefined ? {} : { contentType }),
   };
 }
 

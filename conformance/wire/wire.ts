@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Credential, Exchange } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
+import { AccessToken } from './access-token.ts';
 import type { Clock } from './clock.ts';
 import { parseJson, textField } from './json.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
@@ -10,6 +11,7 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const ATTEMPTS_WHEN_LIMITED = 5;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
+const TOKEN_PATH = '/auth/token';
 
 export interface Call {
   method: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH';
@@ -17,10 +19,12 @@ export interface Call {
   path: string;
   /** Sent as JSON; a string is sent as it is. */
   body?: unknown;
-  /** `api key` when absent. */
+  /** The run's usual one when absent: `api key`, or `access token` for a target that takes no other. */
   credential?: Credential;
   /** The Authorization header, where the credential is `altered`. */
   authorization?: string;
+  /** `application/json` when absent. Goes with a body only. */
+  contentType?: string;
 }
 
 export interface WireParts {
@@ -45,7 +49,8 @@ export class Wire {
   readonly #startedAt: number;
   #sent = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
-  #accessToken: string | undefined;
+  #accessToken: AccessToken | undefined;
+  #usual: Credential = 'api key';
 
   constructor(parts: WireParts) {
     this.#parts = parts;
@@ -61,9 +66,33 @@ export class Wire {
     return this.#startedAt;
   }
 
-  /** From now on `access token` is this credential. */
-  useAccessToken(token: string): void {
-    this.#accessToken = token;
+  /**
+   * Asks for an access token for the API key. From then on `access token` is that credential, and is renewed before it
+   * ends.
+   */
+  async requestAccessToken(step: string, signal?: AbortSignal): Promise<Exchange> {
+    const exchange = await this.send(step, this.tokenCall(this.#parts.apiKey), signal);
+    this.#accessToken = AccessToken.of(exchange);
+    return exchange;
+  }
+
+  tokenCall(apiKey: string): Call {
+    return { method: 'POST', path: TOKEN_PATH, body: { api_key: apiKey }, credential: 'none' };
+  }
+
+  /** From now on requests that name no credential go out with the access token. */
+  preferAccessToken(): void {
+    this.#usual = 'access token';
+  }
+
+  /** What the run's usual credential says after `Bearer`. A secret. */
+  get usualBearer(): string {
+    return (this.#usual === 'access token' ? this.#accessToken?.value : undefined) ?? this.#parts.apiKey;
+  }
+
+  /** From now on `secret` is taken out of all that is written: something from which a credential can be told. */
+  keepSecret(name: string, secret: string): void {
+    this.#parts.onSecret(name, secret);
   }
 
   /**
@@ -72,6 +101,7 @@ export class Wire {
    * Rejects with the signal's reason only.
    */
   async send(step: string, call: Call, signal?: AbortSignal): Promise<Exchange> {
+    await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
       await this.#keepPace(signal);
       const exchange = await this.#exchange(step, call, signal);
@@ -85,8 +115,17 @@ export class Wire {
 
   /** Sends requests at the same moment. None is repeated. */
   async sendTogether(calls: readonly { step: string; call: Call }[]): Promise<Exchange[]> {
+    for (const { call } of calls) await this.#renewToken(call);
     const exchanges = await Promise.all(calls.map(({ step, call }) => this.#exchange(step, call)));
     return exchanges.map((exchange) => this.#record(exchange));
+  }
+
+  async #renewToken(call: Call, signal?: AbortSignal): Promise<void> {
+    const token = this.#accessToken;
+    if (token === undefined || this.#credentialOf(call) !== 'access token' || !token.isDue(this.now())) return;
+    const exchange = await this.#exchange('token/renew', this.tokenCall(this.#parts.apiKey), signal);
+    signal?.throwIfAborted();
+    token.renew(this.#record(exchange));
   }
 
   #record(exchange: Exchange): Exchange {
@@ -121,7 +160,7 @@ export class Wire {
       endedAt: this.now(),
       wall,
       requestId,
-      credential: call.credential ?? 'api key',
+      credential: this.#credentialOf(call),
       request: { method: call.method, path: call.path, headers, ...(body === undefined ? {} : { body }) },
       ...outcomeOf(result),
     };
@@ -129,7 +168,7 @@ export class Wire {
 
   /** A token is a secret before anything of its answer is written. */
   #keepSecret({ path }: Call, result: HttpAnswer | HttpFailure): void {
-    if (path !== '/auth/token' || 'failure' in result) return;
+    if (path !== TOKEN_PATH || 'failure' in result) return;
     const token = textField(parseJson(result.body), 'access_token');
     if (token !== undefined) this.#parts.onSecret('access token', token);
   }
@@ -141,23 +180,27 @@ export class Wire {
       'user-agent': `${this.#parts.userAgent} ${step}`,
       'x-request-id': requestId,
       ...(authorization === undefined ? {} : { authorization }),
-      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(call.body === undefined ? {} : { 'content-type': call.contentType ?? 'application/json' }),
     };
   }
 
   #authorization(call: Call): string | undefined {
-    switch (call.credential ?? 'api key') {
+    switch (this.#credentialOf(call)) {
       case 'api key':
         return `Bearer ${this.#parts.apiKey}`;
       case 'second api key':
         return `Bearer ${this.#parts.secondApiKey}`;
       case 'access token':
-        return `Bearer ${this.#accessToken}`;
+        return `Bearer ${this.#accessToken?.value}`;
       case 'altered':
         return call.authorization;
       case 'none':
         return undefined;
     }
+  }
+
+  #credentialOf({ credential }: Call): Credential {
+    return credential ?? this.#usual;
   }
 
   #waitBeforeAnother(exchange: Exchange, attempt: number): number | undefined {
