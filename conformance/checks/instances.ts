@@ -61,13 +61,13 @@ export const instanceChecks: readonly Check[] = [
     id: 'INS-TIME-002',
     level: 'lifecycle',
     scenarios,
-    judge: (evidence) => judgeUpdatedAt(evidence, 'backwards'),
+    judge: judgeMonotone,
   },
   {
     id: 'INS-TIME-003',
     level: 'lifecycle',
     scenarios,
-    judge: (evidence) => judgeUpdatedAt(evidence, 'still'),
+    judge: judgeMoved,
   },
   {
     id: 'INS-ERROR-001',
@@ -185,34 +185,52 @@ function judgeCreatedAt(evidence: Evidence): Finding {
   );
 }
 
-function judgeUpdatedAt(evidence: Evidence, fault: 'backwards' | 'still'): Finding {
-  const compared = evidence.instances
+/** The reads that follow one another, with the updated_at of each in milliseconds. */
+function updates(evidence: Evidence) {
+  return evidence.instances
     .flatMap((timeline) => pairs(reads(timeline)))
-    .filter(([before, after]) => before.instance !== undefined && after.instance !== undefined)
-    .filter(([before, after]) => fault === 'backwards' || before.status !== after.status);
-  const what = fault === 'backwards' ? 'pairs of reads that follow one another' : 'changes of status';
+    .map(([before, after]) => ({ before, after, earlier: updatedAt(before), later: updatedAt(after) }))
+    .filter(({ before, after }) => before.instance !== undefined && after.instance !== undefined);
+}
+
+function updatedAt({ instance }: Sighting): number {
+  return Date.parse(textField(instance, 'updated_at') ?? '');
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+function judgeMonotone(evidence: Evidence): Finding {
   return each(
-    compared,
-    what,
-    ([before, after]) => {
-      const earlier = textField(before.instance, 'updated_at') ?? '';
-      const later = textField(after.instance, 'updated_at') ?? '';
-      const isWrong =
-        fault === 'backwards'
-          ? Date.parse(later) < Date.parse(earlier)
-          : Date.parse(later) === Date.parse(earlier);
-      if (!isWrong) return undefined;
-      return fault === 'backwards'
+    updates(evidence),
+    'pairs of reads that follow one another',
+    ({ earlier, later }) =>
+      later < earlier
         ? {
-            expected: `updated_at not before ${earlier}, which an earlier read showed`,
-            actual: `updated_at ${later}`,
+            expected: `updated_at not before ${iso(earlier)}, which an earlier read showed`,
+            actual: `updated_at ${iso(later)}`,
           }
-        : {
+        : undefined,
+    ({ after }) => after.exchange,
+  );
+}
+
+/** Two changes within one second of a clock that counts seconds share their updated_at lawfully. */
+function judgeMoved(evidence: Evidence): Finding {
+  const changes = updates(evidence).filter(({ before, after }) => before.status !== after.status);
+  const isMute = updates(evidence).every(({ earlier, later }) => earlier === later);
+  return each(
+    changes,
+    'changes of status',
+    ({ before, after, earlier, later }) => {
+      const isWithinOneSecond = !isMute && later % 1000 === 0;
+      return later === earlier && !isWithinOneSecond
+        ? {
             expected: `an updated_at of its own for ${after.status}`,
-            actual: `still ${later}, as in ${before.status}`,
-          };
+            actual: `${iso(later)}, as when it was ${before.status}`,
+          }
+        : undefined;
     },
-    ([, after]) => after.exchange,
+    ({ after }) => after.exchange,
   );
 }
 

@@ -87,7 +87,9 @@ export class Evidence {
 
   #whyNone(beginnings: readonly string[]): Finding {
     const why = this.#skipped.find(({ steps }) =>
-      steps.some((step) => beginnings.some((beginning) => isStep(beginning, step) || isStep(step, beginning))),
+      steps.some((step) =>
+        beginnings.some((beginning) => isStep(beginning, step) || isStep(step, beginning)),
+      ),
     );
     if (why?.capability !== undefined) return notApplicable(why.capability, why.reason);
     if (why !== undefined) return notTested(why.reason);

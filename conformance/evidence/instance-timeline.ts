@@ -41,7 +41,9 @@ export function instanceTimelines(
       id,
       resource,
       sightings: sightings.get(id) ?? [],
-      created: exchanges.find((exchange) => isCreate(exchange) && textField(successOf(exchange), 'id') === id),
+      created: exchanges.find(
+        (exchange) => isCreate(exchange) && textField(successOf(exchange), 'id') === id,
+      ),
       deletes: of('delete'),
       starts: of('start'),
       stops: of('stop'),
@@ -68,7 +70,8 @@ function askedOf(exchange: Exchange): Asked | undefined {
   if (rawId === undefined || !hasGoodCredential(exchange)) return undefined;
   const id = decode(rawId);
   const { method } = exchange.request;
-  if (action === 'start' || action === 'stop') return method === 'POST' ? { id, action, exchange } : undefined;
+  if (action === 'start' || action === 'stop')
+    return method === 'POST' ? { id, action, exchange } : undefined;
   if (method === 'DELETE') return { id, action: 'delete', exchange };
   return method === 'GET' ? { id, action: 'read', exchange } : undefined;
 }
@@ -85,10 +88,12 @@ function sightingsIn(exchange: Exchange): [string, Sighting][] {
   const of = askedOf(exchange);
   if (of?.action === 'read' && statusOf(exchange) === 404)
     return [[of.id, { status: '404', exchange, source: 'get' }]];
-  const source = of === undefined ? (isCreate(exchange) ? 'action' : 'list') : of.action === 'read' ? 'get' : 'action';
+  const source =
+    of === undefined ? (isCreate(exchange) ? 'action' : 'list') : of.action === 'read' ? 'get' : 'action';
   if (source === 'list' && !exchange.request.path.startsWith('/instances')) return [];
   const body = successOf(exchange);
-  const instances = source === 'list' ? objectsField(jsonOf(exchange), 'instances') : body === undefined ? [] : [body];
+  const instances =
+    source === 'list' ? objectsField(jsonOf(exchange), 'instances') : body === undefined ? [] : [body];
   return instances.flatMap((instance): [string, Sighting][] => {
     const id = of?.id ?? textField(instance, 'id');
     const status = textField(instance, 'status');

@@ -25,7 +25,12 @@ type Kind = keyof SeenObjects;
 
 /** Which object an endpoint's success answers with: the body itself, or the items of a field. */
 const PLACES: readonly { path: RegExp; methods: readonly string[]; kind: Kind; field?: string }[] = [
-  { path: /^\/(configurations|availability)$/, methods: ['GET'], kind: 'configurations', field: 'configurations' },
+  {
+    path: /^\/(configurations|availability)$/,
+    methods: ['GET'],
+    kind: 'configurations',
+    field: 'configurations',
+  },
   { path: /^\/instances$/, methods: ['GET'], kind: 'instances', field: 'instances' },
   { path: /^\/instances$/, methods: ['POST'], kind: 'instances' },
   { path: /^\/instances\/[^/]+$/, methods: ['GET', 'DELETE'], kind: 'instances' },
@@ -45,7 +50,8 @@ export function seenObjects(exchanges: readonly Exchange[]): SeenObjects {
     errors: [],
   };
   for (const exchange of exchanges) {
-    if ((exchange.answer?.status ?? 0) >= 400) seen.errors.push({ value: jsonOf(exchange), at: '', exchange });
+    if ((exchange.answer?.status ?? 0) >= 400)
+      seen.errors.push({ value: jsonOf(exchange), at: '', exchange });
     if (!isSuccess(exchange)) continue;
     const [path = ''] = exchange.request.path.split('?');
     const place = PLACES.find((row) => row.methods.includes(exchange.request.method) && row.path.test(path));

@@ -1,6 +1,6 @@
-import { instancePath, volumePath } from '../wire/paths.ts';
-import { isSuccess, jsonOf, objectsField, successOf, textField, textsField } from '../wire/json.ts';
 import type { Clock } from '../wire/clock.ts';
+import { isSuccess, jsonOf, objectsField, successOf, textField, textsField } from '../wire/json.ts';
+import { instancePath, volumePath } from '../wire/paths.ts';
 import type { Wire } from '../wire/wire.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import { lookFor } from './look-for.ts';
@@ -46,7 +46,10 @@ async function advance(parts: CleanUpParts, entry: Entry, round: number): Promis
 /** Whether an entry without an id now has one. Absent from two lists, a poll apart, it is taken never to have been made. */
 async function adopt({ wire, ledger, signal }: CleanUpParts, entry: Entry, round: number): Promise<boolean> {
   if (entry.type === 'volume') {
-    ledger.note(entry, `${entry.note ?? 'no answer came'}; the contract has no list of volumes to look for it in`);
+    ledger.note(
+      entry,
+      `${entry.note ?? 'no answer came'}; the contract has no list of volumes to look for it in`,
+    );
     return false;
   }
   const found = await lookFor(wire, ledger, entry, signal);

@@ -61,7 +61,9 @@ export class Ledger {
     return nameOf(this.#parts.runId, this.entries.length + 1);
   }
 
-  intend(entry: Pick<Entry, 'type' | 'step'> & Partial<Pick<Entry, 'region' | 'pricePerHour' | 'name'>>): Entry {
+  intend(
+    entry: Pick<Entry, 'type' | 'step'> & Partial<Pick<Entry, 'region' | 'pricePerHour' | 'name'>>,
+  ): Entry {
     const full: Entry = {
       name: this.nextName(),
       ...entry,

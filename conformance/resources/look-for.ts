@@ -9,13 +9,19 @@ import type { Entry, Ledger } from './ledger.ts';
 export type Found = { kind: 'found'; id: string } | { kind: 'absent' } | { kind: 'cannot-tell'; why: string };
 
 /** Looks for an instance by its name, which may have got a suffix, among those that the run does not know yet. */
-export async function lookFor(wire: Wire, ledger: Ledger, entry: Entry, signal?: AbortSignal): Promise<Found> {
+export async function lookFor(
+  wire: Wire,
+  ledger: Ledger,
+  entry: Entry,
+  signal?: AbortSignal,
+): Promise<Found> {
   const exchange = await wire.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
   if (!isSuccess(exchange)) return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
   const instances = objectsField(jsonOf(exchange), 'instances');
   const known = new Set(ledger.entries.map(({ id }) => id));
   const match = instances.find(
-    (instance) => textField(instance, 'name')?.startsWith(entry.name) && !known.has(textField(instance, 'id')),
+    (instance) =>
+      textField(instance, 'name')?.startsWith(entry.name) && !known.has(textField(instance, 'id')),
   );
   const id = textField(match, 'id');
   if (id !== undefined) return { kind: 'found', id };

@@ -1,8 +1,8 @@
+import { loadRequirements } from '../requirements.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
 import { Ledger, toRecord } from '../resources/ledger.ts';
 import { Resources } from '../resources/resources.ts';
-import { loadRequirements } from '../requirements.ts';
 import { Session } from '../scenarios/session.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
@@ -24,11 +24,7 @@ export interface Prepared {
 }
 
 /** Puts a run together and writes its first records. Nothing is asked of the target but TCP connections. */
-export async function prepare(
-  options: RunOptions,
-  parts: RunParts,
-  signal: AbortSignal,
-): Promise<Prepared> {
+export async function prepare(options: RunOptions, parts: RunParts, signal: AbortSignal): Promise<Prepared> {
   const { baseUrl, apiKey, secondApiKey, level, settings } = options;
   const { clock, runId, onEvent } = parts;
   const keys = newKeys(parts);

@@ -2,7 +2,7 @@ import { BudgetError } from '../resources/budget.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
 import type { RunOptions, RunParts } from './options.ts';
-import { prepare, type Prepared } from './prepare.ts';
+import { type Prepared, prepare } from './prepare.ts';
 
 const MS_PER_MINUTE = 60_000;
 

@@ -23,7 +23,7 @@ export async function confirmGone(session: Session, step: string, instance: Inst
     `${step}/poll`,
     instance,
     (status) => status === '404' || status === 'DESTROYED',
-    `until ${instance.entry.name} is gone`,
+    `${instance.entry.name} to be gone`,
   );
   if (last === undefined) return;
   const list = await session.get(`${step}/list`, '/instances');

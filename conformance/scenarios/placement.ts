@@ -24,8 +24,12 @@ export function placements(availability: readonly unknown[], wanted: Wanted = {}
     return textsField(offer, 'regions').map((region) => ({ offer, configurationId, region, pricePerHour }));
   });
   return all
-    .filter(({ configurationId, region }) => fits(configurationId, wanted.offer) && fits(region, wanted.region))
-    .toSorted((a, b) => (a.pricePerHour ?? Number.POSITIVE_INFINITY) - (b.pricePerHour ?? Number.POSITIVE_INFINITY));
+    .filter(
+      ({ configurationId, region }) => fits(configurationId, wanted.offer) && fits(region, wanted.region),
+    )
+    .toSorted(
+      (a, b) => (a.pricePerHour ?? Number.POSITIVE_INFINITY) - (b.pricePerHour ?? Number.POSITIVE_INFINITY),
+    );
 }
 
 function fits(value: string, wanted: string | undefined): boolean {

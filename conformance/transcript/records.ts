@@ -1,5 +1,5 @@
-import type { FailureKind } from '../wire/transport.ts';
 import type { SshRung } from '../ssh/ssh-client.ts';
+import type { FailureKind } from '../wire/transport.ts';
 
 /** What a run may do: look only, buy one cheapest instance, or everything. */
 export const LEVELS = ['read-only', 'lifecycle', 'full'] as const;

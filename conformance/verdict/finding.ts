@@ -13,8 +13,8 @@ export interface Problem {
 
 /** What a check found. */
 export type Finding =
-  | { verdict: 'pass'; /** In words, with numbers. */ reason: string; shown: readonly Shown[] }
-  | { verdict: 'fail'; problems: readonly Problem[]; /** How many were looked at. */ of: number }
+  | { verdict: 'pass' /** In words, with numbers. */; reason: string; shown: readonly Shown[] }
+  | { verdict: 'fail'; problems: readonly Problem[] /** How many were looked at. */; of: number }
   | { verdict: 'not_applicable'; reason: string; capability: string }
   | { verdict: 'not_tested'; reason: string };
 
@@ -52,11 +52,18 @@ export function each<T>(
   if (items.length === 0) return notTested(`the run saw no ${what}`);
   const problems = items.flatMap((item) => {
     const found = look(item) ?? [];
-    return (Array.isArray(found) ? found : [found]).map((problem) => ({ ...withShown(shownOf(item)), ...problem }));
+    return (Array.isArray(found) ? found : [found]).map((problem) => ({
+      ...withShown(shownOf(item)),
+      ...problem,
+    }));
   });
   if (problems.length > 0) return { verdict: 'fail', problems, of: items.length };
   const shown = [items[0], items.at(-1)].flatMap((item) => (item === undefined ? [] : (shownOf(item) ?? [])));
-  return { verdict: 'pass', reason: `${items.length} ${what}, all as they must be`, shown: [...new Set(shown)] };
+  return {
+    verdict: 'pass',
+    reason: `${items.length} ${what}, all as they must be`,
+    shown: [...new Set(shown)],
+  };
 }
 
 /** `each` of exchanges. */

@@ -57,9 +57,12 @@ function ruleOn(check: Check, evidence: Evidence): Ruling {
     return check.judge(evidence);
   } catch (error) {
     if (error instanceof Unproved) return error.finding;
-    throw new SuiteFault(`the check ${check.id} threw ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw new SuiteFault(
+      `the check ${check.id} threw ${error instanceof Error ? error.message : String(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -45,7 +45,11 @@ export function leftovers(resources: readonly ResourceRecord[]): ResourceRecord[
   return resources.filter(({ state }) => state === 'made' || state === 'unknown' || state === 'unconfirmed');
 }
 
-export function exitCodeOf(outcome: Outcome, end: EndRecord | undefined, left: readonly ResourceRecord[]): number {
+export function exitCodeOf(
+  outcome: Outcome,
+  end: EndRecord | undefined,
+  left: readonly ResourceRecord[],
+): number {
   if (left.length > 0) return EXIT.mayBeRunning;
   if (end?.reason === 'fault of the suite') return EXIT.suiteFault;
   if (outcome === 'CONFORMANT') return EXIT.conformant;
