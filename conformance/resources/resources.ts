@@ -53,9 +53,11 @@ export class Resources {
     return { entry, exchange };
   }
 
-  /** Asks for several at the same moment. */
+  /** Asks for several at the same moment. Throws `BudgetError` before anything is sent. */
   async createTogether(wishes: readonly Wish[]): Promise<Made[]> {
     this.#parts.signal.throwIfAborted();
+    // All or none: what is intended and never asked for would be looked for in vain.
+    this.#parts.budget.allow(wishes.reduce((sum, { pricePerHour }) => sum + (pricePerHour ?? 0), 0));
     const entries = wishes.map((wish) => ({ wish, entry: this.#intend(wish) }));
     const exchanges = await this.#parts.wire.sendTogether(
       entries.map(({ wish, entry }) => ({ step: wish.step, call: callOf(wish, entry) })),

@@ -1,18 +1,39 @@
 import type { Check } from '../checks/check.ts';
 import { includes, type Level } from '../transcript/records.ts';
 import { boot } from './boot.ts';
+import { companion } from './companion.ts';
 import { create } from './create.ts';
 import { destroy } from './destroy.ts';
+import { earlyDelete } from './early-delete.ts';
 import { online } from './online.ts';
+import { race } from './race.ts';
+import { refusals } from './refusals.ts';
 import type { Scenario } from './scenario.ts';
+import { secondKey } from './second-key.ts';
+import { soldOut } from './sold-out.ts';
 import { start } from './start.ts';
 import { stop } from './stop.ts';
+import { volumes } from './volumes.ts';
 
 /**
  * Every scenario, in the order in which they run: what costs nothing first; what needs the instance ONLINE between
  * `online` and `stop`; `destroy` after all that needs it.
  */
-export const SCENARIOS: readonly Scenario[] = [create, boot, online, stop, start, destroy];
+export const SCENARIOS: readonly Scenario[] = [
+  refusals,
+  soldOut,
+  create,
+  boot,
+  online,
+  secondKey,
+  volumes,
+  companion,
+  stop,
+  start,
+  earlyDelete,
+  race,
+  destroy,
+];
 
 /** The scenarios of a run: those of its level, or those that the given checks need with all that these build on. */
 export function scenariosFor(level: Level, only: readonly Check[] | undefined): Scenario[] {

@@ -1,0 +1,51 @@
+import type { Exchange } from '../transcript/records.ts';
+import { jsonOf, objectsField } from '../wire/json.ts';
+import { createBody } from './create-body.ts';
+import { type Placement, placements, type Wanted } from './placement.ts';
+import type { Instance, Session } from './session.ts';
+
+export interface Purchase {
+  placement: Placement;
+  step: string;
+  /** Fields beside those of `createBody`. */
+  extra?: Readonly<Record<string, unknown>>;
+  /** The name of another instance, where the same name twice is the point. */
+  name?: string;
+}
+
+/** What can be bought now, cheapest first: the read that the contract's client makes before each purchase. */
+export async function readPlacements(
+  session: Session,
+  step: string,
+  wanted: Wanted = session.settings,
+): Promise<Placement[]> {
+  const available = jsonOf(await session.get(step, '/availability'));
+  return placements(objectsField(available, 'configurations'), wanted);
+}
+
+/** What asks the ledger for one instance. */
+export function wishFor(session: Session, { placement, step, extra, name }: Purchase) {
+  const { region, pricePerHour } = placement;
+  return {
+    type: 'instance' as const,
+    step,
+    body: (entryName: string) => createBody(session, placement, entryName, extra),
+    region,
+    ...(pricePerHour === undefined ? {} : { pricePerHour }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+/** Asks for one instance; `instance` is undefined where there is none. Throws `BudgetError`. */
+export async function buyInstance(
+  session: Session,
+  purchase: Purchase,
+): Promise<{ exchange: Exchange; instance: Instance | undefined }> {
+  const { entry, exchange } = await session.create(wishFor(session, purchase));
+  return { exchange, instance: toInstance(entry, purchase.placement) };
+}
+
+/** The instance of an entry, or undefined where nothing was made. */
+export function toInstance(entry: Instance['entry'], placement: Placement): Instance | undefined {
+  return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
+}

@@ -1,0 +1,88 @@
+import type { Made } from '../resources/resources.ts';
+import { isSuccess, statusOf } from '../wire/json.ts';
+import { instancePath } from '../wire/paths.ts';
+import { readPlacements, toInstance, wishFor } from './buy-instance.ts';
+import { confirmGone } from './destroy-instance.ts';
+import type { Placement } from './placement.ts';
+import type { Scenario } from './scenario.ts';
+import type { Instance, Session } from './session.ts';
+import { lists } from './sold-out.ts';
+
+/** How many instances are asked for at once where the number of units is not known. */
+const AT_ONCE = 3;
+
+const bought = {
+  type: 'instance',
+  offer: 'race',
+  what: 'one of several created at the same moment',
+} as const;
+
+/** Asks for several instances at the same moment: with `--race`, for one more than there are. */
+export const race: Scenario = {
+  id: 'race',
+  level: 'full',
+  title: 'creates several instances at the same moment',
+  after: ['catalog'],
+  buys: [bought, bought, bought],
+  async run(session) {
+    const placement = await choose(session);
+    if (placement === undefined) return;
+    const wanted = session.settings.race;
+    const made = await session.createTogether(
+      Array.from({ length: wanted === undefined ? AT_ONCE : wanted.units + 1 }, () =>
+        wishFor(session, { placement, step: 'race/create' }),
+      ),
+    );
+    const isRefused = made.some(({ exchange }) => statusOf(exchange) === 409);
+    const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
+    if (isRefused) await session.get('race/availability-after-refusal', availability);
+    else
+      session.skip(
+        ['race/availability-after-refusal', 'race/availability-after-destruction'],
+        `none of ${made.length} creates at the same moment was refused`,
+        'an offer of known size (--race OFFER=UNITS)',
+      );
+    await liveAndDie(session, instancesOf(made, placement));
+    if (isRefused) await untilListed(session, placement, availability);
+  },
+};
+
+async function choose(session: Session): Promise<Placement | undefined> {
+  const { race: wanted, region } = session.settings;
+  const choices = await readPlacements(
+    session,
+    'race/availability',
+    wanted === undefined ? session.settings : { offer: wanted.offer, region },
+  );
+  if (choices[0] === undefined)
+    session.skip(
+      ['race'],
+      wanted === undefined
+        ? 'no offer that it may buy is available'
+        : `the offer ${wanted.offer} of --race is not available`,
+    );
+  return choices[0];
+}
+
+function instancesOf(made: readonly Made[], placement: Placement): Instance[] {
+  return made.flatMap(({ entry }) => toInstance(entry, placement) ?? []);
+}
+
+async function liveAndDie(session: Session, instances: readonly Instance[]): Promise<void> {
+  for (const instance of instances) {
+    const isOver = (status: string | undefined) => status !== 'PROVISIONING' && status !== undefined;
+    await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
+  }
+  for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));
+  for (const instance of instances) await confirmGone(session, 'race/destroy', instance);
+}
+
+async function untilListed(session: Session, placement: Placement, path: string): Promise<void> {
+  const startedAt = session.now();
+  for (;;) {
+    const exchange = await session.get('race/availability-after-destruction', path);
+    if (isSuccess(exchange) && lists(exchange, placement)) return;
+    if (session.now() - startedAt >= session.settings.readyTimeoutMs) return;
+    await session.sleep(session.settings.pollIntervalMs);
+  }
+}
