@@ -103,7 +103,7 @@ describe.skipIf(!hasCurl)('sent by curl, the same request arrives', () => {
         headers: headers.filter(([name]) => name !== 'connection').toSorted(),
         body,
       });
-      response.setHeader('x-seen', 'yes').end('{}');
+      response.setHeader('content-length', 2).end('{}');
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

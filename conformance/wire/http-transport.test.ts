@@ -8,7 +8,7 @@ import { type HttpTransportOptions, httpTransport } from './http-transport.ts';
 import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from './transport.ts';
 
 const limits: SendLimits = { timeoutMs: 5_000, maxBodyBytes: 100_000 };
-const hasty: SendLimits = { timeoutMs: 60, maxBodyBytes: 100_000 };
+const hasty: SendLimits = { timeoutMs: 100, maxBodyBytes: 100_000 };
 
 const servers: Server[] = [];
 const transports: Transport[] = [];
@@ -233,7 +233,9 @@ describe('a hostile or broken target', () => {
     expect(outcome).toMatchObject({ failure: 'timeout' });
     expect(outcome).toHaveProperty(
       'message',
-      expect.stringMatching(/^the answer of 127\.0\.0\.1:\d+ did not end within 60 ms; \d bytes of its body/),
+      expect.stringMatching(
+        /^the answer of 127\.0\.0\.1:\d+ did not end within 100 ms; \d+ bytes of its body/,
+      ),
     );
     expect(outcome.totalMs).toBeLessThan(1_000);
   });
@@ -251,7 +253,7 @@ describe('a hostile or broken target', () => {
     const url = await serveRaw(() => {});
     expect(await get(url, hasty)).toMatchObject({
       failure: 'timeout',
-      message: `no answer from ${new URL(url).host} within 60 ms`,
+      message: `no answer from ${new URL(url).host} within 100 ms`,
     });
   });
 
@@ -529,7 +531,7 @@ describe.skipIf(!hasOpenSsl)('TLS', () => {
 
   it.each<[string, (socket: Socket) => void, RegExp]>([
     ['closes', (socket) => socket.end(), /closed the connection during the TLS handshake/],
-    ['is silent', () => {}, /no TLS handshake with .* within 60 ms/],
+    ['is silent', () => {}, /no TLS handshake with .* within 100 ms/],
   ])('fails when the target %s', async (_name, talk, message) => {
     const url = await serveRaw((socket) => socket.once('data', () => talk(socket)));
     expect(await get(url.replace('http:', 'https:'), hasty)).toMatchObject({
