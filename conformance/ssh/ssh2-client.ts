@@ -16,7 +16,10 @@ export function ssh2Client(): SshClient {
   };
 }
 
-/** ssh2 1.17 drops leading zero bytes of the public key, so that one in 256 of its keys is malformed: those are drawn again. */
+/**
+ * ssh2 1.17 drops leading zero bytes of the public key, so that one in 256 of its keys is malformed: those
+ * are drawn again.
+ */
 function newKeyPair(comment: string): KeyPair {
   for (;;) {
     const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment });

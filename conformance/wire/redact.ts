@@ -1,8 +1,9 @@
 /** A value with its secrets taken out; JSON in, JSON out. */
 export interface Redactor {
   /**
-   * From now on `secret` is written as `[redacted: name]`. Of a secret of several lines (a private key) each
-   * line over 16 characters counts as one too, but not the `-----BEGIN …-----` around them. An empty secret is none.
+   * From now on `secret` is written as `[redacted: name]`. Of a secret of several lines (a private key)
+   * each line over 16 characters counts as one too, but not the `-----BEGIN …-----` around them. An
+   * empty secret is none.
    */
   add(name: string, secret: string): void;
   /** The text without any of the secrets, in any form that `add` has derived. */

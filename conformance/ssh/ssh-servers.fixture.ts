@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import ssh2, { type AuthContext, type ServerChannel, type Session } from 'ssh2';
+import type { SshLogin, SshOutcome } from './ssh-client.ts';
+import { ssh2Client } from './ssh2-client.ts';
+
+export const client = ssh2Client();
+export const user = client.newKeyPair('user');
+export const hostKey = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
+
+const cleanups: (() => Promise<void>)[] = [];
+
+/** After each test. */
+export async function closeAll(): Promise<void> {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+}
+
+/** A TCP server whose connections `talk`; its port. */
+export async function listen(talk: (socket: Socket) => void): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).resume();
+    talk(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // Ends only when the client has closed each of its sockets: one that it leaks times the test out.
+  cleanups.push(() => new Promise((resolve) => void server.close(() => resolve())));
+  return (server.address() as AddressInfo).port;
+}
+
+interface SshServerOptions {
+  authenticate?: (context: AuthContext) => void;
+  onSession?: (session: Session) => void;
+  onReady?: (connection: ssh2.Connection) => void;
+  config?: Partial<ssh2.ServerConfig>;
+}
+
+/** An SSH server that lets `user` in and runs nothing, unless told otherwise. */
+export async function listenSsh(options: SshServerOptions = {}): Promise<number> {
+  const config = { hostKeys: [hostKey.private], ...options.config };
+  const server = new ssh2.Server(config, (connection) => {
+    connection.on('error', () => {});
+    connection.on('authentication', options.authenticate ?? acceptUser);
+    connection.on('session', (accept) => options.onSession?.(accept()));
+    connection.on('ready', () => options.onReady?.(connection));
+  });
+  return listen((socket) => void server.injectSocket(socket));
+}
+
+function acceptUser(context: AuthContext): void {
+  const blob = user.publicKey.split(' ')[1];
+  const isUser = context.method === 'publickey' && context.key.data.toString('base64') === blob;
+  if (isUser) context.accept();
+  else context.reject(['publickey', 'password']);
+}
+
+/** Runs `run` for each command. */
+export function running(run: (channel: ServerChannel, command: string) => void): (session: Session) => void {
+  return (session) => session.on('exec', (accept, _reject, { command }) => run(accept(), command));
+}
+
+/** As `ubuntu`, with the key of `user`. */
+export function login(port: number, options: Partial<SshLogin> = {}): Promise<SshOutcome> {
+  const common = {
+    host: '127.0.0.1',
+    port,
+    username: 'ubuntu',
+    privateKey: user.privateKey,
+    timeoutMs: 5_000,
+  };
+  return client.login({ ...common, ...options });
+}
+
+export function fingerprintOfHost(): string {
+  const key = ssh2.utils.parseKey(hostKey.public);
+  if (key instanceof Error) throw key;
+  return `SHA256:${createHash('sha256').update(key.getPublicSSH()).digest('base64').replace('=', '')}`;
+}

@@ -1,0 +1,185 @@
+import type { Socket } from 'node:net';
+import ssh2 from 'ssh2';
+import { afterEach, describe, expect, it } from 'vitest';
+import { closeAll, hostKey, listen, listenSsh, login, running } from './ssh-servers.fixture.ts';
+
+afterEach(closeAll);
+
+describe('a target that is not there', () => {
+  it('fails at resolve where the name does not exist', async () => {
+    expect(await login(22, { host: 'nowhere.invalid' })).toMatchObject({
+      rung: 'resolve',
+      message: expect.stringMatching(/^the name nowhere\.invalid does not resolve \(E/),
+    });
+  });
+
+  it('fails at resolve where there is no name, and does not log in to this machine', async () => {
+    const port = await listen(() => expect.unreachable());
+    expect(await login(port, { host: '' })).toMatchObject({
+      rung: 'resolve',
+      message: 'there is no host to connect to',
+    });
+  });
+
+  it('fails at connect where the port is closed', async () => {
+    const port = await listen(() => {});
+    await closeAll();
+    expect(await login(port)).toMatchObject({
+      rung: 'connect',
+      message: `connection refused by 127.0.0.1:${port}`,
+    });
+  });
+
+  it('fails at connect for a port that cannot be', async () => {
+    expect(await login(70_000)).toMatchObject({ rung: 'connect', message: expect.stringContaining('70000') });
+  });
+});
+
+describe('a hostile or broken target', () => {
+  const identify = (socket: Socket): boolean => socket.write('SSH-2.0-Test\r\n');
+  const raw: [
+    name: string,
+    talk: (socket: Socket) => void,
+    rung: string,
+    message: RegExp,
+    timeoutMs?: number,
+  ][] = [
+    ['is silent', () => {}, 'handshake', /accepted the connection, but sent no SSH banner within 80 ms$/, 80],
+    [
+      'closes',
+      (socket) => socket.end(),
+      'handshake',
+      /^the server closed the connection before its SSH banner$/,
+    ],
+    [
+      'resets',
+      (socket) => socket.once('data', () => socket.resetAndDestroy()),
+      'handshake',
+      /^the server reset the connection before its SSH banner$/,
+    ],
+    [
+      'talks HTTP and closes',
+      (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
+      'handshake',
+      /is no SSH server: it sent "HTTP\/1\.1 400 Bad Request\\r\\n/,
+    ],
+    [
+      'talks HTTP',
+      (socket) => socket.write('HTTP/1.1 400\r\n'),
+      'handshake',
+      /is no SSH server: it sent "HTTP/,
+      150,
+    ],
+    [
+      'sends a banner without end',
+      (socket) => {
+        const pour = setInterval(() => socket.write('la \x1b[31m\r\n'.repeat(200)), 1);
+        socket.once('close', () => clearInterval(pour));
+      },
+      'handshake',
+      /is no SSH server: it sent "la \\x1b/,
+    ],
+    [
+      'sends one line without end',
+      (socket) => socket.write('x'.repeat(100_000)),
+      'handshake',
+      /is no SSH server/,
+    ],
+    ['speaks SSH 1', (socket) => socket.end('SSH-1.5-old\r\n'), 'handshake', /^no key exchange: /],
+    [
+      'stops after its banner',
+      identify,
+      'handshake',
+      /^no key exchange with 127\.0\.0\.1:\d+ within 150 ms$/,
+      150,
+    ],
+    [
+      'closes after its banner',
+      (socket) => socket.end('SSH-2.0-Test\r\n'),
+      'handshake',
+      /^the server closed the connection during the key exchange$/,
+    ],
+    [
+      'sends garbage after its banner',
+      (socket) => socket.write(`SSH-2.0-Test\r\n${'\0garbage'.repeat(64)}`),
+      'handshake',
+      /^no key exchange/,
+    ],
+  ];
+  it.each(raw)('that %s', async (_name, talk, rung, message, timeoutMs = 5_000) => {
+    const port = await listen((socket) => void talk(socket));
+    expect(await login(port, { timeoutMs })).toMatchObject({
+      rung,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('that never answers to the key', async () => {
+    const port = await listenSsh({ authenticate: () => {} });
+    expect(await login(port, { timeoutMs: 200 })).toMatchObject({
+      rung: 'authenticate',
+      message: 'no answer to the key for user ubuntu within 200 ms',
+    });
+  });
+
+  it('that closes instead of an answer to the key', async () => {
+    const port = await listen((socket) => {
+      const server = new ssh2.Server({ hostKeys: [hostKey.private] }, (connection) => {
+        connection.on('error', () => {}).on('authentication', () => socket.end());
+      });
+      server.injectSocket(socket);
+    });
+    expect(await login(port)).toMatchObject({
+      rung: 'authenticate',
+      message: 'the server closed the connection during the authentication',
+    });
+  });
+
+  it('whose command never ends', async () => {
+    const port = await listenSsh({ onSession: running((channel) => channel.write('starting')) });
+    expect(await login(port, { timeoutMs: 200 })).toMatchObject({
+      rung: 'execute',
+      message: 'logged in, but the command did not end within 200 ms',
+    });
+  });
+
+  it('whose connection is lost before the command has ended', async () => {
+    let connection: ssh2.Connection | undefined;
+    const port = await listenSsh({
+      onReady: (ready) => {
+        connection = ready;
+      },
+      onSession: running(() => setImmediate(() => connection?.end())),
+    });
+    expect(await login(port)).toMatchObject({
+      rung: 'execute',
+      message: 'the server closed the connection before the command had ended',
+    });
+  });
+
+  it('whose command writes without end', async () => {
+    const port = await listenSsh({
+      onSession: running((channel) => {
+        const pour = (): void => {
+          while (channel.writable && channel.write('x'.repeat(32_768)));
+        };
+        channel.on('drain', pour).on('error', () => {});
+        pour();
+      }),
+    });
+    expect(await login(port)).toMatchObject({
+      rung: 'execute',
+      message: 'logged in, but the command wrote more than 4 MiB and was cut off',
+    });
+  });
+});
+
+it('ends when the run is interrupted', async () => {
+  const abort = new AbortController();
+  const port = await listen(() => abort.abort());
+  expect(await login(port, { signal: abort.signal })).toMatchObject({ message: 'the run was interrupted' });
+  expect(await login(port, { signal: abort.signal })).toMatchObject({
+    rung: 'resolve',
+    message: 'the run was interrupted',
+  });
+});

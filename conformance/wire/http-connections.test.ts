@@ -1,0 +1,211 @@
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createTcpServer, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { hasOpenSsl, makeCertificate } from './certificates.fixture.ts';
+import {
+  closeAll,
+  closeLast,
+  expectAnswer,
+  get,
+  hasty,
+  limits,
+  listen,
+  newTransport,
+  serve,
+  serveRaw,
+} from './http-servers.fixture.ts';
+import { httpTransport } from './http-transport.ts';
+
+afterEach(closeAll);
+
+describe('connections', () => {
+  /** Answers the first request of each connection; what comes after it on the connection meets `second`. */
+  async function serveOnce(
+    second: (socket: Socket) => void,
+    after = '',
+  ): Promise<{ url: string; requests: string[]; connections: () => number }> {
+    const requests: string[] = [];
+    let connections = 0;
+    const url = await serveRaw((socket) => {
+      let isFirst = true;
+      connections++;
+      socket.on('data', (chunk) => {
+        requests.push(chunk.toString().split(' ')[0] ?? '');
+        if (isFirst) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}${after}`);
+        else second(socket);
+        isFirst = false;
+      });
+    });
+    return { url, requests, connections: () => connections };
+  }
+
+  it('are used again by GET', async () => {
+    const { url, connections } = await serveOnce((socket) =>
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain'),
+    );
+    const transport = newTransport();
+    await get(url, limits, transport);
+    expect(await get(url, limits, transport)).toMatchObject({ body: 'again' });
+    expect(connections()).toBe(1);
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['closes', (socket) => socket.end()],
+    ['resets', (socket) => socket.resetAndDestroy()],
+    ['garbles', (socket) => socket.write('left over')],
+  ])(
+    'that the target %s when they are used again are no fault: GET is sent once more',
+    async (_name, second) => {
+      const { url, requests, connections } = await serveOnce(second);
+      const transport = newTransport();
+      expectAnswer(await get(url, limits, transport));
+      expect(await get(url, limits, transport)).toMatchObject({ status: 200, body: '{}' });
+      expect(requests).toEqual(['GET', 'GET', 'GET']);
+      expect(connections()).toBe(2);
+    },
+  );
+
+  it('that fail when they are new are a fault, and GET is sent once', async () => {
+    let connections = 0;
+    const url = await serveRaw((socket) => {
+      connections++;
+      socket.once('data', () => socket.end());
+    });
+    expect(await get(url)).toMatchObject({ failure: 'reset' });
+    expect(connections).toBe(1);
+  });
+
+  it('that are silent when they are used again run into the timeout, once', async () => {
+    const { url, requests } = await serveOnce(() => {});
+    const transport = newTransport();
+    expectAnswer(await get(url, limits, transport));
+    expect(await get(url, hasty, transport)).toMatchObject({ failure: 'timeout' });
+    expect(requests).toEqual(['GET', 'GET']);
+  });
+
+  it.each(['POST', 'DELETE', 'PUT', 'PATCH'])(
+    'are new for each %s, which is never repeated',
+    async (method) => {
+      let connections = 0;
+      const { url, server } = await serve((request, response) => {
+        if (request.method !== 'GET') return void request.socket.destroy();
+        response.end();
+      });
+      server.on('connection', () => connections++);
+      const transport = newTransport();
+      expectAnswer(await get(url, limits, transport));
+      expect(await transport.send({ method, url, headers: {} }, limits)).toMatchObject({ failure: 'reset' });
+      expect(connections).toBe(2);
+    },
+  );
+
+  it('serve many at a time', async () => {
+    const { url } = await serve((request, response) => response.end(request.url));
+    const transport = newTransport();
+    const paths = Array.from({ length: 40 }, (_, index) => `/${index}`);
+    const outcomes = await Promise.all(paths.map((path) => get(`${url}${path}`, limits, transport)));
+    expect(outcomes.map((outcome) => expectAnswer(outcome).body)).toEqual(paths);
+  });
+});
+
+describe('the round trip', () => {
+  it('is what a TCP connection takes', async () => {
+    const url = await serveRaw((socket) => socket.resume());
+    const roundTripMs = await newTransport().roundTripMs(url, 1_000);
+    expect(roundTripMs).toBeGreaterThan(0);
+    expect(roundTripMs).toBeLessThan(500);
+  });
+
+  it('is unknown where nobody listens', async () => {
+    const url = await serveRaw(() => {});
+    await closeLast();
+    expect(await newTransport().roundTripMs(url, 1_000)).toBeUndefined();
+    expect(await newTransport().roundTripMs('http://nowhere.invalid/', 1_000)).toBeUndefined();
+  });
+});
+
+describe.skipIf(!hasOpenSsl)('TLS', () => {
+  async function serveTls(certificate: { cert: string; key: string }, host = '127.0.0.1'): Promise<string> {
+    const server = createHttpsServer(certificate, (_request, response) => response.end('secure'));
+    server.on('tlsClientError', (_error, socket) => socket.destroy());
+    return `https://${host}:${await listen(server)}`;
+  }
+
+  it('passes with a certificate that an authority of the run signed', async () => {
+    const ca = makeCertificate({ isAuthority: true });
+    const url = await serveTls(makeCertificate({ issuer: ca }), 'localhost');
+    const transport = newTransport({ ca: ca.cert });
+    const answer = expectAnswer(await get(url, limits, transport));
+    expect(answer.body).toBe('secure');
+    expect(await get(url, limits, transport)).toMatchObject({ body: 'secure' });
+    expect(await transport.send({ method: 'POST', url, headers: {} }, limits)).toMatchObject({
+      body: 'secure',
+    });
+  });
+
+  it('takes its time before the times of the answer begin', async () => {
+    const certificate = makeCertificate();
+    const tls = createHttpsServer(certificate, (_request, response) => response.end('secure'));
+    const front = createTcpServer((socket) => {
+      setTimeout(() => tls.emit('connection', socket), 80);
+    });
+    const url = `https://127.0.0.1:${await listen(front)}`;
+    const startedAt = performance.now();
+    const answer = expectAnswer(await get(url, limits, newTransport({ ca: certificate.cert })));
+    expect(performance.now() - startedAt).toBeGreaterThan(75);
+    expect(answer.totalMs).toBeLessThan(70);
+  });
+
+  it.each<[string, () => Parameters<typeof makeCertificate>[0], boolean, RegExp]>([
+    ['expired', () => ({ days: -1 }), true, /^the TLS certificate of 127\.0\.0\.1:\d+ has expired$/],
+    ['self-signed', () => ({}), false, /is self-signed/],
+    [
+      'for another host',
+      () => ({ names: 'DNS:example.com' }),
+      true,
+      /is not for 127\.0\.0\.1: .*example\.com/,
+    ],
+    [
+      'from an unknown authority',
+      () => ({ issuer: makeCertificate({ isAuthority: true }) }),
+      false,
+      /has an issuer that is unknown/,
+    ],
+  ])('fails with a certificate that is %s', async (_name, options, isTrusted, message) => {
+    const certificate = makeCertificate(options());
+    const url = await serveTls(certificate);
+    const transport = newTransport(isTrusted ? { ca: certificate.cert } : {});
+    expect(await get(url, limits, transport)).toMatchObject({
+      failure: 'tls',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('fails with plain HTTP on the port', async () => {
+    const { url } = await serve((_request, response) => response.end());
+    expect(await get(url.replace('http:', 'https:'))).toMatchObject({
+      failure: 'tls',
+      message: expect.stringContaining('does not speak TLS'),
+    });
+  });
+
+  it('fails when it is spoken where HTTP is meant', async () => {
+    const url = await serveTls(makeCertificate());
+    expect(await get(url.replace('https:', 'http:'))).toHaveProperty('failure');
+  });
+
+  it.each<[string, (socket: Socket) => void, RegExp]>([
+    ['closes', (socket) => socket.end(), /closed the connection during the TLS handshake/],
+    ['is silent', () => {}, /no TLS handshake with .* within 100 ms/],
+  ])('fails when the target %s', async (_name, talk, message) => {
+    const url = await serveRaw((socket) => socket.once('data', () => talk(socket)));
+    expect(await get(url.replace('http:', 'https:'), hasty)).toMatchObject({
+      failure: 'tls',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('cannot be set up with what is no certificate', () => {
+    expect(() => httpTransport({ ca: 'no certificate' })).toThrow();
+  });
+});
