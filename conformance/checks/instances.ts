@@ -145,14 +145,15 @@ function judgeListAgrees(evidence: Evidence): Finding {
       .flatMap((listed) => {
         const before = gets.findLast(({ exchange }) => isBefore(exchange, listed.exchange));
         const after = gets.find(({ exchange }) => isBefore(listed.exchange, exchange));
-        return before !== undefined && before.status === after?.status ? [{ listed, read: before }] : [];
+        const isSame = before !== undefined && before.status === after?.status && before.status !== '404';
+        return isSame ? [{ listed, read: before }] : [];
       });
   });
   return each(
     compared,
     'lists between two reads that agree',
     ({ listed, read }) =>
-      listed.status === read.status || (read.status === '404' && listed.status === 'DESTROYED')
+      listed.status === read.status
         ? undefined
         : {
             expected: `${read.status}, which the reads of it before and after this list show`,

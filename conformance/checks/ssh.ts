@@ -160,7 +160,7 @@ function judgeClosed(evidence: Evidence, step: string, state: string): Finding {
 function judgeDisk(evidence: Evidence): Finding {
   const [written] = evidence.loginsAt('online/write-file');
   if (written?.exitCode !== 0) return notTested('no file could be written to the disk before the stop');
-  const marker = evidence.instances.find(({ id }) => id === written.instanceId)?.resource.name ?? '';
+  const [, marker = ''] = /^echo (\S+) >/.exec(written.command) ?? [];
   return ofThoseThatAnswered(evidence.loginsAt('start/read-file'), (login) =>
     login.stdout?.trim() === marker
       ? undefined

@@ -94,23 +94,30 @@ function judgeCauses(evidence: Evidence): Finding {
     if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
       return { expected: `${before.status}: nobody asked for its destruction`, actual: after.status };
     if (isCycling(evidence, timeline, after.exchange)) return undefined;
-    if (after.status === 'STOPPING' && before.status !== 'STOPPING' && !asked(timeline.stops))
+    if (
+      after.status === 'STOPPING' &&
+      before.status !== 'STOPPING' &&
+      !asked(timeline.stops.filter(isSuccess))
+    )
       return { expected: `${before.status}: nobody asked it to stop`, actual: after.status };
-    if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts))
+    if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts.filter(isSuccess)))
       return { expected: 'STOPPED: nobody asked it to start', actual: after.status };
     return undefined;
   });
 }
 
-/** Whether a volume was attached or detached before: a stop-attach-start cycle shows its states. */
+const ATTACHMENT = /^\/volumes(\/[^/]+\/(attach|detach))?$/;
+/** How long after an attachment was asked for its stop-attach-start cycle may show. */
+const CYCLE_MS = 15 * 60_000;
+
+/** Whether a volume was attached or detached shortly before: a stop-attach-start cycle shows its states. */
 function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange): boolean {
-  return evidence.exchanges.some(
-    ({ request, sentAt }) =>
-      request.method === 'POST' &&
-      request.path.startsWith('/volumes') &&
-      sentAt < until.endedAt &&
-      (request.body === undefined || request.body.includes(id)),
-  );
+  return evidence.exchanges.some((exchange) => {
+    const { request, sentAt } = exchange;
+    const isAttachment = request.method === 'POST' && ATTACHMENT.test(request.path) && isSuccess(exchange);
+    const isOfIt = request.body?.includes(id) ?? request.path.endsWith('/detach');
+    return isAttachment && isOfIt && sentAt < until.endedAt && until.sentAt - sentAt < CYCLE_MS;
+  });
 }
 
 /** What was accepted shows in the reads, within seconds. */
@@ -151,14 +158,14 @@ function isUntil(exchange: Exchange, next: Exchange | undefined): boolean {
   return next === undefined || isBefore(exchange, next);
 }
 
-/** A read that still shows the old status, long after the moment that `updated_at` gives for the new one. */
+/** A read that still shows the old status, long after the moment that a new `updated_at` gives for the new one. */
 function judgeDelay(evidence: Evidence): Finding {
   const changes = evidence.instances
     .flatMap((timeline) => pairs(reads(timeline)).map(([before, after]) => ({ timeline, before, after })))
-    .filter(({ before, after }) => before.status !== after.status && after.instance !== undefined);
+    .filter(({ before, after }) => before.status !== after.status && !TERMINAL.includes(before.status))
+    .filter(({ before, after }) => updatedAt(after) > updatedAt(before));
   return eachStep(changes, 'changes of status', ({ timeline, before, after }) => {
-    const changedAt = Date.parse(textField(after.instance, 'updated_at') ?? '');
-    const lateMs = Date.parse(before.exchange.wall) + skewMs(timeline) - changedAt;
+    const lateMs = Date.parse(before.exchange.wall) + skewMs(timeline) - updatedAt(after);
     return lateMs > FRESH_MS
       ? {
           expected: `${after.status} is read within ${duration(FRESH_MS)} of the change`,
@@ -166,6 +173,10 @@ function judgeDelay(evidence: Evidence): Finding {
         }
       : undefined;
   });
+}
+
+function updatedAt({ instance }: Sighting): number {
+  return Date.parse(textField(instance, 'updated_at') ?? '');
 }
 
 /** How far the target's clock is ahead: by the Date of the create's answer, or by what it wrote as created_at. */

@@ -7,8 +7,8 @@ import { ssh2Client } from '../ssh/ssh2-client.ts';
 import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import { type Judged, judge } from '../verdict/judge.ts';
 import { type AutoClock, createAutoClock } from './auto-clock.ts';
-import type { ReferenceOptions } from './reference/model.ts';
 import { createReference } from './reference/create-reference.ts';
+import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 
 /** What is put in front of the suite. */

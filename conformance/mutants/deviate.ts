@@ -1,0 +1,60 @@
+import type { Mutant } from './mutant.ts';
+import type { ReferenceRequest, WireAnswer } from './reference/exchange.ts';
+import type { Rules } from './reference/rules.ts';
+
+/** Changes the answers of some routes; undefined leaves one as it is. */
+export function onAnswers(
+  routes: readonly string[],
+  change: (answer: WireAnswer, request: ReferenceRequest) => WireAnswer | undefined,
+): Mutant['behave'] {
+  return (rules, hit) => ({
+    ...rules,
+    answer: (request, answer) => {
+      const usual = rules.answer(request, answer);
+      const changed = routes.includes(request.route ?? '') ? change(usual, request) : undefined;
+      if (changed === undefined) return usual;
+      hit();
+      return changed;
+    },
+  });
+}
+
+/** Replaces one rule; `change` answers with undefined where the rule stays as it is. */
+export function onRule<Name extends keyof Rules>(
+  name: Name,
+  change: (
+    usual: ReturnType<Rules[Name]>,
+    ...given: Parameters<Rules[Name]>
+  ) => ReturnType<Rules[Name]> | undefined,
+): Mutant['behave'] {
+  return (rules, hit) => {
+    const rule = rules[name] as (...given: Parameters<Rules[Name]>) => ReturnType<Rules[Name]>;
+    const changed = (...given: Parameters<Rules[Name]>): ReturnType<Rules[Name]> => {
+      const usual = rule.apply(rules, given);
+      const other = change(usual, ...given);
+      if (other === undefined) return usual;
+      hit();
+      return other;
+    };
+    return { ...rules, [name]: changed };
+  };
+}
+
+/** The answer with some fields of its body changed. */
+export function withFields(answer: WireAnswer, fields: Readonly<Record<string, unknown>>): WireAnswer {
+  return { ...answer, json: { ...(answer.json as object), ...fields } };
+}
+
+/** An answer of 2xx with a body. */
+export function isShown(answer: WireAnswer): boolean {
+  return answer.status < 300 && answer.json !== undefined;
+}
+
+/** The error that the reference answers with. */
+export function refusal(status: number, code: string): WireAnswer {
+  return {
+    status,
+    headers: { 'content-type': 'application/json' },
+    json: { error: { code, message: 'The request was refused.' } },
+  };
+}

@@ -1,0 +1,305 @@
+import { onAnswers, onRule, refusal, withFields } from './deviate.ts';
+import type { Mutant } from './mutant.ts';
+import { json, type WireAnswer } from './reference/exchange.ts';
+
+const GET = 'GET /instances/{instanceId}';
+const START = 'POST /instances/{instanceId}/start';
+const STOP = 'POST /instances/{instanceId}/stop';
+const DELETE = 'DELETE /instances/{instanceId}';
+
+/** What is wrong in the machine behind an instance, and in starting, stopping and destroying it. */
+export const machineMutants: readonly Mutant[] = [
+  {
+    id: 'online-without-an-address',
+    breaks: 'public_ip is required for an instance to count as ONLINE.',
+    reddens: ['INS-ONLINE-001'],
+    behave: (rules, hit) => {
+      let count = 0;
+      return {
+        ...rules,
+        showInstance(instance, shown, request) {
+          if (instance.status !== 'ONLINE' || ++count % 7 !== 3)
+            return rules.showInstance(instance, shown, request);
+          hit();
+          const { public_ip: _, ...rest } = shown;
+          return rules.showInstance(instance, rest, request);
+        },
+      };
+    },
+  },
+  {
+    id: 'boots-for-eleven-minutes',
+    breaks: 'VM provisioning reaches ONLINE within 10 minutes.',
+    reddens: ['INS-READY-001', 'INS-READY-002'],
+    run: { readyTimeoutMs: 1_200_000 },
+    behave: onRule('bootMs', () => 660_000),
+  },
+  {
+    id: 'boots-for-six-minutes',
+    breaks: 'The typical target is under 5 minutes.',
+    reddens: ['INS-READY-002'],
+    behave: onRule('bootMs', () => 360_000),
+  },
+  {
+    id: 'online-without-ssh',
+    breaks: 'ONLINE means running and reachable with a live SSH endpoint.',
+    reddens: ['SSH-LIVE-001'],
+    behave: onRule('sshListens', () => false),
+  },
+  {
+    id: 'first-key-only',
+    breaks: 'The orchestrator injects every key in ssh_keys.',
+    reddens: ['SSH-KEYS-001', 'SSH-START-001'],
+    behave: onRule('keysToInject', ([first]) => (first === undefined ? undefined : [first])),
+  },
+  {
+    id: 'anybody-logs-in',
+    breaks: 'The injected keys, and no others, log in.',
+    reddens: ['SSH-KEYS-002'],
+    behave: onRule('mayLogin', (usual, _instance, { method }) =>
+      !usual && method === 'publickey' ? true : undefined,
+    ),
+  },
+  {
+    id: 'stopped-still-runs',
+    breaks: 'A stop ends what runs.',
+    reddens: ['SSH-STOP-001'],
+    behave: onRule('sshListens', (usual, _instance, status) =>
+      !usual && status.startsWith('STOP') ? true : undefined,
+    ),
+  },
+  {
+    id: 'keys-lost-at-the-start',
+    breaks: 'After a start the instance is ONLINE again: its keys work.',
+    reddens: ['SSH-START-001'],
+    behave: (rules, hit) => {
+      const restarted = new Set<string>();
+      return {
+        ...rules,
+        diskAfterStart(instance, disk) {
+          restarted.add(instance.id);
+          return rules.diskAfterStart(instance, disk);
+        },
+        mayLogin(instance, attempt) {
+          const isSecond = attempt.key !== undefined && attempt.key === instance.keys[1];
+          if (!restarted.has(instance.id) || !isSecond) return rules.mayLogin(instance, attempt);
+          hit();
+          return false;
+        },
+      };
+    },
+  },
+  {
+    id: 'destroyed-still-runs',
+    breaks: 'A DELETE destroys the machine.',
+    reddens: ['SSH-GONE-001'],
+    behave: onRule('sshListens', (usual, _instance, status) =>
+      !usual && status.startsWith('DESTROY') ? true : undefined,
+    ),
+  },
+  {
+    id: 'disk-lost-by-a-stop',
+    breaks: 'The disk is preserved over a stop and a start.',
+    reddens: ['INS-DISK-001'],
+    behave: onRule('diskAfterStart', (disk) => ({ ...disk, files: new Map() })),
+  },
+  {
+    id: 'another-address-after-the-start',
+    breaks: 'The IP stays the same where the platform allows.',
+    reddens: ['INS-IP-001'],
+    behave: (rules, hit) => {
+      const restarted = new Set<string>();
+      return {
+        ...rules,
+        diskAfterStart(instance, disk) {
+          restarted.add(instance.id);
+          return rules.diskAfterStart(instance, disk);
+        },
+        showInstance(instance, shown, request) {
+          if (!restarted.has(instance.id) || shown['public_ip'] === undefined)
+            return rules.showInstance(instance, shown, request);
+          hit();
+          return rules.showInstance(instance, { ...shown, public_ip: 'localhost' }, request);
+        },
+      };
+    },
+  },
+  {
+    id: 'stop-answers-202',
+    breaks: 'stop answers 200 with the instance.',
+    reddens: ['STOP-200-001'],
+    behave: onAnswers([STOP], (answer) => (answer.status === 200 ? { ...answer, status: 202 } : undefined)),
+  },
+  {
+    id: 'stopped-is-offline',
+    breaks: 'STOPPED: the resource still exists and can be resumed.',
+    reddens: ['STOP-END-001'],
+    behave: onRule('statusAfter', (_usual, _instance, next) => (next === 'STOPPED' ? 'OFFLINE' : undefined)),
+  },
+  {
+    id: 'stop-while-provisioning',
+    breaks: 'stop of an instance that is not stoppable is 409.',
+    reddens: ['STOP-409-001'],
+    behave: onAnswers([STOP], (answer) =>
+      answer.status === 409 && statusIn(answer.json) === 'PROVISIONING' ? json(200, {}) : undefined,
+    ),
+  },
+  {
+    id: 'stop-of-stopped',
+    breaks: 'stop of an instance that is not stoppable is 409.',
+    reddens: ['STOP-409-002'],
+    behave: onAnswers([STOP], (answer) =>
+      answer.status === 409 && statusIn(answer.json) === 'STOPPED' ? refusal(400, 'bad_request') : undefined,
+    ),
+  },
+  {
+    id: 'stop-of-destroying',
+    breaks: 'stop of an instance that is not stoppable is 409.',
+    reddens: ['STOP-409-003'],
+    behave: onAnswers([STOP], (answer) =>
+      answer.status === 409 && statusIn(answer.json) === 'DESTROYING'
+        ? refusal(400, 'bad_request')
+        : undefined,
+    ),
+  },
+  {
+    id: 'start-answers-starting',
+    breaks: 'start answers 200 with the instance.',
+    reddens: ['START-200-001'],
+    behave: onAnswers([START], (answer) => (answer.status === 200 ? { ...answer, status: 202 } : undefined)),
+  },
+  {
+    id: 'start-ends-in-error',
+    breaks: 'A start leads to ONLINE.',
+    reddens: ['START-END-001'],
+    behave: (rules, hit) => ({
+      ...rules,
+      statusAfter(instance, next) {
+        if (instance.status !== 'STOPPED' || next !== 'ONLINE') return rules.statusAfter(instance, next);
+        hit();
+        return 'ERROR';
+      },
+    }),
+  },
+  {
+    id: 'start-of-online',
+    breaks: 'start of an instance that is not startable is 409.',
+    reddens: ['START-409-001'],
+    behave: onAnswers([START], (answer) =>
+      answer.status === 409 && statusIn(answer.json) === 'ONLINE' ? refusal(400, 'bad_request') : undefined,
+    ),
+  },
+  {
+    id: 'start-while-provisioning',
+    breaks: 'start of an instance that is not startable is 409.',
+    reddens: ['START-409-002'],
+    behave: onAnswers([START], (answer) =>
+      answer.status === 409 && statusIn(answer.json) === 'PROVISIONING'
+        ? refusal(400, 'bad_request')
+        : undefined,
+    ),
+  },
+  {
+    id: 'refused-start-destroys',
+    breaks: 'A platform that cannot resume does not silently destroy state.',
+    reddens: ['START-409-003', 'TRACE-CAUSE-001'],
+    options: { resume: false },
+    behave: (rules, hit, clock) => ({
+      ...rules,
+      mayStart(instance) {
+        if (instance.status === 'STOPPED') {
+          hit();
+          instance.status = 'DESTROYING';
+          instance.updatedAtMs = clock.wall();
+        }
+        return false;
+      },
+    }),
+  },
+  {
+    id: 'refused-start-shows-a-stop',
+    breaks: 'A request that is refused changes nothing.',
+    reddens: ['REFUSE-001', 'TRACE-CAUSE-001'],
+    behave: (rules, hit, clock) => {
+      let refused: string | undefined;
+      return {
+        ...rules,
+        mayStart(instance) {
+          if (instance.status === 'ONLINE') refused = instance.id;
+          return rules.mayStart(instance);
+        },
+        showInstance(instance, shown, request) {
+          const usual = rules.showInstance(instance, shown, request);
+          if (instance.id !== refused || request.route !== GET) return usual;
+          refused = undefined;
+          hit();
+          instance.updatedAtMs = clock.wall() + 1;
+          return { ...usual, status: 'STOPPED', updated_at: rules.timestamp(clock.wall()) };
+        },
+      };
+    },
+  },
+  {
+    id: 'delete-answers-202',
+    breaks: 'DELETE answers 200 with the instance.',
+    reddens: ['DEL-200-001'],
+    behave: firstDelete((answer) => ({ ...answer, status: 202 })),
+  },
+  {
+    id: 'delete-shows-what-was',
+    breaks: 'DELETE answers with the destruction initiated or completed.',
+    reddens: ['DEL-200-001'],
+    behave: firstDelete((answer) => withFields(answer, { status: 'STOPPED' })),
+  },
+  {
+    id: 'destroyed-is-an-error',
+    breaks: 'A destroyed instance reads 404.',
+    reddens: ['DEL-GONE-001', 'TRACE-PATH-001'],
+    behave: onRule('statusAfter', (_usual, _instance, next) => (next === 'DESTROYED' ? 'ERROR' : undefined)),
+  },
+  {
+    id: 'second-delete-is-409',
+    breaks: 'DELETE is idempotent.',
+    reddens: ['DEL-AGAIN-001'],
+    behave: (rules, hit) => {
+      const asked = new Set<string>();
+      return {
+        ...rules,
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          if (request.route !== DELETE || usual.status !== 200) return usual;
+          if (!asked.has(request.path)) {
+            asked.add(request.path);
+            return usual;
+          }
+          hit();
+          return refusal(409, 'invalid_state');
+        },
+      };
+    },
+  },
+  {
+    id: 'delete-of-gone-is-409',
+    breaks: 'Deleting an already-destroyed instance is a success.',
+    reddens: ['DEL-AGAIN-002'],
+    behave: onAnswers([DELETE], (answer, { path }) =>
+      answer.status === 404 && /i-\d{5}/.test(path) ? refusal(409, 'invalid_state') : undefined,
+    ),
+  },
+];
+
+/** Changes what the first DELETE of each instance is answered with. */
+function firstDelete(change: (answer: WireAnswer) => WireAnswer): Mutant['behave'] {
+  const asked = new Set<string>();
+  return onAnswers([DELETE], (answer, { path }) => {
+    if (answer.status !== 200 || asked.has(path)) return undefined;
+    asked.add(path);
+    return change(answer);
+  });
+}
+
+/** The status in the details of a refusal. */
+function statusIn(body: unknown): unknown {
+  const { error } = (body ?? {}) as { error?: { details?: { status?: unknown } } };
+  return error?.details?.status;
+}
