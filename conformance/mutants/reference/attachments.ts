@@ -1,0 +1,16 @@
+import type { Instance, World } from './model.ts';
+
+/** What waited for the instance, or for the volume, is attached: the machine runs, or is off. */
+export function settleAttachments({ volumes }: World, { id, status }: Instance): void {
+  if (status !== 'ONLINE' && status !== 'STOPPED') return;
+  for (const volume of volumes.values()) {
+    const attachment = volume.attachments.get(id);
+    if (volume.isCreated && attachment?.state === 'attaching') attachment.state = 'attached';
+  }
+}
+
+/** The instance is no more, and so are its attachments. */
+export function endAttachments({ volumes, rules }: World, instance: Instance): void {
+  for (const volume of volumes.values())
+    if (rules.endsAttachments(instance, volume)) volume.attachments.delete(instance.id);
+}

@@ -1,0 +1,100 @@
+import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from '../../wire/transport.ts';
+import type { AutoClock } from '../auto-clock.ts';
+import { createOffers, locations } from './catalog.ts';
+import { defaultRules } from './default-rules.ts';
+import type { ReferenceRequest } from './exchange.ts';
+import { defaultOptions, type ReferenceOptions, type World } from './model.ts';
+import { createRouter, type Router } from './router.ts';
+import type { Rules } from './rules.ts';
+
+export interface ReferenceSetup extends Partial<ReferenceOptions> {
+  clock: AutoClock;
+  /** What makes a mutant of it. */
+  behave?: (rules: Rules) => Rules;
+}
+
+export interface Reference {
+  options: ReferenceOptions;
+  transport: Transport;
+  /** Ends every SSH endpoint and all that is due. */
+  close(): Promise<void>;
+}
+
+/** A correct orchestrator in memory. HTTP is answered in process and in virtual time; SSH is real. */
+export function createReference({ clock, behave = (rules) => rules, ...chosen }: ReferenceSetup): Reference {
+  const options = { ...defaultOptions, ...chosen };
+  const world: World = {
+    clock,
+    options,
+    rules: behave(defaultRules(options, clock)),
+    offers: createOffers(options),
+    locations,
+    instances: new Map(),
+    volumes: new Map(),
+    tokens: new Map(),
+  };
+  const router = createRouter(options);
+  const transport: Transport = {
+    send: (request, limits) => send(world, router, request, limits),
+    roundTripMs: async () => world.rules.roundTripMs(),
+    close: async () => {},
+  };
+  return {
+    options,
+    transport,
+    async close() {
+      const instances = [...world.instances.values()];
+      for (const instance of instances) instance.cancel();
+      await Promise.all(instances.map(({ endpoint }) => endpoint.close()));
+    },
+  };
+}
+
+async function send(
+  world: World,
+  router: Router,
+  { method, url, headers, body }: HttpRequest,
+  { timeoutMs, maxBodyBytes, signal }: SendLimits,
+): Promise<HttpAnswer | HttpFailure> {
+  const { clock, rules, options } = world;
+  const sentAtMs = clock.now();
+  const target = new URL(url);
+  const failed = (failure: HttpFailure['failure'], message: string): HttpFailure => ({
+    failure,
+    message,
+    totalMs: clock.now() - sentAtMs,
+  });
+  if (target.origin !== new URL(options.baseUrl).origin)
+    return failed('dns', `There is no host ${target.host}.`);
+  const path = pathBelow(new URL(options.baseUrl).pathname, target.pathname);
+  const route = router.routeOf(method, path);
+  const request: ReferenceRequest = {
+    method,
+    path,
+    ...(route !== undefined && { route }),
+    query: target.searchParams,
+    headers,
+    text: body ?? '',
+  };
+  try {
+    const wayMs = rules.roundTripMs() / 2;
+    await clock.sleep(Math.min(wayMs, timeoutMs), signal);
+    if (wayMs > timeoutMs) return failed('timeout', `No answer within ${timeoutMs} ms.`);
+    const answer = await clock.during(router.answer(world, request));
+    const restMs = wayMs + rules.answerDelayMs(request);
+    await clock.sleep(Math.min(restMs, timeoutMs - wayMs), signal);
+    if (wayMs + restMs > timeoutMs) return failed('timeout', `No answer within ${timeoutMs} ms.`);
+    const text = answer.raw ?? (answer.json === undefined ? '' : JSON.stringify(answer.json));
+    if (Buffer.byteLength(text) > maxBodyBytes)
+      return failed('too_large', `More than ${maxBodyBytes} bytes were answered.`);
+    const totalMs = clock.now() - sentAtMs;
+    return { status: answer.status, headers: answer.headers, body: text, firstByteMs: totalMs, totalMs };
+  } catch (error) {
+    if (signal?.aborted) return failed('interrupted', 'The exchange was interrupted.');
+    throw error;
+  }
+}
+
+/** Outside of the base, a path that no route has. */
+const pathBelow = (base: string, path: string): string =>
+  path.startsWith(`${base}/`) ? path.slice(base.length) : `outside:${path}`;

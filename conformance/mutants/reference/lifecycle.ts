@@ -1,0 +1,85 @@
+import { endAttachments, settleAttachments } from './attachments.ts';
+import type { Instance, InstanceStatus, World } from './model.ts';
+
+/** PROVISIONING → ONLINE, never before the create has been answered. */
+export function boot(world: World, instance: Instance): void {
+  const { clock, rules } = world;
+  instance.cancel = clock.after(rules.bootMs(instance), () => {
+    void clock.during(become(world, instance, 'ONLINE'));
+  });
+}
+
+/** ONLINE → STOPPING → STOPPED. */
+export async function stop(world: World, instance: Instance): Promise<void> {
+  await become(world, instance, 'STOPPING');
+  await later(world, instance, world.rules.stopMs(instance), () => become(world, instance, 'STOPPED'));
+}
+
+/** STOPPED → ONLINE. */
+export function start(world: World, instance: Instance): Promise<void> {
+  const { rules } = world;
+  instance.isStarting = true;
+  return later(world, instance, rules.startMs(instance), () => {
+    instance.disk = rules.diskAfterStart(instance, instance.disk);
+    return become(world, instance, 'ONLINE');
+  });
+}
+
+/** ONLINE → STOPPING → STOPPED → ONLINE, for what can only be done to a machine that is off. */
+export async function cycle(world: World, instance: Instance): Promise<void> {
+  await become(world, instance, 'STOPPING');
+  await later(world, instance, world.rules.stopMs(instance), async () => {
+    await become(world, instance, 'STOPPED');
+    await start(world, instance);
+  });
+}
+
+/** Any live state → DESTROYING → DESTROYED. */
+export async function destroy(world: World, instance: Instance): Promise<void> {
+  await become(world, instance, 'DESTROYING');
+  await later(world, instance, world.rules.destroyMs(instance), () => become(world, instance, 'DESTROYED'));
+}
+
+/** Puts `step` in the place of whatever was due. */
+function later(world: World, instance: Instance, ms: number, step: () => Promise<void>): Promise<void> {
+  const { clock } = world;
+  instance.cancel();
+  if (ms === 0) return step();
+  instance.cancel = clock.after(ms, () => void clock.during(step()));
+  return Promise.resolve();
+}
+
+/**
+ * A status with SSH is taken on when SSH listens; any other at once. Nothing comes in between: what arrives needs
+ * time to pass, and time is held.
+ */
+async function become(world: World, instance: Instance, next: InstanceStatus): Promise<void> {
+  const { clock, rules } = world;
+  const { endpoint } = instance;
+  const status = rules.statusAfter(instance, next);
+  if (rules.sshListens(instance, status)) {
+    await clock.during(endpoint.open(rules.portAfterStart(instance, endpoint.port)));
+    enter(world, instance, status);
+    return;
+  }
+  // A port of its own, where nobody listens.
+  if (status === 'ONLINE' && endpoint.port === 0) await clock.during(endpoint.open(0));
+  enter(world, instance, status);
+  await clock.during(endpoint.close());
+}
+
+function enter(world: World, instance: Instance, status: InstanceStatus): void {
+  const { clock, rules } = world;
+  instance.status = status;
+  instance.isStarting = false;
+  instance.updatedAtMs = rules.updatedAt(instance, clock.wall());
+  if (status === 'ERROR') {
+    const error = rules.errorText(instance);
+    if (error !== undefined) instance.error = error;
+  }
+  settleAttachments(world, instance);
+  if (status !== 'DESTROYED') return;
+  instance.destroyedAtMs = clock.now();
+  rules.releaseCapacity(instance.offer, instance.region);
+  endAttachments(world, instance);
+}

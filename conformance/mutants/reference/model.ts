@@ -1,0 +1,173 @@
+import type { AutoClock } from '../auto-clock.ts';
+import type { Rules } from './rules.ts';
+import type { SshEndpoint } from './ssh-endpoint.ts';
+
+/** Each a lawful way to be an orchestrator. Times are virtual milliseconds; 0 is at once. */
+export interface ReferenceOptions {
+  baseUrl: string;
+  /** All of one account, all valid at once. */
+  apiKeys: readonly string[];
+  bootMs: number;
+  stopMs: number;
+  startMs: number;
+  destroyMs: number;
+  /** How long a destroyed instance is still shown as DESTROYED before it answers 404. */
+  destroyedShownMs: number;
+  deleteOfDestroyed: '404' | 'DESTROYED';
+  /** `direct` shows no port_forwards. */
+  network: 'nat' | 'direct';
+  volumes: boolean;
+  volumeCreateMs: number;
+  /** How long an attachment is still listed after its detach. */
+  detachMs: number;
+  /** `cold` stops and starts a running instance to attach to it. */
+  attach: 'hot' | 'cold';
+  inlineVolumes: 'honoured' | 'ignored';
+  /** What POST /auth/token takes; `absent`: it is not there. */
+  token: 'absent' | 'api_key' | 'password';
+  login: { username: string; password: string };
+  tokenLifetimeS: number;
+  /** Whether an API key is itself a bearer credential, or has to be exchanged for a token. */
+  staticKeys: boolean;
+  resume: boolean;
+  /** Without them, what O: marks as optional is left out where SSH works without it. */
+  optionalFields: boolean;
+  /** Fields that O: does not name, in every object. */
+  extraFields: boolean;
+  gpus: boolean;
+  soldOutOffer: boolean;
+  dedupe: 'suffix' | 'allow';
+}
+
+export const defaultOptions: ReferenceOptions = {
+  baseUrl: 'https://reference.test/v1',
+  apiKeys: ['reference-key-one', 'reference-key-two'],
+  bootMs: 40_000,
+  stopMs: 5_000,
+  startMs: 20_000,
+  destroyMs: 8_000,
+  destroyedShownMs: 0,
+  deleteOfDestroyed: '404',
+  network: 'nat',
+  volumes: true,
+  volumeCreateMs: 0,
+  detachMs: 0,
+  attach: 'hot',
+  inlineVolumes: 'honoured',
+  token: 'absent',
+  login: { username: 'marketplace', password: 'correct horse' },
+  tokenLifetimeS: 3_600,
+  staticKeys: true,
+  resume: true,
+  optionalFields: true,
+  extraFields: false,
+  gpus: true,
+  soldOutOffer: true,
+  dedupe: 'suffix',
+};
+
+export type InstanceType = 'SPOT' | 'DEDICATED' | 'BARE_METAL' | 'CLUSTER';
+
+export interface Offer {
+  id: string;
+  name: string;
+  instanceType: InstanceType;
+  vcpus: number;
+  memoryGb: number;
+  storageGb: number;
+  gpu?: { count: number; type: string; memoryGb: number };
+  pricePerHour: number;
+  spotPricePerHour?: number;
+  images: readonly string[];
+  supportsCloudInit: boolean;
+  /** By region, the units that are free now; its keys are the offer's regions. */
+  free: Map<string, number>;
+}
+
+export type InstanceStatus =
+  | 'PROVISIONING'
+  | 'ONLINE'
+  | 'STOPPING'
+  | 'STOPPED'
+  | 'OFFLINE'
+  | 'DESTROYING'
+  | 'DESTROYED'
+  | 'ERROR';
+
+/** What outlives a stop. */
+export interface Disk {
+  /** OpenSSH PEM. */
+  hostKey: string;
+  /** Content by absolute path. */
+  files: Map<string, string>;
+}
+
+export interface Instance {
+  id: string;
+  name: string;
+  offer: Offer;
+  region: string;
+  status: InstanceStatus;
+  image: string;
+  storageGb: number;
+  /** Base64 of the injected keys, as in the second word of their lines. */
+  keys: readonly string[];
+  disk: Disk;
+  endpoint: SshEndpoint;
+  error?: string;
+  /** A start is under way; the status stays STOPPED until SSH lives. */
+  isStarting: boolean;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** When it became DESTROYED, on the clock's `now()`. */
+  destroyedAtMs?: number;
+  /** Cancels the progress that is due. */
+  cancel: () => void;
+}
+
+export type VolumeStatus =
+  | 'CREATING'
+  | 'AVAILABLE'
+  | 'ATTACHING'
+  | 'ATTACHED'
+  | 'DETACHING'
+  | 'DELETING'
+  | 'ERROR';
+
+export interface Attachment {
+  state: 'attaching' | 'attached' | 'detaching';
+}
+
+export interface Volume {
+  id: string;
+  name: string;
+  sizeGb: number;
+  region: string;
+  type: string;
+  isCreated: boolean;
+  isDeleted: boolean;
+  /** By instance id. */
+  attachments: Map<string, Attachment>;
+  createdAtMs: number;
+}
+
+export interface VolumeLocation {
+  id: string;
+  name: string;
+  types: readonly string[];
+  countryCode: string;
+}
+
+/** All that the reference knows. */
+export interface World {
+  clock: AutoClock;
+  options: ReferenceOptions;
+  rules: Rules;
+  offers: readonly Offer[];
+  locations: readonly VolumeLocation[];
+  /** Destroyed ones too. */
+  instances: Map<string, Instance>;
+  volumes: Map<string, Volume>;
+  /** When each issued token expires, on the clock's `now()`. */
+  tokens: Map<string, number>;
+}

@@ -1,0 +1,120 @@
+import { connect } from 'node:net';
+import ssh2 from 'ssh2';
+import { onTestFinished } from 'vitest';
+import { createAutoClock } from '../auto-clock.ts';
+import { createReference, type ReferenceSetup } from './create-reference.ts';
+
+type Json = Record<string, unknown>;
+
+export interface Called {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: Json;
+}
+
+const POLL_MS = 500;
+const LIMITS = { timeoutMs: 30_000, maxBodyBytes: 1_000_000 };
+
+function newPair(): { private: string; public: string } {
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync('ed25519');
+    if (Buffer.from(pair.public.split(' ')[1] ?? '', 'base64').length === 51) return pair;
+  }
+}
+
+export const keys = { own: newPair(), other: newPair() };
+
+/** A create of the cheapest offer. */
+export const smallRequest = {
+  configuration_id: 'cpu-small',
+  region: 'eu-north',
+  ssh_keys: [keys.own.public, keys.other.public],
+};
+
+export type ReferenceClient = ReturnType<typeof setUp>;
+
+/** A reference and a client of it, until the test is over. */
+export function setUp(setup: Omit<ReferenceSetup, 'clock'> = {}) {
+  const clock = createAutoClock();
+  const reference = createReference({ clock, ...setup });
+  const { options, transport } = reference;
+  onTestFinished(() => reference.close());
+
+  async function send(method: string, path: string, headers: Record<string, string>, text?: string) {
+    const url = `${options.baseUrl}${path}`;
+    const answer = await transport.send(
+      { method, url, headers, ...(text !== undefined && { body: text }) },
+      LIMITS,
+    );
+    if ('failure' in answer) throw new Error(answer.message);
+    const body: Json = answer.body === '' ? {} : JSON.parse(answer.body);
+    return { status: answer.status, headers: answer.headers, body } satisfies Called;
+  }
+
+  const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
+  let credential = options.apiKeys[0] ?? '';
+
+  const call = (method: string, path: string, body?: unknown): Promise<Called> =>
+    send(method, path, bearer(credential), body === undefined ? undefined : JSON.stringify(body));
+
+  /** Polls until `field` of what is at `path` is `value`; what was seen on the way, each once. */
+  async function until(path: string, status: string): Promise<{ seen: string[]; body: Json }> {
+    const seen: string[] = [];
+    for (let polls = 0; polls < 5_000; polls++) {
+      const answer = await call('GET', path);
+      const now = answer.status === 404 ? 'gone' : String(answer.body['status']);
+      if (seen.at(-1) !== now) seen.push(now);
+      if (now === status) return { seen, body: answer.body };
+      await clock.sleep(POLL_MS);
+    }
+    throw new Error(`${path} never was ${status}: ${seen.join(', ')}`);
+  }
+
+  return {
+    clock,
+    reference,
+    transport,
+    send,
+    bearer,
+    call,
+    until,
+    useCredential: (other: string) => {
+      credential = other;
+    },
+    /** Creates and waits until it is ONLINE. */
+    async online(asked: Json = {}): Promise<Json> {
+      const { status, body } = await call('POST', '/instances', { ...smallRequest, ...asked });
+      if (status !== 201) throw new Error(JSON.stringify(body));
+      return (await until(`/instances/${body['id']}`, 'ONLINE')).body;
+    },
+    /** What the command printed, or why there was no login. */
+    login: (instance: Json, command = 'true', pair = keys.own, username = String(instance['ssh_username'])) =>
+      clock.during(login(instance, command, pair.private, username)),
+  };
+}
+
+function login(instance: Json, command: string, privateKey: string, username: string): Promise<string> {
+  return new Promise((resolve) => {
+    const client = new ssh2.Client();
+    const end = (outcome: string) => {
+      client.end();
+      resolve(outcome);
+    };
+    client.on('error', ({ message }) => end(message));
+    client.on('ready', () =>
+      client.exec(command, (error, channel) => {
+        if (error !== undefined) return end(error.message);
+        let printed = '';
+        channel.on('data', (chunk: Buffer) => {
+          printed += chunk.toString();
+        });
+        channel.stderr.resume();
+        channel.on('close', (code: number) => end(`${code} ${printed}`.trim()));
+      }),
+    );
+    const { public_ip: host, ssh_port: port } = instance;
+    // Without noDelay ssh2 waits for delayed acknowledgements, some 140 ms for a login.
+    const sock = connect({ host: String(host), port: Number(port), noDelay: true });
+    client.connect({ sock, username, privateKey, readyTimeout: 5_000 });
+  });
+}

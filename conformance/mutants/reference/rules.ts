@@ -1,0 +1,121 @@
+import type { Issue } from './errors.ts';
+import type { ReferenceRequest, WireAnswer } from './exchange.ts';
+import type { Disk, Instance, InstanceStatus, Offer, Volume, VolumeLocation, VolumeStatus } from './model.ts';
+import type { RequestContext } from './validate.ts';
+
+/** What a bearer credential turned out to be. */
+export type Credential = 'none' | 'unknown' | 'key' | 'token' | 'expired';
+
+export interface SshAttempt {
+  username: string;
+  /** `none`, `publickey`, `password` … */
+  method: string;
+  /** Base64, when a key was offered. */
+  key?: string;
+}
+
+type Shown = Record<string, unknown>;
+
+/** O: Conventions, Errors, Authentication. */
+interface ConversationRules {
+  roundTripMs(): number;
+  /** What the server takes over and above the way there and back. */
+  answerDelayMs(request: ReferenceRequest): number;
+  /** The credential of an Authorization header. */
+  bearerOf(authorization: string | undefined): string | undefined;
+  needsCredential(request: ReferenceRequest): boolean;
+  isAuthorized(request: ReferenceRequest, credential: Credential): boolean;
+  /** The body as JSON. @throws {SyntaxError} */
+  readBody(request: ReferenceRequest): unknown;
+  errorBody(code: string, message: string, details: Shown | undefined): Shown;
+  timestamp(wallMs: number): string;
+  /** The last word on every answer. */
+  answer(request: ReferenceRequest, answer: WireAnswer): WireAnswer;
+
+  validateToken(body: unknown): Issue[];
+  areCredentialsGood(body: Shown): boolean;
+  tokenLifetimeS(): number;
+  showToken(shown: Shown): Shown;
+}
+
+/** O: Availability contract. */
+interface CatalogRules {
+  validateType(wanted: string | null): Issue[];
+  matchesType(offer: Offer, wanted: string | null): boolean;
+  /** `region` as a filter, of /availability and /instances. */
+  matchesRegion(regions: readonly string[], wanted: string | null): boolean;
+  isAvailable(offer: Offer, region: string): boolean;
+  isInConfigurations(offer: Offer): boolean;
+  isInAvailability(offer: Offer, deployableRegions: readonly string[]): boolean;
+  regionsShown(offer: Offer, deployableRegions: readonly string[], list: OfferList): readonly string[];
+  /** Takes one unit, or says that there is none. */
+  claimCapacity(offer: Offer, region: string): boolean;
+  releaseCapacity(offer: Offer, region: string): void;
+  showOffer(offer: Offer, shown: Shown, list: OfferList): Shown;
+}
+
+export type OfferList = 'configurations' | 'availability';
+
+/** O: Instance status, Instances. */
+interface InstanceRules {
+  validateCreate(body: unknown, context: RequestContext): Issue[];
+  uniqueName(wanted: string, taken: readonly string[]): string;
+  keysToInject(keys: readonly string[]): readonly string[];
+  imageToDeploy(offer: Offer, wanted: string | undefined): string;
+  storageGb(offer: Offer, wanted: number | undefined): number;
+  /** By path, what cloud_init asks to write. */
+  filesAtFirstBoot(files: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
+  attachesInline(volumeIds: readonly string[]): readonly string[];
+
+  bootMs(instance: Instance): number;
+  stopMs(instance: Instance): number;
+  startMs(instance: Instance): number;
+  destroyMs(instance: Instance): number;
+  /** Where a move really leads; ERROR takes `errorText`. */
+  statusAfter(instance: Instance, next: InstanceStatus): InstanceStatus;
+  errorText(instance: Instance): string | undefined;
+  updatedAt(instance: Instance, wallMs: number): number;
+  sshListens(instance: Instance, status: InstanceStatus): boolean;
+  mayLogin(instance: Instance, attempt: SshAttempt): boolean;
+  diskAfterStart(instance: Instance, disk: Disk): Disk;
+  /** The port to listen at when it was `port` before; 0 is any. */
+  portAfterStart(instance: Instance, port: number): number;
+
+  mayStop(instance: Instance): boolean;
+  mayStart(instance: Instance): boolean;
+  /** Whether stop, start and delete do what they answer. */
+  takesEffect(instance: Instance, operation: 'stop' | 'start' | 'delete'): boolean;
+  /** A destroyed instance that is no more shown. */
+  isGone(instance: Instance): boolean;
+  isListed(instance: Instance): boolean;
+  deleteOfDestroyed(instance: Instance): '404' | 'DESTROYED';
+  statusShown(instance: Instance): InstanceStatus;
+  pricePerHour(instance: Instance): number;
+  showInstance(instance: Instance, shown: Shown, request: ReferenceRequest): Shown;
+}
+
+/** O: Volume status, Volumes. */
+interface VolumeRules {
+  validateVolume(body: unknown, context: RequestContext): Issue[];
+  validateAttach(body: unknown): Issue[];
+  validateDetach(body: unknown): Issue[];
+  volumeCreateMs(volume: Volume): number;
+  detachMs(volume: Volume, instanceId: string): number;
+  mayAttach(volume: Volume, instance: Instance): boolean;
+  /** Whether the instance has to be stopped for it. */
+  needsCycle(volume: Volume, instance: Instance): boolean;
+  instancesToAttach(volume: Volume, asked: readonly string[]): readonly string[];
+  instancesToDetach(volume: Volume, asked: readonly string[] | undefined): readonly string[];
+  mayDelete(volume: Volume): boolean;
+  isVolumeGone(volume: Volume): boolean;
+  /** Whether the end of the instance ends its attachments. */
+  endsAttachments(instance: Instance, volume: Volume): boolean;
+  volumeStatus(volume: Volume): VolumeStatus;
+  attachedInstanceIds(volume: Volume): readonly string[];
+  showVolume(volume: Volume, shown: Shown, request: ReferenceRequest): Shown;
+  isLocationListed(location: VolumeLocation): boolean;
+  showLocation(location: VolumeLocation, shown: Shown): Shown;
+}
+
+/** What O: decides, one small function each. A mutant replaces one. */
+export interface Rules extends ConversationRules, CatalogRules, InstanceRules, VolumeRules {}

@@ -1,0 +1,147 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2';
+import type { Disk } from './model.ts';
+import type { SshAttempt } from './rules.ts';
+
+export const SSH_HOST = '127.0.0.1';
+export const SSH_USERNAME = 'ubuntu';
+const HOME = `/home/${SSH_USERNAME}/`;
+const ED25519_BLOB_BYTES = 51;
+
+export interface SshEndpointOptions {
+  /** Of the machine as it is now. */
+  disk: () => Disk;
+  mayLogin: (attempt: SshAttempt) => boolean;
+}
+
+/** The sshd of one machine, on a real port of the loopback interface. */
+export class SshEndpoint {
+  readonly #options: SshEndpointOptions;
+  readonly #sockets = new Set<Socket>();
+  #listener: Server | undefined;
+  #settled: Promise<void> = Promise.resolve();
+  #port = 0;
+
+  constructor(options: SshEndpointOptions) {
+    this.#options = options;
+  }
+
+  /** Where it listens or last listened; 0 before it ever did. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Listens at `port`, or where that is taken at any other. */
+  open(port: number): Promise<void> {
+    return this.#next(async () => {
+      if (this.#listener !== undefined) return;
+      const listener = createServer({ noDelay: true }, (socket) => this.#serve(socket));
+      await listen(listener, port).catch(() => listen(listener, 0));
+      this.#listener = listener;
+      this.#port = (listener.address() as AddressInfo).port;
+    });
+  }
+
+  /** Cuts all connections off and listens no more. */
+  close(): Promise<void> {
+    return this.#next(async () => {
+      const listener = this.#listener;
+      if (listener === undefined) return;
+      this.#listener = undefined;
+      const closed = new Promise((resolve) => listener.close(resolve));
+      for (const socket of this.#sockets) socket.destroy();
+      await closed;
+    });
+  }
+
+  #next(step: () => Promise<void>): Promise<void> {
+    this.#settled = this.#settled.then(step);
+    return this.#settled;
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => {}).once('close', () => this.#sockets.delete(socket));
+    const server = new ssh2.Server({ hostKeys: [this.#options.disk().hostKey] }, (connection: Connection) => {
+      connection.on('error', () => {});
+      connection.on('authentication', (context) => this.#authenticate(context));
+      connection.on('session', (accept) => {
+        accept().once('exec', (acceptExec, _reject, { command }) => {
+          finish(acceptExec(), run(command, this.#options.disk().files));
+        });
+      });
+    });
+    server.injectSocket(socket);
+  }
+
+  #authenticate(context: AuthContext): void {
+    const { username, method } = context;
+    const key = context.method === 'publickey' ? context.key.data.toString('base64') : undefined;
+    const isAllowed = this.#options.mayLogin({ username, method, ...(key !== undefined && { key }) });
+    if (isAllowed && isSignatureGood(context)) context.accept();
+    else context.reject(['publickey']);
+  }
+}
+
+/** A query carries no signature yet. */
+function isSignatureGood(context: AuthContext): boolean {
+  if (context.method !== 'publickey' || context.signature === undefined) return true;
+  const key = ssh2.utils.parseKey(`${context.key.algo} ${context.key.data.toString('base64')}`);
+  if (key instanceof Error || context.blob === undefined) return false;
+  return key.verify(context.blob, context.signature, context.hashAlgo) === true;
+}
+
+function listen(listener: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    listener.once('error', reject);
+    listener.listen({ host: SSH_HOST, port, exclusive: true }, () => {
+      listener.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+interface Outcome {
+  code: number;
+  stdout?: string;
+  stderr?: string;
+}
+
+/** `true`, `echo WORD > PATH`, the same ` && sync`, and `cat PATH`. */
+function run(command: string, files: Map<string, string>): Outcome {
+  if (command === 'true') return { code: 0 };
+  const [, word, target] = /^echo (\S+) > (\S+)(?: && sync)?$/.exec(command) ?? [];
+  if (word !== undefined && target !== undefined) {
+    files.set(toPath(target), `${unquote(word)}\n`);
+    return { code: 0 };
+  }
+  const [, source] = /^cat (\S+)$/.exec(command) ?? [];
+  if (source === undefined) return { code: 127, stderr: `${command}: command not found\n` };
+  const content = files.get(toPath(source));
+  if (content === undefined) return { code: 1, stderr: `cat: ${source}: No such file or directory\n` };
+  return { code: 0, stdout: content };
+}
+
+function finish(channel: ServerChannel, { code, stdout = '', stderr = '' }: Outcome): void {
+  channel.on('error', () => {});
+  if (stdout !== '') channel.write(stdout);
+  if (stderr !== '') channel.stderr.write(stderr);
+  channel.exit(code);
+  channel.end();
+}
+
+const unquote = (word: string): string => word.replace(/^(['"])(.*)\1$/, '$2');
+
+function toPath(word: string): string {
+  const path = unquote(word).replace(/^(~|\$HOME)\//, '');
+  return path.startsWith('/') ? path : `${HOME}${path}`;
+}
+
+/** Ed25519. ssh2 drops leading zero bytes of the public key: such a key is malformed and drawn again. */
+export function newHostKey(): string {
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync('ed25519');
+    const blob = Buffer.from(pair.public.split(' ')[1] ?? '', 'base64');
+    if (blob.length === ED25519_BLOB_BYTES) return pair.private;
+  }
+}

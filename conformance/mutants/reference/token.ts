@@ -1,0 +1,37 @@
+import { ApiError, refuse } from './errors.ts';
+import { json, type ReferenceRequest, readBody, type WireAnswer } from './exchange.ts';
+import type { World } from './model.ts';
+import type { Credential } from './rules.ts';
+
+/** What the Authorization header of a request is worth. */
+export function credentialOf(
+  { rules, options, clock, tokens }: World,
+  request: ReferenceRequest,
+): Credential {
+  const bearer = rules.bearerOf(request.headers['authorization']);
+  if (bearer === undefined) return 'none';
+  if (options.apiKeys.includes(bearer)) return 'key';
+  const expiresAtMs = tokens.get(bearer);
+  if (expiresAtMs === undefined) return 'unknown';
+  return clock.now() < expiresAtMs ? 'token' : 'expired';
+}
+
+export const unauthorized = (): ApiError =>
+  new ApiError(401, 'unauthorized', 'The credentials are missing or invalid.');
+
+/** POST /auth/token */
+export function issueToken(world: World, request: ReferenceRequest): WireAnswer {
+  const { rules, options, clock, tokens } = world;
+  const body = readBody(world, request);
+  refuse(rules.validateToken(body));
+  if (!rules.areCredentialsGood(body as Record<string, unknown>)) throw unauthorized();
+  const token = `token-${tokens.size + 1}`;
+  const lifetimeS = rules.tokenLifetimeS();
+  tokens.set(token, clock.now() + lifetimeS * 1000);
+  const shown = rules.showToken({
+    access_token: token,
+    ...(options.optionalFields && { token_type: 'Bearer' }),
+    expires_in: lifetimeS,
+  });
+  return { ...json(200, shown), headers: { 'cache-control': 'no-store' } };
+}
