@@ -1,0 +1,174 @@
+import type { Variation } from './mutant.ts';
+
+const times: readonly Variation[] = [
+  {
+    id: 'instant',
+    why: 'no transition has a least duration',
+    options: { bootMs: 0, stopMs: 0, startMs: 0, destroyMs: 0 },
+  },
+  {
+    id: 'slow',
+    why: 'a machine has ten minutes to be ONLINE, and no other transition has a limit',
+    options: { bootMs: 560_000, stopMs: 90_000, startMs: 240_000, destroyMs: 120_000 },
+  },
+  {
+    id: 'instant-boot',
+    why: 'only the 201 has to say PROVISIONING',
+    options: { bootMs: 0 },
+  },
+  {
+    id: 'instant-destroy',
+    why: 'DELETE: destruction initiated or completed',
+    options: { destroyMs: 0 },
+  },
+  {
+    id: 'slow-volumes',
+    why: 'a volume may be CREATING for a while',
+    options: { volumeCreateMs: 15_000 },
+  },
+  {
+    id: 'asynchronous-detach',
+    why: 'attachment records can linger after a detach',
+    options: { detachMs: 12_000 },
+  },
+];
+
+const endings: readonly Variation[] = [
+  {
+    id: 'destroyed-is-shown',
+    why: 'DESTROYED is a status that GET and the list may show before the 404',
+    options: { destroyedShownMs: 60_000 },
+  },
+  {
+    id: 'delete-answers-destroyed',
+    why: 'DELETE of a destroyed instance answers 404 or a terminal DESTROYED',
+    options: { deleteOfDestroyed: 'DESTROYED' },
+  },
+  {
+    id: 'destroyed-is-shown-and-answered',
+    why: 'the two together',
+    options: { destroyedShownMs: 60_000, deleteOfDestroyed: 'DESTROYED' },
+  },
+  {
+    id: 'instant-and-destroyed-is-shown',
+    why: 'DELETE: destruction completed, and shown',
+    options: { destroyMs: 0, destroyedShownMs: 60_000, deleteOfDestroyed: 'DESTROYED' },
+  },
+  {
+    id: 'no-resume',
+    why: 'a platform that cannot resume answers start with 409',
+    options: { resume: false },
+  },
+];
+
+const tiers: readonly Variation[] = [
+  {
+    id: 'no-volumes',
+    why: 'the storage tier is optional',
+    options: { volumes: false },
+  },
+  {
+    id: 'token-for-an-api-key',
+    why: 'POST /auth/token is optional',
+    options: { token: 'api_key' },
+  },
+  {
+    id: 'token-for-a-login',
+    why: 'which credentials POST /auth/token takes is not shown',
+    options: { token: 'password' },
+  },
+  {
+    id: 'tokens-only',
+    why: 'a provider may require short-lived tokens',
+    options: { token: 'api_key', staticKeys: false, tokenLifetimeS: 600 },
+  },
+  {
+    id: 'cold-attach',
+    why: 'a stop-attach-start cycle may be needed to attach',
+    options: { attach: 'cold' },
+  },
+  {
+    id: 'cold-attach-at-once',
+    why: 'the cycle may be over before the answer',
+    options: { attach: 'cold', stopMs: 0, startMs: 0 },
+  },
+  {
+    id: 'no-inline-volumes',
+    why: 'volume_ids of a create may be ignored',
+    options: { inlineVolumes: 'ignored' },
+  },
+];
+
+const shapes: readonly Variation[] = [
+  {
+    id: 'direct-network',
+    why: 'port_forwards are for NAT',
+    options: { network: 'direct' },
+  },
+  {
+    id: 'required-fields-only',
+    why: 'optional fields may be left out',
+    options: { optionalFields: false },
+  },
+  {
+    id: 'extra-fields',
+    why: 'nothing forbids fields beside those of O:',
+    options: { extraFields: true },
+  },
+  {
+    id: 'duplicate-names',
+    why: 'names need not be unique',
+    options: { dedupe: 'allow' },
+  },
+  {
+    id: 'no-gpus',
+    why: 'gpu_count and its like are optional',
+    options: { gpus: false },
+  },
+  {
+    id: 'nothing-sold-out',
+    why: 'no offer has to be unavailable',
+    options: { soldOutOffer: false },
+  },
+  {
+    id: 'whole-seconds',
+    why: 'RFC 3339 needs no fraction of a second',
+    behave: (rules) => ({
+      ...rules,
+      timestamp: (wallMs) => `${new Date(wallMs).toISOString().slice(0, 19)}Z`,
+    }),
+  },
+];
+
+const combinations: readonly Variation[] = [
+  {
+    id: 'bare-minimum',
+    why: 'compute alone, in as few words as O: allows',
+    options: { volumes: false, optionalFields: false, resume: false, gpus: false, soldOutOffer: false },
+  },
+  {
+    id: 'everything-and-more',
+    why: 'all tiers, with fields beside those of O:',
+    options: { token: 'api_key', extraFields: true, destroyedShownMs: 60_000, detachMs: 12_000 },
+  },
+  {
+    id: 'instant-and-terse',
+    why: 'no waiting and few words',
+    options: { bootMs: 0, stopMs: 0, startMs: 0, destroyMs: 0, optionalFields: false },
+  },
+  {
+    id: 'cold-attach-and-asynchronous-detach',
+    why: 'the slow ways of a storage tier together',
+    options: { attach: 'cold', detachMs: 12_000, volumeCreateMs: 15_000, inlineVolumes: 'ignored' },
+  },
+];
+
+/** Every lawful way to be an orchestrator that the suite is held against. */
+export const variations: readonly Variation[] = [
+  { id: 'reference', why: 'the reference as it is' },
+  ...times,
+  ...endings,
+  ...tiers,
+  ...shapes,
+  ...combinations,
+];
