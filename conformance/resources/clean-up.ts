@@ -28,7 +28,7 @@ export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
     for (let round = 1; ledger.open.length > 0; round++) {
       if (round > 1) parts.onWait?.(ledger.open);
       for (const entry of ledger.open) await advance(parts, entry, round);
-      if (ledger.open.length === 0 || clock.now() >= end) break;
+      if (ledger.open.every(isBeyondReach) || clock.now() >= end) break;
       await clock.sleep(Math.min(pollIntervalMs, Math.max(end - clock.now(), 1)), signal);
     }
   } catch (error) {
@@ -45,11 +45,9 @@ async function advance(parts: CleanUpParts, entry: Entry, round: number): Promis
 
 /** Whether an entry without an id now has one. Absent from two lists, a poll apart, it is taken never to have been made. */
 async function adopt({ wire, ledger, signal }: CleanUpParts, entry: Entry, round: number): Promise<boolean> {
-  if (entry.type === 'volume') {
-    ledger.note(
-      entry,
-      `${entry.note ?? 'no answer came'}; the contract has no list of volumes to look for it in`,
-    );
+  if (isBeyondReach(entry)) {
+    const why = 'the contract has no list of volumes to look for it in';
+    if (entry.note?.endsWith(why) !== true) ledger.note(entry, `${entry.note ?? 'no answer came'}; ${why}`);
     return false;
   }
   const found = await lookFor(wire, ledger, entry, signal);
@@ -57,6 +55,11 @@ async function adopt({ wire, ledger, signal }: CleanUpParts, entry: Entry, round
   if (found.kind === 'absent' && round > 1) ledger.refused(entry);
   if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
   return found.kind === 'found';
+}
+
+/** What no read can find: only a person who looks at the platform can say whether it is there. */
+function isBeyondReach({ type, id }: Entry): boolean {
+  return type === 'volume' && id === undefined;
 }
 
 async function removeInstance(parts: CleanUpParts, entry: Entry, round: number): Promise<void> {

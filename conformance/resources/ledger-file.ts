@@ -1,27 +1,113 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.ts';
+import { parseLedgerLine } from './ledger-line.ts';
+import { type ProcessIdentity, thisProcess } from './process-identity.ts';
+
+/** A run touches its ledger this often, so that another host can see that it lives. */
+const HEARTBEAT_MS = 20_000;
 
 /** Where ledgers are kept when nothing else is said: below `$XDG_STATE_HOME`, or `~/.local/state`. */
 export function defaultStateFolder(env: Readonly<Record<string, string | undefined>>): string {
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'berth', 'conformance');
 }
 
+export interface OpenLedgerFile extends LedgerFile {
+  path: string;
+  /** Writes what could not be written before, if that is possible now. Throws nothing. */
+  close(): void;
+}
+
 /** Opens the ledger of a run. Throws where the folder cannot be written, before anything was bought. */
-export function openLedgerFile(folder: string, runId: string): LedgerFile & { path: string; close(): void } {
+export function openLedgerFile(folder: string, runId: string): OpenLedgerFile {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `${runId}.ndjson`);
-  const file = openSync(path, 'a', 0o600);
+  const file = openSync(path, 'a+', 0o600);
   syncFolder(dirname(path));
+  return appendTo(path, file);
+}
+
+/** Goes on with a ledger that was left. */
+export function reopenLedgerFile(path: string): OpenLedgerFile {
+  return appendTo(path, openSync(path, 'a+', 0o600));
+}
+
+/**
+ * An intent is on the disk when `append` returns, and where it cannot be, `append` throws: nothing is bought. What comes
+ * of it is written too, but a disk that is full then does not stop the clean-up: such a line waits for the next one.
+ */
+function appendTo(path: string, file: number): OpenLedgerFile {
+  const waiting: string[] = endsInLine(file) ? [] : ['\n'];
+  const flush = (): void => {
+    if (waiting.length === 0) return;
+    writeWhole(file, waiting.join(''));
+    waiting.length = 0;
+    fsyncSync(file);
+  };
+  const tryToFlush = (): void => {
+    try {
+      flush();
+    } catch {
+      // A line that was written in part is ended by the next one.
+      if (waiting[0] !== '\n') waiting.unshift('\n');
+    }
+  };
+  const heartbeat = setInterval(() => touch(path), HEARTBEAT_MS).unref();
   return {
     path,
     append: (line) => {
-      writeSync(file, `${JSON.stringify(line)}\n`);
-      fsyncSync(file);
+      waiting.push(`${JSON.stringify(line.line === 'run' ? { ...line, process: thisProcess() } : line)}\n`);
+      if (!isIntent(line)) return tryToFlush();
+      try {
+        flush();
+      } catch (error) {
+        waiting.pop();
+        waiting.unshift('\n');
+        throw error;
+      }
     },
-    close: () => closeSync(file),
+    close: () => {
+      clearInterval(heartbeat);
+      tryToFlush();
+      closeSync(file);
+    },
   };
+}
+
+function isIntent(line: LedgerLine): boolean {
+  return line.line === 'run' || (line.line === 'entry' && line.entry.state === 'intended');
+}
+
+function writeWhole(file: number, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+}
+
+function endsInLine(file: number): boolean {
+  const { size } = fstatSync(file);
+  const last = Buffer.alloc(1);
+  return size === 0 || (readSync(file, last, 0, 1, size - 1) === 1 && last[0] === 0x0a);
+}
+
+function touch(path: string): void {
+  try {
+    utimesSync(path, new Date(), new Date());
+  } catch {
+    // It only shows that the run lives.
+  }
 }
 
 /** A new file is only safe once its folder is. */
@@ -37,7 +123,15 @@ export interface StoredLedger {
   runId: string;
   baseUrl: string;
   startedAt: string;
+  /** Of the run. */
+  process?: ProcessIdentity;
+  /** When it was last written or touched, milliseconds since the epoch. */
+  touchedAt: number;
   entries: Entry[];
+  /** Numbers of the lines that cannot be read, but for a last one that a crash cut off. */
+  unreadable: number[];
+  /** Its last line says that nothing is left to do. */
+  isClosed: boolean;
 }
 
 /** The ledgers in a folder that still have something open, oldest first. */
@@ -45,7 +139,9 @@ export function readOpenLedgers(folder: string): StoredLedger[] {
   return fileNames(folder)
     .map((name) => readLedger(join(folder, name)))
     .filter((ledger) => ledger !== undefined)
-    .filter((ledger) => ledger.entries.some(isOpen))
+    .filter(
+      ({ entries, unreadable, isClosed }) => entries.some(isOpen) || (unreadable.length > 0 && !isClosed),
+    )
     .toSorted((a, b) => a.startedAt.localeCompare(b.startedAt));
 }
 
@@ -58,29 +154,30 @@ function fileNames(folder: string): string[] {
   }
 }
 
-/** Undefined where the file does not begin as a ledger does. A line that a crash cut off is left out. */
-function readLedger(path: string): StoredLedger | undefined {
-  const lines = readFileSync(path, 'utf8')
-    .split('\n')
-    .map(parseLine)
-    .filter((line) => line !== undefined);
-  const [run] = lines;
+/** Undefined where the file does not begin as a ledger does. */
+export function readLedger(path: string): StoredLedger | undefined {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const [first = '', ...rest] = lines;
+  const run = parseLedgerLine(first);
   if (run?.line !== 'run') return undefined;
   const entries = new Map<number, Entry>();
-  for (const line of lines) if (line.line === 'entry') entries.set(line.entry.n, line.entry);
+  const unreadable: number[] = [];
+  let isClosed = false;
+  for (const [index, text] of rest.entries()) {
+    const line = parseLedgerLine(text, run.runId);
+    if (line !== undefined) isClosed = line.line === 'closed';
+    if (line?.line === 'entry') entries.set(line.entry.n, line.entry);
+    else if (line === undefined && text !== '' && index < rest.length - 1) unreadable.push(index + 2);
+  }
   return {
     path,
     runId: run.runId,
     baseUrl: run.baseUrl,
     startedAt: run.startedAt,
+    ...(run.process === undefined ? {} : { process: run.process }),
+    touchedAt: statSync(path).mtimeMs,
     entries: [...entries.values()],
+    unreadable,
+    isClosed,
   };
-}
-
-function parseLine(line: string): LedgerLine | undefined {
-  try {
-    return line === '' ? undefined : (JSON.parse(line) as LedgerLine);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import type { ResourceRecord } from '../transcript/records.ts';
+import type { ProcessIdentity } from './process-identity.ts';
 
 export type ResourceType = 'instance' | 'volume';
 
@@ -26,7 +27,7 @@ export interface Entry {
 
 /** A line of the ledger's file. */
 export type LedgerLine =
-  | { line: 'run'; runId: string; baseUrl: string; startedAt: string }
+  | { line: 'run'; runId: string; baseUrl: string; startedAt: string; process?: ProcessIdentity }
   | { line: 'entry'; entry: Entry }
   | { line: 'closed' };
 

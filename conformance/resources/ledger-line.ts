@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { type LedgerLine, prefixOf } from './ledger.ts';
+
+const entry = z.object({
+  n: z.int().min(1),
+  type: z.enum(['instance', 'volume']),
+  name: z.string(),
+  step: z.string(),
+  state: z.enum(['intended', 'made', 'refused', 'unknown', 'gone']),
+  id: z.string().min(1).exactOptional(),
+  region: z.string().exactOptional(),
+  pricePerHour: z.number().exactOptional(),
+  intendedAt: z.number(),
+  goneAt: z.number().exactOptional(),
+  note: z.string().exactOptional(),
+});
+
+const processIdentity = z.object({
+  pid: z.int().min(1),
+  host: z.string(),
+  startedAt: z.string().exactOptional(),
+});
+
+const ledgerLine = z.discriminatedUnion('line', [
+  z.object({
+    line: z.literal('run'),
+    runId: z.string().regex(/^[a-z0-9]{4,32}$/),
+    baseUrl: z.string().min(1),
+    startedAt: z.string(),
+    process: processIdentity.exactOptional(),
+  }),
+  z.object({ line: z.literal('entry'), entry }),
+  z.object({ line: z.literal('closed') }),
+]);
+
+/**
+ * A line of a ledger's file, or undefined where it is none: cut off by a crash, or written by someone else. An entry
+ * without an id would be looked for by its name, so that one with a name that is not of the run is none.
+ */
+export function parseLedgerLine(text: string, runId = ''): LedgerLine | undefined {
+  const { data: line } = ledgerLine.safeParse(toJson(text));
+  if (line?.line !== 'entry') return line;
+  const { id, name } = line.entry;
+  return id === undefined && !name.startsWith(prefixOf(runId)) ? undefined : line;
+}
+
+function toJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

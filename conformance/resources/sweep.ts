@@ -1,0 +1,121 @@
+import { Transcript } from '../transcript/transcript.ts';
+import { suiteVersion } from '../version.ts';
+import type { Clock } from '../wire/clock.ts';
+import { isSuccess, jsonOf, objectsField, textField } from '../wire/json.ts';
+import type { Transport } from '../wire/transport.ts';
+import { Wire } from '../wire/wire.ts';
+import { cleanUp } from './clean-up.ts';
+import { type Entry, isOpen, Ledger, prefixOf } from './ledger.ts';
+import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
+import { isTakenToLive, lock } from './sweep-lock.ts';
+
+const REQUEST_TIMEOUT_MS = 30_000;
+
+export interface SweepParts {
+  transport: Transport;
+  clock: Clock;
+  apiKey: string;
+  pollIntervalMs: number;
+  /** How long the destruction of all that one run left is waited for. */
+  patienceMs: number;
+  signal: AbortSignal;
+  /** Names of entries that a person has looked for on the platform and has not found. */
+  absent: readonly string[];
+  onWait: (text: string) => void;
+}
+
+export type Swept =
+  | { result: 'swept'; destroyed: Entry[]; left: Entry[] }
+  /** The run lives, or another sweep is at it. */
+  | { result: 'busy'; why: string }
+  /** Nothing could be asked of the target. */
+  | { result: 'unreachable'; why: string; left: Entry[] };
+
+/**
+ * Finishes the clean-up of one run. It destroys what the ledger has an id of, and instances whose name begins with that
+ * of the run; nothing else. It may be repeated, and be cut off, at any point.
+ */
+export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Swept> {
+  const { process: owner } = stored;
+  if (owner !== undefined && isTakenToLive(owner, stored.touchedAt))
+    return { result: 'busy', why: `the run still goes on: process ${owner.pid} on ${owner.host}` };
+  using held = lock(stored.path);
+  if (held === undefined) return { result: 'busy', why: 'another sweep is at it' };
+  // Another sweep may have finished it before the lock was had.
+  const entries = readLedger(stored.path)?.entries ?? stored.entries;
+  const file = reopenLedgerFile(stored.path);
+  try {
+    const ledger = new Ledger({ file, runId: stored.runId, wall: () => parts.clock.wall() }, entries);
+    return await sweepLedger(stored, ledger, parts);
+  } finally {
+    file.close();
+  }
+}
+
+async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
+  const wire = createWire(stored, parts);
+  for (const entry of ledger.open) if (parts.absent.includes(entry.name)) ledger.refused(entry);
+  const list = await wire.send('sweep/list', { method: 'GET', path: '/instances' }, parts.signal);
+  if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list), left: ledger.open };
+  adoptStrays(ledger, stored.runId, objectsField(jsonOf(list), 'instances'));
+  const before = ledger.open;
+  const left = await cleanUp({
+    ...{
+      wire,
+      ledger,
+      clock: parts.clock,
+      pollIntervalMs: parts.pollIntervalMs,
+      patienceMs: parts.patienceMs,
+    },
+    signal: parts.signal,
+    onWait: (waiting) => parts.onWait(`until ${waiting.map(({ name }) => name).join(', ')} is gone`),
+  });
+  if (left.length === 0) ledger.close();
+  return { result: 'swept', destroyed: before.filter((entry) => entry.state === 'gone'), left };
+}
+
+/** What the target made of a request that it had refused, or after the ledger ended: only the run can have named it so. */
+function adoptStrays(
+  ledger: Ledger,
+  runId: string,
+  instances: readonly { readonly [name: string]: unknown }[],
+): void {
+  const known = new Set(ledger.entries.map(({ id }) => id));
+  const awaited = ledger.open.filter(({ id }) => id === undefined);
+  for (const instance of instances) {
+    const [id, name = ''] = [textField(instance, 'id'), textField(instance, 'name')];
+    if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
+    if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
+    const region = textField(instance, 'region');
+    const stray = {
+      type: 'instance',
+      step: 'sweep',
+      name,
+      ...(region === undefined ? {} : { region }),
+    } as const;
+    ledger.made(ledger.intend(stray), id);
+  }
+}
+
+function createWire(stored: StoredLedger, { transport, clock, apiKey, pollIntervalMs }: SweepParts): Wire {
+  return new Wire({
+    ...{ transport, clock, apiKey, baseUrl: stored.baseUrl },
+    transcript: new Transcript({ redact: (record) => record }),
+    userAgent: `berth-conformance/${suiteVersion} sweep/${stored.runId}`,
+    paceMs: Math.min(pollIntervalMs / 100, 100),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    onSecret: () => {},
+  });
+}
+
+function whyUnreachable({ answer, failure }: Awaited<ReturnType<Wire['send']>>): string {
+  if (answer === undefined) return failure?.message ?? 'no answer came';
+  if (answer.status === 401 || answer.status === 403)
+    return `the API key was refused (GET /instances was answered ${answer.status})`;
+  return `GET /instances was answered ${answer.status}`;
+}
+
+/** What of a ledger is still open. */
+export function openOf({ entries }: StoredLedger): Entry[] {
+  return entries.filter(isOpen);
+}
