@@ -1,0 +1,38 @@
+import { expect } from 'vitest';
+import { loadRequirements } from '../requirements.ts';
+import { countVerdicts, outcomeOf } from '../verdict/outcome.ts';
+import { reddened, type Trial, tryOut } from './harness.ts';
+import type { Mutant, Variation } from './mutant.ts';
+
+const { rows } = loadRequirements();
+
+/** The mutant's deviation took effect, and the checks that it names went red, and no others. */
+export async function expectKilled(mutant: Mutant): Promise<void> {
+  const trial = await tryOut(mutant, rows);
+  expect(endOf(trial)).toEqual({ reason: 'completed' });
+  expect(trial.hits, 'times that the deviation took effect').toBeGreaterThan(0);
+  expect(reddened(trial)).toEqual(mutant.reddens.toSorted());
+}
+
+/** Nothing in a lawful variation goes red, and nothing is left untested. */
+export async function expectConformant({ options, behave, run, warns = [] }: Variation): Promise<void> {
+  const trial = await tryOut(
+    { ...(options && { options }), ...(behave && { behave }), ...(run && { run }) },
+    rows,
+  );
+  const { records, judged } = trial;
+  expect(endOf(trial)).toEqual({ reason: 'completed' });
+  expect(reddened(trial)).toEqual(warns);
+  expect(
+    judged.flatMap(({ requirement, verdict }) => (verdict === 'not_tested' ? [requirement.id] : [])),
+  ).toEqual([]);
+  const [run1] = records;
+  const end = records.at(-1);
+  if (run1?.kind !== 'run' || end?.kind !== 'end') throw new Error('a run begins and ends');
+  expect(outcomeOf(run1, end, countVerdicts(judged))).toBe('CONFORMANT');
+}
+
+function endOf({ records }: Trial): unknown {
+  const end = records.at(-1);
+  return end?.kind === 'end' ? { reason: end.reason, ...(end.detail && { detail: end.detail }) } : undefined;
+}

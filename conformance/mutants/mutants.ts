@@ -1,0 +1,13 @@
+import { createMutants } from './create.mutants.ts';
+import { lifeMutants } from './life.mutants.ts';
+import { machineMutants } from './machine.mutants.ts';
+import type { Mutant } from './mutant.ts';
+
+/** Every mutant, by what it is about: a chapter of the matrix each. */
+export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
+  'creating and reading instances': createMutants,
+  'the life of an instance': lifeMutants,
+  'the machine behind it': machineMutants,
+};
+
+export const allMutants: readonly Mutant[] = Object.values(mutants).flat();
