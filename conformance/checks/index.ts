@@ -1,16 +1,32 @@
+import { authenticationChecks } from './authentication.ts';
+import { availabilityChecks } from './availability.ts';
+import { catalogChecks } from './catalog.ts';
 import type { Check } from './check.ts';
+import { conventionChecks } from './conventions.ts';
 import { createChecks } from './create.ts';
 import { destroyChecks } from './destroy.ts';
+import { errorChecks } from './errors.ts';
+import { fieldChecks } from './fields.ts';
 import { instanceChecks } from './instances.ts';
 import { liveInstanceChecks } from './live-instance.ts';
 import { notFoundChecks } from './not-found.ts';
 import { polledReadChecks } from './polled-read.ts';
+import { regionChecks } from './regions.ts';
 import { sshChecks } from './ssh.ts';
 import { stopStartChecks } from './stop-start.ts';
+import { tokenChecks } from './token.ts';
 import { traceChecks } from './trace.ts';
 
 /** Every check, in no order: reports follow requirements.yaml. */
 export const CHECKS: readonly Check[] = [
+  ...tokenChecks,
+  ...regionChecks,
+  ...fieldChecks,
+  ...errorChecks,
+  ...conventionChecks,
+  ...catalogChecks,
+  ...authenticationChecks,
+  ...availabilityChecks,
   ...createChecks,
   ...destroyChecks,
   ...instanceChecks,

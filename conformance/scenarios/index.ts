@@ -1,10 +1,12 @@
 import type { Check } from '../checks/check.ts';
 import { includes, type Level } from '../transcript/records.ts';
 import { boot } from './boot.ts';
+import { catalog } from './catalog.ts';
 import { companion } from './companion.ts';
 import { create } from './create.ts';
 import { destroy } from './destroy.ts';
 import { earlyDelete } from './early-delete.ts';
+import { list, listByRegion } from './list.ts';
 import { online } from './online.ts';
 import { race } from './race.ts';
 import { refusals } from './refusals.ts';
@@ -13,6 +15,9 @@ import { secondKey } from './second-key.ts';
 import { soldOut } from './sold-out.ts';
 import { start } from './start.ts';
 import { stop } from './stop.ts';
+import { token } from './token.ts';
+import { unauthenticated } from './unauthenticated.ts';
+import { unknown } from './unknown.ts';
 import { volumes } from './volumes.ts';
 
 /**
@@ -20,11 +25,17 @@ import { volumes } from './volumes.ts';
  * `online` and `stop`; `destroy` after all that needs it.
  */
 export const SCENARIOS: readonly Scenario[] = [
+  token,
+  catalog,
+  list,
+  unauthenticated,
+  unknown,
   refusals,
   soldOut,
   create,
   boot,
   online,
+  listByRegion,
   secondKey,
   volumes,
   companion,

@@ -76,6 +76,11 @@ export class Wire {
     return exchange;
   }
 
+  get hasAccessToken(): boolean {
+    return this.#accessToken !== undefined;
+  }
+
+  /** The request for a token. It carries no credential but in its body. */
   tokenCall(apiKey: string): Call {
     return { method: 'POST', path: TOKEN_PATH, body: { api_key: apiKey }, credential: 'none' };
   }
@@ -122,7 +127,8 @@ export class Wire {
 
   async #renewToken(call: Call, signal?: AbortSignal): Promise<void> {
     const token = this.#accessToken;
-    if (token === undefined || this.#credentialOf(call) !== 'access token' || !token.isDue(this.now())) return;
+    if (token === undefined || this.#credentialOf(call) !== 'access token' || !token.isDue(this.now()))
+      return;
     const exchange = await this.#exchange('token/renew', this.tokenCall(this.#parts.apiKey), signal);
     signal?.throwIfAborted();
     token.renew(this.#record(exchange));
@@ -144,12 +150,22 @@ export class Wire {
     const n = ++this.#sent;
     const requestId = randomUUID();
     const headers = this.#headers(step, call, requestId);
-    const body = call.body === undefined || typeof call.body === 'string' ? call.body : JSON.stringify(call.body);
+    const body =
+      call.body === undefined || typeof call.body === 'string' ? call.body : JSON.stringify(call.body);
     const sentAt = this.now();
     const wall = new Date(clock.wall()).toISOString();
     const result = await transport.send(
-      { method: call.method, url: `${baseUrl}${call.path}`, headers, ...(body === undefined ? {} : { body }) },
-      { timeoutMs: requestTimeoutMs, maxBodyBytes: MAX_BODY_BYTES, ...(signal === undefined ? {} : { signal }) },
+      {
+        method: call.method,
+        url: `${baseUrl}${call.path}`,
+        headers,
+        ...(body === undefined ? {} : { body }),
+      },
+      {
+        timeoutMs: requestTimeoutMs,
+        maxBodyBytes: MAX_BODY_BYTES,
+        ...(signal === undefined ? {} : { signal }),
+      },
     );
     this.#keepSecret(call, result);
     return {
@@ -207,7 +223,8 @@ export class Wire {
     if (exchange.answer?.status === 429 && attempt < ATTEMPTS_WHEN_LIMITED)
       return retryAfterMs(exchange.answer.headers['retry-after'], this.#parts.clock.wall());
     const isLost = exchange.failure !== undefined && exchange.failure.kind !== 'too_large';
-    if (isLost && exchange.request.method === 'GET' && attempt < ATTEMPTS_WHEN_LOST) return this.#parts.paceMs;
+    if (isLost && exchange.request.method === 'GET' && attempt < ATTEMPTS_WHEN_LOST)
+      return this.#parts.paceMs;
     return undefined;
   }
 }
