@@ -17,7 +17,7 @@ import {
   pollVolume,
   type Volume,
 } from './volume-steps.ts';
-import { backOnline, placeOf } from './volumes.ts';
+import { backOnline, COMPANION_VOLUME_STEPS, placeOf } from './volumes.ts';
 
 /** How often a file is looked for that the first boot may still be about to write. */
 const LOOKS = 30;
@@ -65,14 +65,18 @@ async function choose(session: Session, { placement: first }: Instance): Promise
 async function volumeFor(session: Session, { region }: Placement): Promise<Volume | undefined> {
   const place = placeOf(session, 'last');
   if (place === undefined) return undefined;
-  const steps = ['companion/volume', 'companion/attach', 'companion/attach-second', 'companion/released'];
   if (place.region !== region) {
     const capability = 'volumes in the region of the instance';
-    session.skip(steps, `the instance is in ${region}, where no volumes are offered`, capability);
+    session.skip(
+      COMPANION_VOLUME_STEPS,
+      `the instance is in ${region}, where no volumes are offered`,
+      capability,
+    );
     return undefined;
   }
   const volume = await createVolume(session, 'companion/volume', place);
-  if (volume === undefined) session.skip(steps, 'no volume could be created, of 10 GB or of 100 GB');
+  if (volume === undefined)
+    session.skip(COMPANION_VOLUME_STEPS, 'no volume could be created, of 10 GB or of 100 GB');
   else await pollVolume(session, 'companion/volume-poll', volume, (status) => status !== 'CREATING');
   return volume;
 }

@@ -1,9 +1,9 @@
 import { type JsonObject, textsField } from '../wire/json.ts';
+import { UNKNOWN_REGION } from './catalog.ts';
 import type { Placement } from './placement.ts';
 import type { Session } from './session.ts';
 
-/** A region token and an id that no provider has. */
-export const NO_SUCH_REGION = 'berth-conformance-no-such-region';
+/** An id that no provider gives out. */
 export const NO_SUCH_ID = 'berth-conformance-no-such-id';
 
 /** A create that is valid but for one defect. */
@@ -134,7 +134,7 @@ const references: readonly RefusalCase[] = [
     of: 'NEG-REGION-001',
     step: 'refusals/unknown-region',
     defect: 'a region that there is not',
-    body: replacing('region', NO_SUCH_REGION),
+    body: replacing('region', UNKNOWN_REGION),
   },
 ];
 

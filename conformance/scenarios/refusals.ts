@@ -35,7 +35,7 @@ function suits(session: Session, { offer }: Placement, { needs }: RefusalCase): 
   return needs !== 'storage' || session.locations !== undefined;
 }
 
-const CAPABILITIES = { 'cloud-init': 'cloud-init', images: 'os_options', storage: 'volumes' } as const;
+const CAPABILITIES = { 'cloud-init': 'cloud-init', images: 'os_options', storage: 'storage tier' } as const;
 
 function skip(session: Session, { step, needs }: RefusalCase, choices: readonly Placement[]): void {
   if (needs === undefined || choices.length === 0) {
@@ -43,7 +43,9 @@ function skip(session: Session, { step, needs }: RefusalCase, choices: readonly 
     return;
   }
   const reason =
-    needs === 'storage' ? 'the target has no volumes' : `no available offer has ${CAPABILITIES[needs]}`;
+    needs === 'storage'
+      ? 'GET /volumes/locations is not there'
+      : `no available offer has ${CAPABILITIES[needs]}`;
   session.skip([step], reason, CAPABILITIES[needs]);
 }
 

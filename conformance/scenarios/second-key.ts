@@ -15,6 +15,12 @@ export const secondKey: Scenario = {
         ['second-key'],
         'no second API key was given: put one of the same account into BERTH_SECOND_API_KEY, or pass --second-api-key-file',
       );
+    if (session.wire.usualBearer !== session.apiKey)
+      return session.skip(
+        ['second-key'],
+        'the target takes access tokens only, and no API key as it is',
+        'API keys as bearer credentials',
+      );
     const instance = requirePrimary(session, 'second-key');
     if (instance === undefined) return;
     const path = instancePath(instance);

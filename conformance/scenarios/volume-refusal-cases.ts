@@ -1,5 +1,6 @@
 import type { JsonObject } from '../wire/json.ts';
-import { NO_SUCH_ID, NO_SUCH_REGION } from './refusal-cases.ts';
+import { UNKNOWN_REGION } from './catalog.ts';
+import { NO_SUCH_ID } from './refusal-cases.ts';
 
 /** A create of a volume that is valid but for one defect. */
 export interface VolumeRefusalCase {
@@ -39,7 +40,7 @@ export const VOLUME_REFUSAL_CASES: readonly VolumeRefusalCase[] = [
   {
     step: 'volumes/invalid/unknown-region',
     defect: 'a region that is not among the locations',
-    body: replacing('region', NO_SUCH_REGION),
+    body: replacing('region', UNKNOWN_REGION),
   },
   {
     step: 'volumes/invalid/instance-ids-text',

@@ -17,6 +17,15 @@ import {
   volumeBody,
 } from './volume-steps.ts';
 
+/** What the scenario `companion` does with its volume. */
+export const COMPANION_VOLUME_STEPS = [
+  'volume',
+  'volume-poll',
+  'attach',
+  'attach-second',
+  'detach-one',
+  'released',
+].map((step) => `companion/${step}`);
 /** How often a 404 is read again, to see that it is for good. */
 const READS_OF_GONE = 3;
 
@@ -33,7 +42,6 @@ export const volumes: Scenario = {
   async run(session) {
     const place = placeOf(session);
     if (place === undefined) return;
-    await unknownVolume(session);
     await invalidCreates(session, place);
     const volume = await createVolume(session, 'volumes/create', place);
     if (volume === undefined)
@@ -57,17 +65,8 @@ export function placeOf(session: Session, type: 'first' | 'last' = 'first'): Vol
     locations === undefined
       ? 'GET /volumes/locations is not there'
       : 'GET /volumes/locations lists no location';
-  session.skip(['volumes', 'companion/volume'], reason, 'volumes');
+  session.skip(['volumes', ...COMPANION_VOLUME_STEPS], reason, 'storage tier');
   return undefined;
-}
-
-async function unknownVolume(session: Session): Promise<void> {
-  const unknown = { id: NO_SUCH_ID };
-  const body = { instance_ids: [session.primary?.id ?? NO_SUCH_ID] };
-  await session.get('volumes/unknown/get', volumePath(unknown));
-  await session.delete('volumes/unknown/delete', volumePath(unknown));
-  await session.post('volumes/unknown/attach', volumePath(unknown, '/attach'), body);
-  await session.post('volumes/unknown/detach', volumePath(unknown, '/detach'), body);
 }
 
 /** What is made by mistake is deleted by the clean-up. */
@@ -117,15 +116,15 @@ async function attachments(session: Session, volume: Volume, { instance }: Onlin
   const isAttached = await attach(session, 'volumes/attach', volume, instance);
   await backOnline(session, 'volumes/attach/instance', instance);
   await refusedAttaches(session, volume);
-  if (isAttached) await whileAttached(session, volume, instance);
-  else {
-    const steps = [
-      'volumes/again',
-      'volumes/delete-attached',
-      'volumes/attach-for-all',
-      'volumes/detach-all',
-    ];
+  if (!isAttached) {
+    const steps = ['again', 'delete-attached', 'attach-for-all', 'detach-all'].map(
+      (step) => `volumes/${step}`,
+    );
     session.skip(steps, 'the volume did not come to be attached');
+  } else if (!(await whileAttached(session, volume, instance))) {
+    const steps = ['detach-one', 'attach-for-all', 'detach-all'].map((step) => `volumes/${step}`);
+    session.skip(steps, 'the volume was deleted while it was attached');
+    return false;
   }
   const isFree = await detach(session, 'volumes/detach-one', volume, instance);
   if (!isFree || !isAttached) return isFree;
@@ -142,13 +141,15 @@ async function refusedAttaches(session: Session, volume: Volume): Promise<void> 
   await session.get('volumes/nowhere/read', volumePath(volume));
 }
 
-async function whileAttached(session: Session, volume: Volume, instance: Instance): Promise<void> {
+/** Says whether the volume is still there. */
+async function whileAttached(session: Session, volume: Volume, instance: Instance): Promise<boolean> {
   const body = { instance_ids: [instance.id] };
   await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
   await pollAttached(session, 'volumes/again/poll', volume, instance, instance);
   await backOnline(session, 'volumes/again/instance', instance);
-  await session.delete('volumes/delete-attached/delete', volumePath(volume));
+  const asked = await session.delete('volumes/delete-attached/delete', volumePath(volume));
   await session.get('volumes/delete-attached/read', volumePath(volume));
+  return !isSuccess(asked);
 }
 
 /** A volume that is attached by its create, and deleted as soon as its detach is accepted. */

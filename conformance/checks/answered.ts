@@ -1,0 +1,36 @@
+import type { Exchange } from '../transcript/records.ts';
+import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
+import { statusOf, successOf, textField } from '../wire/json.ts';
+import { describeAnswer } from './create.ts';
+
+/** Each exchange is to be answered with one of the statuses. */
+export function judgeAnswered(
+  exchanges: readonly Exchange[],
+  /** What they are, in the plural. */
+  what: string,
+  statuses: readonly number[],
+  /** What has to come, in words. */
+  expected: string | ((exchange: Exchange) => string),
+): Finding {
+  return eachExchange(exchanges, what, (exchange) =>
+    statuses.includes(statusOf(exchange) ?? 0)
+      ? undefined
+      : {
+          expected: typeof expected === 'string' ? expected : expected(exchange),
+          actual: describeAnswer(exchange),
+        },
+  );
+}
+
+/** The status that a read shows: the resource's own, or `404`. */
+export function shownStatus(exchange: Exchange | undefined): string {
+  if (exchange === undefined) return 'not read';
+  return textField(successOf(exchange), 'status') ?? describeAnswer(exchange);
+}
+
+/** For a wait that the run gave up. */
+export function stillWaiting(what: string, status: string): Finding {
+  return notTested(
+    `${what} was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
+  );
+}

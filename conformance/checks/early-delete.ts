@@ -1,0 +1,79 @@
+import type { Evidence } from '../evidence/evidence.ts';
+import { duration, isEnd } from '../evidence/instance-life.ts';
+import type { Exchange } from '../transcript/records.ts';
+import { each, eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
+import { statusOf } from '../wire/json.ts';
+import { judgeAnswered, shownStatus, stillWaiting } from './answered.ts';
+import type { Check } from './check.ts';
+import { describeAnswer } from './create.ts';
+
+/** `Within seconds`: less than the contract's shortest poll interval. */
+const FRESH_MS = 10_000;
+
+export const earlyDeleteChecks: readonly Check[] = [
+  { id: 'DEL-EARLY-001', level: 'full', scenarios: ['early-delete'], judge: judgeEarly },
+  {
+    id: 'DEL-TWICE-001',
+    level: 'full',
+    scenarios: ['early-delete'],
+    judge: (evidence) =>
+      judgeAnswered(
+        evidence.steps('early-delete/delete'),
+        'DELETEs of one instance at the same moment',
+        [200, 404],
+        '200, or 404 where the other was quicker: DELETE is idempotent',
+      ),
+  },
+  { id: 'DEL-STOPPED-001', level: 'full', scenarios: ['companion'], judge: judgeStopped },
+];
+
+function judgeEarly(evidence: Evidence): Finding {
+  const asked = evidence.steps('early-delete/delete');
+  const accepted = asked.find((exchange) => statusOf(exchange) === 200);
+  if (accepted === undefined)
+    return eachExchange(asked, 'DELETEs of a PROVISIONING instance', (exchange) => ({
+      expected: '200: PROVISIONING is a live state, and any live state can be destroyed',
+      actual: describeAnswer(exchange),
+    }));
+  const reads = evidence.steps('early-delete/poll');
+  const status = shownStatus(reads.at(-1));
+  if (status === 'DESTROYING') return stillWaiting('the instance', status);
+  return eachExchange(reads, 'reads after the DELETE of a PROVISIONING instance', afterwards(accepted));
+}
+
+/** The destruction wins: what was shown before may be read for some seconds, but not once the end has been shown. */
+function afterwards(accepted: Exchange): (read: Exchange) => Problem | undefined {
+  let hasEnded = false;
+  return (read) => {
+    const isOver = statusOf(read) === 404 || isEnd(shownStatus(read));
+    hasEnded ||= isOver;
+    const ageMs = read.sentAt - accepted.endedAt;
+    if (isOver || (!hasEnded && ageMs <= FRESH_MS)) return undefined;
+    return {
+      expected: 'DESTROYING, DESTROYED or 404: the DELETE was accepted',
+      actual: `${shownStatus(read)}, ${duration(ageMs)} after it`,
+    };
+  };
+}
+
+function judgeStopped(evidence: Evidence): Finding {
+  const asked = evidence.step('companion/destroy-stopped/delete');
+  if (statusOf(asked) !== 200)
+    return eachExchange([asked], 'DELETEs of a STOPPED instance', () => ({
+      expected: '200: STOPPED is a live state, and any live state can be destroyed',
+      actual: describeAnswer(asked),
+    }));
+  const last = evidence.steps('companion/destroy-stopped/poll').at(-1);
+  if (last === undefined) return notTested('it was not read afterwards');
+  const status = shownStatus(last);
+  if (status === 'DESTROYING') return stillWaiting('the instance', status);
+  return each(
+    [last],
+    'DELETEs of a STOPPED instance',
+    () =>
+      statusOf(last) === 404 || status === 'DESTROYED'
+        ? undefined
+        : { expected: 'DESTROYED or 404', actual: `still ${status} when the run gave up` },
+    (exchange) => exchange,
+  );
+}

@@ -1,0 +1,121 @@
+import type { Evidence } from '../evidence/evidence.ts';
+import { destruction } from '../evidence/instance-life.ts';
+import { type InstanceTimeline, isBefore } from '../evidence/instance-timeline.ts';
+import type { Exchange } from '../transcript/records.ts';
+import {
+  each,
+  eachExchange,
+  type Finding,
+  notApplicable,
+  notTested,
+  type Problem,
+} from '../verdict/finding.ts';
+import { numberField, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
+import type { Check } from './check.ts';
+import { describeAnswer } from './create.ts';
+
+const scenarios = ['race'];
+
+export const raceChecks: readonly Check[] = [
+  { id: 'RACE-CREATE-001', level: 'full', scenarios, judge: judgeCreates },
+  { id: 'RACE-LIVE-001', level: 'full', scenarios, judge: judgeLives },
+  { id: 'RACE-UNITS-001', level: 'full', scenarios, judge: judgeUnits },
+];
+
+function judgeCreates(evidence: Evidence): Finding {
+  const asked = evidence.steps('race/create');
+  const taken = new Set<string>();
+  return eachExchange(asked, 'creates at the same moment', (exchange) => {
+    const status = statusOf(exchange);
+    if (status === 409) return undefined;
+    if (status !== 201)
+      return {
+        expected: '201 with an instance, or 409 where the capacity is gone',
+        actual: describeAnswer(exchange),
+      };
+    const id = textField(successOf(exchange), 'id') ?? '';
+    const isTaken = taken.has(id);
+    taken.add(id);
+    return isTaken
+      ? { expected: 'an id of its own for each instance', actual: `${id} was given out twice` }
+      : undefined;
+  });
+}
+
+function racers(evidence: Evidence): InstanceTimeline[] {
+  evidence.steps('race/create');
+  return evidence.instances.filter(({ created }) => created?.step === 'race/create');
+}
+
+/** Each by the last read before its destruction. */
+function judgeLives(evidence: Evidence): Finding {
+  const lives = racers(evidence).map((timeline) => ({
+    timeline,
+    last: timeline.sightings.findLast(({ exchange }) => exchange.step === 'race/poll'),
+  }));
+  if (lives.length === 0) return notTested('no create was accepted');
+  const waiting = lives.find(({ last }) => last?.status === 'PROVISIONING');
+  if (waiting !== undefined)
+    return notTested(
+      `${waiting.timeline.id} was still PROVISIONING when the run's patience was over (--ready-timeout-s waits longer)`,
+    );
+  const endpoints = new Map<string, string>();
+  return each(
+    lives,
+    'instances that were created at the same moment',
+    ({ timeline: { id }, last }): Problem | undefined => {
+      if (last?.status !== 'ONLINE')
+        return {
+          expected: `${id}, which was answered 201, comes ONLINE`,
+          actual: `it reads ${last?.status ?? 'nothing'}`,
+        };
+      const endpoint = `${textField(last.instance, 'public_ip')}:${numberField(last.instance, 'ssh_port') ?? 22}`;
+      const other = endpoints.get(endpoint);
+      endpoints.set(endpoint, id);
+      return other === undefined
+        ? undefined
+        : { expected: `an SSH endpoint of its own for ${id}`, actual: `${endpoint}, which ${other} has too` };
+    },
+    ({ last }) => last?.exchange,
+  );
+}
+
+function judgeUnits(evidence: Evidence): Finding {
+  const { race } = evidence.run.settings;
+  const asked = evidence.steps('race/create');
+  if (race === undefined)
+    return notApplicable(
+      'an offer of known size (--race OFFER=UNITS)',
+      'how many units of the offer there are is not known',
+    );
+  const [first] = asked;
+  const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));
+  const accepted = asked.filter((exchange) => statusOf(exchange) === 201).length;
+  return each(
+    [asked],
+    `rounds of ${asked.length} creates at the same moment`,
+    () =>
+      accepted === free
+        ? undefined
+        : {
+            expected: `${free} of ${asked.length} creates are answered 201, as many as there are free units of ${race.offer}`,
+            actual: `${accepted} are`,
+          },
+    () => first,
+  );
+}
+
+/** Units of the raced offer, in its region, that the run itself held then. */
+function heldBefore({ instances }: Evidence, first: Exchange): number {
+  const body = parseJson(first.request.body);
+  return instances.filter((timeline) => {
+    const { created, sightings } = timeline;
+    const instance = sightings.find((sighting) => sighting.instance !== undefined)?.instance;
+    if (created === undefined || !isBefore(created, first)) return false;
+    const end = destruction(timeline);
+    if (end !== undefined && isBefore(end, first)) return false;
+    return ['configuration_id', 'region'].every(
+      (field) => textField(instance, field) === textField(body, field),
+    );
+  }).length;
+}
