@@ -84,6 +84,8 @@ function creation(options: ReferenceOptions) {
     imageToDeploy: (offer, wanted) => wanted ?? offer.images[0] ?? 'default',
     storageGb: (offer, wanted) => wanted ?? offer.storageGb,
     filesAtFirstBoot: (files) => files,
+    ownersAtFirstBoot: (owners) => owners,
+    commandsAtFirstBoot: (commands) => commands,
     attachesInline: (volumeIds) => (options.inlineVolumes === 'honoured' ? volumeIds : []),
   } satisfies Partial<Rules>;
 }

@@ -1,8 +1,8 @@
 import { ApiError, notFound, refuse } from './errors.ts';
 import { json, type ReferenceRequest, readBody, type WireAnswer } from './exchange.ts';
 import { boot, destroy, start, stop } from './lifecycle.ts';
-import type { Instance, Offer, World } from './model.ts';
-import { newHostKey, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
+import type { Disk, Instance, Offer, World } from './model.ts';
+import { newHostKey, runOn, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
 import { keyDataOf } from './ssh-key-line.ts';
 import type { CreateRequest, RequestContext } from './validate.ts';
 
@@ -49,7 +49,6 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
   const taken = [...instances.values()]
     .filter(({ status }) => status !== 'DESTROYED')
     .map(({ name }) => name);
-  const written = (asked.cloud_init?.write_files ?? []).map(({ path, content }) => [path, content] as const);
   const instance: Instance = {
     id,
     name: rules.uniqueName(asked.name ?? id, taken),
@@ -59,7 +58,7 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     image: rules.imageToDeploy(offer, asked.operating_system_image),
     storageGb: rules.storageGb(offer, asked.root_disk_size_gb),
     keys: rules.keysToInject(asked.ssh_keys ?? []).map(keyDataOf),
-    disk: { hostKey: newHostKey(), files: new Map(rules.filesAtFirstBoot(new Map(written))) },
+    disk: diskAfterFirstBoot(world, asked),
     endpoint: new SshEndpoint({
       disk: () => instance.disk,
       mayLogin: (attempt) => rules.mayLogin(instance, attempt),
@@ -70,6 +69,22 @@ function newInstance(world: World, offer: Offer, region: string, asked: Partial<
     cancel: () => {},
   };
   return instance;
+}
+
+function diskAfterFirstBoot({ rules }: World, { cloud_init }: Partial<CreateRequest>): Disk {
+  const { write_files: written = [], runcmd = [] } = cloud_init ?? {};
+  const contents = written.map(({ path, content }) => [path, content] as const);
+  const owned = written.filter(({ owner, permissions }) => owner !== undefined || permissions !== undefined);
+  const owners = owned.map(({ path, owner = 'root:root', permissions = '0644' }) => {
+    return [path, `${permissions.replace(/^0/, '')}:${owner}`] as const;
+  });
+  const disk = {
+    hostKey: newHostKey(),
+    files: new Map(rules.filesAtFirstBoot(new Map(contents))),
+    owners: new Map(rules.ownersAtFirstBoot(new Map(owners))),
+  };
+  for (const command of rules.commandsAtFirstBoot(runcmd)) runOn(disk, command);
+  return disk;
 }
 
 /** GET /instances/{instanceId} */

@@ -100,6 +100,8 @@ export interface Disk {
   hostKey: string;
   /** Content by absolute path. */
   files: Map<string, string>;
+  /** `mode:user:group` by absolute path, where it is not what a file usually has. */
+  owners: Map<string, string>;
 }
 
 export interface Instance {

@@ -65,6 +65,9 @@ interface InstanceRules {
   storageGb(offer: Offer, wanted: number | undefined): number;
   /** By path, what cloud_init asks to write. */
   filesAtFirstBoot(files: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
+  /** By path, `mode:user:group`. */
+  ownersAtFirstBoot(owners: ReadonlyMap<string, string>): ReadonlyMap<string, string>;
+  commandsAtFirstBoot(commands: readonly string[]): readonly string[];
   attachesInline(volumeIds: readonly string[]): readonly string[];
 
   bootMs(instance: Instance): number;

@@ -6,7 +6,7 @@ import { keys } from './reference.fixture.ts';
 import { newHostKey, SshEndpoint } from './ssh-endpoint.ts';
 
 async function openEndpoint(): Promise<SshEndpoint> {
-  const disk = { hostKey: newHostKey(), files: new Map<string, string>() };
+  const disk = { hostKey: newHostKey(), files: new Map<string, string>(), owners: new Map<string, string>() };
   const endpoint = new SshEndpoint({
     disk: () => disk,
     mayLogin: ({ key }) => key === keys.own.public.split(' ')[1],

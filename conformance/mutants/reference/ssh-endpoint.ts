@@ -67,7 +67,7 @@ export class SshEndpoint {
       connection.on('authentication', (context) => this.#authenticate(context));
       connection.on('session', (accept) => {
         accept().once('exec', (acceptExec, _reject, { command }) => {
-          finish(acceptExec(), run(command, this.#options.disk().files));
+          finish(acceptExec(), runOn(this.#options.disk(), command));
         });
       });
     });
@@ -107,19 +107,22 @@ interface Outcome {
   stderr?: string;
 }
 
-/** `true`, `echo WORD > PATH`, the same ` && sync`, and `cat PATH`. */
-function run(command: string, files: Map<string, string>): Outcome {
+/** `true`, `echo WORD > PATH`, the same ` && sync`, `cat PATH`, and `stat -c %a:%U:%G PATH`. */
+export function runOn({ files, owners }: Disk, command: string): Outcome {
   if (command === 'true') return { code: 0 };
   const [, word, target] = /^echo (\S+) > (\S+)(?: && sync)?$/.exec(command) ?? [];
   if (word !== undefined && target !== undefined) {
     files.set(toPath(target), `${unquote(word)}\n`);
     return { code: 0 };
   }
-  const [, source] = /^cat (\S+)$/.exec(command) ?? [];
+  const [, verb, source] = /^(cat|stat -c %a:%U:%G) (\S+)$/.exec(command) ?? [];
   if (source === undefined) return { code: 127, stderr: `${command}: command not found\n` };
   const content = files.get(toPath(source));
-  if (content === undefined) return { code: 1, stderr: `cat: ${source}: No such file or directory\n` };
-  return { code: 0, stdout: content };
+  if (content === undefined) return { code: 1, stderr: `${source}: No such file or directory\n` };
+  return {
+    code: 0,
+    stdout: verb === 'cat' ? content : `${owners.get(toPath(source)) ?? '644:root:root'}\n`,
+  };
 }
 
 function finish(channel: ServerChannel, { code, stdout = '', stderr = '' }: Outcome): void {

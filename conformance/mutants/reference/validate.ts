@@ -11,6 +11,13 @@ export interface RequestContext {
   instanceRegions: ReadonlyMap<string, string>;
 }
 
+export interface WrittenFile {
+  path: string;
+  content: string;
+  owner?: string;
+  permissions?: string;
+}
+
 /** A create that `validateCreate` has nothing against. */
 export interface CreateRequest {
   configuration_id: string;
@@ -19,7 +26,7 @@ export interface CreateRequest {
   name?: string;
   operating_system_image?: string;
   root_disk_size_gb?: number;
-  cloud_init?: { write_files?: { path: string; content: string }[] };
+  cloud_init?: { write_files?: WrittenFile[]; runcmd?: string[] };
   volume_ids?: string[];
 }
 
