@@ -1,0 +1,56 @@
+import { parseJson } from '../wire/json.ts';
+import type { Excerpt } from './report.ts';
+
+/** Bodies that are shown: enough for an object of the contract with all its fields. */
+export const MAX_BODY_CHARACTERS = 4096;
+/** JSON up to this length is shown with a line for each field. */
+const MAX_INDENTED_CHARACTERS = 256 * 1024;
+
+/** The first `maxLength` characters of a text, never half of one. */
+export function toExcerpt(text: string, maxLength: number): Excerpt {
+  if (text.length <= maxLength) return { text, more: 0 };
+  const isHalved = /[\ud800-\udbff]/.test(text.charAt(maxLength - 1));
+  const end = isHalved ? maxLength - 1 : maxLength;
+  return { text: text.slice(0, end), more: text.length - end };
+}
+
+/** A sentence of which at most `maxLength` characters are given, and an ellipsis. */
+export function cut(text: string, maxLength: number): string {
+  const { text: start, more } = toExcerpt(text, maxLength);
+  return more === 0 ? start : `${start}… (${more} more characters)`;
+}
+
+/** The beginning of a body. JSON has a line for each field; nothing else about it is changed. */
+export function toBodyExcerpt(body: string): Excerpt {
+  const isJson = body.length <= MAX_INDENTED_CHARACTERS && parseJson(body) !== undefined;
+  if (!isJson) return toExcerpt(body, MAX_BODY_CHARACTERS);
+  const { text, rest } = indentJson(body, MAX_BODY_CHARACTERS);
+  const { text: start, more } = toExcerpt(text, MAX_BODY_CHARACTERS);
+  return { text: start, more: more + rest };
+}
+
+const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
+const CLOSING: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
+
+/**
+ * Valid JSON with line ends and indentation. It is done by token, so that numbers, escapes and names that stand twice
+ * are seen as they were sent. Ends after `maxLength` characters; `rest` is how many of `json` are not in it.
+ */
+function indentJson(json: string, maxLength: number): { text: string; rest: number } {
+  const tokens = json.matchAll(TOKENS);
+  let text = '';
+  let depth = 0;
+  let previous = '';
+  for (const { 0: token, index } of tokens) {
+    if (text.length > maxLength) return { text, rest: json.length - index };
+    const isClosing = token === '}' || token === ']';
+    const isEmpty = isClosing && CLOSING[previous] === token;
+    if (isClosing) depth--;
+    const breaksLine = previous === ',' || previous in CLOSING || isClosing;
+    if (breaksLine && !isEmpty) text += `\n${'  '.repeat(Math.min(depth, 40))}`;
+    text += token === ':' ? ': ' : token;
+    if (token in CLOSING) depth++;
+    previous = token;
+  }
+  return { text, rest: 0 };
+}

@@ -1,0 +1,93 @@
+import { Evidence } from '../evidence/evidence.ts';
+import type { Requirements } from '../requirements.ts';
+import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
+import type { Judged } from '../verdict/judge.ts';
+import { countVerdicts, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
+import { toReportCheck } from './checks.ts';
+import { cut } from './excerpt.ts';
+import { SWEEP_COMMAND, toLeftovers, toReceipt, totalOf } from './receipt.ts';
+import type { Report, ReportSettings } from './report.ts';
+import { round, ShownRecords } from './shown.ts';
+import { toTiers } from './tiers.ts';
+import { whyOf } from './why.ts';
+
+const MAX_DETAIL_CHARACTERS = 2000;
+
+/** The report of a run: a function of its transcript and of what it was judged by. */
+export function toReport(
+  records: readonly TranscriptRecord[],
+  judged: readonly Judged[],
+  requirements: Pick<Requirements, 'contract' | 'digest'>,
+): Report {
+  const evidence = new Evidence(records);
+  const { run, end, resources } = evidence;
+  const counts = countVerdicts(judged);
+  const outcome = outcomeOf(run, end, counts);
+  const endedAtMs = end?.at ?? lastTimeOf(records);
+  const shown = new ShownRecords(run);
+  const checks = judged.map((one) => toReportCheck(one, evidence, shown));
+  const receipt = toReceipt(records, endedAtMs);
+  const { usd, unpriced } = totalOf(receipt);
+  const left = toLeftovers(resources, evidence.sent, run.baseUrl);
+  return {
+    format: 1,
+    outcome,
+    why: whyOf(outcome, run, end, judged, counts),
+    exit_code: exitCodeOf(outcome, end, leftovers(resources)),
+    suite_version: run.suite,
+    requirements_digest: requirements.digest,
+    ...(run.requirements === requirements.digest ? {} : { run_requirements_digest: run.requirements }),
+    contract_version: requirements.contract,
+    run_id: run.runId,
+    base_url: run.baseUrl,
+    level: run.level,
+    ...(run.only === undefined ? {} : { only: [...run.only] }),
+    started_at: run.startedAt,
+    duration_ms: round(endedAtMs),
+    ...(end === undefined ? {} : { end: toEnd(end) }),
+    settings: toSettings(run.settings),
+    user_agent: run.userAgent,
+    round_trips_ms: run.roundTripsMs.map(round),
+    counts,
+    tiers: toTiers(judged),
+    checks,
+    exchanges: shown.exchanges,
+    logins: shown.logins,
+    resources: receipt,
+    cost_usd: usd,
+    unpriced_resources: unpriced,
+    leftovers: left,
+    ...(left.length === 0 ? {} : { sweep_command: SWEEP_COMMAND }),
+  };
+}
+
+/** A report as it is written to a file. */
+export function toJson(report: Report): string {
+  return `${JSON.stringify(report, null, 2)}\n`;
+}
+
+function toEnd({ reason, detail }: NonNullable<Evidence['end']>): NonNullable<Report['end']> {
+  return { reason, ...(detail === undefined ? {} : { detail: cut(detail, MAX_DETAIL_CHARACTERS) }) };
+}
+
+function toSettings(settings: RunSettings): ReportSettings {
+  const { offer, region, race } = settings;
+  return {
+    poll_interval_ms: settings.pollIntervalMs,
+    ready_timeout_ms: settings.readyTimeoutMs,
+    max_cost_usd: settings.maxCostUsd,
+    max_minutes: settings.maxMinutes,
+    ...(offer === undefined ? {} : { offer }),
+    ...(region === undefined ? {} : { region }),
+    ...(race === undefined ? {} : { race: { offer: race.offer, units: race.units } }),
+    has_second_key: settings.hasSecondKey,
+  };
+}
+
+/** When the last thing that is known of a run happened. */
+function lastTimeOf(records: readonly TranscriptRecord[]): number {
+  return records.reduce((last, record) => {
+    if (record.kind === 'exchange' || record.kind === 'ssh') return Math.max(last, record.endedAt);
+    return record.kind === 'resource' ? Math.max(last, record.at) : last;
+  }, 0);
+}

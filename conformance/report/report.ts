@@ -1,0 +1,213 @@
+import type { EndRecord, Level, RunSettings } from '../transcript/records.ts';
+import type { Verdict } from '../verdict/judge.ts';
+import type { Counts, Outcome } from '../verdict/outcome.ts';
+
+/**
+ * What a run found, as it is written to `--json`; schema.json describes it. Every other rendering is made of this
+ * and of nothing else. `…_ms` beginning with `at`, `from` or `to` counts from the run's start.
+ */
+export interface Report {
+  format: 1;
+  outcome: Outcome;
+  /** Why it is that, in one sentence. */
+  why: string;
+  exit_code: number;
+  suite_version: string;
+  /** SHA-256 of the requirements.yaml by which it was judged. */
+  requirements_digest: string;
+  /** That of the run, where it was made with another one and judged again later. */
+  run_requirements_digest?: string;
+  contract_version: string;
+  run_id: string;
+  base_url: string;
+  level: Level;
+  only?: string[];
+  started_at: string;
+  duration_ms: number;
+  /** Absent where the transcript ends in the middle of the run. */
+  end?: { reason: EndRecord['reason']; detail?: string };
+  settings: ReportSettings;
+  user_agent: string;
+  round_trips_ms: number[];
+  counts: Counts;
+  tiers: ReportTier[];
+  checks: ReportCheck[];
+  /** Those that a check refers to. */
+  exchanges: ReportExchange[];
+  logins: ReportLogin[];
+  resources: ReportResource[];
+  /** What the resources cost by the price of their offer, estimated. */
+  cost_usd: number;
+  /** How many of the resources have no price, and so are not in `cost_usd`. */
+  unpriced_resources: number;
+  /** What may still exist and be billed. */
+  leftovers: ReportLeftover[];
+  /** The command that destroys all of them; present where there are any. */
+  sweep_command?: string;
+}
+
+export interface ReportSettings {
+  poll_interval_ms: number;
+  ready_timeout_ms: number;
+  max_cost_usd: number;
+  max_minutes: number;
+  offer?: string;
+  region?: string;
+  race?: NonNullable<RunSettings['race']>;
+  has_second_key: boolean;
+}
+
+export const TIERS = ['compute', 'storage', 'token'] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** `absent`: the target does not offer it. `not looked at`: the run was not about it. */
+export type TierState = 'conformant' | 'non-conformant' | 'incomplete' | 'absent' | 'not looked at';
+
+export interface ReportTier {
+  tier: Tier;
+  state: TierState;
+  counts: Counts;
+}
+
+/** A testable sentence of the contract, and what was found of it. */
+export interface ReportCheck {
+  id: string;
+  level: 'MUST' | 'SHOULD';
+  tier: Tier;
+  verdict: Verdict;
+  /** One sentence. */
+  reason: string;
+  /** Where the sentence stands in the contract. */
+  place: string;
+  /** The sentence. */
+  text: string;
+  /** What it comes to, in plain words. */
+  means?: string;
+  /** Of `not_applicable`: what the target lacks. */
+  capability?: string;
+  /** Of `fail` and `warn`, as all that follow. The first few. */
+  problems?: ReportProblem[];
+  /** How many more problems there were. */
+  more_problems?: number;
+  seen?: { wrong: number; of: number };
+  /** What is most often behind it, and where to look. */
+  cause?: string;
+  /** The instances that the problems are about. */
+  traces?: ReportTrace[];
+  /** Of `pass`: what proves it. */
+  proof?: Reference[];
+}
+
+/** One of `exchanges` or of `logins`, by its `n`. */
+export type Reference = { exchange: number } | { login: number };
+
+export interface ReportProblem {
+  expected: string;
+  actual: string;
+  at_ms?: number;
+  /** The wall clock then, RFC 3339. */
+  at?: string;
+  shown?: Reference;
+}
+
+/** Text of which the first part is given. */
+export interface Excerpt {
+  text: string;
+  /** How many characters are left out. */
+  more: number;
+}
+
+export interface ReportExchange {
+  n: number;
+  step: string;
+  at_ms: number;
+  at: string;
+  took_ms: number;
+  first_byte_ms?: number;
+  credential: string;
+  request_id: string;
+  user_agent: string;
+  method: string;
+  path: string;
+  /** Absent where no answer came. */
+  status?: number;
+  failure?: { kind: string; message: string };
+  request_headers: Record<string, string>;
+  request_body?: Excerpt;
+  answer_headers?: Record<string, string>;
+  answer_body?: Excerpt;
+  /** Sends the same again, with the key in `$BERTH_API_KEY`. Absent where the request is too long for a command. */
+  curl?: string;
+}
+
+export interface ReportLogin {
+  n: number;
+  step: string;
+  at_ms: number;
+  at: string;
+  took_ms: number;
+  instance_id: string;
+  key: string;
+  host: string;
+  port: number;
+  username: string;
+  command: string;
+  /** How far it came. */
+  rung: string;
+  message?: string;
+  host_key?: string;
+  exit_code?: number;
+  stdout?: Excerpt;
+}
+
+/** What was seen of an instance, in order. Reads one after another that showed the same are one row. */
+export interface ReportTrace {
+  instance_id: string;
+  name: string;
+  /** Rows that are left out before and after. */
+  earlier: number;
+  later: number;
+  rows: TraceRow[];
+}
+
+export interface TraceRow {
+  from_ms: number;
+  to_ms: number;
+  at: string;
+  status: string;
+  by: TraceSource[];
+  times: number;
+  /** A problem of the check is about it. */
+  is_problem?: true;
+}
+
+export type TraceSource = 'read' | 'list' | 'create' | 'start' | 'stop' | 'delete';
+
+export interface ReportResource {
+  entry: number;
+  type: 'instance' | 'volume';
+  name: string;
+  id?: string;
+  step: string;
+  state: 'made' | 'refused' | 'unknown' | 'gone' | 'unconfirmed';
+  price_per_hour_usd?: number;
+  asked_at_ms: number;
+  /** Until it was seen to be gone, or else until the run's end. Absent where it was refused. */
+  lifetime_ms?: number;
+  estimated_usd?: number;
+  note?: string;
+}
+
+export interface ReportLeftover {
+  entry: number;
+  type: 'instance' | 'volume';
+  name: string;
+  id?: string;
+  price_per_hour_usd?: number;
+  /** Why it could not be confirmed to be gone. */
+  note?: string;
+  /** What a person does now. */
+  how: string;
+  /** The command with which they do it; absent where the contract has none. */
+  command?: string;
+}

@@ -1,0 +1,72 @@
+import type { EndRecord, RunRecord } from '../transcript/records.ts';
+import type { Judged } from '../verdict/judge.ts';
+import type { Counts, Outcome } from '../verdict/outcome.ts';
+import { cut } from './excerpt.ts';
+import { plural } from './words.ts';
+
+const MAX_IDS = 5;
+const MAX_DETAIL_CHARACTERS = 300;
+
+/** Why an outcome is what it is, in one sentence without its full stop. */
+export function whyOf(
+  outcome: Outcome,
+  run: RunRecord,
+  end: EndRecord | undefined,
+  judged: readonly Judged[],
+  counts: Counts,
+): string {
+  const made = counts.pass + counts.fail + counts.warn;
+  const untested = judged
+    .filter(({ verdict }) => verdict === 'not_tested')
+    .map(({ requirement }) => requirement.id);
+  switch (outcome) {
+    case 'NON-CONFORMANT': {
+      const more = untested.length === 0 ? '' : `, and ${untested.length} more could not be made`;
+      return `${counts.fail} of ${plural(made, 'check')} failed${more}`;
+    }
+    case 'CONFORMANT': {
+      const warnings = counts.warn === 0 ? '' : `, with ${plural(counts.warn, 'warning')}`;
+      return `all ${plural(made, 'check')} of level ${run.level} passed${warnings}`;
+    }
+    case 'INCOMPLETE':
+      return [
+        endedEarly(end),
+        selection(run, made, judged.length),
+        untestedChecks(untested),
+        nothingPassed(counts),
+      ]
+        .filter((part) => part !== undefined)
+        .join('; ');
+  }
+}
+
+function endedEarly(end: EndRecord | undefined): string | undefined {
+  if (end === undefined) return 'the transcript ends in the middle of the run';
+  if (end.reason === 'completed') return undefined;
+  // Of a fault the detail is a stack; its first line says what happened.
+  const [detail = ''] = (end.detail ?? '').split('\n');
+  const why = {
+    interrupted: 'the run was interrupted',
+    'out of time': 'the run was out of time',
+    'fault of the suite': 'the run met a fault of the suite, which says nothing about the target',
+    'target unreachable': 'the target could not be reached',
+  }[end.reason];
+  return detail === '' || end.reason === 'interrupted'
+    ? why
+    : `${why}: ${cut(detail, MAX_DETAIL_CHARACTERS)}`;
+}
+
+function selection({ only }: RunRecord, made: number, all: number): string | undefined {
+  return only === undefined ? undefined : `only ${made} of ${plural(all, 'check')} made, as --only asked for`;
+}
+
+function untestedChecks(ids: readonly string[]): string | undefined {
+  if (ids.length === 0) return undefined;
+  const more = ids.length > MAX_IDS ? ` and ${ids.length - MAX_IDS} more` : '';
+  return `${plural(ids.length, 'check')} could not be made: ${ids.slice(0, MAX_IDS).join(', ')}${more}`;
+}
+
+function nothingPassed({ pass, warn }: Counts): string | undefined {
+  if (pass > 0) return undefined;
+  return warn > 0 ? 'no check passed' : 'no check was made';
+}
