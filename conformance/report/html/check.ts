@@ -1,0 +1,107 @@
+import type { Report, ReportCheck, ReportProblem } from '../report.ts';
+import { atRunTime, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
+import { evidence, traceTable } from './exchange.ts';
+import { html, type Markup } from './markup.ts';
+import { sentence } from './summary.ts';
+
+/** Signs beside the words and colours, for who does not see those. */
+const SIGNS: Readonly<Record<ReportCheck['verdict'], string>> = {
+  fail: '✕',
+  warn: '!',
+  not_tested: '?',
+  pass: '✓',
+  not_applicable: '–',
+  not_selected: '·',
+  excluded: '·',
+};
+
+/** Every check by its area, with a link to what was found. */
+export function index({ checks }: Report): Markup {
+  const areas = Map.groupBy(checks, ({ id }) => id.replace(/-.*$/, ''));
+  return html`<h2 id="index">All ${checks.length} checks</h2><nav class="card" aria-label="All checks">${[
+    ...areas,
+  ].map(
+    ([area, of]) =>
+      html`<div class="area"><h3>${area}</h3><ul class="index">${of.map(
+        ({ id, verdict }) => html`<li class="${verdict}"><a href="#${id}" title="${verdictWord(verdict)}">
+<b>${SIGNS[verdict]}</b><span class="mono">${id}</span></a></li>`,
+      )}</ul></div>`,
+  )}</nav>`;
+}
+
+/** Every check, by its verdict; what went wrong is open. */
+export function sections(report: Report): Markup {
+  const found = VERDICT_WORDS.flatMap(({ verdict, heading }) => {
+    const checks = report.checks.filter((check) => check.verdict === verdict);
+    return checks.length === 0 ? [] : [{ verdict, heading, checks }];
+  });
+  return html`${found.map(
+    ({
+      verdict,
+      heading,
+      checks,
+    }) => html`<h2 id="${verdict}">${heading} <span class="soft">${checks.length}</span></h2>
+${checks.map((check) => checkDetails(check, report))}`,
+  )}`;
+}
+
+function checkDetails(check: ReportCheck, report: Report): Markup {
+  const { id, verdict, level, tier, means, text, place, reason } = check;
+  const isOpen = verdict === 'fail' || verdict === 'warn';
+  return html`<details class="check ${verdict}"${isOpen ? html` open` : ''}>
+<summary><span class="mono">${id} · ${level} · ${tier}</span><span class="badge">${SIGNS[verdict]} ${verdictWord(verdict)}</span>
+<span class="means">${means ?? text}</span>${isOpen || verdict === 'pass' ? '' : html`<span class="why soft">${sentence(reason)}</span>`}</summary>
+<div class="body" id="${id}">
+<blockquote>“${text}”<br><span>${place}</span></blockquote>
+${isOpen ? failure(check, report) : verdict === 'pass' ? html`<p>${sentence(reason)}</p>` : ''}
+${proof(check, report)}
+</div>
+</details>`;
+}
+
+function proof({ proof: references = [], capability }: ReportCheck, report: Report): Markup {
+  if (capability !== undefined) return html`<p class="soft">The target has no ${capability}.</p>`;
+  return html`${references.map((reference) => evidence(reference, report))}`;
+}
+
+function failure(
+  { problems = [], more_problems, seen, cause, traces = [] }: ReportCheck,
+  report: Report,
+): Markup {
+  const [first, ...others] = problems;
+  const often =
+    seen === undefined || seen.of === 1 ? 'Seen ' : `Wrong in ${seen.wrong} of ${seen.of}, first `;
+  const when = first?.at_ms === undefined ? '' : `at ${atRunTime(first.at_ms)} (${wallTime(first.at ?? '')})`;
+  return html`${first === undefined ? '' : versus(first)}
+${when === '' && (seen?.of ?? 1) === 1 ? '' : html`<p class="soft">${often}${when}.</p>`}
+${
+  others.length === 0
+    ? ''
+    : html`<div><span class="label">Also</span><ul class="also">${others.map(
+        (problem) => html`<li>${also(problem, first)}</li>`,
+      )}${more_problems === undefined ? '' : html`<li class="soft">and ${more_problems} more</li>`}</ul></div>`
+}
+${cause === undefined ? '' : html`<div class="cause"><span class="label">Likely cause</span>${cause}</div>`}
+${first?.shown === undefined ? '' : evidence(first.shown, report, true)}
+${distinct(problems).map((shown) => evidence(shown, report))}
+${traces.map(traceTable)}`;
+}
+
+function versus({ expected, actual }: ReportProblem): Markup {
+  return html`<div class="versus"><div class="pass"><span class="label">Expected</span><p>${expected}</p></div>
+<div class="fail"><span class="label">Actual</span><p>${actual}</p></div></div>`;
+}
+
+function also({ expected, actual, at_ms }: ReportProblem, first: ReportProblem | undefined): string {
+  const at = at_ms === undefined ? '' : `${atRunTime(at_ms)}: `;
+  return `${at}${actual}${expected === first?.expected ? '' : ` (expected ${expected})`}`;
+}
+
+/** What problems after the first refer to, each once, without what the first refers to. */
+function distinct([first, ...others]: readonly ReportProblem[]): NonNullable<ReportProblem['shown']>[] {
+  const found = new Map(
+    [first, ...others].flatMap((one) => (one?.shown ? [[JSON.stringify(one.shown), one.shown]] : [])),
+  );
+  found.delete(JSON.stringify(first?.shown));
+  return [...found.values()];
+}

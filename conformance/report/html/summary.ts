@@ -1,0 +1,132 @@
+import { formatUsd } from '../../resources/budget.ts';
+import type { Verdict } from '../../verdict/judge.ts';
+import type { Counts } from '../../verdict/outcome.ts';
+import type { Report, ReportCheck, ReportTier, TierState } from '../report.ts';
+import { duration, plural, VERDICT_WORDS, verdictWord, wallTime } from '../words.ts';
+import { html, type Markup } from './markup.ts';
+
+const MAX_GAPS = 5;
+
+/** Which verdict's colours an outcome has. */
+const OUTCOME_TONES: Readonly<Record<Report['outcome'], Verdict>> = {
+  CONFORMANT: 'pass',
+  'NON-CONFORMANT': 'fail',
+  INCOMPLETE: 'not_tested',
+};
+
+const TIER_TONES: Readonly<Record<TierState, Verdict>> = {
+  conformant: 'pass',
+  'non-conformant': 'fail',
+  incomplete: 'not_tested',
+  absent: 'not_applicable',
+  'not looked at': 'not_selected',
+};
+
+/** What each tier is, for who does not know the contract. */
+const TIER_WORDS: Readonly<Record<ReportTier['tier'], string>> = {
+  compute: 'Offers and instances. Required.',
+  storage: 'Volumes. Optional.',
+  token: 'Short-lived tokens. Optional.',
+};
+
+/** In a sentence, what the outcome says. */
+const OUTCOME_WORDS: Readonly<Record<Report['outcome'], string>> = {
+  CONFORMANT: 'Everything that a run of this level looks at is as the contract says.',
+  'NON-CONFORMANT': 'Some of what the contract demands is not so. Each gap is explained below.',
+  INCOMPLETE: 'Nothing was found broken, but the run did not see enough to say that all is well.',
+};
+
+/** The outcome and the facts of the run: what is read first. */
+export function outcomeCard(report: Report): Markup {
+  const { outcome, why, base_url, level, started_at, duration_ms, cost_usd, contract_version, run_id } =
+    report;
+  return html`<section class="outcome ${OUTCOME_TONES[outcome]}">
+<h1>${outcome}</h1>
+<p class="why">${sentence(why)}</p>
+<p class="soft">${OUTCOME_WORDS[outcome]}</p>
+<dl class="facts">
+<div class="wide"><dt>Target</dt><dd>${base_url}</dd></div>
+${fact('Level', level)}${fact('Date', wallTime(started_at))}${fact('Took', duration(duration_ms))}
+${fact('Cost', `${formatUsd(cost_usd)}${report.unpriced_resources > 0 ? ' and more' : ''}`)}
+${fact('Contract', contract_version)}${fact('Run', run_id)}
+</dl>
+</section>`;
+}
+
+function fact(name: string, value: string): Markup {
+  return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+}
+
+/** What may still run: nothing else is as urgent. */
+export function alarm({ leftovers, sweep_command }: Report): Markup {
+  if (leftovers.length === 0) return html``;
+  const items = leftovers.map(
+    ({ type, name, id, how, note, command, price_per_hour_usd }) => html`<li>
+<strong>${type} ${name}${id === undefined ? '' : ` (${id})`}</strong>${
+      price_per_hour_usd === undefined ? '' : `, ${formatUsd(price_per_hour_usd)} an hour`
+    }${note === undefined ? '' : html`<br><span class="soft">${note}</span>`}
+<br>${sentence(how)}${command === undefined ? '' : html`<pre>${command}</pre>`}</li>`,
+  );
+  return html`<section class="alarm" id="leftovers">
+<h2>${plural(leftovers.length, 'resource')} may still be running and billing</h2>
+<p>All of them at once: <code>${sweep_command}</code>. One by one, with your key in <code>$BERTH_API_KEY</code>:</p>
+<ul class="also">${items}</ul>
+</section>`;
+}
+
+/** A card for each tier: its state in a word, and its checks as a bar. */
+export function tierCards({ tiers }: Report): Markup {
+  const cards = tiers.map(
+    ({ tier, state, counts }) => html`<div class="card">
+<h3>${capital(tier)}</h3><p class="tally">${TIER_WORDS[tier]}</p>
+${bar(counts)}
+<p class="state ${TIER_TONES[state]}">${capital(state)}</p>
+<p class="tally">${tally(counts)}</p>
+</div>`,
+  );
+  return html`<section class="tiers">${cards}</section>`;
+}
+
+/** From the left: what was looked at, best first; then what was not. */
+const BAR = ['pass', 'warn', 'not_tested', 'fail', 'not_applicable', 'not_selected', 'excluded'] as const;
+
+function bar(counts: Counts): Markup {
+  const shown = BAR.filter((verdict) => counts[verdict] > 0);
+  const parts = shown.map((verdict) => {
+    const isQuiet = ['not_applicable', 'not_selected', 'excluded'].includes(verdict);
+    return html`<i class="${verdict}${isQuiet ? ' none' : ''}" style="flex-grow:${counts[verdict]}"></i>`;
+  });
+  return html`<div class="bar" role="img" aria-label="${tally(counts)}">${parts}</div>`;
+}
+
+function tally(counts: Counts): string {
+  const shown = VERDICT_WORDS.filter(({ verdict }) => counts[verdict] > 0);
+  return shown.map(({ verdict, word }) => `${counts[verdict]} ${word}`).join(' · ') || 'no checks';
+}
+
+/** The worst gaps, in plain words. */
+export function gaps({ checks }: Report): Markup {
+  const failed = checks.filter(({ verdict }) => verdict === 'fail');
+  const untested = checks.filter(({ verdict }) => verdict === 'not_tested');
+  const worst = [...failed, ...untested].slice(0, MAX_GAPS);
+  if (worst.length === 0) return html``;
+  const more = failed.length + untested.length - worst.length;
+  return html`<h2 id="gaps">${failed.length > 0 ? 'What is not as it must be' : 'What could not be tested'}</h2>
+<ul class="gaps">${worst.map(gap)}</ul>
+${more > 0 ? html`<p class="soft">And ${more} more, in the list below.</p>` : ''}`;
+}
+
+function gap(check: ReportCheck): Markup {
+  return html`<li class="${check.verdict}"><span class="badge">${verdictWord(check.verdict)}</span>
+<div><a href="#${check.id}">${check.means ?? check.text}</a><br>
+<span class="soft">${check.reason}</span></div></li>`;
+}
+
+/** A sentence as one: with a capital and a full stop. */
+export function sentence(text: string): string {
+  return `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
+export function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
