@@ -8,10 +8,18 @@ const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, [
 if (!hasOpenSsh)
   process.stderr.write('No OpenSSH client here: the tests that log in with it are left out.\n');
 
+/** `….browser.test.ts` open a page in Debian's Chromium; they run when they are asked for. */
+const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
+
+const leftOut = [
+  ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts']),
+  ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
+];
+
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: hasOpenSsh ? configDefaults.exclude : [...configDefaults.exclude, '**/*.openssh.test.ts'],
+    exclude: [...configDefaults.exclude, ...leftOut],
     pool: 'forks',
     // Vitest leaves one core free, and of two that is half of them.
     maxWorkers: '100%',

@@ -2,7 +2,7 @@ import { parseJson } from '../wire/json.ts';
 import type { Excerpt } from './report.ts';
 
 /** Bodies that are shown: enough for an object of the contract with all its fields. */
-export const MAX_BODY_CHARACTERS = 4096;
+const MAX_BODY_CHARACTERS = 4096;
 /** JSON up to this length is shown with a line for each field. */
 const MAX_INDENTED_CHARACTERS = 256 * 1024;
 

@@ -127,6 +127,6 @@ export function sentence(text: string): string {
   return `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-export function capital(text: string): string {
+function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
