@@ -25,4 +25,8 @@ export interface Variation {
   why: string;
   options?: Partial<ReferenceOptions>;
   behave?: (rules: Rules) => Rules;
+  /** Where the run has to be another one than the usual. */
+  run?: Partial<RunSettings>;
+  /** The recommendations that it lawfully does not follow. */
+  warns?: readonly string[];
 }

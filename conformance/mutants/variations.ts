@@ -1,5 +1,8 @@
 import type { Variation } from './mutant.ts';
 
+/** The offer that is usually raced for has a GPU. */
+const cpuRace = { race: { offer: 'cpu-spot', units: 16 } };
+
 const times: readonly Variation[] = [
   {
     id: 'instant',
@@ -10,6 +13,7 @@ const times: readonly Variation[] = [
     id: 'slow',
     why: 'a machine has ten minutes to be ONLINE, and no other transition has a limit',
     options: { bootMs: 560_000, stopMs: 90_000, startMs: 240_000, destroyMs: 120_000 },
+    warns: ['INS-READY-002'],
   },
   {
     id: 'instant-boot',
@@ -124,6 +128,7 @@ const shapes: readonly Variation[] = [
     id: 'no-gpus',
     why: 'gpu_count and its like are optional',
     options: { gpus: false },
+    run: cpuRace,
   },
   {
     id: 'nothing-sold-out',
@@ -145,6 +150,7 @@ const combinations: readonly Variation[] = [
     id: 'bare-minimum',
     why: 'compute alone, in as few words as O: allows',
     options: { volumes: false, optionalFields: false, resume: false, gpus: false, soldOutOffer: false },
+    run: cpuRace,
   },
   {
     id: 'everything-and-more',
