@@ -57,11 +57,16 @@ export const volumeAttachmentChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      judgeAnswered(
+      eachExchange(
         evidence.steps('volumes/force-delete/delete'),
         'DELETEs at once after a detach that was accepted',
-        [204],
-        '204: what is left of the attachment is forced off, and is no reason to fail',
+        (exchange) =>
+          isSuccess(exchange)
+            ? undefined
+            : {
+                expected: '204: what is left of the attachment is forced off, and is no reason to fail',
+                actual: describeAnswer(exchange),
+              },
       ),
   },
   { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion'], judge: judgeReleased },
@@ -200,7 +205,7 @@ function judgeReleased(evidence: Evidence): Finding {
         actual: `${shownStatus(last)}, with ${JSON.stringify(holders)}`,
         shown: last,
       };
-    return statusOf(asked) === 204
+    return isSuccess(asked)
       ? undefined
       : { expected: '204: nothing holds the volume any more', actual: describeAnswer(asked) };
   });

@@ -18,7 +18,7 @@ export const volumeStateChecks: readonly Check[] = [
   { id: 'VOL-ATTACH-005', level: 'full', scenarios: ['volumes'], judge: judgeInstance },
 ];
 
-/** Polls may miss states, so what can be reached by way of others is lawful too. */
+/** Of the contract's own words. Polls may miss states, so what can be reached by way of others is lawful too. */
 function judgePaths(evidence: Evidence): Finding {
   const lawful = lawfulPaths('volume');
   evidence.steps('volumes/create');
@@ -27,8 +27,8 @@ function judgePaths(evidence: Evidence): Finding {
       const before = sightings
         .slice(0, index)
         .findLast((earlier) => isBefore(earlier.exchange, after.exchange));
-      const isSeen = before !== undefined && before.status !== '404' && after.status !== '404';
-      return isSeen ? [{ id, before, after }] : [];
+      const isKnown = before !== undefined && lawful.has(before.status) && lawful.has(after.status);
+      return isKnown ? [{ id, before, after }] : [];
     }),
   );
   return each(

@@ -153,7 +153,10 @@ function judgeReady(evidence: Evidence): Finding {
   const lasts = [evidence.steps('volumes/create-poll'), evidence.anySteps('companion/volume-poll')].flatMap(
     (polls) => polls.at(-1) ?? [],
   );
-  if (lasts.some((last) => shownStatus(last) === 'CREATING')) return stillWaiting('a volume', 'CREATING');
+  const waiting = lasts
+    .map(shownStatus)
+    .find((status) => !['AVAILABLE', 'ERROR', 'DELETING'].includes(status));
+  if (waiting === 'CREATING') return stillWaiting('a volume', waiting);
   return eachExchange(lasts, 'new volumes', (last) =>
     shownStatus(last) === 'AVAILABLE'
       ? undefined

@@ -13,6 +13,7 @@ import {
   createVolume,
   detach,
   pollAttached,
+  pollAvailable,
   pollGone,
   pollVolume,
   type Volume,
@@ -75,10 +76,13 @@ async function volumeFor(session: Session, { region }: Placement): Promise<Volum
     return undefined;
   }
   const volume = await createVolume(session, 'companion/volume', place);
-  if (volume === undefined)
+  if (volume === undefined) {
     session.skip(COMPANION_VOLUME_STEPS, 'no volume could be created, of 10 GB or of 100 GB');
-  else await pollVolume(session, 'companion/volume-poll', volume, (status) => status !== 'CREATING');
-  return volume;
+    return undefined;
+  }
+  if (await pollAvailable(session, 'companion/volume-poll', volume)) return volume;
+  session.skip(COMPANION_VOLUME_STEPS, 'the new volume did not come to be AVAILABLE');
+  return undefined;
 }
 
 /** Where the same name is refused, the same create with another name shows whether the name was why. */

@@ -71,6 +71,13 @@ export async function pollVolume(
   }
 }
 
+/** Polls a new volume, and says whether it came to be AVAILABLE. */
+export async function pollAvailable(session: Session, step: string, volume: Volume): Promise<boolean> {
+  const isAvailable: Reached = (status) => status === 'AVAILABLE';
+  const last = await pollVolume(session, step, volume, (...seen) => isAvailable(...seen) || isOver(seen[0]));
+  return textField(last && successOf(last), 'status') === 'AVAILABLE';
+}
+
 /** Polls until nothing more is to come of an attach, and says whether the volume is attached to the instance. */
 export async function pollAttached(
   session: Session,

@@ -10,8 +10,8 @@ import {
   createVolume,
   detach,
   pollAttached,
+  pollAvailable,
   pollGone,
-  pollVolume,
   type Volume,
   type VolumePlace,
   volumeBody,
@@ -46,7 +46,8 @@ export const volumes: Scenario = {
     const volume = await createVolume(session, 'volumes/create', place);
     if (volume === undefined)
       return session.skip(['volumes'], 'no volume could be created, of 10 GB or of 100 GB');
-    await pollVolume(session, 'volumes/create-poll', volume, (status) => status !== 'CREATING');
+    if (!(await pollAvailable(session, 'volumes/create-poll', volume)))
+      return session.skip(['volumes'], 'the new volume did not come to be AVAILABLE');
     const isFree = await withInstance(session, volume, place);
     if (isFree) await deletion(session, volume);
     else session.skip(['volumes/delete'], 'the volume could not be detached');
@@ -127,9 +128,11 @@ async function attachments(session: Session, volume: Volume, { instance }: Onlin
     return false;
   }
   const isFree = await detach(session, 'volumes/detach-one', volume, instance);
-  if (!isFree || !isAttached) return isFree;
-  await attach(session, 'volumes/attach-for-all', volume, instance);
-  await backOnline(session, 'volumes/attach-for-all/instance', instance);
+  if (!isAttached) return isFree;
+  if (isFree) {
+    await attach(session, 'volumes/attach-for-all', volume, instance);
+    await backOnline(session, 'volumes/attach-for-all/instance', instance);
+  }
   return detach(session, 'volumes/detach-all', volume);
 }
 
