@@ -1,0 +1,211 @@
+import { costUsd, formatUsd } from '../resources/budget.ts';
+import { type Entry, isOpen } from '../resources/ledger.ts';
+import type { TranscriptRecord } from '../transcript/records.ts';
+import type { Clock } from '../wire/clock.ts';
+import { printable } from '../wire/printable.ts';
+import type { RunEvent } from './events.ts';
+
+/** The live line is rewritten at most five times a second. */
+const REDRAW_MS = 200;
+/** Without a terminal, a wait is told of when it has lasted this long, and each time that it has again. */
+const LONG_WAIT_MS = 30_000;
+const MAX_TEXT_CHARACTERS = 200;
+const CLEAR_LINE = '\r\u001b[K';
+
+export interface ProgressParts {
+  write: (text: string) => void;
+  isTerminal: boolean;
+  /** The width of the terminal. */
+  columns: number;
+  clock: Pick<Clock, 'now' | 'wall'>;
+  /** Calls back every so often until the answer is called. A timer that keeps no process alive, when absent. */
+  every?: (ms: number, tick: () => void) => () => void;
+}
+
+export interface Progress {
+  onEvent: (event: RunEvent) => void;
+  /** Clears the line and stops the timer: for a run that ends without saying so. */
+  stop: () => void;
+}
+
+/**
+ * Tells a person how a run goes on: in a terminal one line that is rewritten (what runs, what is waited for, how long
+ * it has been, what it cost so far), elsewhere a line when something changes.
+ */
+export function progress(parts: ProgressParts): Progress {
+  const state = new RunState(parts.clock);
+  return parts.isTerminal ? liveLine(parts, state) : plainLines(parts, state);
+}
+
+function liveLine(
+  { write, columns, clock, every = unrefInterval }: ProgressParts,
+  state: RunState,
+): Progress {
+  let drawn = '';
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  let isOver = false;
+  const draw = (): void => {
+    if (isOver || clock.now() - drawnAt < REDRAW_MS) return;
+    const line = printable(state.line(), Number.POSITIVE_INFINITY);
+    const room = Math.max(columns - 1, 20);
+    const text = line.length > room ? `${line.slice(0, room - 1)}…` : line;
+    if (text === drawn) return;
+    write(`${CLEAR_LINE}${text}`);
+    drawn = text;
+    drawnAt = clock.now();
+  };
+  const stopTimer = every(REDRAW_MS, draw);
+  const stop = (): void => {
+    if (isOver) return;
+    isOver = true;
+    stopTimer();
+    if (drawn !== '') write(CLEAR_LINE);
+  };
+  const onEvent = (event: RunEvent): void => {
+    state.take(event);
+    if (event.event === 'ended') stop();
+    else draw();
+  };
+  return { onEvent, stop };
+}
+
+function plainLines({ write, clock, every = unrefInterval }: ProgressParts, state: RunState): Progress {
+  let toldAt = clock.now();
+  const say = (text: string): void => {
+    toldAt = clock.now();
+    write(`${printable(text, MAX_TEXT_CHARACTERS)}\n`);
+  };
+  const tick = (): void => {
+    const { waiting } = state;
+    if (waiting === undefined || clock.now() - Math.max(waiting.since, toldAt) < LONG_WAIT_MS) return;
+    const so = seconds(clock.now() - waiting.since);
+    say(`  still waiting ${waiting.text}, ${so} by now (${state.elapsed}, ${state.cost})`);
+  };
+  const stop = every(1000, tick);
+  const onEvent = (event: RunEvent): void => {
+    const isNews = state.take(event);
+    const text = isNews ? lineOf(event, state) : undefined;
+    if (text !== undefined) say(text);
+    if (event.event === 'ended') stop();
+  };
+  return { onEvent, stop };
+}
+
+function lineOf(event: RunEvent, state: RunState): string | undefined {
+  switch (event.event) {
+    case 'begun':
+      return `run ${event.runId}: ${event.scenarios} scenarios`;
+    case 'scenario':
+      return `[${event.index}/${event.of}] ${event.title} (${state.elapsed}, ${state.cost})`;
+    case 'resource':
+      return resourceLine(event.entry);
+    case 'cleaning':
+      return `cleaning up: ${event.open} to destroy`;
+    case 'ended':
+      return `ended: ${event.reason} (${state.elapsed}, ${state.cost})`;
+    case 'waiting':
+    case 'record':
+      return undefined;
+  }
+}
+
+function resourceLine({ type, name, id, state, pricePerHour }: Entry): string | undefined {
+  const what = `${type} ${name}${id === undefined ? '' : ` (${id})`}`;
+  const price = pricePerHour === undefined ? '' : `, ${formatUsd(pricePerHour)} an hour`;
+  if (state === 'made') return `  made ${what}${price}`;
+  if (state === 'unknown') return `  perhaps made ${what}${price}: no clear answer came`;
+  return state === 'gone' ? `  gone ${what}` : undefined;
+}
+
+interface Wait {
+  text: string;
+  since: number;
+  /** The step of its polls, once one was seen. */
+  step?: string;
+}
+
+/** What is known of a run while it goes on. */
+class RunState {
+  readonly #clock: ProgressParts['clock'];
+  readonly #entries = new Map<number, Entry>();
+  readonly #startedAt: number;
+  #doing = 'beginning';
+  #isCleaning = false;
+  waiting: Wait | undefined;
+
+  constructor(clock: ProgressParts['clock']) {
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+  }
+
+  /** Whether the event tells anything that was not known. */
+  take(event: RunEvent): boolean {
+    switch (event.event) {
+      case 'scenario':
+        this.#doing = `[${event.index}/${event.of}] ${event.title}`;
+        this.waiting = undefined;
+        return true;
+      case 'cleaning':
+        this.#doing = 'cleaning up';
+        this.#isCleaning = true;
+        this.waiting = undefined;
+        return true;
+      case 'waiting':
+        this.#wait(event.text.startsWith('until ') ? event.text : `for ${event.text}`);
+        return true;
+      case 'resource': {
+        const isNews = this.#entries.get(event.entry.n)?.state !== event.entry.state;
+        this.#entries.set(event.entry.n, event.entry);
+        return isNews;
+      }
+      case 'record':
+        this.#endWaitWith(event.record);
+        return false;
+      default:
+        return true;
+    }
+  }
+
+  #wait(text: string): void {
+    if (this.waiting?.text !== text) this.waiting = { text, since: this.#clock.now() };
+  }
+
+  /** A wait is over when something else is asked than what it polls. */
+  #endWaitWith(record: TranscriptRecord): void {
+    if (this.waiting === undefined || this.#isCleaning) return;
+    if (record.kind !== 'exchange' && record.kind !== 'ssh') return;
+    if (this.waiting.step === undefined) this.waiting.step = record.step;
+    else if (this.waiting.step !== record.step) this.waiting = undefined;
+  }
+
+  get elapsed(): string {
+    return seconds(this.#clock.now() - this.#startedAt);
+  }
+
+  get cost(): string {
+    const now = this.#clock.wall();
+    return formatUsd([...this.#entries.values()].reduce((sum, entry) => sum + costUsd(entry, now), 0));
+  }
+
+  line(): string {
+    const open = [...this.#entries.values()].filter(isOpen).length;
+    return [
+      this.#doing,
+      ...(this.waiting === undefined ? [] : [`waiting ${this.waiting.text}`]),
+      ...(open === 0 ? [] : [`${open} running`]),
+      this.elapsed,
+      this.cost,
+    ].join(' · ');
+  }
+}
+
+/** Whole seconds, so that the line changes once in each: `3 min 05 s`. */
+function seconds(ms: number): string {
+  const whole = Math.floor(ms / 1000);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, '0')} s`;
+}
+
+function unrefInterval(ms: number, tick: () => void): () => void {
+  const timer = setInterval(tick, ms).unref();
+  return () => clearInterval(timer);
+}
