@@ -7,7 +7,7 @@ export const STYLE = `
   --fail: #b3261e; --fail-soft: #fbeae8; --warn: #8a5a00; --warn-soft: #fbf1dc;
   --todo: #5b4ba8; --todo-soft: #eeebfa; --pass: #1d6b45; --pass-soft: #e5f3eb; --none: #5b626b; --none-soft: #eceae6;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --page: #15171a; --card: #1d2024; --sunk: #16181b; --line: #33383f; --ink: #e6e8ea; --soft: #a3abb5;
     --link: #8ab8f0;
@@ -109,6 +109,7 @@ footer { margin-top: 4rem; padding-top: 1rem; border-top: 1px solid var(--line);
   .check > summary .badge { grid-column: 1; grid-row: auto; justify-self: start; }
 }
 @media print {
+  @page { margin: 15mm; }
   :root { color-scheme: light; --page: #fff; --card: #fff; }
   body { font-size: 10.5pt; }
   main { max-width: none; padding: 0; }
