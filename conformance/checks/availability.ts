@@ -127,7 +127,9 @@ function judgeSame(evidence: Evidence): Finding {
 /** A narrowed `regions` is as lawful as all of them, as long as the one that was asked for is there. */
 function judgeRegionFilter(evidence: Evidence): Finding {
   evidence.steps('catalog/of-region');
-  const filtered = offerReads(evidence, 'availability').filter((read) => !isWhole(read));
+  const filtered = offerReads(evidence, 'availability').filter(
+    (read) => !isWhole(read) && read.exchange.step !== 'catalog/unknown-region',
+  );
   return each(
     filtered.filter(({ offers }) => offers.length > 0),
     'reads of /availability by region that listed offers',

@@ -1,10 +1,18 @@
+import { availabilityMutants } from './availability.mutants.ts';
+import { conversationMutants } from './conversation.mutants.ts';
 import { createMutants } from './create.mutants.ts';
+import { credentialMutants } from './credentials.mutants.ts';
 import { lifeMutants } from './life.mutants.ts';
 import { machineMutants } from './machine.mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { offerMutants } from './offers.mutants.ts';
 
 /** Every mutant, by what it is about: a chapter of the matrix each. */
 export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
+  'any conversation': conversationMutants,
+  offers: offerMutants,
+  'availability and regions': availabilityMutants,
+  credentials: credentialMutants,
   'creating and reading instances': createMutants,
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,

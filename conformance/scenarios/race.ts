@@ -35,8 +35,11 @@ export const race: Scenario = {
     );
     const isRefused = made.some(({ exchange }) => statusOf(exchange) === 409);
     const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
-    if (isRefused) await session.get('race/availability-after-refusal', availability);
-    else
+    if (isRefused) {
+      await session.get('race/availability-after-refusal', availability);
+      // What has just been sold out is still an offer.
+      await session.get('race/configurations-after-refusal', '/configurations');
+    } else
       session.skip(
         ['race/availability-after-refusal', 'race/availability-after-destruction'],
         `none of ${made.length} creates at the same moment was refused`,
