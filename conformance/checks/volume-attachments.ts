@@ -196,10 +196,13 @@ function judgeReleased(evidence: Evidence): Finding {
       `the instance that held the volume was not seen to be gone: it read ${shownStatus(end)}`,
     );
   if (last === undefined) return notTested('the volume was not read');
+  const gone = decodeURIComponent(end.request.path.split('?')[0]?.split('/')[2] ?? '');
+  const holders = textsField(successOf(last), 'attached_instance_ids');
+  const others = holders.filter((id) => id !== gone);
+  if (others.length > 0)
+    return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);
   return eachExchange([asked], 'volumes of an instance that is gone', () => {
-    const holders = textsField(successOf(last), 'attached_instance_ids');
-    const gone = decodeURIComponent(end.request.path.split('?')[0]?.split('/')[2] ?? '');
-    if (holders.includes(gone) || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
+    if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
       return {
         expected: `attached to nothing: ${gone} is gone`,
         actual: `${shownStatus(last)}, with ${JSON.stringify(holders)}`,

@@ -76,7 +76,8 @@ function judgeInstance(evidence: Evidence): Finding {
   );
   const status = shownStatus(last);
   const isWaiting = ['STOPPING', 'STOPPED'].includes(status);
-  const waitedMs = (last?.endedAt ?? 0) - (evidence.steps('volumes/instance/poll')[0]?.sentAt ?? 0);
+  const since = reads.findLastIndex((read) => shownStatus(read) !== status) + 1;
+  const waitedMs = (last?.endedAt ?? 0) - (reads[since]?.sentAt ?? 0);
   if (isWaiting && waitedMs < ONLINE_LIMIT_MS)
     return notTested(
       `the instance was still ${status} after ${duration(waitedMs)} (--ready-timeout-s waits longer)`,
