@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { accountsCommand } from './cli/accounts-command.ts';
 import { checkConfigCommand } from './cli/check-config-command.ts';
 import { createProgram } from './cli/create-program.ts';
@@ -10,11 +10,18 @@ import { serveCommand } from './cli/serve-command.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
 export async function main(argv: readonly string[], parts: ServeParts = {}): Promise<void> {
+  if (argv[2] === 'conformance') {
+    // A program of its own: it reads its arguments, and the server does not carry it along.
+    const { conformance } = await import('../conformance/cli.ts');
+    process.exitCode = await conformance(argv.slice(3));
+    return;
+  }
   const program = createProgram([
     serveCommand(parts),
     keysCommand(),
     accountsCommand(),
     checkConfigCommand(),
+    new Command('conformance').description('test a provider orchestrator, in whatever language'),
   ]);
   try {
     await program.parseAsync(argv);

@@ -28,7 +28,7 @@ export interface RunParts {
   /** Takes each line of the transcript as it comes. */
   sink?: ((line: string) => void) | undefined;
   onEvent?: ((event: RunEvent) => void) | undefined;
-  /** Ends the run, but not its clean-up. */
+  /** Ends the run, but not its clean-up. Aborted with a `SuiteFault`, the run ends as one. */
   signal?: AbortSignal | undefined;
   /** Ends the clean-up too: what is open stays in the ledger. */
   abandon?: AbortSignal | undefined;

@@ -1,6 +1,7 @@
 import { BudgetError } from '../resources/budget.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
+import { SuiteFault } from '../verdict/judge.ts';
 import type { RunOptions, RunParts } from './options.ts';
 import { type Prepared, prepare } from './prepare.ts';
 
@@ -56,6 +57,7 @@ async function runScenarios(
       signal.throwIfAborted();
       await scenario.run(session);
     } catch (error) {
+      if (signal.reason instanceof SuiteFault) return faultOf(signal.reason.cause ?? signal.reason);
       if (signal.aborted) return { reason: 'interrupted', detail: 'it was interrupted' };
       if (!(error instanceof BudgetError)) return faultOf(error);
       session.skip([scenario.id], error.message);

@@ -38,7 +38,12 @@ function fits(value: string, wanted: string | undefined): boolean {
 
 /** The dearer of an offer's prices that an instance of it may be billed at. */
 function priceOf(offer: JsonObject): number | undefined {
-  const onDemand = numberField(offer, 'price_per_hour');
-  const spot = numberField(offer, 'spot_price_per_hour');
+  const onDemand = usable(numberField(offer, 'price_per_hour'));
+  const spot = usable(numberField(offer, 'spot_price_per_hour'));
   return onDemand === undefined ? spot : Math.max(onDemand, spot ?? 0);
+}
+
+/** A negative price would make room below the cap on the cost. */
+function usable(price: number | undefined): number | undefined {
+  return price !== undefined && price >= 0 ? price : undefined;
 }

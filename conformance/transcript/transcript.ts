@@ -1,4 +1,5 @@
 import type { TranscriptRecord } from './records.ts';
+import { parseRecord } from './schema.ts';
 
 export interface TranscriptParts {
   /** Takes the run's secrets out, by value. */
@@ -30,33 +31,40 @@ export class TranscriptError extends Error {
   override readonly name = 'TranscriptError';
 }
 
-const KINDS = new Set(['run', 'exchange', 'ssh', 'skipped', 'resource', 'end']);
-
 /** The records of a transcript file. A last line that a crash cut off is left out; any other fault is an error. */
 export function readTranscript(text: string): TranscriptRecord[] {
   const lines = text.split('\n');
   const isCutOff = lines.at(-1) !== '';
-  const records = lines.flatMap((line, index) => {
-    if (line === '') return [];
-    const record = parse(line);
-    if (record !== undefined) return [record];
-    if (isCutOff && index === lines.length - 1) return [];
-    throw new TranscriptError(`line ${index + 1} is not a record of a transcript`);
-  });
-  const [first] = records;
-  if (first?.kind !== 'run')
-    throw new TranscriptError('line 1 is not the `run` record with which a transcript begins');
-  if (first.format !== 1)
-    throw new TranscriptError(`it has format ${String(first.format)}, and this suite reads format 1`);
+  const records: TranscriptRecord[] = [];
+  for (const [index, line] of lines.entries()) {
+    if (line === '') continue;
+    const parsed = parse(line);
+    if ('record' in parsed) records.push(inItsPlace(parsed.record, records, index + 1));
+    else if (!isCutOff || index < lines.length - 1 || records.length === 0)
+      throw new TranscriptError(`line ${index + 1} is not a record of a transcript (${parsed.problem})`);
+  }
+  if (records.length === 0) throw new TranscriptError('it is empty');
   return records;
 }
 
-function parse(line: string): TranscriptRecord | undefined {
+function inItsPlace(
+  record: TranscriptRecord,
+  before: readonly TranscriptRecord[],
+  line: number,
+): TranscriptRecord {
+  if (before.length === 0 && record.kind !== 'run')
+    throw new TranscriptError(`line ${line} is not the \`run\` record with which a transcript begins`);
+  if (before.length > 0 && record.kind === 'run')
+    throw new TranscriptError(`line ${line} begins another run: give one transcript at a time`);
+  if (before.at(-1)?.kind === 'end')
+    throw new TranscriptError(`line ${line} stands after the \`end\` record with which a transcript ends`);
+  return record;
+}
+
+function parse(line: string): ReturnType<typeof parseRecord> {
   try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value !== 'object' || value === null || !('kind' in value)) return undefined;
-    return KINDS.has(String(value.kind)) ? (value as TranscriptRecord) : undefined;
+    return parseRecord(JSON.parse(line));
   } catch {
-    return undefined;
+    return { problem: 'it is not JSON' };
   }
 }

@@ -1,0 +1,18 @@
+import { EXIT } from '../verdict/outcome.ts';
+
+/** A reason to end with a sentence for the person at the terminal. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.configuration) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** What went wrong, as the system names it, e.g. `ENOSPC`. */
+export function codeOf(error: unknown): string {
+  if (error instanceof Error && 'code' in error) return String(error.code);
+  return error instanceof Error ? error.message : String(error);
+}

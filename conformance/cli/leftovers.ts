@@ -1,0 +1,53 @@
+import { formatUsd } from '../resources/budget.ts';
+import type { Entry } from '../resources/ledger.ts';
+import { readLedger, type StoredLedger } from '../resources/ledger-file.ts';
+import { openOf } from '../resources/sweep.ts';
+import { toCurl } from '../wire/curl.ts';
+import { instancePath, volumePath } from '../wire/paths.ts';
+import { printable } from '../wire/printable.ts';
+import { NAME } from './program.ts';
+import type { Terminal } from './terminal.ts';
+
+const SHOWN_CHARS = 200;
+
+/** Says what a ledger shows to be left, with the commands that destroy it; false where there is nothing. */
+export function tellLeftovers(ledgerPath: string, terminal: Terminal): boolean {
+  const ledger = readLedger(ledgerPath);
+  if (ledger === undefined) return false;
+  const open = openOf(ledger);
+  if (open.length === 0) return false;
+  terminal.err(leftoverLines(ledger, open));
+  return true;
+}
+
+/** What may still be running, and how a person ends it. */
+export function leftoverLines(ledger: StoredLedger, open: readonly Entry[]): string {
+  return [
+    '',
+    `MAY STILL BE RUNNING AND BILLING at ${ledger.baseUrl}:`,
+    ...open.flatMap((entry) => linesOf(entry, ledger.baseUrl)),
+    `\`${NAME} sweep ${ledger.baseUrl}\` tries again to destroy all of it.`,
+    '',
+  ].join('\n');
+}
+
+function linesOf(entry: Entry, baseUrl: string): string[] {
+  const { type, id, name, note, pricePerHour } = entry;
+  const price = pricePerHour === undefined ? '' : `, ${formatUsd(pricePerHour)} an hour`;
+  const what =
+    id === undefined ? `${type} ${name}, if it exists` : `${type} ${name}, id ${printable(id, SHOWN_CHARS)}`;
+  return [
+    `  ${what}${price}${note === undefined ? '' : ` (${printable(note, SHOWN_CHARS)})`}`,
+    `    ${howToEnd(entry, baseUrl)}`,
+  ];
+}
+
+function howToEnd(entry: Entry, baseUrl: string): string {
+  const headers = { authorization: 'Bearer [redacted: api key]' };
+  const curl = (method: string, path: string): string =>
+    toCurl({ method, url: `${baseUrl}${path}`, headers });
+  if (entry.id !== undefined)
+    return curl('DELETE', entry.type === 'instance' ? instancePath(entry) : volumePath(entry));
+  if (entry.type === 'instance') return `look for its name in: ${curl('GET', '/instances')}`;
+  return `look for its name on the platform: the contract has no list of volumes. Once you know that it is not there: ${NAME} sweep ${baseUrl} --absent ${entry.name}`;
+}

@@ -1,0 +1,122 @@
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { CommandError, codeOf } from './command-error.ts';
+
+/**
+ * A file that a command is to write. It is opened before anything is bought, so that a wrong path costs nothing, and it
+ * takes its name only when it is whole: until then it is `<name>.partial`. Writing throws nothing; `problem` tells.
+ */
+export class OutputFile {
+  readonly #option: string;
+  readonly #path: string;
+  readonly #partial: string | undefined;
+  readonly #file: number;
+  #problem: string | undefined;
+  #isOpen = true;
+
+  /** Throws `CommandError` where the file cannot be written. */
+  constructor(option: string, path: string) {
+    this.#option = option;
+    this.#path = targetOf(option, path);
+    const isReplaceable = kindOf(this.#path) !== 'special';
+    this.#partial = isReplaceable ? `${this.#path}.partial` : undefined;
+    try {
+      this.#file = openSync(this.#partial ?? this.#path, 'w', 0o644);
+    } catch (error) {
+      throw new CommandError(`${option} ${path} cannot be written (${codeOf(error)}): name another file`);
+    }
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** Why it could not be written, as a sentence; undefined while all is well. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  write(text: string): void {
+    if (this.#problem !== undefined || !this.#isOpen) return;
+    this.#try(() => {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
+    });
+  }
+
+  /** All is written: the file takes its name. */
+  finish(): void {
+    if (!this.#isOpen) return;
+    this.#try(() => {
+      if (this.#partial !== undefined) fsyncSync(this.#file);
+    });
+    this.#close();
+    const partial = this.#partial;
+    if (partial !== undefined && this.#problem === undefined)
+      this.#try(() => renameSync(partial, this.#path));
+  }
+
+  /** Nothing came of it. */
+  discard(): void {
+    if (!this.#isOpen) return;
+    this.#close();
+    if (this.#partial !== undefined) rmSync(this.#partial, { force: true });
+  }
+
+  #close(): void {
+    this.#isOpen = false;
+    this.#try(() => closeSync(this.#file));
+  }
+
+  #try(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      const where = this.#partial === undefined ? '' : `; what there is of it is in ${this.#partial}`;
+      this.#problem ??= `${this.#option} ${this.#path} could not be written (${codeOf(error)})${where}`;
+    }
+  }
+}
+
+/** Where a link leads to, so that the link is kept. */
+function targetOf(option: string, path: string): string {
+  if (path === '') throw new CommandError(`${option} has no name: name a file`);
+  const absolute = resolve(path);
+  try {
+    const target = realpathSync(absolute);
+    if (kindOf(target) === 'folder')
+      throw new CommandError(`${option} ${path} is a folder: name a file in it`);
+    return target;
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    return inRealFolder(absolute);
+  }
+}
+
+function inRealFolder(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
+
+/** What is no plain file (a pipe, /dev/null) is written as it is. */
+function kindOf(path: string): 'file' | 'folder' | 'special' | 'absent' {
+  try {
+    const stat = lstatSync(path);
+    if (stat.isDirectory()) return 'folder';
+    return stat.isFile() ? 'file' : 'special';
+  } catch {
+    return 'absent';
+  }
+}

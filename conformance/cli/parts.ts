@@ -1,0 +1,33 @@
+import type { SshClient } from '../ssh/ssh-client.ts';
+import { ssh2Client } from '../ssh/ssh2-client.ts';
+import { type Clock, systemClock } from '../wire/clock.ts';
+import { type HttpTransportOptions, httpTransport } from '../wire/http-transport.ts';
+import type { Transport } from '../wire/transport.ts';
+import type { SignalSource } from './interruption.ts';
+import { processTerminal, type Terminal } from './terminal.ts';
+
+/** What the commands reach the world with. */
+export interface CliParts {
+  terminal: Terminal;
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  ssh: SshClient;
+  signals: SignalSource;
+  createTransport: (options: HttpTransportOptions) => Transport;
+  /** How long one answer is waited for before the run begins. */
+  probeTimeoutMs: number;
+}
+
+const PROBE_TIMEOUT_MS = 15_000;
+
+export function systemParts(): CliParts {
+  return {
+    terminal: processTerminal(process.env),
+    env: process.env,
+    clock: systemClock,
+    ssh: ssh2Client(),
+    signals: process,
+    createTransport: httpTransport,
+    probeTimeoutMs: PROBE_TIMEOUT_MS,
+  };
+}

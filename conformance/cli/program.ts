@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { CommandError } from './command-error.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What the command is called by. */
+export const NAME = 'berth conformance';
+
+/** Makes a mistake on the command line one sentence that says where the help is, and never repeats what may be a secret. */
+export function explainMistakes(command: Command, terminal: Terminal, name = NAME): void {
+  command.exitOverride();
+  command.configureOutput({
+    writeOut: (text) => terminal.out(text),
+    writeErr: (text) => terminal.err(text),
+    outputError: (text, write) => {
+      const [mistake = '', ...hints] = text
+        .replace(/^error: /, '')
+        .replace(/'(--?[\w-]+)=[^']*'/, "'$1'")
+        .trim()
+        .split('\n');
+      const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
+      write(`${NAME}: ${sentence}: see \`${name} --help\`.\n`);
+    },
+  });
+  for (const inner of command.commands) explainMistakes(inner, terminal, `${name} ${inner.name()}`);
+}
+
+/** Refuses what someone will try: a key in the arguments is read by every process of the machine. */
+export function refuseKeyOptions(command: Command): void {
+  for (const [option, instead] of [
+    ['--api-key', 'BERTH_API_KEY or --api-key-file'],
+    ['--second-api-key', 'BERTH_SECOND_API_KEY or --second-api-key-file'],
+  ] as const) {
+    command.addOption(command.createOption(`${option} [key]`).hideHelp());
+    command.on(`option:${option.slice(2)}`, () => refuseKey(option, instead));
+  }
+}
+
+function refuseKey(option: string, instead: string): never {
+  throw new CommandError(
+    `there is no ${option}: what stands on a command line is seen by everyone on this machine and kept in the shell's history; the key comes from ${instead}`,
+  );
+}

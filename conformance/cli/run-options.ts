@@ -1,0 +1,112 @@
+import { type Command, Option } from 'commander';
+import { defaultStateFolder } from '../resources/ledger-file.ts';
+import type { RunOptions } from '../run/options.ts';
+import { LEVELS, type Level } from '../transcript/records.ts';
+import { CommandError } from './command-error.ts';
+import { numberIn, raceOf } from './numbers.ts';
+import { type TargetFlags, withTarget } from './target-options.ts';
+
+const DEFAULT_MINUTES: Readonly<Record<Level, number>> = { 'read-only': 10, lifecycle: 60, full: 120 };
+const DEFAULT_POLL_INTERVAL_MS = 10_000;
+const DEFAULT_READY_TIMEOUT_S = 600;
+
+/** The options that say what a run is: a run, a plan and a doctor take them alike. */
+export interface RunFlags extends TargetFlags {
+  level: Level;
+  maxCost: number;
+  maxMinutes?: number;
+  pollIntervalMs: number;
+  readyTimeoutS: number;
+  only?: string;
+  offer?: string;
+  region?: string;
+  race?: { offer: string; units: number };
+  secondApiKeyFile?: string;
+  acceptUnknownCost?: true;
+}
+
+export function withRunOptions(command: Command): Command {
+  withTarget(command)
+    .addOption(
+      new Option('--level <level>', 'read-only: free; lifecycle: one cheapest instance; full: everything')
+        .choices(LEVELS)
+        .default('lifecycle'),
+    )
+    .option(
+      '--max-cost <usd>',
+      'the most that the run may cost, in USD',
+      numberIn({ unit: 'USD', min: 0, max: 1_000_000 }),
+      1,
+    )
+    .option(
+      '--max-minutes <minutes>',
+      `when the run ends and cleans up; default ${LEVELS.map((level) => DEFAULT_MINUTES[level]).join(', ')} by level`,
+      numberIn({ unit: 'minutes', min: 1, max: 10_080 }),
+    )
+    .option('--only <ids>', 'only these checks, e.g. INS-404-001,SSH; see `list`')
+    .option('--offer <id>', 'the offer to buy; default the cheapest that is available')
+    .option('--region <region>', 'the region to buy it in')
+    .option(
+      '--race <offer=units>',
+      'at level full: an offer, and how many units of it there are; one more is asked for',
+      raceOf,
+    )
+    .option(
+      '--second-api-key-file <file>',
+      'another key of the same account; without it the key is in BERTH_SECOND_API_KEY',
+    )
+    .option(
+      '--accept-unknown-cost',
+      'buy an offer that has no usable price, for which --max-cost cannot hold',
+    );
+  return withPatience(command);
+}
+
+export interface PatienceFlags {
+  pollIntervalMs: number;
+  readyTimeoutS: number;
+}
+
+/** How long is waited, and how often is asked. It never turns a verdict. */
+export function withPatience(command: Command): Command {
+  return command
+    .option(
+      '--poll-interval-ms <ms>',
+      'how often an instance is polled',
+      numberIn({ unit: 'milliseconds', min: 10, max: 600_000, isWhole: true }),
+      DEFAULT_POLL_INTERVAL_MS,
+    )
+    .option(
+      '--ready-timeout-s <seconds>',
+      'how long a machine is waited for; patience only, which never turns a verdict',
+      numberIn({ unit: 'seconds', min: 1, max: 86_400 }),
+      DEFAULT_READY_TIMEOUT_S,
+    );
+}
+
+export function withStateFolder(command: Command): Command {
+  return command.option('--state-dir <folder>', 'where the ledgers of what runs bought are kept');
+}
+
+export function stateFolderOf(
+  { stateDir }: { stateDir?: string },
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  return stateDir ?? defaultStateFolder(env);
+}
+
+/** The settings of a run. Throws `CommandError` where flags contradict each other. */
+export function toSettings(flags: RunFlags): RunOptions['settings'] {
+  const { level, maxCost, maxMinutes, pollIntervalMs, readyTimeoutS, offer, region, race } = flags;
+  if (race !== undefined && level !== 'full')
+    throw new CommandError(`--race needs --level full, and this is ${level}`);
+  return {
+    pollIntervalMs,
+    readyTimeoutMs: readyTimeoutS * 1000,
+    maxCostUsd: maxCost,
+    maxMinutes: maxMinutes ?? DEFAULT_MINUTES[level],
+    ...(offer === undefined ? {} : { offer }),
+    ...(region === undefined ? {} : { region }),
+    ...(race === undefined ? {} : { race }),
+  };
+}

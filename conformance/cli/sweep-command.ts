@@ -1,0 +1,135 @@
+import { Command } from 'commander';
+import type { Entry } from '../resources/ledger.ts';
+import { readOpenLedgers, type StoredLedger } from '../resources/ledger-file.ts';
+import { type SweepParts, type Swept, sweep } from '../resources/sweep.ts';
+import { EXIT } from '../verdict/outcome.ts';
+import { CommandError, codeOf } from './command-error.ts';
+import { Interruption } from './interruption.ts';
+import { leftoverLines } from './leftovers.ts';
+import type { CliParts } from './parts.ts';
+import { NAME } from './program.ts';
+import type { Finish } from './run-command.ts';
+import { type PatienceFlags, stateFolderOf, withPatience, withStateFolder } from './run-options.ts';
+import {
+  keySource,
+  openTransport,
+  requireBaseUrl,
+  requireKey,
+  type TargetFlags,
+  withTarget,
+} from './target-options.ts';
+
+interface Flags extends TargetFlags, PatienceFlags {
+  stateDir?: string;
+  absent: string[];
+}
+
+/** `berth conformance sweep [base_url]`: finishes the clean-up of runs that were cut off. */
+export function sweepCommand(parts: CliParts, finish: Finish): Command {
+  const command = new Command('sweep')
+    .description('destroy what interrupted runs left, and nothing else')
+    .argument('[base_url]', 'of these runs only; needed where runs of several targets were cut off');
+  return withStateFolder(withPatience(withTarget(command)))
+    .option(
+      '--absent <name>',
+      'you have looked for it on the platform, and it is not there; may be given again',
+      (name: string, names: string[]) => [...names, name],
+      [],
+    )
+    .action(async (typed: string | undefined, flags: Flags) => {
+      finish(await executeSweep(typed, flags, parts));
+    });
+}
+
+async function executeSweep(typed: string | undefined, flags: Flags, parts: CliParts): Promise<number> {
+  const { terminal, clock } = parts;
+  const folder = stateFolderOf(flags, parts.env);
+  const ledgers = chooseLedgers(typed, folder);
+  if (ledgers.length === 0) {
+    terminal.out(`Nothing to sweep: no run in ${folder} left anything.\n`);
+    return EXIT.conformant;
+  }
+  const { key: apiKey } = requireKey(keySource(flags, parts), parts);
+  using interruption = new Interruption(parts.signals, terminal);
+  interruption.notice = 'Interrupted: `sweep` may be repeated at any time.';
+  const transport = openTransport(flags, parts);
+  try {
+    const exitCodes: number[] = [];
+    for (const ledger of ledgers)
+      exitCodes.push(
+        await sweepOne(ledger, terminal, {
+          ...{ transport, clock, apiKey, signal: interruption.signal, absent: flags.absent },
+          ...{ pollIntervalMs: flags.pollIntervalMs, patienceMs: flags.readyTimeoutS * 1000 },
+          onWait: (text) => terminal.err(`  waiting ${text}\n`),
+        }),
+      );
+    if (interruption.fault !== undefined) throw interruption.fault;
+    return Math.max(...exitCodes);
+  } finally {
+    await transport.close();
+  }
+}
+
+/** One key is sent to one target: runs of several are not swept in one go. Throws `CommandError`. */
+function chooseLedgers(typed: string | undefined, folder: string): StoredLedger[] {
+  const all = readLedgers(folder);
+  if (typed !== undefined) {
+    const { baseUrl } = requireBaseUrl(typed, []);
+    return all.filter((ledger) => ledger.baseUrl === baseUrl);
+  }
+  const targets = [...new Set(all.map(({ baseUrl }) => baseUrl))];
+  if (targets.length > 1)
+    throw new CommandError(
+      `runs of several targets were cut off, and each has a key of its own: name one of ${targets.join(', ')}`,
+    );
+  return all;
+}
+
+function readLedgers(folder: string): StoredLedger[] {
+  try {
+    return readOpenLedgers(folder);
+  } catch (error) {
+    throw new CommandError(`the ledgers in ${folder} cannot be read (${codeOf(error)})`);
+  }
+}
+
+async function sweepOne(
+  ledger: StoredLedger,
+  terminal: CliParts['terminal'],
+  parts: SweepParts,
+): Promise<number> {
+  const { runId, startedAt, baseUrl, unreadable } = ledger;
+  terminal.out(`Run ${runId} of ${startedAt} at ${baseUrl}\n`);
+  if (unreadable.length > 0)
+    terminal.out(
+      `  NOTE: lines ${unreadable.join(', ')} of ${ledger.path} cannot be read; what they told is looked for by the run's names\n`,
+    );
+  const swept = await trySweep(ledger, parts);
+  if (swept.result === 'busy') {
+    terminal.out(`  left alone: ${swept.why}\n`);
+    return EXIT.conformant;
+  }
+  const destroyed = swept.result === 'swept' ? swept.destroyed : [];
+  for (const entry of destroyed) terminal.out(`  gone: ${described(entry)}\n`);
+  if (swept.result === 'unreachable') terminal.out(`  ${swept.why}\n`);
+  if (swept.result === 'swept' && swept.left.length === 0) {
+    terminal.out(destroyed.length === 0 ? '  nothing of it was there any more\n' : '  all of it is gone\n');
+    return EXIT.conformant;
+  }
+  terminal.out(leftoverLines(ledger, swept.left));
+  return EXIT.mayBeRunning;
+}
+
+async function trySweep(ledger: StoredLedger, parts: SweepParts): Promise<Swept> {
+  try {
+    return await sweep(ledger, parts);
+  } catch (error) {
+    const left = ledger.entries.filter(({ state }) => state !== 'gone' && state !== 'refused');
+    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${codeOf(error)})`;
+    return { result: 'unreachable', why, left };
+  }
+}
+
+function described({ type, name, id }: Entry): string {
+  return `${type} ${name}${id === undefined ? '' : `, id ${id}`}`;
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { type FoundKey, type KeySource, missingKey, readApiKey } from '../doctor/api-key.ts';
+import { readBaseUrl } from '../doctor/base-url.ts';
+import { config, type Diagnosis, toClause } from '../doctor/diagnosis.ts';
+import { nearest } from '../doctor/nearest.ts';
+import type { Transport } from '../wire/transport.ts';
+import { CommandError, codeOf } from './command-error.ts';
+import type { CliParts } from './parts.ts';
+import { NAME, refuseKeyOptions } from './program.ts';
+
+/** The options by which a command finds the target and gets in. */
+export interface TargetFlags {
+  apiKeyFile?: string;
+  caFile?: string;
+}
+
+export function withTarget(command: Command): Command {
+  refuseKeyOptions(command);
+  return command
+    .option('--api-key-file <file>', 'a file that holds the API key; without it the key is in BERTH_API_KEY')
+    .option('--ca-file <file>', 'PEM certificate of an authority to trust besides the usual ones');
+}
+
+export function keySource({ apiKeyFile }: TargetFlags, { env }: CliParts): KeySource {
+  return { file: apiKeyFile, fileOption: '--api-key-file', variable: 'BERTH_API_KEY', env };
+}
+
+export function secondKeySource(
+  { secondApiKeyFile }: { secondApiKeyFile?: string },
+  { env }: CliParts,
+): KeySource {
+  return {
+    ...{ file: secondApiKeyFile, fileOption: '--second-api-key-file' },
+    ...{ variable: 'BERTH_SECOND_API_KEY', env },
+  };
+}
+
+/** The base URL, or `CommandError`. What is worth knowing about it is said by `examine`. */
+export function requireBaseUrl(
+  typed: string,
+  commands: readonly string[],
+): { baseUrl: string; notes: Diagnosis[] } {
+  const { baseUrl, diagnoses } = readBaseUrl(typed);
+  if (baseUrl !== undefined) return { baseUrl, notes: diagnoses };
+  const meant = /[.:/]/.test(typed) ? undefined : nearest(typed, commands);
+  if (meant !== undefined)
+    throw new CommandError(`there is no command ${typed}: did you mean \`${NAME} ${meant}\`?`);
+  throw new CommandError(diagnoses.map(toClause).join('; '));
+}
+
+/** The key, which from then on is never written, or `CommandError`. */
+export function requireKey(source: KeySource, { terminal }: CliParts): { key: string; notes: Diagnosis[] } {
+  const { key, diagnoses } = keep(readApiKey(source), 'api key', terminal);
+  if (key !== undefined) return { key, notes: diagnoses };
+  const [fault = missingKey(source)] = diagnoses;
+  throw new CommandError(toClause(fault));
+}
+
+/** The second key, where there is one. */
+export function findSecondKey(source: KeySource, { terminal }: CliParts): FoundKey {
+  const found = keep(readApiKey(source), 'second api key', terminal);
+  const fault = found.diagnoses.find(({ state }) => state === 'config');
+  if (fault !== undefined) throw new CommandError(toClause(fault));
+  return found;
+}
+
+function keep(found: FoundKey, name: string, terminal: CliParts['terminal']): FoundKey {
+  if (found.key !== undefined) terminal.secrets.add(name, found.key);
+  return found;
+}
+
+/** Opens the way to the target. Throws `CommandError` where the file of `--ca-file` is none. */
+export function openTransport({ caFile }: TargetFlags, parts: CliParts): Transport {
+  if (caFile === undefined) return parts.createTransport({});
+  try {
+    return parts.createTransport({ ca: readFileSync(caFile, 'utf8') });
+  } catch (error) {
+    const { text, fix } = config(
+      'TLS',
+      `--ca-file ${caFile} cannot be used (${codeOf(error)})`,
+      'name a file with a certificate in PEM',
+    );
+    throw new CommandError(`${text}: ${fix}`);
+  }
+}

@@ -1,0 +1,65 @@
+import { createInterface } from 'node:readline/promises';
+import { createRedactor, type Redactor } from '../wire/redact.ts';
+
+/** Where a command writes, and whom it can ask. Nothing that it writes holds a secret that it knows. */
+export interface Terminal {
+  secrets: Redactor;
+  /** Standard output. Neither this nor `err` throws where nobody reads any more. */
+  out(text: string): void;
+  /** Standard error. */
+  err(text: string): void;
+  outIsTty: boolean;
+  errIsTty: boolean;
+  /** Whether a person sits there. */
+  isInteractive: boolean;
+  /** Columns. */
+  width: number;
+  color: boolean;
+  /** The line that is typed; empty where there is none. Rejects with the signal's reason. */
+  ask(question: string, signal: AbortSignal): Promise<string>;
+}
+
+const DEFAULT_WIDTH = 100;
+
+/** The terminal of this process. */
+export function processTerminal(env: Readonly<Record<string, string | undefined>>): Terminal {
+  const secrets = createRedactor();
+  // Without a listener a reader that has gone (EPIPE) would end the process, and with it the clean-up.
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.listenerCount('error') === 0) stream.on('error', () => {});
+  const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true;
+  return {
+    secrets,
+    out: (text) => void process.stdout.write(secrets.text(text)),
+    err: (text) => void process.stderr.write(secrets.text(text)),
+    outIsTty: process.stdout.isTTY === true,
+    errIsTty: process.stderr.isTTY === true,
+    isInteractive,
+    width: process.stdout.columns ?? DEFAULT_WIDTH,
+    color: wantsColor(env),
+    ask: askAtTerminal,
+  };
+}
+
+/** https://no-color.org; `FORCE_COLOR` as Node.js has it. */
+function wantsColor(env: Readonly<Record<string, string | undefined>>): boolean {
+  if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return false;
+  if (env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '0') return true;
+  return process.stdout.isTTY === true && env['TERM'] !== 'dumb';
+}
+
+async function askAtTerminal(question: string, signal: AbortSignal): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const closed = new AbortController();
+  lines.once('close', () => closed.abort());
+  // Ctrl-C comes to the reader of lines, and not to the process.
+  lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  try {
+    return await lines.question(question, { signal: AbortSignal.any([signal, closed.signal]) });
+  } catch {
+    signal.throwIfAborted();
+    return '';
+  } finally {
+    lines.close();
+  }
+}

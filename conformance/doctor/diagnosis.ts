@@ -1,0 +1,36 @@
+/**
+ * What one look at the set-up found. `config`: the run cannot be made like this, and it says nothing about the target.
+ * `note`: worth knowing; the run goes on.
+ */
+export interface Diagnosis {
+  /** What was looked at, e.g. `TLS`. */
+  subject: string;
+  state: 'ok' | 'note' | 'config';
+  /** What was found, and where. */
+  text: string;
+  /** What to do about it. */
+  fix?: string;
+}
+
+export function ok(subject: string, text: string): Diagnosis {
+  return { subject, state: 'ok', text };
+}
+
+export function note(subject: string, text: string, fix?: string): Diagnosis {
+  return { subject, state: 'note', text, ...(fix === undefined ? {} : { fix }) };
+}
+
+export function config(subject: string, text: string, fix: string): Diagnosis {
+  return { subject, state: 'config', text, fix };
+}
+
+/** One sentence, with what to do. */
+export function toSentence(diagnosis: Diagnosis): string {
+  const sentence = toClause(diagnosis);
+  return sentence.endsWith('?') ? sentence : `${sentence}.`;
+}
+
+/** The sentence without the stop at its end. */
+export function toClause({ text, fix }: Diagnosis): string {
+  return fix === undefined ? text : `${text}: ${fix}`;
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { suiteVersion } from '../version.ts';
+import { isObject, parseJson, textField } from '../wire/json.ts';
+import type { HttpAnswer, HttpFailure, Transport } from '../wire/transport.ts';
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+export interface ProbeParts {
+  transport: Transport;
+  apiKey: string;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** What a GET came to, with as much of its body as JSON as there is. */
+export interface Probe {
+  url: string;
+  answer?: HttpAnswer;
+  failure?: HttpFailure;
+  /** Undefined where the body is not JSON. */
+  json: unknown;
+}
+
+export async function probe(parts: ProbeParts, url: string, bearer = parts.apiKey): Promise<Probe> {
+  return send(parts, { method: 'GET', url, headers: { ...headers(), authorization: `Bearer ${bearer}` } });
+}
+
+/** Asks for an access token for the key; undefined where there is none to be had. It creates nothing. */
+export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<string | undefined> {
+  const { json, answer } = await send(parts, {
+    method: 'POST',
+    url: `${baseUrl}/auth/token`,
+    headers: { ...headers(), 'content-type': 'application/json' },
+    body: JSON.stringify({ api_key: parts.apiKey }),
+  });
+  return answer?.status === 200 ? textField(json, 'access_token') : undefined;
+}
+
+async function send(
+  { transport, timeoutMs, signal }: ProbeParts,
+  request: Parameters<Transport['send']>[0],
+): Promise<Probe> {
+  const result = await transport.send(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES, signal });
+  signal.throwIfAborted();
+  if ('failure' in result) return { url: request.url, failure: result, json: undefined };
+  return { url: request.url, answer: result, json: parseJson(result.body) };
+}
+
+function headers(): Record<string, string> {
+  return {
+    accept: 'application/json',
+    'user-agent': `berth-conformance/${suiteVersion} doctor`,
+    'x-request-id': randomUUID(),
+  };
+}
+
+/** Whether a body is `{ error: { code, message } }`. */
+export function isEnvelope(json: unknown): boolean {
+  const error = isObject(json) ? json['error'] : undefined;
+  return textField(error, 'code') !== undefined;
+}
+
+/** Whether it is a page for a browser. */
+export function isPage({ answer }: Probe): boolean {
+  if (answer === undefined) return false;
+  return (
+    /text\/html/i.test(answer.headers['content-type'] ?? '') || /^\s*<(!doctype|html)/i.test(answer.body)
+  );
+}

@@ -1,0 +1,191 @@
+import { objectsField } from '../wire/json.ts';
+import { printable } from '../wire/printable.ts';
+import type { FailureKind } from '../wire/transport.ts';
+import { neighboursOf } from './base-url.ts';
+import { config, type Diagnosis, note, ok } from './diagnosis.ts';
+import { isEnvelope, isPage, type Probe, type ProbeParts, probe, requestToken } from './probe.ts';
+import { tlsAdvice } from './tls-advice.ts';
+
+const SHOWN_CHARS = 80;
+
+export interface ReachOptions {
+  baseUrl: string;
+  /** Whether a token may be asked for, which is a POST. */
+  mayPost: boolean;
+}
+
+export interface Reached {
+  diagnoses: Diagnosis[];
+  /** The answer to GET /configurations, where the set-up let one come. */
+  configurations?: Probe;
+  /** What the target takes after `Bearer`. */
+  bearer: string;
+}
+
+/** Whether the target is there, is the one that is meant, and takes the key: by GET /configurations. */
+export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOptions): Promise<Reached> {
+  const first = await probe(parts, `${baseUrl}/configurations`);
+  const bearer = parts.apiKey;
+  if (first.failure !== undefined) return { diagnoses: await onFailure(parts, baseUrl, first), bearer };
+  const reachable = rungsBelow('reset', baseUrl);
+  const status = first.answer?.status ?? 0;
+  if (isGood(first)) return { diagnoses: [...reachable, ...keyIsTaken()], configurations: first, bearer };
+  if (status === 401 || status === 403) {
+    const { diagnoses, ...rest } = await onRefusal(parts, baseUrl, first, mayPost);
+    return { diagnoses: [...reachable, ...diagnoses], ...rest };
+  }
+  const misled = await onWrongAnswer(parts, baseUrl, first);
+  return {
+    diagnoses: [...reachable, misled],
+    bearer,
+    ...(misled.state === 'config' ? {} : { configurations: first }),
+  };
+}
+
+function isGood({ answer, json }: Probe): boolean {
+  return (
+    answer?.status === 200 &&
+    Array.isArray((json as { configurations?: unknown } | undefined)?.configurations)
+  );
+}
+
+function keyIsTaken(): Diagnosis[] {
+  return [ok('HTTP', 'GET /configurations answers with a list'), ok('API key', 'it is accepted')];
+}
+
+const RUNGS: readonly { kind: FailureKind; subject: string; fine: (url: URL) => string }[] = [
+  { kind: 'dns', subject: 'DNS', fine: ({ hostname }) => `${hostname} resolves` },
+  { kind: 'connect', subject: 'TCP', fine: ({ host }) => `${host} takes connections` },
+  { kind: 'tls', subject: 'TLS', fine: () => 'the certificate is good' },
+];
+
+/** What is proved by an exchange having come further. */
+function rungsBelow(kind: FailureKind, baseUrl: string): Diagnosis[] {
+  const url = new URL(baseUrl);
+  const index = RUNGS.findIndex((rung) => rung.kind === kind);
+  return RUNGS.slice(0, index === -1 ? RUNGS.length : index)
+    .filter((rung) => rung.kind !== 'tls' || url.protocol === 'https:')
+    .map(({ subject, fine }) => ok(subject, fine(url)));
+}
+
+async function onFailure(parts: ProbeParts, baseUrl: string, { failure }: Probe): Promise<Diagnosis[]> {
+  const { failure: kind, message } = failure ?? { failure: 'reset', message: '' };
+  const below = rungsBelow(kind, baseUrl);
+  const { hostname } = new URL(baseUrl);
+  switch (kind) {
+    case 'dns':
+      return [
+        ...below,
+        config('DNS', message, `is ${hostname} spelt right, and known to the DNS of this machine?`),
+      ];
+    case 'connect':
+      return [
+        ...below,
+        config('TCP', message, 'does the server run, and do firewalls let this machine reach it?'),
+      ];
+    case 'tls':
+      return [...below, config('TLS', message, tlsAdvice(message))];
+    case 'not_http':
+      return [...below, config('HTTP', message, 'give the address of the orchestrator itself')];
+    case 'too_large':
+      return [...below, note('HTTP', `GET /configurations: ${message}`)];
+    default:
+      return [...below, await onSilence(parts, baseUrl, message)];
+  }
+}
+
+/** One endpoint that fails is the target's fault; where none answers there is nothing to test. */
+async function onSilence(parts: ProbeParts, baseUrl: string, message: string): Promise<Diagnosis> {
+  const { answer } = await probe(parts, `${baseUrl}/availability`);
+  if (answer !== undefined) return note('HTTP', `GET /configurations: ${message}`);
+  return config(
+    'HTTP',
+    `neither GET /configurations nor GET /availability is answered: ${message}`,
+    'look into the log of the server, and of what stands before it',
+  );
+}
+
+async function onRefusal(
+  parts: ProbeParts,
+  baseUrl: string,
+  refused: Probe,
+  mayPost: boolean,
+): Promise<Omit<Reached, 'configurations'> & { configurations?: Probe }> {
+  const said = `GET /configurations with this key is answered ${refused.answer?.status}`;
+  const token = mayPost ? await requestToken(parts, baseUrl) : undefined;
+  if (token !== undefined) {
+    const again = await probe(parts, `${baseUrl}/configurations`, token);
+    if (isGood(again)) {
+      const diagnosis = ok('API key', 'it is accepted by POST /auth/token, and its token by the rest');
+      return { diagnoses: [diagnosis], configurations: again, bearer: token };
+    }
+  }
+  const fix = mayPost
+    ? 'is it the key of this provider, whole, and not revoked?'
+    : 'is it the key of this provider, whole, and not revoked? Where it has to be exchanged for a token, `doctor` can tell: a plan sends no POST';
+  return { diagnoses: [config('API key', said, fix)], bearer: parts.apiKey };
+}
+
+async function onWrongAnswer(parts: ProbeParts, baseUrl: string, seen: Probe): Promise<Diagnosis> {
+  const { answer, url } = seen;
+  const status = answer?.status ?? 0;
+  if (status >= 300 && status < 400) return onRedirect(url, answer?.headers['location']);
+  if (status >= 500)
+    return note('HTTP', `GET /configurations is answered ${status}, which the run will judge`);
+  const meant = await findNeighbour(parts, baseUrl);
+  const said = isPage(seen)
+    ? `${url} is answered ${status} with a page for a browser`
+    : `${url} is answered ${status}${answer?.body === '' ? ' without a body' : ''}`;
+  if (meant !== undefined)
+    return config('base_url', said, `write ${meant}, which answers as an orchestrator does`);
+  if (isPage(seen))
+    return config(
+      'HTTP',
+      said,
+      'is the base_url right, and does a proxy, a login page or a landing page stand before the orchestrator?',
+    );
+  if (status === 200 || isEnvelope(seen.json))
+    return note(
+      'HTTP',
+      `GET /configurations is answered ${status} ${shapeOf(seen)}, which the run will judge`,
+    );
+  return config(
+    'base_url',
+    `${said}, and so are its likely neighbours`,
+    'write the address below which the endpoints of the contract are, such as https://<host>/v1',
+  );
+}
+
+function shapeOf({ json, answer }: Probe): string {
+  if (isEnvelope(json)) return 'with an error';
+  const start = printable(answer?.body ?? '', SHOWN_CHARS);
+  return json === undefined ? `with what is not JSON (${start})` : 'without a list `configurations`';
+}
+
+function onRedirect(url: string, location: string | undefined): Diagnosis {
+  const target =
+    location !== undefined && URL.canParse(location, url) ? new URL(location, url).href : undefined;
+  const where = printable(target ?? location ?? 'nowhere', SHOWN_CHARS * 2);
+  const meant = /^(.+)\/configurations\/?$/.exec(where)?.[1];
+  return config(
+    'base_url',
+    `${url} redirects to ${where}, and clients of the contract follow no redirects`,
+    meant === undefined
+      ? 'write the address of the orchestrator itself'
+      : `if that is the orchestrator, write ${meant}`,
+  );
+}
+
+async function findNeighbour(parts: ProbeParts, baseUrl: string): Promise<string | undefined> {
+  for (const neighbour of neighboursOf(baseUrl)) {
+    const seen = await probe(parts, `${neighbour}/configurations`);
+    const isRefused = seen.answer?.status === 401 && isEnvelope(seen.json);
+    if (isGood(seen) || isRefused) return neighbour;
+  }
+  return undefined;
+}
+
+/** The offers in an answer. */
+export function offersOf(seen: Probe | undefined): ReturnType<typeof objectsField> {
+  return seen?.answer?.status === 200 ? objectsField(seen.json, 'configurations') : [];
+}

@@ -1,0 +1,18 @@
+import { formatUsd } from '../resources/budget.ts';
+import type { Plan } from './plan.ts';
+
+/** Why a planned run is not begun, with what to do about it; undefined where it may be. */
+export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): string | undefined {
+  const { worst_case_usd: usd, max_cost_usd: cap, purchases } = plan;
+  const unpriced = purchases.find(
+    ({ offer, price_per_hour }) => offer !== undefined && price_per_hour === undefined,
+  );
+  if (unpriced !== undefined && !acceptsUnknownCost)
+    return `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: name another with --offer, or go on without a cap with --accept-unknown-cost`;
+  if (usd <= cap) return undefined;
+  return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap.toFixed(2)}: pass --max-cost ${ceilToCent(usd)}, or a lower --max-minutes (an offer that costs less is named with --offer)`;
+}
+
+function ceilToCent(usd: number): string {
+  return (Math.ceil(usd * 100 - 1e-6) / 100).toFixed(2);
+}

@@ -1,0 +1,118 @@
+import type { Check } from '../checks/check.ts';
+import { worstCaseUsd } from '../resources/budget.ts';
+import { type Placement, placements } from '../scenarios/placement.ts';
+import type { Purchase, Scenario } from '../scenarios/scenario.ts';
+import { includes, type Level, type RunSettings } from '../transcript/records.ts';
+import type { JsonObject } from '../wire/json.ts';
+
+const MS_PER_MINUTE = 60_000;
+/** O: Limits: the typical target for a machine to come ONLINE is under five minutes. */
+const TYPICAL_BOOT_MINUTES = 5;
+const TYPICAL_POLLS = 4;
+
+/** What a run would do and buy, and what that could cost. */
+export interface Plan {
+  level: Level;
+  scenarios: readonly { id: string; title: string; buys: number }[];
+  checks: readonly string[];
+  purchases: readonly PlannedPurchase[];
+  minutes: { typical: number; worst: number };
+  /** USD. What has no price is left out of it. */
+  worst_case_usd: number;
+  max_cost_usd: number;
+  /** How many purchases have no price. A volume tells its price only once it is there. */
+  unpriced: { instances: number; volumes: number };
+}
+
+export interface PlannedPurchase {
+  type: Purchase['type'];
+  what: string;
+  scenario: string;
+  /** Absent where nothing that may be bought is available, and of volumes. */
+  offer?: string;
+  region?: string;
+  /** USD. */
+  price_per_hour?: number;
+  longest_life_minutes: number;
+  /** USD. */
+  worst_case_usd?: number;
+}
+
+export interface PlanOptions {
+  level: Level;
+  settings: Omit<RunSettings, 'hasSecondKey'>;
+  scenarios: readonly Scenario[];
+  checks: readonly Check[];
+  /** Of GET /availability. */
+  availability: readonly JsonObject[];
+}
+
+/** Plans a run. The worst case is that nothing it buys is gone before the last moment of the clean-up. */
+export function toPlan({ level, settings, scenarios, checks, availability }: PlanOptions): Plan {
+  const lifeMs = settings.maxMinutes * MS_PER_MINUTE + settings.readyTimeoutMs;
+  const purchases = scenarios.flatMap((scenario) =>
+    purchasesOf(scenario, settings).map((purchase) =>
+      toPlanned(purchase, scenario.id, placementOf(purchase, settings, availability), lifeMs),
+    ),
+  );
+  const unpriced = (type: Purchase['type']): number =>
+    purchases.filter((purchase) => purchase.type === type && purchase.worst_case_usd === undefined).length;
+  return {
+    level,
+    scenarios: scenarios.map(({ id, title, buys }) => ({ id, title, buys: buys.length })),
+    checks: checks.filter((check) => includes(level, check.level)).map(({ id }) => id),
+    purchases,
+    minutes: { typical: typicalMinutes(scenarios, settings), worst: round(lifeMs / MS_PER_MINUTE) },
+    worst_case_usd: purchases.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0),
+    max_cost_usd: settings.maxCostUsd,
+    unpriced: { instances: unpriced('instance'), volumes: unpriced('volume') },
+  };
+}
+
+/** With `--race` a scenario tries one unit more of that offer than there are. */
+function purchasesOf({ buys }: Scenario, { race }: PlanOptions['settings']): readonly Purchase[] {
+  const racing = buys.filter(({ offer }) => offer === 'race');
+  const [first] = racing;
+  if (race === undefined || first === undefined) return buys;
+  const others = buys.filter(({ offer }) => offer !== 'race');
+  return [...others, ...Array.from({ length: race.units + 1 }, () => first)];
+}
+
+function placementOf(
+  { type, offer }: Purchase,
+  { race, ...settings }: PlanOptions['settings'],
+  availability: readonly JsonObject[],
+): Placement | undefined {
+  if (type === 'volume') return undefined;
+  const wanted = offer === 'race' && race !== undefined ? { ...settings, offer: race.offer } : settings;
+  return placements(availability, wanted)[0];
+}
+
+function toPlanned(
+  { type, what }: Purchase,
+  scenario: string,
+  placement: Placement | undefined,
+  lifeMs: number,
+): PlannedPurchase {
+  const longest = { longest_life_minutes: round(lifeMs / MS_PER_MINUTE) };
+  if (placement === undefined) return { type, what, scenario, ...longest };
+  const { configurationId, region, pricePerHour } = placement;
+  return {
+    ...{ type, what, scenario, offer: configurationId, region, ...longest },
+    ...(pricePerHour === undefined
+      ? {}
+      : { price_per_hour: pricePerHour, worst_case_usd: worstCaseUsd(pricePerHour, lifeMs) }),
+  };
+}
+
+/** A guess: a boot for each instance that is waited for, and some polls for each part of the run. */
+function typicalMinutes(scenarios: readonly Scenario[], settings: PlanOptions['settings']): number {
+  const boots = scenarios.filter(({ buys }) => buys.some(({ type }) => type === 'instance')).length;
+  const polls = (scenarios.length * TYPICAL_POLLS * settings.pollIntervalMs) / MS_PER_MINUTE;
+  const isFree = boots === 0;
+  return Math.min(settings.maxMinutes, round(isFree ? 1 : boots * TYPICAL_BOOT_MINUTES + polls));
+}
+
+function round(minutes: number): number {
+  return Math.max(1, Math.ceil(minutes));
+}

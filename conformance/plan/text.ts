@@ -1,0 +1,54 @@
+import { formatUsd } from '../resources/budget.ts';
+import { printable } from '../wire/printable.ts';
+import type { Plan, PlannedPurchase } from './plan.ts';
+
+const SHOWN_CHARS = 60;
+
+/** A plan for a person. */
+export function toText(plan: Plan): string {
+  const { level, scenarios, checks, minutes } = plan;
+  const width = Math.max(...scenarios.map(({ id }) => id.length), 0);
+  return [
+    `A run at level ${level}: ${checks.length} checks, about ${minutes.typical} minutes, at the most ${minutes.worst}.`,
+    '',
+    'What it does',
+    ...scenarios.map(({ id, title }) => `  ${id.padEnd(width)}  ${title}`),
+    '',
+    ...purchaseLines(plan),
+    '',
+    costLine(plan),
+    'Nothing was sent but GETs.',
+    '',
+  ].join('\n');
+}
+
+function purchaseLines({ purchases }: Plan): string[] {
+  if (purchases.length === 0) return ['It buys nothing.'];
+  const rows = purchases.map((purchase) => [
+    purchase.type,
+    placeOf(purchase),
+    purchase.price_per_hour === undefined ? 'no price' : `${formatUsd(purchase.price_per_hour)}/h`,
+    `${purchase.longest_life_minutes} min`,
+    purchase.worst_case_usd === undefined ? '' : formatUsd(purchase.worst_case_usd),
+    purchase.what,
+  ]);
+  const head = ['', 'OFFER', 'PRICE', 'AT MOST', 'WORST', 'FOR'];
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (row: readonly string[]): string =>
+    `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd();
+  return ['What it buys, and destroys again', line(head), ...rows.map(line)];
+}
+
+function placeOf({ type, offer, region }: PlannedPurchase): string {
+  if (offer === undefined) return type === 'volume' ? '' : 'nothing is available';
+  return `${printable(offer, SHOWN_CHARS)} in ${printable(region ?? '', SHOWN_CHARS)}`;
+}
+
+function costLine({ worst_case_usd, max_cost_usd, unpriced, purchases }: Plan): string {
+  if (purchases.length === 0) return 'It costs nothing.';
+  const cost = `It may cost up to ${formatUsd(worst_case_usd)}; the cap (--max-cost) is ${formatUsd(max_cost_usd)}.`;
+  if (unpriced.volumes === 0) return cost;
+  return `${cost} Not in it: ${unpriced.volumes} of the smallest volumes, whose price the target tells only once they are there.`;
+}
