@@ -1,3 +1,4 @@
+import { conversationVariations } from './conversation.variations.ts';
 import type { Variation } from './mutant.ts';
 
 /** The offer that is usually raced for has a GPU. */
@@ -176,5 +177,6 @@ export const variations: readonly Variation[] = [
   ...endings,
   ...tiers,
   ...shapes,
+  ...conversationVariations,
   ...combinations,
 ];
