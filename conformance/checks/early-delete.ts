@@ -1,14 +1,16 @@
 import type { Evidence } from '../evidence/evidence.ts';
-import { duration, isEnd } from '../evidence/instance-life.ts';
+import { duration } from '../evidence/instance-life.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
-import { statusOf } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting } from './answered.ts';
+import { isSuccess, statusOf } from '../wire/json.ts';
+import { shownStatus, stillWaiting } from './answered.ts';
 import type { Check } from './check.ts';
 import { describeAnswer } from './create.ts';
 
 /** `Within seconds`: less than the contract's shortest poll interval. */
 const FRESH_MS = 10_000;
+/** What else can come of a DELETE is judged by the checks of destruction. */
+const LIVE = ['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'];
 
 export const earlyDeleteChecks: readonly Check[] = [
   { id: 'DEL-EARLY-001', level: 'full', scenarios: ['early-delete'], judge: judgeEarly },
@@ -17,11 +19,16 @@ export const earlyDeleteChecks: readonly Check[] = [
     level: 'full',
     scenarios: ['early-delete'],
     judge: (evidence) =>
-      judgeAnswered(
+      eachExchange(
         evidence.steps('early-delete/delete'),
         'DELETEs of one instance at the same moment',
-        [200, 404],
-        '200, or 404 where the other was quicker: DELETE is idempotent',
+        (exchange) =>
+          isSuccess(exchange) || statusOf(exchange) === 404
+            ? undefined
+            : {
+                expected: '200, or 404 where the other was quicker: DELETE is idempotent',
+                actual: describeAnswer(exchange),
+              },
       ),
   },
   { id: 'DEL-STOPPED-001', level: 'full', scenarios: ['companion'], judge: judgeStopped },
@@ -29,7 +36,7 @@ export const earlyDeleteChecks: readonly Check[] = [
 
 function judgeEarly(evidence: Evidence): Finding {
   const asked = evidence.steps('early-delete/delete');
-  const accepted = asked.find((exchange) => statusOf(exchange) === 200);
+  const accepted = asked.find(isSuccess);
   if (accepted === undefined)
     return eachExchange(asked, 'DELETEs of a PROVISIONING instance', (exchange) => ({
       expected: '200: PROVISIONING is a live state, and any live state can be destroyed',
@@ -45,7 +52,7 @@ function judgeEarly(evidence: Evidence): Finding {
 function afterwards(accepted: Exchange): (read: Exchange) => Problem | undefined {
   let hasEnded = false;
   return (read) => {
-    const isOver = statusOf(read) === 404 || isEnd(shownStatus(read));
+    const isOver = !LIVE.includes(shownStatus(read));
     hasEnded ||= isOver;
     const ageMs = read.sentAt - accepted.endedAt;
     if (isOver || (!hasEnded && ageMs <= FRESH_MS)) return undefined;
@@ -58,7 +65,7 @@ function afterwards(accepted: Exchange): (read: Exchange) => Problem | undefined
 
 function judgeStopped(evidence: Evidence): Finding {
   const asked = evidence.step('companion/destroy-stopped/delete');
-  if (statusOf(asked) !== 200)
+  if (!isSuccess(asked))
     return eachExchange([asked], 'DELETEs of a STOPPED instance', () => ({
       expected: '200: STOPPED is a live state, and any live state can be destroyed',
       actual: describeAnswer(asked),
@@ -71,9 +78,9 @@ function judgeStopped(evidence: Evidence): Finding {
     [last],
     'DELETEs of a STOPPED instance',
     () =>
-      statusOf(last) === 404 || status === 'DESTROYED'
-        ? undefined
-        : { expected: 'DESTROYED or 404', actual: `still ${status} when the run gave up` },
+      LIVE.includes(status)
+        ? { expected: 'DESTROYED or 404', actual: `still ${status} when the run gave up` }
+        : undefined,
     (exchange) => exchange,
   );
 }

@@ -1,7 +1,7 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, type Finding, notTested, type Problem } from '../verdict/finding.ts';
-import { isSuccess, jsonOf, objectsField, statusOf, successOf, textField } from '../wire/json.ts';
+import { isSuccess, successOf, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
 import { describeAnswer } from './create.ts';
 
@@ -31,27 +31,15 @@ function judgeSameName(evidence: Evidence): Finding {
 
 const same = (exchange: Exchange): Exchange => exchange;
 
-/** Both are there, each by its own id. */
+/** The second is another instance than the first, by its create and by the reads of both. */
 function both(evidence: Evidence): Problem[] {
-  const list = evidence.step('companion/list');
-  const reads = [evidence.step('companion/read'), evidence.step('companion/read-first')];
-  const ids = reads.map(({ request }) => idIn(request.path));
-  const problems: Problem[] = reads
-    .filter((read) => statusOf(read) !== 200 || textField(successOf(read), 'id') !== idIn(read.request.path))
-    .map((read) => ({
-      expected: `${idIn(read.request.path)} is read by its id, though another has its name`,
-      actual: isSuccess(read) ? `the instance ${textField(successOf(read), 'id')}` : describeAnswer(read),
-      shown: read,
-    }));
-  if (new Set(ids).size < ids.length)
-    problems.push({ expected: 'an id of its own', actual: `${ids[0]}, which is the first instance` });
-  const listed = new Set(objectsField(jsonOf(list), 'instances').map((instance) => instance['id']));
-  for (const id of ids)
-    if (isSuccess(list) && !listed.has(id))
-      problems.push({ expected: `${id} is listed`, actual: 'it is not in the list', shown: list });
-  return problems;
-}
-
-function idIn(path: string): string {
-  return decodeURIComponent(path.split('?')[0]?.split('/')[2] ?? '');
+  const create = evidence.step('companion/create');
+  const [read, readFirst] = [evidence.step('companion/read'), evidence.step('companion/read-first')];
+  const [first = ''] = readFirst.request.path.split('?')[0]?.split('/').slice(2) ?? [];
+  if (textField(successOf(create), 'id') === decodeURIComponent(first))
+    return [{ expected: 'an id of its own', actual: `${first}, which is the first instance`, shown: create }];
+  const shown = textField(successOf(read), 'id');
+  return shown !== undefined && shown === textField(successOf(readFirst), 'id')
+    ? [{ expected: 'an instance of its own', actual: `both ids read as ${shown}`, shown: read }]
+    : [];
 }

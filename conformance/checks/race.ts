@@ -10,7 +10,7 @@ import {
   notTested,
   type Problem,
 } from '../verdict/finding.ts';
-import { numberField, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
+import { isSuccess, numberField, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
 import { describeAnswer } from './create.ts';
 
@@ -28,7 +28,7 @@ function judgeCreates(evidence: Evidence): Finding {
   return eachExchange(asked, 'creates at the same moment', (exchange) => {
     const status = statusOf(exchange);
     if (status === 409) return undefined;
-    if (status !== 201)
+    if (!isSuccess(exchange))
       return {
         expected: '201 with an instance, or 409 where the capacity is gone',
         actual: describeAnswer(exchange),
@@ -90,7 +90,7 @@ function judgeUnits(evidence: Evidence): Finding {
     );
   const [first] = asked;
   const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));
-  const accepted = asked.filter((exchange) => statusOf(exchange) === 201).length;
+  const accepted = asked.filter(isSuccess).length;
   return each(
     [asked],
     `rounds of ${asked.length} creates at the same moment`,
@@ -98,7 +98,7 @@ function judgeUnits(evidence: Evidence): Finding {
       accepted === free
         ? undefined
         : {
-            expected: `${free} of ${asked.length} creates are answered 201, as many as there are free units of ${race.offer}`,
+            expected: `${free} of ${asked.length} creates are accepted, as many as there are free units of ${race.offer}`,
             actual: `${accepted} are`,
           },
     () => first,

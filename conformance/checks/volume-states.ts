@@ -4,7 +4,7 @@ import { isBefore } from '../evidence/instance-timeline.ts';
 import { lawfulPaths } from '../evidence/lawful-paths.ts';
 import { showsHolders } from '../scenarios/volume-steps.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
-import { textsField } from '../wire/json.ts';
+import { statusOf, textsField } from '../wire/json.ts';
 import { shownStatus } from './answered.ts';
 import type { Check } from './check.ts';
 import { volumesSeen } from './volumes.ts';
@@ -67,13 +67,18 @@ function judgeAgreement(evidence: Evidence): Finding {
   );
 }
 
-/** The instance is ONLINE throughout, or is seen to stop and to start again; at the end it is ONLINE, and answers. */
+/**
+ * The instance is ONLINE throughout, or is seen to stop and to start again; at the end it is ONLINE, and answers as it
+ * did before. A read that is 404 is judged elsewhere.
+ */
 function judgeInstance(evidence: Evidence): Finding {
   const last = evidence.steps('volumes/instance/poll').at(-1);
-  const reads = evidence.exchanges.filter(
-    ({ step, request }) =>
-      step.startsWith('volumes/') && request.method === 'GET' && request.path.startsWith('/instances/'),
-  );
+  const reads = evidence.exchanges
+    .filter(
+      ({ step, request }) =>
+        step.startsWith('volumes/') && request.method === 'GET' && request.path.startsWith('/instances/'),
+    )
+    .filter((read) => statusOf(read) !== 404);
   const status = shownStatus(last);
   const isWaiting = ['STOPPING', 'STOPPED'].includes(status);
   const since = reads.findLastIndex((read) => shownStatus(read) !== status) + 1;
@@ -83,7 +88,10 @@ function judgeInstance(evidence: Evidence): Finding {
       `the instance was still ${status} after ${duration(waitedMs)} (--ready-timeout-s waits longer)`,
     );
   const logins = status === 'ONLINE' ? evidence.loginsAt('volumes/instance/login') : [];
-  const failed = logins.find(({ rung }) => rung !== 'done');
+  const couldBefore = evidence.logins.some(
+    ({ step, rung }) => step === 'online/login-first' && rung === 'done',
+  );
+  const failed = couldBefore ? logins.find(({ rung }) => rung !== 'done') : undefined;
   return eachExchange(reads, 'reads of the instance while volumes were attached and detached', (read) => {
     const seen = shownStatus(read);
     if (!['ONLINE', 'STOPPING', 'STOPPED'].includes(seen))

@@ -98,7 +98,7 @@ export const createMutants: readonly Mutant[] = [
   {
     id: 'error-without-a-word',
     breaks: 'ERROR carries the error text.',
-    reddens: ['INS-ERROR-001', 'INS-READY-001', 'INS-READY-002'],
+    reddens: ['INS-ERROR-001', 'INS-READY-001', 'INS-READY-002', 'RACE-LIVE-001'],
     behave: (rules, hit) => ({
       ...rules,
       statusAfter: (_instance, next) => (next === 'ONLINE' ? 'ERROR' : next),

@@ -260,7 +260,7 @@ export const machineMutants: readonly Mutant[] = [
   {
     id: 'second-delete-is-409',
     breaks: 'DELETE is idempotent.',
-    reddens: ['DEL-AGAIN-001'],
+    reddens: ['DEL-AGAIN-001', 'DEL-TWICE-001'],
     behave: (rules, hit) => {
       const asked = new Set<string>();
       return {

@@ -11,6 +11,9 @@ import { lists } from './sold-out.ts';
 /** How many instances are asked for at once where the number of units is not known. */
 const AT_ONCE = 3;
 
+/** So often an instance that was made may read 404, which is judged elsewhere, before it is given up. */
+const MOST_MISSING = 3;
+
 const bought = {
   type: 'instance',
   offer: 'race',
@@ -73,7 +76,11 @@ function instancesOf(made: readonly Made[], placement: Placement): Instance[] {
 
 async function liveAndDie(session: Session, instances: readonly Instance[]): Promise<void> {
   for (const instance of instances) {
-    const isOver = (status: string | undefined) => status !== 'PROVISIONING' && status !== undefined;
+    let missing = 0;
+    const isOver = (status: string | undefined) => {
+      if (status === '404') missing++;
+      return missing >= MOST_MISSING || !['PROVISIONING', '404', undefined].includes(status);
+    };
     await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
   }
   for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));
