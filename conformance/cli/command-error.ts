@@ -10,9 +10,3 @@ export class CommandError extends Error {
     this.exitCode = exitCode;
   }
 }
-
-/** What went wrong, as the system names it, e.g. `ENOSPC`. */
-export function codeOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error) return String(error.code);
-  return error instanceof Error ? error.message : String(error);
-}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hasConfigFault } from '../doctor/examine.ts';
+import { reasonOf } from '../doctor/reason.ts';
 import { whyNotAffordable } from '../plan/afford.ts';
 import { type OpenLedgerFile, openLedgerFile } from '../resources/ledger-file.ts';
 import { progress } from '../run/progress.ts';
@@ -8,7 +9,7 @@ import type { TranscriptRecord } from '../transcript/records.ts';
 import type { SuiteFault } from '../verdict/judge.ts';
 import { EXIT } from '../verdict/outcome.ts';
 import type { Transport } from '../wire/transport.ts';
-import { CommandError, codeOf } from './command-error.ts';
+import { CommandError } from './command-error.ts';
 import { confirm } from './confirm.ts';
 import { tellNotable } from './diagnoses.ts';
 import { Interruption } from './interruption.ts';
@@ -128,7 +129,7 @@ function openLedger(folder: string, runId: string): OpenLedgerFile {
   try {
     return openLedgerFile(folder, runId);
   } catch (error) {
-    const why = `the ledger cannot be kept in ${folder} (${codeOf(error)})`;
+    const why = `the ledger cannot be kept in ${folder} (${reasonOf(error)})`;
     throw new CommandError(`${why}: name another folder with --state-dir`);
   }
 }

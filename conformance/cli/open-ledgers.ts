@@ -14,7 +14,7 @@ export function tellOpenLedgers(folder: string, baseUrl: string, terminal: Termi
   if (left.length === 0) return;
   const count = left.reduce((sum, ledger) => sum + openOf(ledger).length, 0);
   terminal.err(
-    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were cut off and may have left ${count} machines or volumes, which bill: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
+    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were cut off and may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} to be billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
   );
 }
 

@@ -9,7 +9,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CommandError, codeOf } from './command-error.ts';
+import { reasonOf } from '../doctor/reason.ts';
+import { CommandError } from './command-error.ts';
 
 /**
  * A file that a command is to write. It is opened before anything is bought, so that a wrong path costs nothing, and it
@@ -32,7 +33,7 @@ export class OutputFile {
     try {
       this.#file = openSync(this.#partial ?? this.#path, 'w', 0o644);
     } catch (error) {
-      throw new CommandError(`${option} ${path} cannot be written (${codeOf(error)}): name another file`);
+      throw new CommandError(`${option} ${path} cannot be written (${reasonOf(error)}): name another file`);
     }
   }
 
@@ -82,7 +83,7 @@ export class OutputFile {
       action();
     } catch (error) {
       const where = this.#partial === undefined ? '' : `; what there is of it is in ${this.#partial}`;
-      this.#problem ??= `${this.#option} ${this.#path} could not be written (${codeOf(error)})${where}`;
+      this.#problem ??= `${this.#option} ${this.#path} could not be written (${reasonOf(error)})${where}`;
     }
   }
 }

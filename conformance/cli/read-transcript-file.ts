@@ -1,7 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
+import { reasonOf } from '../doctor/reason.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
 import { readTranscript, TranscriptError } from '../transcript/transcript.ts';
-import { CommandError, codeOf } from './command-error.ts';
+import { CommandError } from './command-error.ts';
 
 /** A longer one is no text that Node.js can hold. */
 const MAX_BYTES = 500_000_000;
@@ -17,6 +18,6 @@ export function readTranscriptFile(path: string): TranscriptRecord[] {
     if (error instanceof CommandError) throw error;
     if (error instanceof TranscriptError)
       throw new CommandError(`${path} cannot be judged: ${error.message}`);
-    throw new CommandError(`${path} cannot be read (${codeOf(error)})`);
+    throw new CommandError(`${path} cannot be read (${reasonOf(error)})`);
   }
 }

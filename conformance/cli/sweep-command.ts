@@ -1,9 +1,10 @@
 import { Command } from 'commander';
+import { reasonOf } from '../doctor/reason.ts';
 import type { Entry } from '../resources/ledger.ts';
 import { readOpenLedgers, type StoredLedger } from '../resources/ledger-file.ts';
 import { type SweepParts, type Swept, sweep } from '../resources/sweep.ts';
 import { EXIT } from '../verdict/outcome.ts';
-import { CommandError, codeOf } from './command-error.ts';
+import { CommandError } from './command-error.ts';
 import { Interruption } from './interruption.ts';
 import { leftoverLines } from './leftovers.ts';
 import type { CliParts } from './parts.ts';
@@ -89,7 +90,7 @@ function readLedgers(folder: string): StoredLedger[] {
   try {
     return readOpenLedgers(folder);
   } catch (error) {
-    throw new CommandError(`the ledgers in ${folder} cannot be read (${codeOf(error)})`);
+    throw new CommandError(`the ledgers in ${folder} cannot be read (${reasonOf(error)})`);
   }
 }
 
@@ -125,7 +126,7 @@ async function trySweep(ledger: StoredLedger, parts: SweepParts): Promise<Swept>
     return await sweep(ledger, parts);
   } catch (error) {
     const left = ledger.entries.filter(({ state }) => state !== 'gone' && state !== 'refused');
-    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${codeOf(error)})`;
+    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${reasonOf(error)})`;
     return { result: 'unreachable', why, left };
   }
 }

@@ -4,8 +4,9 @@ import { type FoundKey, type KeySource, missingKey, readApiKey } from '../doctor
 import { readBaseUrl } from '../doctor/base-url.ts';
 import { config, type Diagnosis, toClause } from '../doctor/diagnosis.ts';
 import { nearest } from '../doctor/nearest.ts';
+import { reasonOf } from '../doctor/reason.ts';
 import type { Transport } from '../wire/transport.ts';
-import { CommandError, codeOf } from './command-error.ts';
+import { CommandError } from './command-error.ts';
 import type { CliParts } from './parts.ts';
 import { NAME, refuseKeyOptions } from './program.ts';
 
@@ -78,7 +79,7 @@ export function openTransport({ caFile }: TargetFlags, parts: CliParts): Transpo
   } catch (error) {
     const { text, fix } = config(
       'TLS',
-      `--ca-file ${caFile} cannot be used (${codeOf(error)})`,
+      `--ca-file ${caFile} cannot be used (${reasonOf(error)})`,
       'name a file with a certificate in PEM',
     );
     throw new CommandError(`${text}: ${fix}`);

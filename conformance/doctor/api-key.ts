@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { config, type Diagnosis, note } from './diagnosis.ts';
+import { reasonOf } from './reason.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
 const SHORT = 8;
@@ -45,9 +46,8 @@ function readKeyFile(file: string, option: string): FoundKey {
       found.diagnoses.push(note('API key', `others on this machine can read ${file}`, `chmod 600 ${file}`));
     return found;
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     return refuse(
-      `${option} ${file} cannot be read (${why})`,
+      `${option} ${file} cannot be read (${reasonOf(error)})`,
       'name a file that holds the key and nothing else',
     );
   }

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
+import { reasonOf } from './reason.ts';
 
 const SUBJECT = 'Ledger';
 const LITTLE_BYTES = 50 * 1024 * 1024;
@@ -19,10 +20,9 @@ export function stateFolder(folder: string): Diagnosis {
     if (freeBytes < LITTLE_BYTES) return note(SUBJECT, `${folder} has only ${free} left`, elsewhere);
     return ok(SUBJECT, `${folder} can be written`);
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     return config(
       SUBJECT,
-      `the ledger cannot be kept in ${folder} (${why})`,
+      `the ledger cannot be kept in ${folder} (${reasonOf(error)})`,
       'name a folder that can be written with --state-dir',
     );
   }

@@ -10,7 +10,9 @@ export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): strin
   if (unpriced !== undefined && !acceptsUnknownCost)
     return `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: name another with --offer, or go on without a cap with --accept-unknown-cost`;
   if (usd <= cap) return undefined;
-  return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap.toFixed(2)}: pass --max-cost ${ceilToCent(usd)}, or a lower --max-minutes (an offer that costs less is named with --offer)`;
+  const minutes = plan.max_minutes_within_cap;
+  const shorter = minutes === undefined ? '' : ` or --max-minutes ${minutes}`;
+  return `this run may cost up to ${formatUsd(usd)}, which is more than --max-cost ${cap.toFixed(2)}: pass --max-cost ${ceilToCent(usd)}${shorter}`;
 }
 
 function ceilToCent(usd: number): string {

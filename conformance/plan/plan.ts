@@ -20,6 +20,8 @@ export interface Plan {
   /** USD. What has no price is left out of it. */
   worst_case_usd: number;
   max_cost_usd: number;
+  /** With this `--max-minutes` the worst case is within the cap; absent where it is already, or cannot be. */
+  max_minutes_within_cap?: number;
   /** How many purchases have no price. A volume tells its price only once it is there. */
   unpriced: { instances: number; volumes: number };
 }
@@ -55,6 +57,10 @@ export function toPlan({ level, settings, scenarios, checks, availability }: Pla
       toPlanned(purchase, scenario.id, placementOf(purchase, settings, availability), lifeMs),
     ),
   );
+  const total = purchases.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0);
+  const within = Math.floor(
+    ((settings.maxCostUsd / total) * lifeMs - settings.readyTimeoutMs) / MS_PER_MINUTE,
+  );
   const unpriced = (type: Purchase['type']): number =>
     purchases.filter((purchase) => purchase.type === type && purchase.worst_case_usd === undefined).length;
   return {
@@ -63,8 +69,9 @@ export function toPlan({ level, settings, scenarios, checks, availability }: Pla
     checks: checks.filter((check) => includes(level, check.level)).map(({ id }) => id),
     purchases,
     minutes: { typical: typicalMinutes(scenarios, settings), worst: round(lifeMs / MS_PER_MINUTE) },
-    worst_case_usd: purchases.reduce((sum, { worst_case_usd }) => sum + (worst_case_usd ?? 0), 0),
+    worst_case_usd: total,
     max_cost_usd: settings.maxCostUsd,
+    ...(total > settings.maxCostUsd && within >= 1 ? { max_minutes_within_cap: within } : {}),
     unpriced: { instances: unpriced('instance'), volumes: unpriced('volume') },
   };
 }

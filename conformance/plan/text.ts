@@ -17,6 +17,7 @@ export function toText(plan: Plan): string {
     ...purchaseLines(plan),
     '',
     costLine(plan),
+    ...refusalLines(plan),
     'Nothing was sent but GETs.',
     '',
   ].join('\n');
@@ -44,6 +45,14 @@ function purchaseLines({ purchases }: Plan): string[] {
 function placeOf({ type, offer, region }: PlannedPurchase): string {
   if (offer === undefined) return type === 'volume' ? '' : 'nothing is available';
   return `${printable(offer, SHOWN_CHARS)} in ${printable(region ?? '', SHOWN_CHARS)}`;
+}
+
+function refusalLines({ purchases }: Plan): string[] {
+  if (purchases.length === 0) return [];
+  return [
+    'Creates that must be refused cost nothing; one that is accepted by mistake is destroyed at once, and none is sent',
+    'that could take the run past the cap.',
+  ];
 }
 
 function costLine({ worst_case_usd, max_cost_usd, unpriced, purchases }: Plan): string {

@@ -1,7 +1,8 @@
+import type { Exchange } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import { suiteVersion } from '../version.ts';
 import type { Clock } from '../wire/clock.ts';
-import { isSuccess, jsonOf, objectsField, textField } from '../wire/json.ts';
+import { isSuccess, jsonOf, objectsField, statusOf, textField } from '../wire/json.ts';
 import type { Transport } from '../wire/transport.ts';
 import { Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
@@ -55,7 +56,7 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
 async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
   const wire = createWire(stored, parts);
   for (const entry of ledger.open) if (parts.absent.includes(entry.name)) ledger.refused(entry);
-  const list = await wire.send('sweep/list', { method: 'GET', path: '/instances' }, parts.signal);
+  const list = await listWith(wire, parts.signal);
   if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list), left: ledger.open };
   adoptStrays(ledger, stored.runId, objectsField(jsonOf(list), 'instances'));
   const before = ledger.open;
@@ -72,6 +73,17 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   });
   if (left.length === 0) ledger.close();
   return { result: 'swept', destroyed: before.filter((entry) => entry.state === 'gone'), left };
+}
+
+/** Lists the instances: with the key or, where that is refused, with the token that a target may give for it. */
+async function listWith(wire: Wire, signal: AbortSignal): Promise<Exchange> {
+  const read = { method: 'GET', path: '/instances' } as const;
+  const list = await wire.send('sweep/list', read, signal);
+  if (![401, 403].includes(statusOf(list) ?? 0)) return list;
+  await wire.requestAccessToken('sweep/token', signal);
+  if (!wire.hasAccessToken) return list;
+  wire.preferAccessToken();
+  return wire.send('sweep/list', read, signal);
 }
 
 /** What the target made of a request that it had refused, or after the ledger ended: only the run can have named it so. */
