@@ -171,6 +171,7 @@ async function holdVolume(
   await pollAttached(session, 'companion/attach-second/poll', volume, first, first);
   await backOnline(session, 'companion/attach-second/instance', first);
   await detach(session, 'companion/detach-one', volume, first, true);
+  await backOnline(session, 'companion/detach-one/instance', first);
 }
 
 async function stopAndDestroy(session: Session, instance: Instance, isOnline: boolean): Promise<void> {

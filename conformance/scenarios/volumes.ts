@@ -128,12 +128,15 @@ async function attachments(session: Session, volume: Volume, { instance }: Onlin
     return false;
   }
   const isFree = await detach(session, 'volumes/detach-one', volume, instance);
+  await backOnline(session, 'volumes/detach-one/instance', instance);
   if (!isAttached) return isFree;
   if (isFree) {
     await attach(session, 'volumes/attach-for-all', volume, instance);
     await backOnline(session, 'volumes/attach-for-all/instance', instance);
   }
-  return detach(session, 'volumes/detach-all', volume);
+  const isDetached = await detach(session, 'volumes/detach-all', volume);
+  await backOnline(session, 'volumes/detach-all/instance', instance);
+  return isDetached;
 }
 
 async function refusedAttaches(session: Session, volume: Volume): Promise<void> {
@@ -188,17 +191,18 @@ async function deletion(session: Session, volume: Volume): Promise<void> {
   await session.get('volumes/delete/read', volumePath(volume));
 }
 
-/** An attach may have stopped the instance and started it again. */
+/** An attach or a detach may have stopped the instance and started it again. */
 export async function backOnline(session: Session, step: string, instance: Instance): Promise<void> {
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status);
-  const last = await session.poll(step, instance, isOver, 'the instance to be ONLINE after the attach');
+  const last = await session.poll(step, instance, isOver, 'the instance to be ONLINE again');
   const shown = last === undefined ? undefined : successOf(last);
   const isOnline = textField(shown, 'status') === 'ONLINE';
   if (instance !== session.primary) return;
   session.online = isOnline ? shown : undefined;
   if (isOnline) session.lastOnline = shown;
-  else session.whyNotOnline = 'the instance was not ONLINE again after a volume had been attached to it';
+  else
+    session.whyNotOnline = 'the instance was not ONLINE again after volumes had been attached and detached';
 }
 
 async function instanceAfterwards(session: Session, instance: Instance): Promise<void> {
