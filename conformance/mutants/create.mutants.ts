@@ -40,8 +40,8 @@ export const createMutants: readonly Mutant[] = [
     id: 'another-region-once-online',
     breaks: 'region is the one that was asked for.',
     reddens: ['INS-CREATE-004'],
-    behave: onRule('showInstance', (shown, { status }) =>
-      status === 'ONLINE' ? { ...shown, region: 'ap-south' } : undefined,
+    behave: onRule('showInstance', (shown, { status }, _shown, { route }) =>
+      status === 'ONLINE' && route === GET ? { ...shown, region: 'ap-south' } : undefined,
     ),
   },
   {

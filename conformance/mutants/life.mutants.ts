@@ -30,7 +30,7 @@ export const lifeMutants: readonly Mutant[] = [
     },
   },
   {
-    id: 'every-tenth-read-is-404',
+    id: 'one-read-is-404',
     breaks: 'A known instance does not read 404 while it lives.',
     reddens: ['INS-404-001'],
     behave: (rules, hit) => {
@@ -39,7 +39,7 @@ export const lifeMutants: readonly Mutant[] = [
         ...rules,
         answer(request, answer) {
           const isLive = (answer.json as { status?: unknown } | undefined)?.status === 'ONLINE';
-          if (request.route !== GET || !isLive || ++count % 10 > 0) return rules.answer(request, answer);
+          if (request.route !== GET || !isLive || ++count !== 10) return rules.answer(request, answer);
           hit();
           return refusal(404, 'not_found');
         },

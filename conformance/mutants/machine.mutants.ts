@@ -1,6 +1,6 @@
 import { onAnswers, onRule, refusal, withFields } from './deviate.ts';
 import type { Mutant } from './mutant.ts';
-import { json, type WireAnswer } from './reference/exchange.ts';
+import type { WireAnswer } from './reference/exchange.ts';
 
 const GET = 'GET /instances/{instanceId}';
 const START = 'POST /instances/{instanceId}/start';
@@ -140,9 +140,16 @@ export const machineMutants: readonly Mutant[] = [
     id: 'stop-while-provisioning',
     breaks: 'stop of an instance that is not stoppable is 409.',
     reddens: ['STOP-409-001'],
-    behave: onAnswers([STOP], (answer) =>
-      answer.status === 409 && statusIn(answer.json) === 'PROVISIONING' ? json(200, {}) : undefined,
-    ),
+    behave: (rules, hit) => ({
+      ...rules,
+      mayStop: (instance) => instance.status === 'PROVISIONING' || rules.mayStop(instance),
+      takesEffect(instance, operation) {
+        if (operation !== 'stop' || instance.status !== 'PROVISIONING')
+          return rules.takesEffect(instance, operation);
+        hit();
+        return false;
+      },
+    }),
   },
   {
     id: 'stop-of-stopped',
