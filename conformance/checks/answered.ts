@@ -1,7 +1,8 @@
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
+import { answerOf } from '../verdict/words.ts';
 import { statusOf, successOf, textField } from '../wire/json.ts';
-import { describeAnswer } from './create.ts';
+import { printable } from '../wire/printable.ts';
 
 /** Each exchange is to be answered with one of the statuses. */
 export function judgeAnswered(
@@ -17,7 +18,7 @@ export function judgeAnswered(
       ? undefined
       : {
           expected: typeof expected === 'string' ? expected : expected(exchange),
-          actual: describeAnswer(exchange),
+          actual: answerOf(exchange),
         },
   );
 }
@@ -25,7 +26,8 @@ export function judgeAnswered(
 /** The status that a read shows: the resource's own, or `404`. */
 export function shownStatus(exchange: Exchange | undefined): string {
   if (exchange === undefined) return 'not read';
-  return textField(successOf(exchange), 'status') ?? describeAnswer(exchange);
+  const status = textField(successOf(exchange), 'status');
+  return status === undefined ? answerOf(exchange) : printable(status, 60);
 }
 
 /** For a wait that the run gave up. */

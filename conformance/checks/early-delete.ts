@@ -2,10 +2,10 @@ import type { Evidence } from '../evidence/evidence.ts';
 import { duration } from '../evidence/instance-life.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
+import { answerOf } from '../verdict/words.ts';
 import { isSuccess, statusOf } from '../wire/json.ts';
 import { shownStatus, stillWaiting } from './answered.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 /** `Within seconds`: less than the contract's shortest poll interval. */
 const FRESH_MS = 10_000;
@@ -27,7 +27,7 @@ export const earlyDeleteChecks: readonly Check[] = [
             ? undefined
             : {
                 expected: '200, or 404 where the other was quicker: DELETE is idempotent',
-                actual: describeAnswer(exchange),
+                actual: answerOf(exchange),
               },
       ),
   },
@@ -40,7 +40,7 @@ function judgeEarly(evidence: Evidence): Finding {
   if (accepted === undefined)
     return eachExchange(asked, 'DELETEs of a PROVISIONING instance', (exchange) => ({
       expected: '200: PROVISIONING is a live state, and any live state can be destroyed',
-      actual: describeAnswer(exchange),
+      actual: answerOf(exchange),
     }));
   const reads = evidence.steps('early-delete/poll');
   const status = shownStatus(reads.at(-1));
@@ -68,7 +68,7 @@ function judgeStopped(evidence: Evidence): Finding {
   if (!isSuccess(asked))
     return eachExchange([asked], 'DELETEs of a STOPPED instance', () => ({
       expected: '200: STOPPED is a live state, and any live state can be destroyed',
-      actual: describeAnswer(asked),
+      actual: answerOf(asked),
     }));
   const last = evidence.steps('companion/destroy-stopped/poll').at(-1);
   if (last === undefined) return notTested('it was not read afterwards');

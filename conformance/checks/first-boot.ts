@@ -9,6 +9,7 @@ import {
   WRITTEN_FILE,
 } from '../scenarios/first-boot.ts';
 import { each, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
+import { inShort } from '../verdict/words.ts';
 import { isSuccess, parseJson, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
 
@@ -62,7 +63,7 @@ function judgeOutput(evidence: Evidence, step: string, what: string, wanted: str
             expected: what,
             actual:
               exitCode === 0
-                ? `\`${command}\` printed ${JSON.stringify(stdout)}`
+                ? `\`${command}\` printed ${inShort(stdout, 200)}`
                 : `\`${command}\` exited with ${exitCode}, ${looks.length} times until ${Math.round(last.endedAt / 1000)} s`,
           },
     (login) => login,
@@ -83,7 +84,7 @@ function judgeImage(evidence: Evidence): Finding {
     ({ instance }) =>
       instance?.['image'] === wanted
         ? undefined
-        : { expected: `image ${wanted}`, actual: `image ${JSON.stringify(instance?.['image'])}` },
+        : { expected: `image ${wanted}`, actual: `image ${inShort(instance?.['image'])}` },
     ({ exchange }) => exchange,
   );
 }

@@ -1,9 +1,9 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, type Finding, notTested, type Problem } from '../verdict/finding.ts';
+import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, successOf, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 export const nameChecks: readonly Check[] = [
   { id: 'NAME-DUP-001', level: 'full', scenarios: ['companion'], judge: judgeSameName },
@@ -15,7 +15,7 @@ function judgeSameName(evidence: Evidence): Finding {
   const [control] = evidence.anySteps('companion/control');
   if (control === undefined || !isSuccess(control))
     return notTested(
-      `the create was answered ${describeAnswer(asked)}, and so, with another name, was the same create: ${control === undefined ? 'not sent' : describeAnswer(control)}`,
+      `the create was answered ${answerOf(asked)}, and so, with another name, was the same create: ${control === undefined ? 'not sent' : answerOf(control)}`,
     );
   return each(
     [asked],
@@ -23,7 +23,7 @@ function judgeSameName(evidence: Evidence): Finding {
     () => ({
       expected:
         '201: the same create with another name was accepted, so the name is to be changed and not refused',
-      actual: describeAnswer(asked),
+      actual: answerOf(asked),
     }),
     same,
   );
@@ -40,6 +40,6 @@ function both(evidence: Evidence): Problem[] {
     return [{ expected: 'an id of its own', actual: `${first}, which is the first instance`, shown: create }];
   const shown = textField(successOf(read), 'id');
   return shown !== undefined && shown === textField(successOf(readFirst), 'id')
-    ? [{ expected: 'an instance of its own', actual: `both ids read as ${shown}`, shown: read }]
+    ? [{ expected: 'an instance of its own', actual: `both ids read as ${inShort(shown)}`, shown: read }]
     : [];
 }

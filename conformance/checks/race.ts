@@ -10,9 +10,10 @@ import {
   notTested,
   type Problem,
 } from '../verdict/finding.ts';
+import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, numberField, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
+import { printable } from '../wire/printable.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 const scenarios = ['race'];
 
@@ -31,13 +32,13 @@ function judgeCreates(evidence: Evidence): Finding {
     if (!isSuccess(exchange))
       return {
         expected: '201 with an instance, or 409 where the capacity is gone',
-        actual: describeAnswer(exchange),
+        actual: answerOf(exchange),
       };
     const id = textField(successOf(exchange), 'id') ?? '';
     const isTaken = taken.has(id);
     taken.add(id);
     return isTaken
-      ? { expected: 'an id of its own for each instance', actual: `${id} was given out twice` }
+      ? { expected: 'an id of its own for each instance', actual: `${inShort(id)} was given out twice` }
       : undefined;
   });
 }
@@ -66,15 +67,18 @@ function judgeLives(evidence: Evidence): Finding {
     ({ timeline: { id }, last }): Problem | undefined => {
       if (last?.status !== 'ONLINE')
         return {
-          expected: `${id}, which was answered 201, comes ONLINE`,
-          actual: `it reads ${last?.status ?? 'nothing'}`,
+          expected: `${inShort(id)}, which was answered 201, comes ONLINE`,
+          actual: `it reads ${printable(last?.status ?? 'nothing', 60)}`,
         };
       const endpoint = `${textField(last.instance, 'public_ip')}:${numberField(last.instance, 'ssh_port') ?? 22}`;
       const other = endpoints.get(endpoint);
       endpoints.set(endpoint, id);
       return other === undefined
         ? undefined
-        : { expected: `an SSH endpoint of its own for ${id}`, actual: `${endpoint}, which ${other} has too` };
+        : {
+            expected: `an SSH endpoint of its own for ${inShort(id)}`,
+            actual: `${inShort(endpoint)}, which ${inShort(other)} has too`,
+          };
     },
     ({ last }) => last?.exchange,
   );

@@ -2,10 +2,10 @@ import type { Evidence } from '../evidence/evidence.ts';
 import { REFUSAL_CASES } from '../scenarios/refusal-cases.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 import { each, type Finding, notTested } from '../verdict/finding.ts';
+import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, type JsonObject, jsonOf, objectsField, successOf, textField } from '../wire/json.ts';
 import { judgeAnswered } from './answered.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 const scenarios = ['refusals'];
 
@@ -53,7 +53,7 @@ function defectOf(step: string): string {
 /** Nothing that was refused is in the list afterwards, under the name that it was asked for with. */
 function judgeNothingMade(evidence: Evidence): Finding {
   const list = evidence.step('refusals/list');
-  if (!isSuccess(list)) return notTested(`GET /instances was answered ${describeAnswer(list)}`);
+  if (!isSuccess(list)) return notTested(`GET /instances was answered ${answerOf(list)}`);
   const listed = objectsField(jsonOf(list), 'instances');
   const refusedOnes = evidence.resources.flatMap((resource) => {
     const [exchange] = evidence.anySteps(resource.step);
@@ -74,7 +74,7 @@ function judgeNothingMade(evidence: Evidence): Finding {
         ? undefined
         : {
             expected: `nothing is made by a create that is refused`,
-            actual: `the list has ${textField(made, 'id')}, named ${textField(made, 'name')}, of the create that was answered ${describeAnswer(exchange)}`,
+            actual: `the list has ${inShort(made['id'])}, named ${inShort(made['name'])}, of the create that was answered ${answerOf(exchange)}`,
             shown: list,
           };
     },

@@ -1,8 +1,8 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
+import { answerOf } from '../verdict/words.ts';
 import { isSuccess, jsonOf, objectsField, statusOf, successOf, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 const scenarios = ['second-key'];
 
@@ -19,7 +19,7 @@ export const severalKeysChecks: readonly Check[] = [
           [401, 403].includes(statusOf(exchange) ?? 0)
             ? {
                 expected: `the ${exchange.credential} is valid, at the same time as the other`,
-                actual: describeAnswer(exchange),
+                actual: answerOf(exchange),
               }
             : undefined,
       ),
@@ -45,7 +45,7 @@ function judgeSame(evidence: Evidence): Finding {
       if (shown.some((instance) => ids.includes(textField(instance, 'id')))) return undefined;
       return {
         expected: `${ids[0]}, which the first key reads: both keys are of the same account`,
-        actual: isSuccess(exchange) ? 'it is not there' : describeAnswer(exchange),
+        actual: isSuccess(exchange) ? 'it is not there' : answerOf(exchange),
       };
     },
   );

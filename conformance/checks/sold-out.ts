@@ -2,10 +2,10 @@ import type { Evidence } from '../evidence/evidence.ts';
 import { lists } from '../scenarios/sold-out.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
+import { answerOf } from '../verdict/words.ts';
 import { isObject, isSuccess, jsonOf, parseJson, statusOf, textField } from '../wire/json.ts';
 import { judgeAnswered } from './answered.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 export const soldOutChecks: readonly Check[] = [
   { id: 'AVL-SOLDOUT-001', level: 'lifecycle', scenarios: ['sold-out'], judge: judgeSoldOut },
@@ -34,7 +34,7 @@ function judgeCode(evidence: Evidence): Finding {
     .filter((exchange) => statusOf(exchange) === 409);
   if (conflicts.length === 0) {
     const asked = evidence.step('sold-out/create');
-    return notTested(`no create was refused for capacity: this one was answered ${describeAnswer(asked)}`);
+    return notTested(`no create was refused for capacity: this one was answered ${answerOf(asked)}`);
   }
   return eachExchange(conflicts, 'creates that were refused for capacity', (exchange) => {
     const body = jsonOf(exchange);
@@ -48,7 +48,7 @@ function judgeCode(evidence: Evidence): Finding {
 function judgeTakenOut(evidence: Evidence): Finding {
   const read = evidence.step('race/availability-after-refusal');
   const place = raced(evidence);
-  if (!isSuccess(read)) return notTested(`the read of /availability was answered ${describeAnswer(read)}`);
+  if (!isSuccess(read)) return notTested(`the read of /availability was answered ${answerOf(read)}`);
   return eachExchange([read], 'reads of /availability after a 409', (exchange) =>
     lists(exchange, place)
       ? {

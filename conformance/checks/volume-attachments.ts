@@ -3,10 +3,10 @@ import { NO_SUCH_ID } from '../scenarios/refusal-cases.ts';
 import { showsHolders } from '../scenarios/volume-steps.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
+import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, parseJson, statusOf, successOf, textsField } from '../wire/json.ts';
 import { judgeAnswered, shownStatus, stillWaiting } from './answered.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 
 const scenarios = ['volumes'];
 
@@ -65,7 +65,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
             ? undefined
             : {
                 expected: '204: what is left of the attachment is forced off, and is no reason to fail',
-                actual: describeAnswer(exchange),
+                actual: answerOf(exchange),
               },
       ),
   },
@@ -79,7 +79,7 @@ function notHeldBy(read: Exchange, instanceId: string): Problem | undefined {
   if (shownStatus(read) !== 'ATTACHED') return { expected, actual: shownStatus(read), shown: read };
   const holders = textsField(shown, 'attached_instance_ids');
   return showsHolders(shown) && !holders.includes(instanceId)
-    ? { expected, actual: `ATTACHED, with ${JSON.stringify(holders)}`, shown: read }
+    ? { expected, actual: `ATTACHED, with ${inShort(holders, 200)}`, shown: read }
     : undefined;
 }
 
@@ -96,7 +96,7 @@ function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
   const polls = attaches.map(({ step }) => evidence.anySteps(step.replace(/post$/, 'poll')).at(-1));
   if (polls.some((last) => shownStatus(last) === 'ATTACHING')) return stillWaiting('a volume', 'ATTACHING');
   return eachExchange(attaches, 'attaches to an instance that is ONLINE', (asked) => {
-    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: describeAnswer(asked) };
+    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     const last = polls[attaches.indexOf(asked)];
     return last === undefined ? undefined : notHeldBy(last, namedIn(asked));
   });
@@ -107,12 +107,12 @@ function judgeNowhere(evidence: Evidence): Finding {
   const read = evidence.step('volumes/nowhere/read');
   return eachExchange([asked], 'attaches to an instance that does not exist', () => {
     if (![400, 404, 409].includes(statusOf(asked) ?? 0))
-      return { expected: '404, or 400', actual: describeAnswer(asked) };
+      return { expected: '404, or 400', actual: answerOf(asked) };
     const holders = textsField(successOf(read), 'attached_instance_ids');
     return holders.includes(NO_SUCH_ID)
       ? {
           expected: 'nothing is attached',
-          actual: `attached_instance_ids ${JSON.stringify(holders)}`,
+          actual: `attached_instance_ids ${inShort(holders, 200)}`,
           shown: read,
         }
       : undefined;
@@ -134,14 +134,14 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
   const last = evidence.anySteps(`${step}/poll`).at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
   return eachExchange([asked], 'detaches', () => {
-    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: describeAnswer(asked) };
+    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
     return shownStatus(last) === 'AVAILABLE' && holders.length === 0
       ? undefined
       : {
           expected: 'AVAILABLE, attached to nothing',
-          actual: `${shownStatus(last)}, with attached_instance_ids ${JSON.stringify(holders)}`,
+          actual: `${shownStatus(last)}, with attached_instance_ids ${inShort(holders, 200)}`,
           shown: last,
         };
   });
@@ -157,13 +157,13 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
   const last = evidence.anySteps('companion/detach-one/poll').at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
   return eachExchange([asked], 'detaches of one of two instances', () => {
-    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: describeAnswer(asked) };
+    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
     return holders.includes(namedIn(asked))
       ? {
           expected: `${namedIn(asked)} is no more in attached_instance_ids`,
-          actual: `${shownStatus(last)}, with ${JSON.stringify(holders)}`,
+          actual: `${shownStatus(last)}, with ${inShort(holders, 200)}`,
           shown: last,
         }
       : notHeldBy(last, stays);
@@ -177,7 +177,7 @@ function judgeDeleteAttached(evidence: Evidence): Finding {
     if (statusOf(asked) !== 409)
       return {
         expected: '409: the volume is attached, and cannot be deleted',
-        actual: describeAnswer(asked),
+        actual: answerOf(asked),
       };
     const holder = namedIn(evidence.step('volumes/attach/post'));
     const problem = notHeldBy(read, holder);
@@ -205,11 +205,11 @@ function judgeReleased(evidence: Evidence): Finding {
     if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
       return {
         expected: `attached to nothing: ${gone} is gone`,
-        actual: `${shownStatus(last)}, with ${JSON.stringify(holders)}`,
+        actual: `${shownStatus(last)}, with ${inShort(holders, 200)}`,
         shown: last,
       };
     return isSuccess(asked)
       ? undefined
-      : { expected: '204: nothing holds the volume any more', actual: describeAnswer(asked) };
+      : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
   });
 }

@@ -4,7 +4,9 @@ import { isBefore } from '../evidence/instance-timeline.ts';
 import { lawfulPaths } from '../evidence/lawful-paths.ts';
 import { showsHolders } from '../scenarios/volume-steps.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
+import { inShort } from '../verdict/words.ts';
 import { statusOf, textsField } from '../wire/json.ts';
+import { printable } from '../wire/printable.ts';
 import { shownStatus } from './answered.ts';
 import type { Check } from './check.ts';
 import { volumesSeen } from './volumes.ts';
@@ -39,7 +41,7 @@ function judgePaths(evidence: Evidence): Finding {
         ? undefined
         : {
             expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ') || '404 alone'}`,
-            actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${id}`,
+            actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${inShort(id)}`,
           },
     ({ after }) => after.exchange,
   );
@@ -56,7 +58,7 @@ function judgeAgreement(evidence: Evidence): Finding {
     'volumes in answers that say what they are attached to',
     ({ sighting: { status, volume } }) => {
       const holders = textsField(volume, 'attached_instance_ids');
-      const actual = `${status}, with attached_instance_ids ${JSON.stringify(holders)}`;
+      const actual = `${printable(status, 60)}, with attached_instance_ids ${inShort(holders, 200)}`;
       if (status === 'AVAILABLE' && holders.length > 0)
         return { expected: 'DETACHING until the attachment record is gone', actual };
       return status === 'ATTACHED' && holders.length === 0

@@ -4,11 +4,11 @@ import type { VolumeSighting, VolumeTimeline } from '../evidence/volume-timeline
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../scenarios/volume-refusal-cases.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
+import { answerOf, inShort } from '../verdict/words.ts';
 import { isObject, isSuccess, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
 import { judgeAnswered, shownStatus, stillWaiting } from './answered.ts';
 import { listProblem } from './catalog.ts';
 import type { Check } from './check.ts';
-import { describeAnswer } from './create.ts';
 import { judgeObjects } from './fields.ts';
 
 const scenarios = ['volumes'];
@@ -139,8 +139,8 @@ function judgeMatchesRequest(evidence: Evidence): Finding {
           ? []
           : [
               {
-                expected: `${field} ${JSON.stringify(asked)}, as it was asked for`,
-                actual: `${field} ${JSON.stringify(shown)}`,
+                expected: `${field} ${inShort(asked)}, as it was asked for`,
+                actual: `${field} ${inShort(shown)}`,
               },
             ];
       });
@@ -197,8 +197,7 @@ function judgeDelete(evidence: Evidence): Finding {
     ...evidence.anySteps('volumes/force-delete/delete', 'companion/released/delete').filter(isSuccess),
   ];
   return eachExchange(asked, 'DELETEs of a volume that is attached to nothing', (exchange) => {
-    if (statusOf(exchange) !== 204)
-      return { expected: '204 without a body', actual: describeAnswer(exchange) };
+    if (statusOf(exchange) !== 204) return { expected: '204 without a body', actual: answerOf(exchange) };
     const { body = '' } = exchange.answer ?? {};
     return body === ''
       ? undefined
