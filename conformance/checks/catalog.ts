@@ -4,6 +4,7 @@ import {
   isWhole,
   type OfferRead,
   offerReads,
+  repeatedOf,
   type SeenOffer,
   seenOffers,
   wholeReads,
@@ -108,15 +109,13 @@ function judgeUnique(evidence: Evidence): Finding {
   return each(
     reads.filter(({ offers }) => offers.length > 0),
     'lists with offers',
-    ({ offers }) => {
-      const ids = offers.map(({ id }) => id);
-      const twice = [...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))];
-      if (twice.length === 0) return undefined;
-      return {
-        expected: 'each id once in a list',
-        actual: `${listed(twice.map((id) => inShort(id)))} more than once, among ${ids.length} offers`,
-      };
-    },
+    ({ repeated, byId }) =>
+      repeated.length === 0
+        ? undefined
+        : {
+            expected: 'each id once in a list',
+            actual: `${listed(repeated.map((id) => inShort(id)))} more than once, among ${byId.size} ids`,
+          },
     ({ exchange }) => exchange,
   );
 }
@@ -129,10 +128,11 @@ function judgeStable(evidence: Evidence): Finding {
   return each(
     reads.filter(({ offers }) => offers.length > 0),
     'reads of /configurations with offers',
-    ({ offers }) => {
-      const ids = new Set(offers.map(({ id }) => id));
+    ({ offers, byId }) => {
       const replaced = new Map(
-        [...first.values()].filter(({ id }) => !ids.has(id)).map(({ id, offer }) => [fingerprint(offer), id]),
+        [...first.values()]
+          .filter(({ id }) => !byId.has(id))
+          .map(({ id, offer }) => [fingerprint(offer), id]),
       );
       const changes = offers.flatMap((seen) => {
         const before = first.get(seen.id);
@@ -158,14 +158,13 @@ function judgeOmitted(evidence: Evidence): Finding {
   return each(
     reads,
     'reads of /configurations',
-    ({ offers }) => {
-      const ids = new Set(offers.map(({ id }) => id));
-      const missing = [...known].filter((id) => !ids.has(id));
-      for (const id of ids) known.add(id);
+    ({ byId }) => {
+      const missing = [...known].filter((id) => !byId.has(id));
+      for (const id of byId.keys()) known.add(id);
       if (missing.length === 0) return undefined;
       return {
         expected: 'every offer of the reads before, with available false where it is sold out',
-        actual: `${listed(missing.map((id) => inShort(id)))} left out, ${offers.length} offers listed`,
+        actual: `${listed(missing.map((id) => inShort(id)))} left out, ${byId.size} offers listed`,
       };
     },
     ({ exchange }) => exchange,
@@ -182,11 +181,10 @@ function judgeFilter(evidence: Evidence): Finding {
     filtered,
     'reads of /configurations by instance_type',
     (read) => {
-      const { instanceType, offers } = read;
+      const { instanceType, offers, byId } = read;
       const strange = offers.filter(({ offer }) => offer['instance_type'] !== instanceType);
-      const ids = new Set(offers.map(({ id }) => id));
       const missing = whole[0]?.offers.filter(
-        ({ id, offer }) => offer['instance_type'] === instanceType && !ids.has(id) && isInAll(whole, id),
+        ({ id, offer }) => offer['instance_type'] === instanceType && !byId.has(id) && isInAll(whole, id),
       );
       const faults = [
         ...strange.map(({ id, offer }) => `${inShort(id)} is listed, a ${inShort(offer['instance_type'])}`),
@@ -200,7 +198,7 @@ function judgeFilter(evidence: Evidence): Finding {
 }
 
 function isInAll(reads: readonly OfferRead[], id: string): boolean {
-  return reads.every(({ offers }) => offers.some((offer) => offer.id === id));
+  return reads.every(({ byId }) => byId.has(id));
 }
 
 function judgeSpotPrice(evidence: Evidence): Finding {
@@ -232,11 +230,11 @@ function judgeGpuSpelling(evidence: Evidence): Finding {
 function judgeRegions(evidence: Evidence): Finding {
   return eachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
     const regions = textsField(offer, 'regions');
-    const twice = regions.filter((region, index) => regions.indexOf(region) !== index);
-    if (twice.length > 0)
+    const repeated = repeatedOf(regions);
+    if (repeated.length > 0)
       return {
         expected: 'each region once',
-        actual: `${listed(twice.map((r) => inShort(r)))} more than once`,
+        actual: `${listed(repeated.map((region) => inShort(region)))} more than once`,
       };
     return regions.length === 0 && offer['available'] === true
       ? { expected: 'a region in which it is available', actual: 'available true, and no region' }

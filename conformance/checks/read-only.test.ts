@@ -65,9 +65,11 @@ function judged(id: string, records: readonly TranscriptRecord[], baseUrl = run.
   }
 }
 
-const offers = (...ids: readonly string[]): Answer => ({
-  body: { configurations: ids.map((id) => ({ id, available: true, regions: ['eu-north'] })) },
-});
+const offers = (...ids: readonly string[]): Answer => offersWith(ids);
+
+function offersWith(ids: readonly string[]): Answer {
+  return { body: { configurations: ids.map((id) => ({ id, available: true, regions: ['eu-north'] })) } };
+}
 
 describe('a check that saw nothing', () => {
   const own = /^(WIRE|ERR|REG|CFG|AVL|AUTH|TOK|INS-LIST|INS-FIELD)-/;
@@ -90,6 +92,22 @@ describe('a check that saw nothing', () => {
     );
     expect(judged(id, records).verdict).toMatch(/^not_/);
   });
+});
+
+it('a hundred thousand offers are judged in bounded time', () => {
+  const ids = Array.from({ length: 100_000 }, (_, index) => `offer-${index}`);
+  const all = offersWith([...ids, ...ids]);
+  const records = recorded(
+    ['catalog/configurations', '/configurations', all],
+    ['catalog/availability', '/availability', all],
+    ['catalog/configurations', '/configurations', offersWith(ids.toReversed())],
+    ['catalog/availability', '/availability', offers()],
+    ['catalog/of-region', '/availability?region=eu-north', all],
+    ['catalog/of-type', '/configurations?instance_type=SPOT', all],
+  );
+  const startedAt = performance.now();
+  for (const { id } of CHECKS.filter((check) => /^(REG|CFG|AVL)-/.test(check.id))) judged(id, records);
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });
 
 describe('AVL-AGREE-001', () => {

@@ -75,7 +75,7 @@ function judgeStable(evidence: Evidence): Finding {
       const has = regionsOf([after]);
       const replaced = after.offers.flatMap(({ id, offer }) => {
         const regions = textsField(offer, 'regions');
-        const earlier = textsField(before.offers.find((other) => other.id === id)?.offer, 'regions');
+        const earlier = textsField(before.byId.get(id), 'regions');
         const lost = earlier.filter((region) => !has.has(region));
         const got = regions.filter((region) => !had.has(region));
         return lost.length > 0 && got.length > 0
@@ -90,13 +90,15 @@ function judgeStable(evidence: Evidence): Finding {
 }
 
 function regionsOf(reads: readonly OfferRead[]): Set<string> {
-  return new Set(reads.flatMap(({ offers }) => offers.flatMap(({ offer }) => textsField(offer, 'regions'))));
+  return new Set(
+    reads.flatMap(({ byId }) => [...byId.values()].flatMap((offer) => textsField(offer, 'regions'))),
+  );
 }
 
 function judgeAvailability(evidence: Evidence): Finding {
   const known = new Map<string, Set<string>>();
-  for (const { offers } of wholeReads(evidence, 'configurations'))
-    for (const { id, offer } of offers)
+  for (const { byId } of wholeReads(evidence, 'configurations'))
+    for (const [id, offer] of byId)
       known.set(id, new Set([...(known.get(id) ?? []), ...textsField(offer, 'regions')]));
   const offers = wholeReads(evidence, 'availability').flatMap((read) => read.offers);
   return each(

@@ -4,6 +4,9 @@ import { isObject, isSuccess, type JsonObject, jsonOf, textField } from '../wire
 import type { Evidence } from './evidence.ts';
 import { hasGoodCredential } from './instance-timeline.ts';
 
+/** The most offers of one answer that are looked at one by one. */
+const MOST_OFFERS = 2000;
+
 /** The two lists of offers. */
 export type OfferList = 'configurations' | 'availability';
 
@@ -20,22 +23,28 @@ export interface OfferRead {
   /** By what it was filtered; both undefined for a read of the whole list. */
   instanceType: string | undefined;
   region: string | undefined;
-  /** Those with an id, in their order. */
+  /** The first of those with an id, in their order: what is looked at one by one. */
   offers: readonly SeenOffer[];
+  /** All of those with an id. */
+  byId: ReadonlyMap<string, JsonObject>;
+  /** Ids that more than one of them has. */
+  repeated: readonly string[];
 }
+
+const reads = new WeakMap<Exchange, OfferRead>();
 
 /** Every read of a list in the run, filtered or not. Throws `Unproved` where there is none. */
 export function offerReads(evidence: Evidence, list: OfferList): OfferRead[] {
   evidence.steps(`catalog/${list}`);
-  const reads = anyReads(evidence, list);
-  if (reads.length > 0) return reads;
+  const found = anyReads(evidence, list);
+  if (found.length > 0) return found;
   throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
 }
 
 /** The reads of the whole list. Throws `Unproved` where there is none. */
 export function wholeReads(evidence: Evidence, list: OfferList): OfferRead[] {
-  const reads = offerReads(evidence, list).filter(isWhole);
-  if (reads.length > 0) return reads;
+  const found = offerReads(evidence, list).filter(isWhole);
+  if (found.length > 0) return found;
   throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
 }
 
@@ -45,8 +54,8 @@ export function isWhole({ instanceType, region }: OfferRead): boolean {
 
 /** Every offer of every read of both lists, in the order of sending. Throws `Unproved` where there is none. */
 export function seenOffers(evidence: Evidence): SeenOffer[] {
-  const reads = [...offerReads(evidence, 'configurations'), ...anyReads(evidence, 'availability')];
-  return reads.toSorted((a, b) => a.exchange.n - b.exchange.n).flatMap(({ offers }) => offers);
+  const found = [...offerReads(evidence, 'configurations'), ...anyReads(evidence, 'availability')];
+  return found.toSorted((a, b) => a.exchange.n - b.exchange.n).flatMap(({ offers }) => offers);
 }
 
 /** Every read of a list, where there is any. */
@@ -59,17 +68,35 @@ function readOf(exchange: Exchange, list: OfferList): OfferRead | undefined {
   const [place, query] = path.split('?');
   if (method !== 'GET' || place !== `/${list}` || !isSuccess(exchange) || !hasGoodCredential(exchange))
     return undefined;
+  const known = reads.get(exchange);
+  if (known !== undefined) return known;
   const body = jsonOf(exchange);
   const items = isObject(body) ? body['configurations'] : undefined;
   if (!Array.isArray(items)) return undefined;
-  const filter = new URLSearchParams(query);
+  const read = readFrom(exchange, items, new URLSearchParams(query));
+  reads.set(exchange, read);
+  return read;
+}
+
+function readFrom(exchange: Exchange, items: readonly unknown[], filter: URLSearchParams): OfferRead {
+  const offers = items.filter(isObject).flatMap((offer) => {
+    const id = textField(offer, 'id');
+    return id === undefined ? [] : [{ id, offer, exchange }];
+  });
   return {
     exchange,
     instanceType: filter.get('instance_type') ?? undefined,
     region: filter.get('region') ?? undefined,
-    offers: items.filter(isObject).flatMap((offer) => {
-      const id = textField(offer, 'id');
-      return id === undefined ? [] : [{ id, offer, exchange }];
-    }),
+    offers: offers.slice(0, MOST_OFFERS),
+    byId: new Map(offers.map(({ id, offer }) => [id, offer])),
+    repeated: repeatedOf(offers.map(({ id }) => id)),
   };
+}
+
+/** Those that are there more than once. */
+export function repeatedOf(ids: readonly string[]): string[] {
+  const seen = new Set<string>();
+  const repeated = new Set<string>();
+  for (const id of ids) (seen.has(id) ? repeated : seen).add(id);
+  return [...repeated];
 }
