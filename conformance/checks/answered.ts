@@ -1,3 +1,4 @@
+import type { Evidence } from '../evidence/evidence.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
@@ -35,4 +36,14 @@ export function stillWaiting(what: string, status: string): Finding {
   return notTested(
     `${what} was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
   );
+}
+
+/** A failure that is only what was read last, of a run that ended while it still waited, is none. */
+export function unlessCutShort(evidence: Evidence, finding: Finding): Finding {
+  if (finding.verdict !== 'fail' || evidence.end?.reason === 'completed') return finding;
+  const last = evidence.exchanges.findLast(({ step }) => !step.startsWith('cleanup/'));
+  const isLast = finding.problems.every(
+    ({ shown }) => shown !== undefined && last?.step.startsWith(shown.step),
+  );
+  return isLast ? notTested('the run ended while it waited for this') : finding;
 }

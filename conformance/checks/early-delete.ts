@@ -4,7 +4,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
 import { isSuccess, statusOf } from '../wire/json.ts';
-import { shownStatus, stillWaiting } from './answered.ts';
+import { shownStatus, stillWaiting, unlessCutShort } from './answered.ts';
 import type { Check } from './check.ts';
 
 /** `Within seconds`: less than the contract's shortest poll interval. */
@@ -74,7 +74,7 @@ function judgeStopped(evidence: Evidence): Finding {
   if (last === undefined) return notTested('it was not read afterwards');
   const status = shownStatus(last);
   if (status === 'DESTROYING') return stillWaiting('the instance', status);
-  return each(
+  const finding = each(
     [last],
     'DELETEs of a STOPPED instance',
     () =>
@@ -83,4 +83,5 @@ function judgeStopped(evidence: Evidence): Finding {
         : undefined,
     (exchange) => exchange,
   );
+  return unlessCutShort(evidence, finding);
 }

@@ -60,6 +60,8 @@ function judgeLives(evidence: Evidence): Finding {
     return notTested(
       `${waiting.timeline.id} was still PROVISIONING when the run's patience was over (--ready-timeout-s waits longer)`,
     );
+  const unread = lives.find(({ last }) => last === undefined);
+  if (unread !== undefined) return notTested(`the run ended before it read ${inShort(unread.timeline.id)}`);
   const endpoints = new Map<string, string>();
   return each(
     lives,
@@ -93,6 +95,8 @@ function judgeUnits(evidence: Evidence): Finding {
       'how many units of the offer there are is not known',
     );
   const [first] = asked;
+  if (asked.length <= race.units)
+    return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
   const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));
   const accepted = asked.filter(isSuccess).length;
   return each(

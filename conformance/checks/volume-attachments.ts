@@ -5,7 +5,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, parseJson, statusOf, successOf, textsField } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting } from './answered.ts';
+import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort } from './answered.ts';
 import type { Check } from './check.ts';
 
 const scenarios = ['volumes'];
@@ -95,11 +95,12 @@ function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
   const attaches = steps.flatMap((step) => evidence.anySteps(`${step}/post`));
   const polls = attaches.map(({ step }) => evidence.anySteps(step.replace(/post$/, 'poll')).at(-1));
   if (polls.some((last) => shownStatus(last) === 'ATTACHING')) return stillWaiting('a volume', 'ATTACHING');
-  return eachExchange(attaches, 'attaches to an instance that is ONLINE', (asked) => {
+  const finding = eachExchange(attaches, 'attaches to an instance that is ONLINE', (asked) => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     const last = polls[attaches.indexOf(asked)];
     return last === undefined ? undefined : notHeldBy(last, namedIn(asked));
   });
+  return unlessCutShort(evidence, finding);
 }
 
 function judgeNowhere(evidence: Evidence): Finding {
@@ -126,14 +127,17 @@ function judgeInline(evidence: Evidence): Finding {
   if (last === undefined) return notTested('the volume was not read');
   if (['CREATING', 'ATTACHING'].includes(shownStatus(last)))
     return stillWaiting('the volume', shownStatus(last));
-  return eachExchange([created], 'creates with instance_ids', () => notHeldBy(last, namedIn(created)));
+  const finding = eachExchange([created], 'creates with instance_ids', () =>
+    notHeldBy(last, namedIn(created)),
+  );
+  return unlessCutShort(evidence, finding);
 }
 
 function judgeDetach(evidence: Evidence, step: string): Finding {
   const asked = evidence.step(`${step}/post`);
   const last = evidence.anySteps(`${step}/poll`).at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
-  return eachExchange([asked], 'detaches', () => {
+  const finding = eachExchange([asked], 'detaches', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
@@ -145,6 +149,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
           shown: last,
         };
   });
+  return unlessCutShort(evidence, finding);
 }
 
 /** Of two instances that share a volume, the one that a detach names loses it, and the other keeps it. */
@@ -156,7 +161,7 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
     return notTested('the volume did not come to be attached to both instances');
   const last = evidence.anySteps('companion/detach-one/poll').at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
-  return eachExchange([asked], 'detaches of one of two instances', () => {
+  const finding = eachExchange([asked], 'detaches of one of two instances', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
@@ -168,6 +173,7 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
         }
       : notHeldBy(last, stays);
   });
+  return unlessCutShort(evidence, finding);
 }
 
 function judgeDeleteAttached(evidence: Evidence): Finding {
@@ -201,7 +207,7 @@ function judgeReleased(evidence: Evidence): Finding {
   const others = holders.filter((id) => id !== gone);
   if (others.length > 0)
     return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);
-  return eachExchange([asked], 'volumes of an instance that is gone', () => {
+  const finding = eachExchange([asked], 'volumes of an instance that is gone', () => {
     if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
       return {
         expected: `attached to nothing: ${gone} is gone`,
@@ -212,4 +218,5 @@ function judgeReleased(evidence: Evidence): Finding {
       ? undefined
       : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
   });
+  return unlessCutShort(evidence, finding);
 }

@@ -6,7 +6,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isObject, isSuccess, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting } from './answered.ts';
+import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort } from './answered.ts';
 import { listProblem } from './catalog.ts';
 import type { Check } from './check.ts';
 import { judgeObjects } from './fields.ts';
@@ -157,11 +157,12 @@ function judgeReady(evidence: Evidence): Finding {
     .map(shownStatus)
     .find((status) => !['AVAILABLE', 'ERROR', 'DELETING'].includes(status));
   if (waiting === 'CREATING') return stillWaiting('a volume', waiting);
-  return eachExchange(lasts, 'new volumes', (last) =>
+  const finding = eachExchange(lasts, 'new volumes', (last) =>
     shownStatus(last) === 'AVAILABLE'
       ? undefined
       : { expected: 'AVAILABLE: nothing was asked of it but to be', actual: shownStatus(last) },
   );
+  return unlessCutShort(evidence, finding);
 }
 
 /** The DELETE that the target took on. */
