@@ -25,7 +25,7 @@ export function issueToken(world: World, request: ReferenceRequest): WireAnswer 
   const body = readBody(world, request);
   refuse(rules.validateToken(body));
   if (!rules.areCredentialsGood(body as Record<string, unknown>)) throw unauthorized();
-  const token = `token-${tokens.size + 1}`;
+  const token = `reference-access-token-${tokens.size + 1}`;
   const lifetimeS = rules.tokenLifetimeS();
   tokens.set(token, clock.now() + lifetimeS * 1000);
   const shown = rules.showToken({
