@@ -19,6 +19,8 @@ export interface Wish {
   contentType?: string;
   /** The name of another entry, where the same name twice is the point. */
   name?: string;
+  /** Its body names nothing that could be made: only a success is a sign that something was. */
+  isOfNothing?: true;
 }
 
 export interface Made {
@@ -49,7 +51,7 @@ export class Resources {
     const entry = this.#intend(wish);
     // Once sent it is seen through: an interrupted POST would leave something that nobody knows of.
     const exchange = await this.#parts.wire.send(wish.step, callOf(wish, entry));
-    await this.#settle(entry, exchange);
+    await this.#settle(wish, entry, exchange);
     return { entry, exchange };
   }
 
@@ -63,10 +65,10 @@ export class Resources {
       entries.map(({ wish, entry }) => ({ step: wish.step, call: callOf(wish, entry) })),
     );
     const made: Made[] = [];
-    for (const [index, { entry }] of entries.entries()) {
+    for (const [index, { wish, entry }] of entries.entries()) {
       const exchange = exchanges[index];
       if (exchange === undefined) throw new Error('each request has an exchange');
-      await this.#settle(entry, exchange);
+      await this.#settle(wish, entry, exchange);
       made.push({ entry, exchange });
     }
     return made;
@@ -83,11 +85,12 @@ export class Resources {
     });
   }
 
-  async #settle(entry: Entry, exchange: Exchange): Promise<void> {
+  async #settle(wish: Wish, entry: Entry, exchange: Exchange): Promise<void> {
     const { ledger, wire } = this.#parts;
     const outcome = outcomeOf(exchange);
     if (outcome.kind === 'made') return ledger.made(entry, outcome.id);
-    if (outcome.kind === 'refused') return ledger.refused(entry);
+    const madeNothing = wish.isOfNothing === true && !isSuccess(exchange);
+    if (outcome.kind === 'refused' || madeNothing) return ledger.refused(entry);
     ledger.unknown(entry, outcome.why);
     if (entry.type !== 'instance') return;
     const found = await lookFor(wire, ledger, entry);

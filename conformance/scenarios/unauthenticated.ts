@@ -52,10 +52,11 @@ async function ask(
   id: string,
   credentials: Credentials,
 ): Promise<void> {
+  const nothing = { step, body: () => ({}), isOfNothing: true, ...credentials } as const;
   if (method === 'POST' && template === '/instances')
-    return void (await session.create({ type: 'instance', step, body: () => ({}), ...credentials }));
+    return void (await session.create({ ...nothing, type: 'instance' }));
   if (method === 'POST' && template === '/volumes')
-    return void (await session.create({ type: 'volume', step, body: () => ({}), ...credentials }));
+    return void (await session.create({ ...nothing, type: 'volume' }));
   const [region] = knownRegions(session);
   const query =
     region === undefined || !template.startsWith('/instances/')

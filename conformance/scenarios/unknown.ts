@@ -61,10 +61,13 @@ async function askForNoRoute(session: Session, id: string): Promise<void> {
 
 /** Of these bodies nothing can be made; what is made all the same is in the ledger. */
 async function sendMalformed(session: Session): Promise<void> {
-  const body = () => '{"configuration_id": ';
-  await session.create({ type: 'instance', step: 'unknown/malformed-json', body });
-  if (session.locations !== undefined)
-    await session.create({ type: 'volume', step: 'unknown/malformed-json', body });
-  const text = { body: () => 'configuration_id=1', contentType: 'text/plain' };
-  await session.create({ type: 'instance', step: 'unknown/content-type', ...text });
+  const cut = {
+    step: 'unknown/malformed-json',
+    body: () => '{"configuration_id": ',
+    isOfNothing: true,
+  } as const;
+  await session.create({ ...cut, type: 'instance' });
+  if (session.locations !== undefined) await session.create({ ...cut, type: 'volume' });
+  const text = { body: () => 'configuration_id=1', contentType: 'text/plain', isOfNothing: true } as const;
+  await session.create({ ...text, type: 'instance', step: 'unknown/content-type' });
 }

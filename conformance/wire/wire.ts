@@ -8,6 +8,9 @@ import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
 /** The longest answer that is read. A catalogue or a list of some ten thousand instances fits. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
+/** All answers are kept until the run is judged. Once this much has come, only small ones are read. */
+const MAX_BYTES_IN_ALL = 96 * 1024 * 1024;
+const SMALL_BODY_BYTES = 64 * 1024;
 const ATTEMPTS_WHEN_LIMITED = 5;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
@@ -48,6 +51,7 @@ export class Wire {
   readonly #parts: WireParts;
   readonly #startedAt: number;
   #sent = 0;
+  #bytesRead = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #accessToken: AccessToken | undefined;
   #usual: Credential = 'api key';
@@ -163,10 +167,11 @@ export class Wire {
       },
       {
         timeoutMs: requestTimeoutMs,
-        maxBodyBytes: MAX_BODY_BYTES,
+        maxBodyBytes: this.#maxBodyBytes,
         ...(signal === undefined ? {} : { signal }),
       },
     );
+    if ('body' in result) this.#bytesRead += result.body.length;
     this.#keepSecret(call, result);
     return {
       kind: 'exchange',
@@ -180,6 +185,10 @@ export class Wire {
       request: { method: call.method, path: call.path, headers, ...(body === undefined ? {} : { body }) },
       ...outcomeOf(result),
     };
+  }
+
+  get #maxBodyBytes(): number {
+    return this.#bytesRead < MAX_BYTES_IN_ALL ? MAX_BODY_BYTES : SMALL_BODY_BYTES;
   }
 
   /** A token is a secret before anything of its answer is written. */

@@ -1,0 +1,272 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasOpenSsl, makeCertificate } from '../wire/certificates.fixture.ts';
+import {
+  type Answer,
+  API_KEY,
+  type CliResult,
+  runCli,
+  sendJson,
+  serveTarget,
+  temporaryFolder,
+} from './cli.fixture.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const quick = ['--state-dir', folder.path, '--poll-interval-ms', '10', '--ready-timeout-s', '1'];
+
+/** What is said is for a person: no stack, no control characters, no secret. */
+function expectCalm({ out, err }: CliResult): void {
+  expect(err + out).not.toMatch(/\n\s+at .*\.ts/);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
+  expect(err + out).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f\u202e]/);
+  expect(err + out).not.toContain(API_KEY);
+  expect(err.length).toBeLessThan(4000);
+}
+
+/** The set-up is at fault: told as CONFIG, exit code 3, and no verdict on the target. */
+async function expectConfig(args: readonly string[], sentence: RegExp, env = {}): Promise<void> {
+  const result = await runCli([...args, ...quick], { env });
+  expectCalm(result);
+  expect(result.err).toMatch(sentence);
+  expect(result).toMatchObject({ code: 3, out: '' });
+}
+
+describe('a set-up that is at fault', () => {
+  it('a host that is not there', () =>
+    expectConfig(
+      ['http://127.0.0.1:1/v1'],
+      /CONFIG {2}TCP .*connection refused by 127.0.0.1:1: does the server run/,
+    ));
+
+  it('a name that does not resolve', () =>
+    expectConfig(
+      ['https://nowhere.invalid/v1'],
+      /CONFIG {2}DNS .*nowhere.invalid.*: is nowhere.invalid spelt right/,
+    ));
+
+  it('plain HTTP where TLS is expected', async () => {
+    await using target = await serveTarget((_request, response) => response.end());
+    const url = target.baseUrl.replace('http:', 'https:');
+    await expectConfig([url], /CONFIG {2}TLS .*perhaps plain HTTP.*: does the base_url begin with http:/);
+  });
+
+  it('a base_url without /v1', async () => {
+    await using target = await serveTarget(contract);
+    await expectConfig(
+      [target.origin],
+      new RegExp(`CONFIG  base_url .*404: write ${target.baseUrl}, which answers`),
+    );
+    await expectConfig([`${target.baseUrl}/v1`], new RegExp(`write ${target.baseUrl}, which answers`));
+    await expectConfig(
+      [`${target.baseUrl}/configurations`],
+      new RegExp(`write ${target.baseUrl}, which answers`),
+    );
+  });
+
+  it('a page for a browser', async () => {
+    await using target = await serveTarget((_request, response) =>
+      response
+        .writeHead(200, { 'content-type': 'text/html' })
+        .end('<html><script>alert(1)</script>\u001b[31m'),
+    );
+    await expectConfig([target.baseUrl], /CONFIG {2}HTTP .*200 with a page for a browser: .*does a proxy/);
+  });
+
+  it.each([401, 403])('a key that is refused with %i', async (status) => {
+    await using target = await serveTarget(({ headers }, response) =>
+      sendJson(response, status, { error: { code: 'no', message: `${headers.authorization}` } }),
+    );
+    await expectConfig(
+      [target.baseUrl],
+      /CONFIG {2}API key .*is answered 40\d: is it the key of this provider/,
+    );
+  });
+
+  it('redirects for ever', async () => {
+    await using target = await serveTarget(({ url }, response) =>
+      response.writeHead(308, { location: `${url}/more\u001b`.replace('\u001b', '%1b') }).end(),
+    );
+    await expectConfig([target.baseUrl], /CONFIG {2}base_url .*redirects to .*follow no redirects/);
+    expect(target.requests).toHaveLength(1);
+  });
+
+  it('a redirect to where the orchestrator is', async () => {
+    await using target = await serveTarget((_request, response) =>
+      response.writeHead(301, { location: 'https://new.example/v1/configurations' }).end(),
+    );
+    await expectConfig([target.baseUrl], /if that is the orchestrator, write https:\/\/new.example\/v1\./);
+  });
+
+  it('a target that takes connections and says nothing', async () => {
+    await using target = await serveTarget(() => {});
+    await expectConfig(
+      [target.baseUrl],
+      /CONFIG {2}HTTP .*neither GET \/configurations nor .*no answer .*within 500 ms/,
+    );
+  });
+
+  it('a target that sends one byte now and then', async () => {
+    await using target = await serveTarget((_request, response) => drip(response));
+    await expectConfig(
+      [target.baseUrl],
+      /CONFIG {2}HTTP .*did not end within 500 ms; \d+ bytes of its body had come/,
+    );
+  });
+
+  it('something that is no HTTP', async () => {
+    await using target = await serveTarget(({ socket }) => socket.end('\u001b[2JSSH-2.0-OpenSSH_9.6\r\n'));
+    await expectConfig([target.baseUrl], /CONFIG {2}HTTP .*is not HTTP.*SSH-2.0/);
+  });
+
+  it('an offer or a region that is misspelt', async () => {
+    await using target = await serveTarget(contract);
+    await expectConfig(
+      [target.baseUrl, '--offer', 'gpu-h10'],
+      /--offer gpu-h10 is not among .*: did you mean gpu-h100\?/,
+    );
+    await expectConfig(
+      [target.baseUrl, '--region', 'mars'],
+      /--region mars is not a region of any offer: there are eu-north/,
+    );
+  });
+
+  it('a ledger that cannot be kept', async () => {
+    await using target = await serveTarget(contract);
+    const result = await runCli([target.baseUrl, '--state-dir', '/dev/null/x']);
+    expect(result).toMatchObject({ code: 3, out: '' });
+    expect(result.err).toMatch(/CONFIG {2}Ledger .*\/dev\/null\/x.*--state-dir/);
+    expect(target.requests.filter((line) => line.startsWith('POST /v1/instances'))).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasOpenSsl)('a certificate that is at fault', () => {
+  let good: ReturnType<typeof makeCertificate>;
+  beforeAll(() => {
+    good = makeCertificate();
+  });
+
+  it('is self-signed, and is trusted with --ca-file', async () => {
+    await using target = await serveTarget(contract, good);
+    await expectConfig([target.baseUrl], /CONFIG {2}TLS .*is self-signed.*--ca-file/);
+  });
+
+  it('has expired', async () => {
+    const authority = makeCertificate({ isAuthority: true });
+    await using target = await serveTarget(contract, makeCertificate({ days: -1, issuer: authority }));
+    const ca = folder.file('ca.pem');
+    writeFileSync(ca, authority.cert);
+    await expectConfig([target.baseUrl, '--ca-file', ca], /CONFIG {2}TLS .*has expired: renew it/);
+  });
+
+  it('is for another host', async () => {
+    const authority = makeCertificate({ isAuthority: true });
+    const other = makeCertificate({ names: 'DNS:other.example', issuer: authority });
+    await using target = await serveTarget(contract, other);
+    const ca = folder.file('ca2.pem');
+    writeFileSync(ca, authority.cert);
+    await expectConfig(
+      [target.baseUrl, '--ca-file', ca],
+      /CONFIG {2}TLS .*other.example: write the base_url with a name/,
+    );
+  });
+});
+
+/** The target is at fault: the run goes on, is bounded, and comes to an outcome. */
+async function expectVerdict(answer: Answer, more: readonly string[] = []): Promise<CliResult> {
+  await using target = await serveTarget(answer);
+  const args = [target.baseUrl, '--level', 'read-only', ...quick, ...more];
+  const result = await runCli(args);
+  expectCalm(result);
+  expect([1, 2]).toContain(result.code);
+  return result;
+}
+
+describe('a target that is at fault', () => {
+  it('streams without end', async () => {
+    await expectVerdict((_request, response) => flood(response));
+  });
+
+  it('answers every request with 500', async () => {
+    const { err } = await expectVerdict((_request, response) => response.writeHead(500).end('<h1>oops</h1>'));
+    expect(err).toMatch(/NOTE .*answered 500, which the run will judge/);
+  });
+
+  it('answers with an error in the place of the list', async () => {
+    const { err } = await expectVerdict((_request, response) =>
+      sendJson(response, 409, { error: { code: 'busy', message: 'later' } }),
+    );
+    expect(err).toMatch(/NOTE .*answered 409 with an error/);
+  });
+
+  it('answers with what is not JSON, not a list, or nothing', async () => {
+    for (const body of ['{', '[]', '"x"', 'null', '{"configurations": 7}', ''])
+      await expectVerdict(({ method }, response) => {
+        if (method !== 'GET') return refuse(response);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+      });
+  });
+
+  it('puts ANSI codes, HTML and a million instances into its answers', async () => {
+    const evil = `\u001b[31m\u202e<script>alert('${API_KEY}')</script>\u0000`;
+    const offers = [{ ...offer, id: evil, name: evil, regions: [evil] }];
+    const instances = Buffer.from(
+      `{"instances":[${Array.from({ length: 1_000_000 }, (_, n) => `{"id":"${n}","name":"n"}`).join(',')}]}`,
+    );
+    const html = folder.file('r.html');
+    const result = await expectVerdict(
+      ({ method, url }, response) => {
+        if (method !== 'GET') refuse(response);
+        else if (url?.startsWith('/v1/instances'))
+          response.writeHead(200, { 'content-type': 'application/json', 'x-evil': '<b>' }).end(instances);
+        else sendJson(response, 200, { configurations: offers });
+      },
+      ['--html', html, '--json', folder.file('r.json'), '--junit', folder.file('r.xml')],
+    );
+    expect(result.out).not.toContain('<script>alert(\u001b');
+    for (const name of ['r.html', 'r.json', 'r.xml']) {
+      const text = readFileSync(folder.file(name), 'utf8');
+      expect(text).not.toContain(API_KEY);
+      expect(text.length).toBeLessThan(8_000_000);
+    }
+    expect(readFileSync(html, 'utf8')).not.toContain('<script>alert');
+  });
+});
+
+const offer = {
+  id: 'gpu-h100',
+  name: 'H100',
+  instance_type: 'DEDICATED',
+  ...{ vcpus: 8, memory_gb: 64, storage_gb: 100, price_per_hour: 0.1, available: true },
+  ...{ regions: ['eu-north'], supports_cloud_init: false },
+};
+
+/** As much of the contract as a look at the set-up asks for. */
+function contract({ url }: { url?: string | undefined }, response: ServerResponse): void {
+  if (url === '/v1/configurations' || url === '/v1/availability')
+    sendJson(response, 200, { configurations: [offer] });
+  else sendJson(response, 404, { error: { code: 'not_found', message: 'there is no such route' } });
+}
+
+function refuse(response: ServerResponse): void {
+  sendJson(response, 401, { error: { code: 'unauthorized', message: 'no' } });
+}
+
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const timer = setInterval(() => response.write(' '), 50);
+  response.once('close', () => clearInterval(timer));
+}
+
+const CHUNK = Buffer.alloc(1024 * 1024, ' ');
+
+function flood(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  const push = (): void => {
+    while (!response.destroyed && response.write(CHUNK));
+  };
+  response.on('drain', push);
+  push();
+}
