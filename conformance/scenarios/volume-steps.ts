@@ -151,7 +151,7 @@ export async function pollGone(session: Session, step: string, { entry, id }: Vo
 }
 
 /** Whether a volume that reads ATTACHED may be attached to the instance; its list of them is optional. */
-export function mayHold(shown: JsonObject | undefined, instanceId: string): boolean {
+function mayHold(shown: JsonObject | undefined, instanceId: string): boolean {
   return !showsHolders(shown) || textsField(shown, 'attached_instance_ids').includes(instanceId);
 }
 
