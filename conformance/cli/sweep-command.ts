@@ -108,7 +108,7 @@ async function sweepOne(
   const swept = await trySweep(ledger, parts);
   if (swept.result === 'busy') {
     terminal.out(`  left alone: ${swept.why}\n`);
-    return EXIT.conformant;
+    return EXIT.incomplete;
   }
   const destroyed = swept.result === 'swept' ? swept.destroyed : [];
   for (const entry of destroyed) terminal.out(`  gone: ${described(entry)}\n`);

@@ -21,12 +21,11 @@ export class Budget {
     this.#parts = parts;
   }
 
-  /** Throws `BudgetError`. */
-  allow(pricePerHour: number): void {
+  /** `lifeMs` where it is known to live no longer than that. Throws `BudgetError`. */
+  allow(pricePerHour: number, lifeMs = this.#parts.longestLifeMs()): void {
     const { maxCostUsd, entries, wall, longestLifeMs } = this.#parts;
     const now = wall();
-    const lifeMs = longestLifeMs();
-    const others = entries.reduce((sum, entry) => sum + costUsd(entry, now, lifeMs), 0);
+    const others = entries.reduce((sum, entry) => sum + costUsd(entry, now, longestLifeMs()), 0);
     const usd = worstCaseUsd(pricePerHour, lifeMs);
     if (others + usd > maxCostUsd)
       throw new BudgetError(

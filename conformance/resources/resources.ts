@@ -14,6 +14,8 @@ export interface Wish {
   region?: string;
   /** USD per hour of what would be made, were it made. */
   pricePerHour?: number;
+  /** Were it made by mistake it would be destroyed at once: for how long that is waited. */
+  lifeMs?: number;
   credential?: Call['credential'];
   authorization?: string;
   contentType?: string;
@@ -74,8 +76,8 @@ export class Resources {
     return made;
   }
 
-  #intend({ type, step, region, pricePerHour, name }: Wish): Entry {
-    this.#parts.budget.allow(pricePerHour ?? 0);
+  #intend({ type, step, region, pricePerHour, lifeMs, name }: Wish): Entry {
+    this.#parts.budget.allow(pricePerHour ?? 0, lifeMs);
     return this.#parts.ledger.intend({
       type,
       step,

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CHECKS } from '../checks/index.ts';
+import { referenceParts, runCli, temporaryFolder } from '../cli/cli.fixture.ts';
+import { toReport } from '../report/model.ts';
+import { loadRequirements } from '../requirements.ts';
+import { judge } from '../verdict/judge.ts';
+import { readTranscript, TranscriptError } from './transcript.ts';
+
+async function makeTranscript(): Promise<string> {
+  using folder = temporaryFolder();
+  await using target = referenceParts();
+  const args = [target.baseUrl, '--level', 'full', '--max-cost', '1000', '--state-dir', folder.path];
+  await runCli([...args, '--transcript', folder.file('t')], { parts: target.parts });
+  return readFileSync(folder.file('t'), 'utf8');
+}
+
+const text = await makeTranscript();
+const lines = text.trimEnd().split('\n');
+const requirements = loadRequirements();
+
+describe('a transcript', () => {
+  it('reads as it was written', () => {
+    expect(readTranscript(text)).toEqual(lines.map((line) => JSON.parse(line)));
+  });
+
+  it('may end anywhere, as after a crash', () => {
+    for (const end of [1, 100, 5000].map((bytes) => text.length - bytes)) {
+      const records = readTranscript(text.slice(0, end));
+      expect(toReport(records, judge(records, requirements.rows, CHECKS), requirements).outcome).not.toBe(
+        'CONFORMANT',
+      );
+    }
+  });
+
+  it.each([
+    ['is empty', '', 'it is empty'],
+    ['does not begin with its run', lines[1], 'line 1 is not the `run` record'],
+    [
+      'is of another format',
+      lines[0]?.replace('"format":1', '"format":2'),
+      'line 1 is not a record of a transcript (format:',
+    ],
+    ['is two', `${text}${text}`, 'begins another run'],
+    ['goes on after its end', `${text}${lines[1]}\n`, 'stands after the `end` record'],
+    [
+      'has a line that is none',
+      `${lines[0]}\n{}\n${lines[1]}\n`,
+      'line 2 is not a record of a transcript (kind:',
+    ],
+    [
+      'has a line that is not JSON',
+      `${lines[0]}\nx\n${lines[1]}\n`,
+      'line 2 is not a record of a transcript (it is not JSON)',
+    ],
+    ['is cut off in its first line', lines[0]?.slice(0, 50), 'line 1 is not a record'],
+  ])('is refused where it %s', (_what, broken, message) => {
+    expect(() => readTranscript(broken ?? '')).toThrow(message);
+    expect(() => readTranscript(broken ?? '')).toThrow(TranscriptError);
+  });
+
+  it('that someone has been at is refused, or judged without a crash', () => {
+    const odd = fc.constantFrom<unknown>(
+      '',
+      'x',
+      '\u0000',
+      0,
+      -1,
+      1e300,
+      null,
+      [],
+      {},
+      true,
+      'NaN',
+      '9'.repeat(400),
+    );
+    fc.assert(
+      fc.property(fc.nat(lines.length - 1), fc.nat(), odd, (at, where, value) => {
+        const changed = lines.with(at, change(lines[at] ?? '', where, value));
+        const records = read(changed.join('\n'));
+        if (records === undefined) return;
+        toReport(records, judge(records, requirements.rows, CHECKS), requirements);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('whose lines are in disorder, missing or there twice is judged without a crash', () => {
+    const middle = lines.slice(1, -1);
+    fc.assert(
+      fc.property(fc.shuffledSubarray(middle), fc.subarray(middle), (some, more) => {
+        const records = readTranscript([lines[0], ...some, ...more.slice(0, 20)].join('\n'));
+        toReport(records, judge(records, requirements.rows, CHECKS), requirements);
+      }),
+      { numRuns: 15 },
+    );
+  });
+});
+
+function read(changed: string): ReturnType<typeof readTranscript> | undefined {
+  try {
+    return readTranscript(`${changed}\n`);
+  } catch (error) {
+    if (error instanceof TranscriptError) return undefined;
+    throw error;
+  }
+}
+
+/** Puts `value` in the place of one of all the values in a line, those within bodies too. */
+function change(line: string, where: number, value: unknown): string {
+  const places: { of: Record<string, unknown>; key: string }[] = [];
+  const collect = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return;
+    for (const [key, inner] of Object.entries(node)) {
+      places.push({ of: node as Record<string, unknown>, key });
+      collect(inner);
+    }
+  };
+  const record: { answer?: { body?: string } } = JSON.parse(line);
+  const body: unknown = record.answer?.body?.startsWith('{') ? JSON.parse(record.answer.body) : undefined;
+  collect(record);
+  collect(body);
+  const place = places[where % places.length];
+  if (place !== undefined) place.of[place.key] = value;
+  if (
+    body !== undefined &&
+    typeof record.answer === 'object' &&
+    place !== undefined &&
+    place.of !== record.answer
+  )
+    record.answer.body = JSON.stringify(body);
+  return JSON.stringify(record);
+}
