@@ -1,7 +1,6 @@
-import { jsonOf, objectsField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
-import { createBody } from './create-body.ts';
-import { type Placement, placements } from './placement.ts';
+import { buyInstance, readPlacements } from './buy-instance.ts';
+import type { Placement } from './placement.ts';
 import type { Scenario } from './scenario.ts';
 import type { Instance, Session } from './session.ts';
 
@@ -29,14 +28,13 @@ export const create: Scenario = {
 };
 
 async function buy(session: Session): Promise<Instance | undefined> {
-  const available = jsonOf(await session.get('create/availability', '/availability'));
-  const choices = placements(objectsField(available, 'configurations'), session.settings);
+  const choices = await readPlacements(session, 'create/availability');
   if (choices.length === 0) {
     session.whyNoPrimary = 'no offer that it may buy is available';
     session.skip(['create/post', 'create/read-at-once', 'create/list-at-once'], session.whyNoPrimary);
   }
-  for (const placement of choices.slice(0, MOST_TRIED)) {
-    const { exchange, instance } = await ask(session, placement);
+  for (const placement of nearVolumes(session, choices).slice(0, MOST_TRIED)) {
+    const { exchange, instance } = await buyInstance(session, { placement, step: 'create/post' });
     if (instance !== undefined) return instance;
     session.whyNoPrimary = `the create was answered ${exchange.answer?.status ?? exchange.failure?.message}`;
     if (exchange.answer?.status !== 409) break;
@@ -48,16 +46,11 @@ async function buy(session: Session): Promise<Instance | undefined> {
   return undefined;
 }
 
-async function ask(session: Session, placement: Placement) {
-  const { entry, exchange } = await session.create({
-    type: 'instance',
-    step: 'create/post',
-    body: (name) => createBody(session, placement, name),
-    region: placement.region,
-    ...(placement.pricePerHour === undefined ? {} : { pricePerHour: placement.pricePerHour }),
-  });
-  const id = entry.id;
-  const instance: Instance | undefined =
-    id === undefined ? undefined : { entry, id, region: placement.region, placement };
-  return { exchange, instance };
+/** Of the same offer, first where there are volumes, to which it can be attached. */
+function nearVolumes({ locations = [] }: Session, choices: readonly Placement[]): Placement[] {
+  const places = new Set(locations.map(({ id }) => id));
+  const [cheapest] = choices;
+  const isBest = ({ configurationId, region }: Placement): boolean =>
+    configurationId === cheapest?.configurationId && places.has(region);
+  return [...choices.filter(isBest), ...choices.filter((choice) => !isBest(choice))];
 }

@@ -28,7 +28,9 @@ export const soldOut: Scenario = {
           : `none of the ${unavailable.length} offers that are not available names a region`;
       return session.skip(['sold-out/create'], reason, 'a sold-out offer');
     }
-    const { instance } = await buyInstance(session, { placement, step: 'sold-out/create' });
+    const { instance } = await buyInstance(session, {
+      ...{ placement, step: 'sold-out/create', isToBeRefused: true },
+    });
     await session.get('sold-out/availability', '/availability');
     if (instance === undefined) return;
     await session.delete('sold-out/destroy/delete', instancePath(instance));
