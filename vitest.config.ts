@@ -1,8 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { configDefaults, defineConfig } from 'vitest/config';
 
-const report = process.env['BERTH_TEST_REPORT'];
-
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
 const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, ['-V']).error === undefined);
 if (!hasOpenSsh)
@@ -24,7 +22,5 @@ export default defineConfig({
     // Vitest leaves one core free, and of two that is half of them.
     maxWorkers: '100%',
     testTimeout: 20_000,
-    // Where .ci/run wants a report for a program, beside the one for people.
-    reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },
 });
