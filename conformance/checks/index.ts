@@ -9,6 +9,8 @@ import { earlyDeleteChecks } from './early-delete.ts';
 import { errorChecks } from './errors.ts';
 import { fieldChecks } from './fields.ts';
 import { firstBootChecks } from './first-boot.ts';
+import { instanceTimeChecks } from './instance-times.ts';
+import { instanceFactChecks } from './instance-facts.ts';
 import { instanceChecks } from './instances.ts';
 import { liveInstanceChecks } from './live-instance.ts';
 import { nameChecks } from './names.ts';
@@ -21,6 +23,7 @@ import { severalKeysChecks } from './several-keys.ts';
 import { soldOutChecks } from './sold-out.ts';
 import { sshChecks } from './ssh.ts';
 import { stopStartChecks } from './stop-start.ts';
+import { timestampChecks } from './timestamps.ts';
 import { tokenChecks } from './token.ts';
 import { traceChecks } from './trace.ts';
 import { volumeAttachmentChecks } from './volume-attachments.ts';
@@ -34,12 +37,15 @@ export const CHECKS: readonly Check[] = [
   ...fieldChecks,
   ...errorChecks,
   ...conventionChecks,
+  ...timestampChecks,
   ...catalogChecks,
   ...authenticationChecks,
   ...availabilityChecks,
   ...createChecks,
   ...destroyChecks,
   ...instanceChecks,
+  ...instanceFactChecks,
+  ...instanceTimeChecks,
   ...liveInstanceChecks,
   ...notFoundChecks,
   ...polledReadChecks,

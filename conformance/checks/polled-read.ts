@@ -3,7 +3,7 @@ import { duration } from '../evidence/instance-life.ts';
 import { hasGoodCredential } from '../evidence/instance-timeline.ts';
 import { ENOUGH_POLLS } from '../scenarios/online.ts';
 import type { Exchange } from '../transcript/records.ts';
-import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
+import { eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { statusOf } from '../wire/json.ts';
 import type { Check } from './check.ts';
 import { roundTripMs } from './round-trip.ts';
@@ -62,10 +62,19 @@ function judgeRate(evidence: Evidence): Finding {
   const last = new Map<string, number>();
   const atContractsRate = asked.filter((exchange) => {
     const target = targetOf(exchange) ?? '';
-    const before = last.get(target) ?? Number.NEGATIVE_INFINITY;
+    const before = last.get(target);
     last.set(target, exchange.sentAt);
-    return exchange.sentAt - before >= CONTRACT_POLL_MS - 100 && isQuiet(evidence.sent, exchange);
+    return (
+      before !== undefined &&
+      exchange.sentAt - before >= CONTRACT_POLL_MS - 100 &&
+      isQuiet(evidence.sent, exchange)
+    );
   });
+  if (atContractsRate.length < 3)
+    return notApplicable(
+      'a run at the pace of the client',
+      'it polled faster, at which a refusal is lawful: --poll-interval-ms 10000 is the pace of the client',
+    );
   return eachExchange(atContractsRate, 'polls and catalogue reads at the rate of the client', (exchange) =>
     statusOf(exchange) === 429
       ? { expected: 'an answer: one poll in 10 s for each instance has to be allowed', actual: '429' }

@@ -1,8 +1,8 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { duration, isInItsLife } from '../evidence/instance-life.ts';
 import type { InstanceTimeline } from '../evidence/instance-timeline.ts';
+import { offerTypes } from '../evidence/offer-types.ts';
 import { each, type Finding, notApplicable, notTested, type Problem } from '../verdict/finding.ts';
-import { textField } from '../wire/json.ts';
 
 interface Boot {
   timeline: InstanceTimeline;
@@ -16,8 +16,9 @@ interface Boot {
 export function judgeReady(evidence: Evidence, limitMs: number): Finding {
   const boots = evidence.instances.flatMap((timeline) => bootOf(timeline) ?? []);
   if (boots.length === 0) return notTested('no instance of the run was left to boot');
-  const isVm = vmOffers(evidence);
-  const ofVms = boots.filter(({ timeline }) => isVm(timeline));
+  const typeOf = offerTypes(evidence);
+  const isVm = ({ timeline }: Boot): boolean => !['BARE_METAL', 'CLUSTER'].includes(typeOf(timeline) ?? '');
+  const ofVms = withoutFailures(boots.filter(isVm));
   if (ofVms.length === 0)
     return notApplicable(
       'virtual machines',
@@ -31,6 +32,12 @@ export function judgeReady(evidence: Evidence, limitMs: number): Finding {
       `after ${duration(waiting.provisioningMs)} it was still PROVISIONING, and the run's patience was over before the limit of ${duration(limitMs)}: wait longer with --ready-timeout-s`,
     );
   return each(ofVms, 'boots', (boot) => lookAt(boot, limitMs), lastShown);
+}
+
+/** A machine that fails and says so is in ERROR lawfully, where others came ONLINE. */
+function withoutFailures(boots: readonly Boot[]): readonly Boot[] {
+  const hasOnline = boots.some(({ end }) => end === 'ONLINE');
+  return hasOnline ? boots.filter(({ status }) => status !== 'ERROR') : boots;
 }
 
 function lookAt({ end, provisioningMs, status }: Boot, limitMs: number): Problem | undefined {
@@ -54,7 +61,8 @@ function bootOf(timeline: InstanceTimeline): Boot | undefined {
     ({ source, exchange }) => source === 'get' && isInItsLife(timeline, exchange),
   );
   const settled = inLife.find(({ status }) => status !== 'PROVISIONING' && status !== '404');
-  const provisioning = inLife.filter(({ status }) => status === 'PROVISIONING');
+  const booting = settled === undefined ? inLife : inLife.slice(0, inLife.indexOf(settled));
+  const provisioning = booting.filter(({ status }) => status === 'PROVISIONING');
   const provisioningMs = (provisioning.at(-1)?.exchange.sentAt ?? created.endedAt) - created.endedAt;
   if (settled !== undefined) {
     const isOnline = ['ONLINE', 'STOPPING', 'STOPPED'].includes(settled.status);
@@ -62,17 +70,4 @@ function bootOf(timeline: InstanceTimeline): Boot | undefined {
   }
   const isCutShort = timeline.deletes.length > 0 && provisioning.length < 3;
   return isCutShort ? undefined : { timeline, provisioningMs, end: 'still booting', status: 'PROVISIONING' };
-}
-
-function vmOffers(evidence: Evidence): (timeline: InstanceTimeline) => boolean {
-  const types = new Map(
-    evidence.objects.configurations.map(({ value }) => [
-      textField(value, 'id'),
-      textField(value, 'instance_type'),
-    ]),
-  );
-  return ({ sightings }) => {
-    const of = types.get(textField(sightings.find(({ instance }) => instance)?.instance, 'configuration_id'));
-    return of !== 'BARE_METAL' && of !== 'CLUSTER';
-  };
 }

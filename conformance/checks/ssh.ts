@@ -40,13 +40,7 @@ export const sshChecks: readonly Check[] = [
     id: 'SSH-LIVE-001',
     level: 'lifecycle',
     scenarios: ['online'],
-    judge: (evidence) =>
-      eachLogin(
-        evidence.loginsAt('online/login-first', 'start/login'),
-        'logins to an ONLINE instance',
-        (login) =>
-          answersSsh(login) ? undefined : { expected: 'a live SSH endpoint', actual: describe(login) },
-      ),
+    judge: judgeLive,
   },
   {
     id: 'SSH-KEYS-001',
@@ -127,6 +121,21 @@ function eachLogin(
   return each(logins, what, look, (login) => login);
 }
 
+/** Where not one login of the run came through, and none was refused, it may be this machine that cannot. */
+function judgeLive(evidence: Evidence): Finding {
+  const logins = evidence.loginsAt('online/login-first', 'start/login');
+  const isCutOff = ({ rung, message }: SshRecord): boolean =>
+    rung === 'connect' && message?.includes('refused') !== true;
+  const [first] = logins;
+  if (first !== undefined && logins.every(isCutOff))
+    return notTested(
+      `${describe(first)}; it may be that this machine may not open SSH connections outward: \`doctor --ssh-host HOST:PORT\` tries it`,
+    );
+  return eachLogin(logins, 'logins to an ONLINE instance', (login) =>
+    answersSsh(login) ? undefined : { expected: 'a live SSH endpoint', actual: describe(login) },
+  );
+}
+
 /** A login that found no SSH endpoint says nothing of keys. */
 function ofThoseThatAnswered(
   logins: readonly SshRecord[],
@@ -139,16 +148,15 @@ function ofThoseThatAnswered(
   return eachLogin(answered, 'logins', look);
 }
 
-/** Closed, or, behind a shared address, by now another machine's: then its host key is another one. */
+/** Closed, or, behind a shared address, by now another machine's, or a gateway's that has no such user any more. */
 function judgeClosed(evidence: Evidence, step: string, state: string): Finding {
-  const known = new Map(
-    evidence.logins
-      .filter(({ rung }) => rung === 'done')
-      .map(({ instanceId, hostKey }) => [instanceId, hostKey]),
+  const keys = new Map(
+    evidence.logins.filter(isLoggedIn).map(({ instanceId, hostKey }) => [instanceId, hostKey]),
   );
+  const isOwnHostKey = keys.size > 1 && new Set(keys.values()).size === keys.size;
   return eachLogin(evidence.loginsAt(step), `logins to an instance that is ${state}`, (login) => {
-    const isSame = login.hostKey !== undefined && login.hostKey === known.get(login.instanceId);
-    return isLoggedIn(login) || (answersSsh(login) && isSame)
+    const isSame = login.hostKey !== undefined && login.hostKey === keys.get(login.instanceId);
+    return isLoggedIn(login) || (answersSsh(login) && isOwnHostKey && isSame)
       ? {
           expected: `the SSH endpoint is closed once the instance is ${state}`,
           actual: `it answers: ${describe(login)}`,

@@ -1,4 +1,7 @@
 import type { Evidence } from '../evidence/evidence.ts';
+import { isBefore } from '../evidence/instance-timeline.ts';
+import { offerTypes } from '../evidence/offer-types.ts';
+import { sandwichOf, statusShown } from '../evidence/sandwich.ts';
 import type { Exchange } from '../transcript/records.ts';
 import {
   each,
@@ -17,7 +20,7 @@ export const stopStartChecks: readonly Check[] = [
     id: 'STOP-200-001',
     level: 'lifecycle',
     scenarios: ['stop'],
-    judge: (evidence) => judgeAction(evidence, 'stop/post', ['STOPPING', 'STOPPED']),
+    judge: judgeStopAnswer,
   },
   {
     id: 'STOP-END-001',
@@ -84,6 +87,12 @@ export const stopStartChecks: readonly Check[] = [
     judge: (evidence) => judgeRefused(evidence, 'boot', 'start', 'PROVISIONING'),
   },
   {
+    id: 'START-409-004',
+    level: 'lifecycle',
+    scenarios: ['stop'],
+    judge: (evidence) => judgeRefused(evidence, 'stop', 'start', 'STOPPING'),
+  },
+  {
     id: 'START-409-003',
     level: 'lifecycle',
     scenarios: ['start'],
@@ -97,6 +106,16 @@ export const stopStartChecks: readonly Check[] = [
   },
 ];
 
+/** The contract's row is for what is stoppable; machines of DEDICATED offers are taken to be. */
+function judgeStopAnswer(evidence: Evidence): Finding {
+  const asked = evidence.step('stop/post');
+  const stopped = evidence.instances.find(({ stops }) => stops.includes(asked));
+  const type = stopped === undefined ? undefined : offerTypes(evidence)(stopped);
+  return statusOf(asked) === 409 && type !== undefined && type !== 'DEDICATED'
+    ? notApplicable('stopping an ONLINE instance', `the stop of a ${type} instance was answered 409`)
+    : judgeAction(evidence, 'stop/post', ['STOPPING', 'STOPPED']);
+}
+
 function judgeAction(evidence: Evidence, step: string, statuses: readonly string[]): Finding {
   return eachExchange(evidence.steps(step), 'requests', (exchange) => {
     const status = textField(successOf(exchange), 'status') ?? '';
@@ -107,8 +126,8 @@ function judgeAction(evidence: Evidence, step: string, statuses: readonly string
 }
 
 function judgeStopEnds(evidence: Evidence): Finding {
-  if (!isSuccess(evidence.step('stop/post'))) return notTested('the stop was refused');
   const last = evidence.steps('stop/poll').at(-1);
+  if (!isSuccess(evidence.step('stop/post'))) return notTested('the stop was refused');
   const status =
     last === undefined ? undefined : (textField(successOf(last), 'status') ?? `${statusOf(last)}`);
   if (status === 'STOPPING' || status === 'ONLINE')
@@ -139,33 +158,18 @@ function judgeStartEnds(evidence: Evidence): Finding {
   );
 }
 
-interface Sandwich {
-  before: Exchange;
-  asked: Exchange;
-  after: Exchange;
-}
-
-/** A request between two reads, by the names of its steps; undefined where a read was not answered. */
-function sandwich(evidence: Evidence, scenario: string, action: string): Sandwich {
-  return {
-    before: evidence.step(`${scenario}/before-${action}`),
-    asked: evidence.step(`${scenario}/${action}`),
-    after: evidence.step(`${scenario}/after-${action}`),
-  };
-}
-
-const shown = (exchange: Exchange): string | undefined => textField(successOf(exchange), 'status');
-
 /** What is asked of an instance in a status that does not allow it is 409. */
 function judgeRefused(evidence: Evidence, scenario: string, action: string, status: string): Finding {
-  const { before, asked, after } = sandwich(evidence, scenario, action);
-  if (shown(before) !== status) {
-    const seen = shown(before) ?? describeAnswer(before);
-    return notApplicable(`an instance that is seen ${status}`, `it read ${seen} before it was asked`);
-  }
-  const mayHaveChanged = status === 'PROVISIONING' && shown(after) !== status && isSuccess(asked);
-  if (mayHaveChanged && shown(after) === 'ONLINE')
-    return notApplicable(`an instance that stays ${status}`, 'it came ONLINE while it was asked');
+  evidence.steps(`${scenario}/${action}`);
+  const sandwich = sandwichOf(evidence, scenario, action);
+  if (sandwich === undefined) return notTested('a read before or after it was not answered');
+  const { before, asked, after } = sandwich;
+  const isSettled = statusShown(after) === status || !isSuccess(asked);
+  if (statusShown(before) !== status || (!isSettled && mayHaveMoved(evidence, status, asked)))
+    return notApplicable(
+      `an instance that stays ${status}`,
+      `it read ${statusShown(before)} before it was asked, and ${statusShown(after)} after`,
+    );
   return eachExchange([asked], `requests of an instance that is ${status}`, () =>
     statusOf(asked) === 409
       ? undefined
@@ -174,6 +178,25 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
           actual: describeAnswer(asked),
         },
   );
+}
+
+/** Whether it may have left its status by itself before it was asked, which then was lawful. */
+function mayHaveMoved(evidence: Evidence, status: string, asked: Exchange): boolean {
+  if (status !== 'PROVISIONING') return true;
+  const created = evidence.instances.find(({ created }) => created !== undefined)?.created;
+  return quickestBootMs(evidence) <= asked.endedAt - (created?.endedAt ?? 0) + 1000;
+}
+
+/** How soon a machine of this target was seen ONLINE, after its 201 or after a start. */
+function quickestBootMs(evidence: Evidence): number {
+  const boots = evidence.instances.flatMap(({ created, starts, sightings }) =>
+    [created, ...starts.filter(isSuccess)].flatMap((asked) => {
+      const isAfter = (exchange: Exchange) => asked !== undefined && isBefore(asked, exchange);
+      const online = sightings.find(({ status, exchange }) => status === 'ONLINE' && isAfter(exchange));
+      return asked === undefined || online === undefined ? [] : [online.exchange.endedAt - asked.endedAt];
+    }),
+  );
+  return Math.min(...boots);
 }
 
 function judgeCannotResume(evidence: Evidence): Finding {
@@ -185,38 +208,36 @@ function judgeCannotResume(evidence: Evidence): Finding {
   const message = textField((jsonOf(asked) as { error?: unknown } | undefined)?.error, 'message');
   const problems: Problem[] = [];
   if (!message) problems.push({ expected: 'an error that says why', actual: 'no message', shown: asked });
-  if (shown(read) !== 'STOPPED' && shown(read) !== 'OFFLINE')
+  if (statusShown(read) !== 'STOPPED' && statusShown(read) !== 'OFFLINE')
     problems.push({
       expected: 'the instance is still STOPPED: its state is not destroyed in silence',
-      actual: `it reads ${shown(read) ?? describeAnswer(read)}`,
+      actual: `it reads ${statusShown(read) ?? describeAnswer(read)}`,
       shown: read,
     });
   return eachExchange([asked], 'starts that were refused', () => problems);
 }
 
-/** A refused request changes nothing, but a boot that goes on. */
+/** A refused request changes nothing, but what goes on by itself. */
 function judgeUnchanged(evidence: Evidence): Finding {
   const asked = [
     ['boot', 'stop'],
     ['boot', 'start'],
     ['online', 'start'],
+    ['stop', 'start'],
     ['stop', 'again'],
   ] as const;
   const refused = asked
-    .filter(([scenario, action]) => evidence.anySteps(`${scenario}/after-${action}`).length > 0)
-    .map(([scenario, action]) => sandwich(evidence, scenario, action))
-    .filter((item) => (statusOf(item.asked) ?? 0) >= 400);
+    .flatMap(([scenario, action]) => sandwichOf(evidence, scenario, action) ?? [])
+    .filter((sandwich) => (statusOf(sandwich.asked) ?? 0) >= 400);
   return each(
     refused,
     'requests that were refused, with a read before and after',
     ({ before, after }) => {
-      const isBoot = shown(before) === 'PROVISIONING' && shown(after) === 'ONLINE';
-      return shown(before) === shown(after) || isBoot
+      const [was, is] = [statusShown(before), statusShown(after)];
+      const goesOn = (was === 'PROVISIONING' && is === 'ONLINE') || (was === 'STOPPING' && is === 'STOPPED');
+      return was === is || goesOn
         ? undefined
-        : {
-            expected: `still ${shown(before)}, since the request was refused`,
-            actual: shown(after) ?? describeAnswer(after),
-          };
+        : { expected: `still ${was}, since the request was refused`, actual: String(is) };
     },
     ({ after }) => after,
   );

@@ -1,14 +1,13 @@
 import type { Evidence } from '../evidence/evidence.ts';
-import { destruction, duration, isEnd, pairs, reads } from '../evidence/instance-life.ts';
+import { destruction, duration, FRESH_MS, isEnd, pairs, reads } from '../evidence/instance-life.ts';
 import { type InstanceTimeline, isBefore, type Sighting } from '../evidence/instance-timeline.ts';
 import { lawfulPaths } from '../evidence/lawful-paths.ts';
+import { offerTypes } from '../evidence/offer-types.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, type Finding, type Problem } from '../verdict/finding.ts';
 import { isSuccess, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
 
-/** `Within seconds`: less than the contract's shortest poll interval. */
-const FRESH_MS = 10_000;
 const TERMINAL = ['OFFLINE', 'ERROR', 'DESTROYED', '404'];
 
 const scenarios = ['create', 'boot', 'online', 'stop', 'start', 'destroy'];
@@ -27,15 +26,20 @@ export const traceChecks: readonly Check[] = [
   { id: 'TRACE-FRESH-002', level: 'lifecycle', scenarios, judge: judgeDelay },
 ];
 
-/** Each two sightings that follow one another. Lists are left to the check that compares them with reads. */
+/**
+ * Each two sightings that follow one another, of which the first is a read: a replica may lag behind the answer to a
+ * stop or a DELETE for a moment. Lists are left to the check that compares them with reads.
+ */
 function steps(evidence: Evidence): Step[] {
-  return evidence.instances.flatMap((timeline) =>
-    pairs(timeline.sightings.filter(({ source }) => source !== 'list')).map(([before, after]) => ({
-      timeline,
-      before,
-      after,
-    })),
-  );
+  return evidence.instances.flatMap((timeline) => {
+    const seen = timeline.sightings.filter(({ source }) => source !== 'list');
+    return seen.flatMap((after, index) => {
+      const before = seen
+        .slice(0, index)
+        .findLast(({ source, exchange }) => source === 'get' && isBefore(exchange, after.exchange));
+      return before === undefined ? [] : [{ timeline, before, after }];
+    });
+  });
 }
 
 function eachStep(items: readonly Step[], what: string, look: (step: Step) => Problem | undefined): Finding {
@@ -81,30 +85,24 @@ function isGone(timeline: InstanceTimeline, { exchange }: Sighting): boolean {
 
 /** No status comes without what leads to it in the contract's table. */
 function judgeCauses(evidence: Evidence): Finding {
-  const spot = new Set(
-    evidence.objects.configurations
-      .filter(({ value }) => textField(value, 'instance_type') === 'SPOT')
-      .map(({ value }) => textField(value, 'id')),
-  );
+  const typeOf = offerTypes(evidence);
   const ofInterest = steps(evidence).filter(({ before }) => !TERMINAL.includes(before.status));
   return eachStep(ofInterest, 'reads that follow one another', ({ timeline, before, after }) => {
-    const isSpot = spot.has(textField(after.instance, 'configuration_id'));
+    const isSpot = typeOf(timeline) === 'SPOT';
     const asked = (of: readonly Exchange[]): boolean =>
       of.some(({ sentAt }) => sentAt < after.exchange.endedAt);
     if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
       return { expected: `${before.status}: nobody asked for its destruction`, actual: after.status };
     if (isCycling(evidence, timeline, after.exchange)) return undefined;
-    if (
-      after.status === 'STOPPING' &&
-      before.status !== 'STOPPING' &&
-      !asked(timeline.stops.filter(isSuccess))
-    )
+    if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
       return { expected: `${before.status}: nobody asked it to stop`, actual: after.status };
     if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts.filter(isSuccess)))
       return { expected: 'STOPPED: nobody asked it to start', actual: after.status };
     return undefined;
   });
 }
+
+const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';
 
 const ATTACHMENT = /^\/volumes(\/[^/]+\/(attach|detach))?$/;
 /** How long after an attachment was asked for its stop-attach-start cycle may show. */

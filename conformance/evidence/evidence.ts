@@ -8,6 +8,7 @@ import type {
   TranscriptRecord,
 } from '../transcript/records.ts';
 import { type Finding, notApplicable, notTested, Unproved } from '../verdict/finding.ts';
+import { textField } from '../wire/json.ts';
 import { type InstanceTimeline, instanceTimelines } from './instance-timeline.ts';
 import { type SeenObjects, seenObjects } from './seen-objects.ts';
 import { type VolumeTimeline, volumeTimelines } from './volume-timeline.ts';
@@ -45,7 +46,7 @@ export class Evidence {
 
   /** The instances that the run made, each with all that was seen of it. */
   get instances(): readonly InstanceTimeline[] {
-    this.#instances ??= instanceTimelines(this.exchanges, this.#idsOf('instance'));
+    this.#instances ??= instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
     return this.#instances;
   }
 
@@ -96,6 +97,13 @@ export class Evidence {
     const ended = this.end?.reason ?? 'interrupted';
     if (ended !== 'completed') return notTested(`the run ended before it: ${this.end?.detail ?? ended}`);
     return notTested(`the run did not come to it (${beginnings.join(', ')})`);
+  }
+
+  get #spotOffers(): Set<string | undefined> {
+    const spot = this.objects.configurations.filter(
+      ({ value }) => textField(value, 'instance_type') === 'SPOT',
+    );
+    return new Set(spot.map(({ value }) => textField(value, 'id')));
   }
 
   #idsOf(type: ResourceRecord['type']): Map<string, ResourceRecord> {

@@ -2,6 +2,9 @@ import type { Exchange } from '../transcript/records.ts';
 import { isSuccess, statusOf } from '../wire/json.ts';
 import { type InstanceTimeline, isBefore, type Sighting } from './instance-timeline.ts';
 
+/** `Within seconds`: less than the contract's shortest poll interval. */
+export const FRESH_MS = 10_000;
+
 /** The first DELETE that the target took on: answered with success, or with 404. */
 export function destruction({ deletes }: InstanceTimeline): Exchange | undefined {
   return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
@@ -11,6 +14,7 @@ export function destruction({ deletes }: InstanceTimeline): Exchange | undefined
 export function isInItsLife(timeline: InstanceTimeline, exchange: Exchange): boolean {
   const [firstDelete] = timeline.deletes;
   if (firstDelete !== undefined && !isBefore(exchange, firstDelete)) return false;
+  if (timeline.reclaimed !== undefined && !isBefore(exchange, timeline.reclaimed)) return false;
   return !timeline.sightings.some(
     (other) => isEnd(other.status) && other.exchange !== exchange && !isBefore(exchange, other.exchange),
   );

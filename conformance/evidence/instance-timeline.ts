@@ -21,11 +21,15 @@ export interface InstanceTimeline {
   deletes: readonly Exchange[];
   starts: readonly Exchange[];
   stops: readonly Exchange[];
+  /** The 404 with which the platform took a SPOT instance back: nobody had asked, and it read so ever after. */
+  reclaimed: Exchange | undefined;
 }
 
 export function instanceTimelines(
   exchanges: readonly Exchange[],
   own: ReadonlyMap<string, ResourceRecord>,
+  /** The ids of the offers that are SPOT. */
+  spotOffers: ReadonlySet<string | undefined>,
 ): InstanceTimeline[] {
   const sightings = new Map<string, Sighting[]>([...own.keys()].map((id) => [id, []]));
   const asked = new Map<string, Asked[]>();
@@ -37,18 +41,29 @@ export function instanceTimelines(
   return [...own].map(([id, resource]) => {
     const of = (action: Asked['action']): Exchange[] =>
       (asked.get(id) ?? []).filter((item) => item.action === action).map(({ exchange }) => exchange);
+    const seen = sightings.get(id) ?? [];
+    const offer = textField(seen.find(({ instance }) => instance)?.instance, 'configuration_id');
     return {
       id,
       resource,
-      sightings: sightings.get(id) ?? [],
+      sightings: seen,
       created: exchanges.find(
         (exchange) => isCreate(exchange) && textField(successOf(exchange), 'id') === id,
       ),
       deletes: of('delete'),
       starts: of('start'),
       stops: of('stop'),
+      reclaimed: spotOffers.has(offer) ? lastAnd404(seen) : undefined,
     };
   });
+}
+
+/** The first of the reads that end with 404, two at the least. */
+function lastAnd404(seen: readonly Sighting[]): Exchange | undefined {
+  const reads = seen.filter(({ source }) => source === 'get');
+  const alive = reads.findLastIndex(({ status }) => status !== '404');
+  const gone = reads.slice(alive + 1);
+  return gone.length > 1 ? gone[0]?.exchange : undefined;
 }
 
 /** Whether `a` was over before `b` was sent, so that they have an order. */

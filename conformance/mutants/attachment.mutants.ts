@@ -65,7 +65,7 @@ export const attachmentMutants: readonly Mutant[] = [
   {
     id: 'the-cycle-looks-like-a-boot',
     breaks: 'The intermediate instance states are reported accurately.',
-    reddens: ['INS-READY-002', 'TRACE-PATH-001', 'VOL-ATTACH-005'],
+    reddens: ['TRACE-PATH-001', 'VOL-ATTACH-005'],
     options: { attach: 'cold' },
     behave: (rules, hit) => {
       const cycled = new Set<string>();

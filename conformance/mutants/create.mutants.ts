@@ -16,7 +16,7 @@ export const createMutants: readonly Mutant[] = [
   {
     id: 'created-online',
     breaks: 'The instance in the answer to a create is PROVISIONING.',
-    reddens: ['INS-CREATE-002', 'TRACE-PATH-001'],
+    reddens: ['INS-CREATE-002'],
     behave: onAnswers([CREATE], (answer) =>
       answer.status === 201 ? withFields(answer, { status: 'ONLINE', public_ip: '127.0.0.1' }) : undefined,
     ),
@@ -59,7 +59,7 @@ export const createMutants: readonly Mutant[] = [
     behave: (rules, hit, clock) => ({
       ...rules,
       isListed(instance) {
-        const isYoung = clock.wall() - instance.createdAtMs < 15_000;
+        const isYoung = clock.wall() - instance.createdAtMs < 120_000;
         if (isYoung) hit();
         return !isYoung;
       },

@@ -126,7 +126,7 @@ export const fullMutants: readonly Mutant[] = [
   {
     id: 'the-last-unit-fails',
     breaks: '201 says that there was capacity.',
-    reddens: ['INS-READY-001', 'INS-READY-002', 'RACE-LIVE-001'],
+    reddens: ['RACE-LIVE-001'],
     behave: onRule('statusAfter', (_usual, { offer, id }, next) =>
       offer.id === RACED && next === 'ONLINE' && Number(id.slice(2)) % 2 === 0 ? 'ERROR' : undefined,
     ),

@@ -125,7 +125,7 @@ export const lifeMutants: readonly Mutant[] = [
     id: 'destroying-becomes-online',
     breaks: 'DESTROYING leads to DESTROYED only.',
     reddens: ['TRACE-PATH-001'],
-    behave: shownOnce('DESTROYING', 1, 'ONLINE'),
+    behave: shownOnce('DESTROYING', 2, 'ONLINE'),
   },
   {
     id: 'destroyed-is-destroying-again',

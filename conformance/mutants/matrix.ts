@@ -17,7 +17,11 @@ export async function expectKilled(mutant: Mutant): Promise<void> {
 /** Nothing in a lawful variation goes red, and nothing is left untested. */
 export async function expectConformant({ options, behave, run, warns = [] }: Variation): Promise<void> {
   const trial = await tryOut(
-    { ...(options && { options }), ...(behave && { behave }), ...(run && { run }) },
+    {
+      ...(options && { options }),
+      ...(behave && { behave: (rules, _hit, clock) => behave(rules, clock) }),
+      ...(run && { run }),
+    },
     rows,
   );
   const { records, judged } = trial;

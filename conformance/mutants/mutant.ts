@@ -24,7 +24,7 @@ export interface Variation {
   /** What in O: allows it. */
   why: string;
   options?: Partial<ReferenceOptions>;
-  behave?: (rules: Rules) => Rules;
+  behave?: (rules: Rules, clock: AutoClock) => Rules;
   /** Where the run has to be another one than the usual. */
   run?: Partial<RunSettings>;
   /** The recommendations that it lawfully does not follow. */

@@ -1,3 +1,4 @@
+import { accessMutants } from './access.mutants.ts';
 import { attachmentMutants } from './attachment.mutants.ts';
 import { availabilityMutants } from './availability.mutants.ts';
 import { conversationMutants } from './conversation.mutants.ts';
@@ -20,6 +21,7 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'creating and reading instances': createMutants,
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,
+  'who may act on an instance, and how it is reached': accessMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,
   volumes: volumeMutants,

@@ -1,4 +1,5 @@
 import { conversationVariations } from './conversation.variations.ts';
+import { lifeVariations } from './life.variations.ts';
 import type { Variation } from './mutant.ts';
 
 /** The offer that is usually raced for has a GPU. */
@@ -178,5 +179,6 @@ export const variations: readonly Variation[] = [
   ...tiers,
   ...shapes,
   ...conversationVariations,
+  ...lifeVariations,
   ...combinations,
 ];

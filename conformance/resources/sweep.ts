@@ -3,6 +3,7 @@ import { Transcript } from '../transcript/transcript.ts';
 import { suiteVersion } from '../version.ts';
 import type { Clock } from '../wire/clock.ts';
 import { isSuccess, jsonOf, objectsField, statusOf, textField } from '../wire/json.ts';
+import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
 import { Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
@@ -10,12 +11,9 @@ import { type Entry, isOpen, Ledger, prefixOf } from './ledger.ts';
 import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
 import { isTakenToLive, lock } from './sweep-lock.ts';
 
-const REQUEST_TIMEOUT_MS = 30_000;
-
-export interface SweepParts {
+export interface SweepParts extends SignIn {
   transport: Transport;
   clock: Clock;
-  apiKey: string;
   pollIntervalMs: number;
   /** How long the destruction of all that one run left is waited for. */
   patienceMs: number;
@@ -56,7 +54,11 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
 async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
   const wire = createWire(stored, parts);
   for (const entry of ledger.open) if (parts.absent.includes(entry.name)) ledger.refused(entry);
-  const list = await listWith(wire, parts.signal);
+  if (ledger.open.length === 0 && stored.unreadable.length === 0) {
+    ledger.close();
+    return { result: 'swept', destroyed: [], left: [] };
+  }
+  const list = await listWith(wire, parts);
   if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list), left: ledger.open };
   adoptStrays(ledger, stored.runId, objectsField(jsonOf(list), 'instances'));
   const before = ledger.open;
@@ -75,15 +77,18 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   return { result: 'swept', destroyed: before.filter((entry) => entry.state === 'gone'), left };
 }
 
-/** Lists the instances: with the key or, where that is refused, with the token that a target may give for it. */
-async function listWith(wire: Wire, signal: AbortSignal): Promise<Exchange> {
+/** Lists the instances: with the key or, where that is refused, with the token that a target may give for it or a login. */
+async function listWith(wire: Wire, { signal, ...signIn }: SweepParts): Promise<Exchange> {
   const read = { method: 'GET', path: '/instances' } as const;
   const list = await wire.send('sweep/list', read, signal);
   if (![401, 403].includes(statusOf(list) ?? 0)) return list;
-  await wire.requestAccessToken('sweep/token', signal);
-  if (!wire.hasAccessToken) return list;
-  wire.preferAccessToken();
-  return wire.send('sweep/list', read, signal);
+  for (const request of tokenRequests(signIn)) {
+    await wire.requestAccessToken('sweep/token', request, signal);
+    if (!wire.hasAccessToken) continue;
+    wire.preferAccessToken();
+    return wire.send('sweep/list', read, signal);
+  }
+  return list;
 }
 
 /** What the target made of a request that it had refused, or after the ledger ended: only the run can have named it so. */
@@ -109,13 +114,15 @@ function adoptStrays(
   }
 }
 
-function createWire(stored: StoredLedger, { transport, clock, apiKey, pollIntervalMs }: SweepParts): Wire {
+function createWire(
+  stored: StoredLedger,
+  { transport, clock, apiKey, login, pollIntervalMs }: SweepParts,
+): Wire {
   return new Wire({
-    ...{ transport, clock, apiKey, baseUrl: stored.baseUrl },
+    ...{ transport, clock, apiKey, login, baseUrl: stored.baseUrl, namePrefix: prefixOf(stored.runId) },
     transcript: new Transcript({ redact: (record) => record }),
     userAgent: `berth-conformance/${suiteVersion} sweep/${stored.runId}`,
     paceMs: Math.min(pollIntervalMs / 100, 100),
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
     onSecret: () => {},
   });
 }
@@ -123,7 +130,7 @@ function createWire(stored: StoredLedger, { transport, clock, apiKey, pollInterv
 function whyUnreachable({ answer, failure }: Awaited<ReturnType<Wire['send']>>): string {
   if (answer === undefined) return failure?.message ?? 'no answer came';
   if (answer.status === 401 || answer.status === 403)
-    return `the API key was refused (GET /instances was answered ${answer.status})`;
+    return `the credentials were refused (GET /instances was answered ${answer.status})`;
   return `GET /instances was answered ${answer.status}`;
 }
 

@@ -1,7 +1,7 @@
 import { loadRequirements } from '../requirements.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
-import { Ledger, toRecord } from '../resources/ledger.ts';
+import { Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
 import { Resources } from '../resources/resources.ts';
 import { Session } from '../scenarios/session.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
@@ -11,7 +11,7 @@ import { createRedactor } from '../wire/redact.ts';
 import { Wire } from '../wire/wire.ts';
 import type { RunOptions, RunParts } from './options.ts';
 
-const REQUEST_TIMEOUT_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 30_000;
 const ROUND_TRIPS = 3;
 const MS_PER_MINUTE = 60_000;
 
@@ -25,11 +25,12 @@ export interface Prepared {
 
 /** Puts a run together and writes its first records. Nothing is asked of the target but TCP connections. */
 export async function prepare(options: RunOptions, parts: RunParts, signal: AbortSignal): Promise<Prepared> {
-  const { baseUrl, apiKey, secondApiKey, level, settings } = options;
+  const { baseUrl, apiKey, login, secondApiKey, level, settings } = options;
   const { clock, runId, onEvent } = parts;
   const keys = newKeys(parts);
   const redactor = createRedactor();
-  redactor.add('api key', apiKey);
+  if (apiKey !== undefined) redactor.add('api key', apiKey);
+  if (login !== undefined) redactor.add('password', login.password);
   if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
   for (const [name, { privateKey }] of Object.entries(keys)) redactor.add(`${name} private key`, privateKey);
   const transcript = new Transcript({
@@ -39,9 +40,9 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   });
   const userAgent = `berth-conformance/${suiteVersion} run/${runId}`;
   const wire = new Wire({
-    ...{ transport: parts.transport, clock, transcript, baseUrl, userAgent, apiKey, secondApiKey },
+    ...{ transport: parts.transport, clock, transcript, baseUrl, userAgent, apiKey, login, secondApiKey },
+    namePrefix: prefixOf(runId),
     paceMs: paceOf(settings.pollIntervalMs),
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
     onSecret: (name, secret) => redactor.add(name, secret),
   });
   const startedAt = new Date(clock.wall()).toISOString();
@@ -66,7 +67,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     wall: () => clock.wall(),
   });
   const session = new Session({
-    ...{ level, apiKey, wire, clock, ssh: parts.ssh, keys, ledger, transcript, signal },
+    ...{ level, apiKey, login, wire, clock, ssh: parts.ssh, keys, ledger, transcript, signal },
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
     resources: new Resources({ wire, ledger, budget, signal }),
     onWait: (text) => onEvent?.({ event: 'waiting', text }),
@@ -90,7 +91,7 @@ function paceOf(pollIntervalMs: number): number {
 async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Promise<number[]> {
   const measured: number[] = [];
   for (let count = 0; count < ROUND_TRIPS; count++) {
-    const ms = await transport.roundTripMs(baseUrl, REQUEST_TIMEOUT_MS);
+    const ms = await transport.roundTripMs(baseUrl, CONNECT_TIMEOUT_MS);
     if (ms !== undefined) measured.push(ms);
   }
   return measured;

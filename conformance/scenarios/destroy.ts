@@ -1,4 +1,5 @@
 import { instancePath } from '../wire/paths.ts';
+import { askWithout } from './bad-credentials.ts';
 import { requirePrimary } from './primary.ts';
 import type { Scenario } from './scenario.ts';
 import type { Instance, Session } from './session.ts';
@@ -17,6 +18,7 @@ export const destroy: Scenario = {
     const instance = requirePrimary(session, 'destroy');
     if (instance === undefined) return;
     const shown = session.lastOnline;
+    await askWithout(session, 'destroy', instance, { method: 'DELETE' });
     await session.delete('destroy/delete', instancePath(instance));
     session.online = undefined;
     session.whyNotOnline = 'the instance is destroyed';
@@ -25,32 +27,36 @@ export const destroy: Scenario = {
     await session.post('destroy/start', instancePath(instance, '/start'));
     await session.get('destroy/read-after', instancePath(instance));
     await session.delete('destroy/delete-again', instancePath(instance));
-    if (!(await isGone(session, instance))) {
-      const steps = ['destroy/gone', 'destroy/list', 'destroy/login'];
-      return session.skip(steps, `the instance did not come to read 404 within ${seconds(session)} s`);
+    await session.delete('destroy/delete-without-region', instancePath({ id: instance.id }));
+    if (!(await isDestroyed(session, instance))) {
+      const steps = ['destroy/list', 'destroy/login', 'destroy/gone'];
+      return session.skip(steps, `the instance was not destroyed within ${seconds(session)} s`);
     }
-    await afterwards(session, instance);
+    await session.get('destroy/list', '/instances');
     if (shown === undefined) session.skip(['destroy/login'], 'the instance was never ONLINE');
     else await session.login('destroy/login', shown, 'first');
+    if (await isGone(session, instance)) await afterwards(session, instance);
+    else session.skip(['destroy/gone'], `the instance did not come to read 404 within ${seconds(session)} s`);
   },
 };
 
-/** Whether it came to read 404. DESTROYED, shown for a while before, is already the end of what is billed. */
+const WAITING = 'the instance to be gone';
+
+/** DESTROYED, which may be shown for a while before the 404, is already the end of what is billed. */
+async function isDestroyed(session: Session, instance: Instance): Promise<boolean> {
+  const isEnd = (status: string | undefined): boolean => status === 'DESTROYED' || status === '404';
+  const last = await session.poll('destroy/poll', instance, isEnd, WAITING);
+  if (last !== undefined) session.ledger.gone(instance.entry);
+  return last !== undefined;
+}
+
 async function isGone(session: Session, instance: Instance): Promise<boolean> {
-  const last = await session.poll(
-    'destroy/poll',
-    instance,
-    (status) => {
-      if (status === 'DESTROYED' || status === '404') session.ledger.gone(instance.entry);
-      return status === '404';
-    },
-    'the instance to be gone',
-  );
+  const last = await session.poll('destroy/poll', instance, (status) => status === '404', WAITING);
   return last !== undefined;
 }
 
 async function afterwards(session: Session, instance: Instance): Promise<void> {
-  await session.get('destroy/list', '/instances');
+  await session.get('destroy/gone/list', '/instances');
   await session.delete('destroy/gone/delete', instancePath(instance));
   await session.post('destroy/gone/stop', instancePath(instance, '/stop'));
   await session.post('destroy/gone/start', instancePath(instance, '/start'));

@@ -1,16 +1,19 @@
-import type { BudgetError } from '../resources/budget.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
 import type { Made, Resources, Wish } from '../resources/resources.ts';
 import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import type { Clock } from '../wire/clock.ts';
-import { type JsonObject, numberField, successOf, textField } from '../wire/json.ts';
+import { type JsonObject, successOf, textField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
+import type { SignIn } from '../wire/sign-in.ts';
 import type { Call, Wire } from '../wire/wire.ts';
 import type { Placement } from './placement.ts';
+import { sshEndpointOf } from './ssh-endpoint.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
+/** Of the images that are in use, where an instance does not name its own. */
+const USUAL_USERNAMES = ['root', 'ubuntu', 'debian', 'rocky', 'ec2-user', 'cloud-user'];
 
 /** An instance of the run. */
 export interface Instance {
@@ -20,10 +23,9 @@ export interface Instance {
   placement: Placement;
 }
 
-export interface SessionParts {
+export interface SessionParts extends SignIn {
   level: Level;
   settings: RunSettings;
-  apiKey: string;
   wire: Wire;
   clock: Clock;
   ssh: SshClient;
@@ -41,6 +43,8 @@ export interface SessionParts {
 export class Session {
   readonly #parts: SessionParts;
   #logins = 0;
+  /** By instance, the user that was let in. */
+  readonly #usernames = new Map<string, string>();
   /** What the scenario `catalog` read. */
   configurations: readonly JsonObject[] = [];
   availability: readonly JsonObject[] = [];
@@ -79,8 +83,8 @@ export class Session {
     return this.#parts.ledger;
   }
 
-  get apiKey(): string {
-    return this.#parts.apiKey;
+  get signIn(): SignIn {
+    return this.#parts;
   }
 
   publicKey(name: KeyName): string {
@@ -132,10 +136,6 @@ export class Session {
     });
   }
 
-  skipForBudget(steps: readonly string[], error: BudgetError): void {
-    this.skip(steps, error.message);
-  }
-
   /**
    * Polls an instance at the run's interval until `isReached` says so of its status ('404' where it reads so), and
    * answers with that read, or with undefined when the patience of the run is over.
@@ -160,38 +160,46 @@ export class Session {
     }
   }
 
-  /** Logs in to an instance as its user would, at the endpoint that its last read showed. */
+  /**
+   * Logs in to an instance as its user would, at the endpoint that a read of it showed. Where that names no user those
+   * that images have are tried; the record is of the one that was let in, or of the last.
+   */
   async login(step: string, shown: JsonObject, key: KeyName, command = 'true'): Promise<SshRecord> {
-    const { ssh, keys, transcript } = this.#parts;
-    const host = textField(shown, 'public_ip') ?? '';
-    const port = numberField(shown, 'ssh_port') ?? 22;
-    const username = textField(shown, 'ssh_username') ?? 'root';
+    const { host, port, username } = sshEndpointOf(shown);
+    const instanceId = textField(shown, 'id') ?? '';
+    const known = username ?? this.#usernames.get(instanceId);
+    const usernames = known === undefined ? USUAL_USERNAMES : [known];
     const sentAt = this.now();
+    for (const [index, name] of usernames.entries()) {
+      const outcome = await this.#logInAs({ host, port, username: name }, key, command);
+      const isRefused = outcome.rung === 'authenticate';
+      if (isRefused && index < usernames.length - 1) continue;
+      if (!isRefused) this.#usernames.set(instanceId, name);
+      return this.#recordLogin({
+        ...{ step, sentAt, instanceId, key, host, port, username: name, command },
+        ...outcome,
+        ...(isRefused && known === undefined && { message: `refused for ${usernames.join(', ')}` }),
+      });
+    }
+    throw new Error('there is always a user name to try');
+  }
+
+  async #logInAs(at: { host: string; port: number; username: string }, key: KeyName, command: string) {
+    const { ssh, keys } = this.#parts;
     const { totalMs: _, ...outcome } = await ssh.login({
-      host,
-      port,
-      username,
+      ...at,
       privateKey: keys[key].privateKey,
       command,
       timeoutMs: SSH_TIMEOUT_MS,
       signal: this.signal,
     });
     this.signal.throwIfAborted();
-    const record: SshRecord = {
-      kind: 'ssh',
-      n: ++this.#logins,
-      step,
-      sentAt,
-      endedAt: this.now(),
-      instanceId: textField(shown, 'id') ?? '',
-      key,
-      host,
-      port,
-      username,
-      command,
-      ...outcome,
-    };
-    transcript.add(record);
+    return outcome;
+  }
+
+  #recordLogin(login: Omit<SshRecord, 'kind' | 'n' | 'endedAt'>): SshRecord {
+    const record: SshRecord = { kind: 'ssh', n: ++this.#logins, ...login, endedAt: this.now() };
+    this.#parts.transcript.add(record);
     return record;
   }
 }

@@ -1,5 +1,6 @@
 import { isSuccess, successOf, textField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
+import { askWithout } from './bad-credentials.ts';
 import { MARKER_FILE } from './online.ts';
 import { type OnlineInstance, requireOnline } from './primary.ts';
 import type { Scenario } from './scenario.ts';
@@ -15,6 +16,7 @@ export const start: Scenario = {
   async run(session) {
     const found = requireOnline(session, 'start');
     if (found === undefined) return;
+    await askWithout(session, 'start', found.instance, { method: 'POST', action: '/start' });
     const asked = await session.post('start/post', instancePath(found.instance, '/start'));
     session.online = undefined;
     await session.get('start/read-at-once', instancePath(found.instance));

@@ -1,7 +1,9 @@
-import { successOf, textField } from '../wire/json.ts';
+import { isSuccess, statusOf, successOf, textField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
+import { askWithout } from './bad-credentials.ts';
 import { requireOnline } from './primary.ts';
 import type { Scenario } from './scenario.ts';
+import type { Instance, Session } from './session.ts';
 
 /** Stops the instance, and asks for a stop of what is stopped. */
 export const stop: Scenario = {
@@ -14,8 +16,10 @@ export const stop: Scenario = {
     const found = requireOnline(session, 'stop');
     if (found === undefined) return;
     const { instance, shown } = found;
-    await session.post('stop/post', instancePath(instance, '/stop'));
-    await session.get('stop/read-at-once', instancePath(instance));
+    await askWithout(session, 'stop', instance, { method: 'POST', action: '/stop' });
+    const asked = await session.post('stop/post', instancePath(instance, '/stop'));
+    if (statusOf(asked) === 409) return cannotStop(session, instance);
+    await startTooEarly(session, instance);
     const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
     const last = await session.poll('stop/poll', instance, isOver, 'the instance to have stopped');
     const status = last === undefined ? undefined : textField(successOf(last), 'status');
@@ -35,3 +39,35 @@ export const stop: Scenario = {
     await session.get('stop/list', '/instances');
   },
 };
+
+/** Asks for a start while it is STOPPING. One that is accepted, be it too early or just in time, is stopped again. */
+async function startTooEarly(session: Session, instance: Instance): Promise<void> {
+  const before = await session.get('stop/before-start', instancePath(instance));
+  if (textField(successOf(before), 'status') !== 'STOPPING')
+    return session.skip(['stop/start'], 'the stop was over at once', 'an instance that is seen STOPPING');
+  const asked = await session.post('stop/start', instancePath(instance, '/start'));
+  await session.get('stop/after-start', instancePath(instance));
+  if (!isSuccess(asked)) return;
+  const isOnline = (status: string | undefined): boolean => status === 'ONLINE';
+  const back = await session.poll('stop/poll-start', instance, isOnline, 'the instance to have started');
+  if (back !== undefined) await session.post('stop/post-again', instancePath(instance, '/stop'));
+}
+
+const AFTERWARDS = [
+  'stop/before-start',
+  'stop/start',
+  'stop/poll',
+  'stop/login',
+  'stop/before-again',
+  'stop/again',
+];
+
+/** The row of the contract is for what is stoppable: SPOT machines, bare metal and clusters often are not. */
+function cannotStop(session: Session, { placement }: Instance): void {
+  const type = textField(placement.offer, 'instance_type');
+  const reason = `the stop of the ONLINE instance, of an offer of type ${type}, was answered 409`;
+  session.whyNotOnline = reason;
+  session.online = undefined;
+  const capability = type === 'DEDICATED' ? undefined : 'stopping an ONLINE instance';
+  session.skip([...AFTERWARDS, 'start'], reason, capability);
+}

@@ -4,13 +4,11 @@ import type { Transcript } from '../transcript/transcript.ts';
 import { AccessToken } from './access-token.ts';
 import type { Clock } from './clock.ts';
 import { parseJson, textField } from './json.ts';
+import { asksForInstances, maxBodyBytes, timeoutMs } from './limits.ts';
+import { OwnInstances } from './own-instances.ts';
+import type { SignIn, TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
-/** The longest answer that is read. A catalogue or a list of some ten thousand instances fits. */
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
-/** All answers are kept until the run is judged. Once this much has come, only small ones are read. */
-const MAX_BYTES_IN_ALL = 96 * 1024 * 1024;
-const SMALL_BODY_BYTES = 64 * 1024;
 const ATTEMPTS_WHEN_LIMITED = 5;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
@@ -30,18 +28,18 @@ export interface Call {
   contentType?: string;
 }
 
-export interface WireParts {
+export interface WireParts extends SignIn {
   transport: Transport;
   clock: Clock;
   transcript: Transcript;
   /** Without a slash at its end. */
   baseUrl: string;
   userAgent: string;
-  apiKey: string;
+  /** What the name of everything that the run makes begins with. */
+  namePrefix: string;
   secondApiKey?: string | undefined;
   /** The least time between two requests, except those that are meant to be concurrent. */
   paceMs: number;
-  requestTimeoutMs: number;
   /** Told of a secret that the target handed out, before anything of it is written. */
   onSecret: (name: string, secret: string) => void;
 }
@@ -50,15 +48,20 @@ export interface WireParts {
 export class Wire {
   readonly #parts: WireParts;
   readonly #startedAt: number;
+  readonly #own: OwnInstances;
   #sent = 0;
-  #bytesRead = 0;
+  #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #accessToken: AccessToken | undefined;
-  #usual: Credential = 'api key';
+  /** With what the token was asked for. */
+  #signedInWith: TokenRequest = {};
+  #usual: Credential;
 
   constructor(parts: WireParts) {
     this.#parts = parts;
     this.#startedAt = parts.clock.now();
+    this.#own = new OwnInstances(parts.namePrefix);
+    this.#usual = parts.apiKey === undefined ? 'access token' : 'api key';
   }
 
   /** Milliseconds since the run's start. */
@@ -71,12 +74,12 @@ export class Wire {
   }
 
   /**
-   * Asks for an access token for the API key. From then on `access token` is that credential, and is renewed before it
-   * ends.
+   * Asks for an access token. From then on `access token` is that credential, and is renewed before it ends.
    */
-  async requestAccessToken(step: string, signal?: AbortSignal): Promise<Exchange> {
-    const exchange = await this.send(step, this.tokenCall(this.#parts.apiKey), signal);
+  async requestAccessToken(step: string, request: TokenRequest, signal?: AbortSignal): Promise<Exchange> {
+    const exchange = await this.send(step, this.tokenCall(request), signal);
     this.#accessToken = AccessToken.of(exchange);
+    this.#signedInWith = request;
     return exchange;
   }
 
@@ -85,8 +88,8 @@ export class Wire {
   }
 
   /** The request for a token. It carries no credential but in its body. */
-  tokenCall(apiKey: string): Call {
-    return { method: 'POST', path: TOKEN_PATH, body: { api_key: apiKey }, credential: 'none' };
+  tokenCall(request: TokenRequest): Call {
+    return { method: 'POST', path: TOKEN_PATH, body: request, credential: 'none' };
   }
 
   /** From now on requests that name no credential go out with the access token. */
@@ -96,7 +99,8 @@ export class Wire {
 
   /** What the run's usual credential says after `Bearer`. A secret. */
   get usualBearer(): string {
-    return (this.#usual === 'access token' ? this.#accessToken?.value : undefined) ?? this.#parts.apiKey;
+    const token = this.#usual === 'access token' ? this.#accessToken?.value : undefined;
+    return token ?? this.#parts.apiKey ?? '';
   }
 
   /** From now on `secret` is taken out of all that is written: something from which a credential can be told. */
@@ -113,7 +117,9 @@ export class Wire {
     await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
       await this.#keepPace(signal);
-      const exchange = await this.#exchange(step, call, signal);
+      // What changes something is seen through: cut off, it would have an effect that nobody knows the cause of.
+      const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
+      if (signal?.aborted && exchange.answer !== undefined) this.#record(exchange);
       signal?.throwIfAborted();
       const waitMs = this.#waitBeforeAnother(exchange, attempt);
       if (waitMs === undefined) return this.#record(exchange);
@@ -133,7 +139,7 @@ export class Wire {
     const token = this.#accessToken;
     if (token === undefined || this.#credentialOf(call) !== 'access token' || !token.isDue(this.now()))
       return;
-    const exchange = await this.#exchange('token/renew', this.tokenCall(this.#parts.apiKey), signal);
+    const exchange = await this.#exchange('token/renew', this.tokenCall(this.#signedInWith), signal);
     signal?.throwIfAborted();
     token.renew(this.#record(exchange));
   }
@@ -150,7 +156,7 @@ export class Wire {
   }
 
   async #exchange(step: string, call: Call, signal?: AbortSignal): Promise<Exchange> {
-    const { clock, transport, baseUrl, requestTimeoutMs } = this.#parts;
+    const { clock, transport, baseUrl } = this.#parts;
     const n = ++this.#sent;
     const requestId = randomUUID();
     const headers = this.#headers(step, call, requestId);
@@ -166,12 +172,11 @@ export class Wire {
         ...(body === undefined ? {} : { body }),
       },
       {
-        timeoutMs: requestTimeoutMs,
-        maxBodyBytes: this.#maxBodyBytes,
+        timeoutMs: timeoutMs(call),
+        maxBodyBytes: maxBodyBytes(call, this.#bytesKept),
         ...(signal === undefined ? {} : { signal }),
       },
     );
-    if ('body' in result) this.#bytesRead += result.body.length;
     this.#keepSecret(call, result);
     return {
       kind: 'exchange',
@@ -183,12 +188,18 @@ export class Wire {
       requestId,
       credential: this.#credentialOf(call),
       request: { method: call.method, path: call.path, headers, ...(body === undefined ? {} : { body }) },
-      ...outcomeOf(result),
+      ...this.#outcomeOf(call, result),
     };
   }
 
-  get #maxBodyBytes(): number {
-    return this.#bytesRead < MAX_BYTES_IN_ALL ? MAX_BODY_BYTES : SMALL_BODY_BYTES;
+  #outcomeOf(call: Call, result: HttpAnswer | HttpFailure): Pick<Exchange, 'answer' | 'failure'> {
+    if ('failure' in result) return { failure: { kind: result.failure, message: result.message } };
+    const { status, headers, firstByteMs } = result;
+    if (call.method === 'POST' && call.path === '/instances') this.#own.add(result.body);
+    const isList = status < 300 && asksForInstances(call);
+    const { body, leftOut } = isList ? this.#own.inPart(result.body) : { body: result.body, leftOut: 0 };
+    this.#bytesKept += body.length;
+    return { answer: { status, headers, body, firstByteMs, ...(leftOut > 0 && { leftOut }) } };
   }
 
   /** A token is a secret before anything of its answer is written. */
@@ -216,7 +227,7 @@ export class Wire {
       case 'second api key':
         return `Bearer ${this.#parts.secondApiKey}`;
       case 'access token':
-        return `Bearer ${this.#accessToken?.value}`;
+        return this.#accessToken && `Bearer ${this.#accessToken.value}`;
       case 'altered':
         return call.authorization;
       case 'none':
@@ -236,12 +247,6 @@ export class Wire {
       return this.#parts.paceMs;
     return undefined;
   }
-}
-
-function outcomeOf(result: HttpAnswer | HttpFailure): Pick<Exchange, 'answer' | 'failure'> {
-  if ('failure' in result) return { failure: { kind: result.failure, message: result.message } };
-  const { status, headers, body, firstByteMs } = result;
-  return { answer: { status, headers, body, firstByteMs } };
 }
 
 /** `Retry-After` as seconds or as a date; one second where it is absent or unreadable. */

@@ -10,7 +10,7 @@ import type { Rules } from './rules.ts';
 export interface ReferenceSetup extends Partial<ReferenceOptions> {
   clock: AutoClock;
   /** What makes a mutant of it. */
-  behave?: (rules: Rules) => Rules;
+  behave?: (rules: Rules, clock: AutoClock) => Rules;
 }
 
 export interface Reference {
@@ -26,7 +26,7 @@ export function createReference({ clock, behave = (rules) => rules, ...chosen }:
   const world: World = {
     clock,
     options,
-    rules: behave(defaultRules(options, clock)),
+    rules: behave(defaultRules(options, clock), clock),
     offers: createOffers(options),
     locations,
     instances: new Map(),

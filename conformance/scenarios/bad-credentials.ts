@@ -1,0 +1,26 @@
+import { instancePath } from '../wire/paths.ts';
+import type { Call } from '../wire/wire.ts';
+import type { Instance, Session } from './session.ts';
+
+const BAD: Readonly<Record<string, Pick<Call, 'credential' | 'authorization'>>> = {
+  'no-credential': { credential: 'none' },
+  'wrong-credential': { credential: 'altered', authorization: 'Bearer berth-conformance-no-such-key' },
+};
+
+/** Asks something of a live instance without a good credential, with good reads on both sides. */
+export async function askWithout(
+  session: Session,
+  scenario: string,
+  instance: Instance,
+  { method, action }: { method: 'POST' | 'DELETE'; action?: '/start' | '/stop' },
+): Promise<void> {
+  for (const [step, credentials] of Object.entries(BAD)) {
+    await session.get(`${scenario}/before-${step}`, instancePath(instance));
+    await session.send(`${scenario}/${step}`, {
+      method,
+      path: instancePath(instance, action),
+      ...credentials,
+    });
+    await session.get(`${scenario}/after-${step}`, instancePath(instance));
+  }
+}
