@@ -1,11 +1,22 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import type { Exchange } from '../transcript/records.ts';
-import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
+import { eachExchange, type Finding, notTested, Unproved } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
 import { statusOf, successOf, textField } from '../wire/json.ts';
 import { printable } from '../wire/printable.ts';
 
-/** Each exchange is to be answered with one of the statuses. */
+/**
+ * Those that were not refused by a limit on how often may be asked, which is lawful of what is no poll. Throws
+ * `Unproved` where there are some and none is left.
+ */
+export function unlimited(exchanges: readonly Exchange[]): Exchange[] {
+  const left = exchanges.filter((exchange) => statusOf(exchange) !== 429);
+  if (left.length === 0 && exchanges.length > 0)
+    throw new Unproved(notTested('every request for it was limited: 429, however long the run waited'));
+  return left;
+}
+
+/** Each exchange is to be answered with one of the statuses. What was limited is not looked at. */
 export function judgeAnswered(
   exchanges: readonly Exchange[],
   /** What they are, in the plural. */
@@ -14,7 +25,7 @@ export function judgeAnswered(
   /** What has to come, in words. */
   expected: string | ((exchange: Exchange) => string),
 ): Finding {
-  return eachExchange(exchanges, what, (exchange) =>
+  return eachExchange(unlimited(exchanges), what, (exchange) =>
     statuses.includes(statusOf(exchange) ?? 0)
       ? undefined
       : {

@@ -5,7 +5,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, parseJson, statusOf, successOf, textsField } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort } from './answered.ts';
+import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort, unlimited } from './answered.ts';
 import type { Check } from './check.ts';
 
 const scenarios = ['volumes'];
@@ -58,7 +58,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
     scenarios,
     judge: (evidence) =>
       eachExchange(
-        evidence.steps('volumes/force-delete/delete'),
+        unlimited(evidence.steps('volumes/force-delete/delete')),
         'DELETEs at once after a detach that was accepted',
         (exchange) =>
           isSuccess(exchange)
@@ -95,7 +95,7 @@ function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
   const attaches = steps.flatMap((step) => evidence.anySteps(`${step}/post`));
   const polls = attaches.map(({ step }) => evidence.anySteps(step.replace(/post$/, 'poll')).at(-1));
   if (polls.some((last) => shownStatus(last) === 'ATTACHING')) return stillWaiting('a volume', 'ATTACHING');
-  const finding = eachExchange(attaches, 'attaches to an instance that is ONLINE', (asked) => {
+  const finding = eachExchange(unlimited(attaches), 'attaches to an instance that is ONLINE', (asked) => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     const last = polls[attaches.indexOf(asked)];
     return last === undefined ? undefined : notHeldBy(last, namedIn(asked));
@@ -106,7 +106,7 @@ function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
 function judgeNowhere(evidence: Evidence): Finding {
   const asked = evidence.step('volumes/nowhere/post');
   const read = evidence.step('volumes/nowhere/read');
-  return eachExchange([asked], 'attaches to an instance that does not exist', () => {
+  return eachExchange(unlimited([asked]), 'attaches to an instance that does not exist', () => {
     if (![400, 404, 409].includes(statusOf(asked) ?? 0))
       return { expected: '404, or 400', actual: answerOf(asked) };
     const holders = textsField(successOf(read), 'attached_instance_ids');
@@ -137,7 +137,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
   const asked = evidence.step(`${step}/post`);
   const last = evidence.anySteps(`${step}/poll`).at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
-  const finding = eachExchange([asked], 'detaches', () => {
+  const finding = eachExchange(unlimited([asked]), 'detaches', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
@@ -161,7 +161,7 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
     return notTested('the volume did not come to be attached to both instances');
   const last = evidence.anySteps('companion/detach-one/poll').at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
-  const finding = eachExchange([asked], 'detaches of one of two instances', () => {
+  const finding = eachExchange(unlimited([asked]), 'detaches of one of two instances', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
@@ -179,7 +179,7 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
 function judgeDeleteAttached(evidence: Evidence): Finding {
   const asked = evidence.step('volumes/delete-attached/delete');
   const read = evidence.step('volumes/delete-attached/read');
-  return eachExchange([asked], 'DELETEs of an attached volume', () => {
+  return eachExchange(unlimited([asked]), 'DELETEs of an attached volume', () => {
     if (statusOf(asked) !== 409)
       return {
         expected: '409: the volume is attached, and cannot be deleted',
@@ -207,7 +207,7 @@ function judgeReleased(evidence: Evidence): Finding {
   const others = holders.filter((id) => id !== gone);
   if (others.length > 0)
     return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);
-  const finding = eachExchange([asked], 'volumes of an instance that is gone', () => {
+  const finding = eachExchange(unlimited([asked]), 'volumes of an instance that is gone', () => {
     if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
       return {
         expected: `attached to nothing: ${gone} is gone`,

@@ -6,7 +6,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isObject, isSuccess, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort } from './answered.ts';
+import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort, unlimited } from './answered.ts';
 import { listProblem } from './catalog.ts';
 import type { Check } from './check.ts';
 import { judgeObjects } from './fields.ts';
@@ -197,7 +197,7 @@ function judgeDelete(evidence: Evidence): Finding {
     ...evidence.steps('volumes/delete/delete'),
     ...evidence.anySteps('volumes/force-delete/delete', 'companion/released/delete').filter(isSuccess),
   ];
-  return eachExchange(asked, 'DELETEs of a volume that is attached to nothing', (exchange) => {
+  return eachExchange(unlimited(asked), 'DELETEs of a volume that is attached to nothing', (exchange) => {
     if (statusOf(exchange) !== 204) return { expected: '204 without a body', actual: answerOf(exchange) };
     const { body = '' } = exchange.answer ?? {};
     return body === ''

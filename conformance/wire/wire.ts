@@ -9,7 +9,7 @@ import { OwnInstances } from './own-instances.ts';
 import type { SignIn, TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
-const ATTEMPTS_WHEN_LIMITED = 5;
+const ATTEMPTS_WHEN_LIMITED = 7;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
 const TOKEN_PATH = '/auth/token';
@@ -128,11 +128,28 @@ export class Wire {
     }
   }
 
-  /** Sends requests at the same moment. None is repeated. */
+  /**
+   * Sends requests at the same moment. Those that are answered with 429 are waited out and sent again, at the same
+   * moment once more: a limit is lawful, and says nothing of what comes of them.
+   */
   async sendTogether(calls: readonly { step: string; call: Call }[]): Promise<Exchange[]> {
     for (const { call } of calls) await this.#renewToken(call);
-    const exchanges = await Promise.all(calls.map(({ step, call }) => this.#exchange(step, call)));
-    return exchanges.map((exchange) => this.#record(exchange));
+    const last: Exchange[] = [];
+    let open = [...calls.entries()];
+    for (let attempt = 1; ; attempt++) {
+      const round = await Promise.all(
+        open.map(async ([index, { step, call }]) => ({ index, exchange: await this.#exchange(step, call) })),
+      );
+      const waits = round.map(({ index, exchange }) => {
+        const waitMs = this.#waitWhenLimited(exchange, attempt);
+        last[index] = this.#record(waitMs === undefined ? exchange : { ...exchange, superseded: true });
+        return { index, waitMs };
+      });
+      const limited = waits.filter(({ waitMs }) => waitMs !== undefined);
+      if (limited.length === 0) return last;
+      open = open.filter(([index]) => limited.some((one) => one.index === index));
+      await this.#parts.clock.sleep(Math.max(...limited.map(({ waitMs = 0 }) => waitMs)));
+    }
   }
 
   async #renewToken(call: Call, signal?: AbortSignal): Promise<void> {
@@ -240,19 +257,26 @@ export class Wire {
   }
 
   #waitBeforeAnother(exchange: Exchange, attempt: number): number | undefined {
-    if (exchange.answer?.status === 429 && attempt < ATTEMPTS_WHEN_LIMITED)
-      return retryAfterMs(exchange.answer.headers['retry-after'], this.#parts.clock.wall());
+    const limitedMs = this.#waitWhenLimited(exchange, attempt);
+    if (limitedMs !== undefined) return limitedMs;
     const isLost = exchange.failure !== undefined && exchange.failure.kind !== 'too_large';
     if (isLost && exchange.request.method === 'GET' && attempt < ATTEMPTS_WHEN_LOST)
       return this.#parts.paceMs;
     return undefined;
   }
+
+  #waitWhenLimited({ answer }: Exchange, attempt: number): number | undefined {
+    return answer?.status === 429 && attempt < ATTEMPTS_WHEN_LIMITED
+      ? retryAfterMs(answer.headers['retry-after'], this.#parts.clock.wall(), attempt)
+      : undefined;
+  }
 }
 
-/** `Retry-After` as seconds or as a date; one second where it is absent or unreadable. */
-export function retryAfterMs(header: string | undefined, wallMs: number): number {
+/** `Retry-After` as seconds or as a date; 1, 2, 4 … seconds, by the attempt, where it is absent or unreadable. */
+export function retryAfterMs(header: string | undefined, wallMs: number, attempt: number): number {
   const seconds = Number(header?.trim() || Number.NaN);
   const dateMs = Date.parse(header ?? '');
-  const ms = Number.isFinite(seconds) ? seconds * 1000 : Number.isFinite(dateMs) ? dateMs - wallMs : 1000;
+  const usualMs = 1000 * 2 ** (attempt - 1);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Number.isFinite(dateMs) ? dateMs - wallMs : usualMs;
   return Math.min(Math.max(ms, 100), LONGEST_RETRY_AFTER_MS);
 }

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { createAutoClock } from '../mutants/auto-clock.ts';
+import { Transcript } from '../transcript/transcript.ts';
+import type { HttpAnswer, HttpRequest } from './transport.ts';
+import { retryAfterMs, Wire } from './wire.ts';
+
+/** A target that answers `statuses` in turn, and then 201 for good. */
+function setUp(statuses: readonly number[], headers: Record<string, string> = {}) {
+  const clock = createAutoClock();
+  const transcript = new Transcript({ redact: (record) => record });
+  const sent: { path: string; atMs: number }[] = [];
+  const send = async ({ url }: HttpRequest): Promise<HttpAnswer> => {
+    const status = statuses[sent.length] ?? 201;
+    sent.push({ path: new URL(url).pathname, atMs: clock.now() });
+    return { status, headers, body: '{}', firstByteMs: 1, totalMs: 1 };
+  };
+  const wire = new Wire({
+    ...{ clock, transcript, baseUrl: 'https://target.test', userAgent: 'test', apiKey: 'k', paceMs: 0 },
+    ...{ requestTimeoutMs: 1000, onSecret: () => {} },
+    transport: { send, roundTripMs: async () => 1, close: async () => {} },
+  });
+  return { wire, sent, records: transcript.records };
+}
+
+const calls = ['/a', '/b', '/c'].map((path) => ({ step: 's', call: { method: 'POST', path } as const }));
+
+describe('requests at the same moment', () => {
+  it('are sent again where they were limited, those alone and together', async () => {
+    const { wire, sent, records } = setUp([201, 429, 429, 429], { 'retry-after': '7' });
+    const answers = await wire.sendTogether(calls);
+    expect(answers.map(({ request, answer }) => [request.path, answer?.status])).toEqual([
+      ['/a', 201],
+      ['/b', 201],
+      ['/c', 201],
+    ]);
+    expect(sent.map(({ path, atMs }) => `${path} ${atMs}`)).toEqual([
+      '/a 0',
+      '/b 0',
+      '/c 0',
+      '/b 7000',
+      '/c 7000',
+      '/b 14000',
+    ]);
+    expect(records.filter((record) => 'superseded' in record)).toHaveLength(3);
+  });
+
+  it('end limited where the limit has no end', async () => {
+    const { wire, sent } = setUp(Array.from({ length: 99 }, () => 429));
+    const answers = await wire.sendTogether(calls.slice(0, 1));
+    expect(answers.map(({ answer }) => answer?.status)).toEqual([429]);
+    expect(sent.map(({ atMs }) => atMs / 1000)).toEqual([0, 1, 3, 7, 15, 31, 63]);
+  });
+});
+
+it('a request that one in ten seconds is allowed of comes through, without Retry-After', async () => {
+  const { wire, sent } = setUp([429, 429, 429, 429]);
+  const { answer } = await wire.send('s', { method: 'POST', path: '/a' });
+  expect(answer?.status).toBe(201);
+  expect(sent.at(-1)?.atMs).toBe(15_000);
+});
+
+it.each([
+  ['7', 3, 7000],
+  [undefined, 1, 1000],
+  [undefined, 6, 32_000],
+  ['soon', 3, 4000],
+  ['0', 1, 100],
+  ['86400', 1, 60_000],
+  ['Thu, 01 Jan 2026 12:00:05 GMT', 1, 5000],
+])('Retry-After %s at attempt %i is waited for as %i ms', (header, attempt, ms) => {
+  expect(retryAfterMs(header, Date.UTC(2026, 0, 1, 12), attempt)).toBe(ms);
+});
