@@ -3,6 +3,7 @@ import type { Exchange } from '../transcript/records.ts';
 import { each, type Finding, notTested, type Problem } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, successOf, textField } from '../wire/json.ts';
+import { unlimited } from './answered.ts';
 import type { Check } from './check.ts';
 
 export const nameChecks: readonly Check[] = [
@@ -17,14 +18,18 @@ function judgeSameName(evidence: Evidence): Finding {
     return notTested(
       `the create was answered ${answerOf(asked)}, and so, with another name, was the same create: ${control === undefined ? 'not sent' : answerOf(control)}`,
     );
+  const [again] = unlimited(evidence.steps('companion/create-again'));
   return each(
-    [asked],
+    again === undefined ? [] : [again],
     'creates with a name that is taken',
-    () => ({
-      expected:
-        '201: the same create with another name was accepted, so the name is to be changed and not refused',
-      actual: answerOf(asked),
-    }),
+    (exchange) =>
+      isSuccess(exchange)
+        ? undefined
+        : {
+            expected:
+              '201: the same create with another name was accepted, so the name is to be changed and not refused',
+            actual: `${answerOf(asked)}, and ${answerOf(exchange)} when it was asked for again`,
+          },
     same,
   );
 }

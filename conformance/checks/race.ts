@@ -1,7 +1,8 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { destruction } from '../evidence/instance-life.ts';
 import { type InstanceTimeline, isBefore } from '../evidence/instance-timeline.ts';
-import type { Exchange } from '../transcript/records.ts';
+import { sshEndpointOf } from '../scenarios/ssh-endpoint.ts';
+import type { Exchange, SshRecord } from '../transcript/records.ts';
 import {
   each,
   eachExchange,
@@ -11,9 +12,11 @@ import {
   type Problem,
 } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
-import { isSuccess, numberField, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
+import { isSuccess, type JsonObject, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
 import { printable } from '../wire/printable.ts';
+import { unlimited } from './answered.ts';
 import type { Check } from './check.ts';
+import { isLoggedIn } from './ssh.ts';
 
 const scenarios = ['race'];
 
@@ -24,7 +27,7 @@ export const raceChecks: readonly Check[] = [
 ];
 
 function judgeCreates(evidence: Evidence): Finding {
-  const asked = evidence.steps('race/create');
+  const asked = unlimited(evidence.steps('race/create'));
   const taken = new Set<string>();
   return eachExchange(asked, 'creates at the same moment', (exchange) => {
     const status = statusOf(exchange);
@@ -63,6 +66,7 @@ function judgeLives(evidence: Evidence): Finding {
   const unread = lives.find(({ last }) => last === undefined);
   if (unread !== undefined) return notTested(`the run ended before it read ${inShort(unread.timeline.id)}`);
   const endpoints = new Map<string, string>();
+  const unlet = unletIn(evidence);
   return each(
     lives,
     'instances that were created at the same moment',
@@ -70,20 +74,47 @@ function judgeLives(evidence: Evidence): Finding {
       if (last?.status !== 'ONLINE')
         return {
           expected: `${inShort(id)}, which was answered 201, comes ONLINE`,
-          actual: `it reads ${printable(last?.status ?? 'nothing', 60)}`,
+          actual: `it reads ${printable(last?.status ?? 'nothing', 60)}${errorOf(last?.instance)}`,
         };
-      const endpoint = `${textField(last.instance, 'public_ip')}:${numberField(last.instance, 'ssh_port') ?? 22}`;
+      const endpoint = endpointOf(last.instance);
       const other = endpoints.get(endpoint);
       endpoints.set(endpoint, id);
-      return other === undefined
+      if (other !== undefined)
+        return {
+          expected: `an SSH endpoint of its own for ${inShort(id)}`,
+          actual: `${inShort(endpoint)}, which ${inShort(other)} has too`,
+        };
+      const login = unlet.get(id);
+      return login === undefined
         ? undefined
         : {
-            expected: `an SSH endpoint of its own for ${inShort(id)}`,
-            actual: `${inShort(endpoint)}, which ${inShort(other)} has too`,
+            expected: `the first of the keys in ssh_keys logs in to ${inShort(id)}`,
+            actual: `${inShort(endpoint)}: ${login.message ?? `no further than ${login.rung}`}`,
+            shown: login,
           };
     },
     ({ last }) => last?.exchange,
   );
+}
+
+function errorOf(instance: JsonObject | undefined): string {
+  const error = textField(instance, 'error');
+  return error === undefined ? '' : `, with error ${inShort(error, 100)}`;
+}
+
+/** Behind a gateway that tells machines apart by their user two of them share a port. */
+function endpointOf(instance: JsonObject | undefined): string {
+  const { host, port, username } = sshEndpointOf(instance ?? {});
+  return `${username === undefined ? '' : `${username}@`}${host}:${port}`;
+}
+
+/** By instance, the last login that failed. No word of keys or networks where the first instance had no login either. */
+function unletIn({ logins }: Evidence): ReadonlyMap<string, SshRecord> {
+  if (!logins.some((login) => login.step === 'online/login-first' && isLoggedIn(login))) return new Map();
+  const last = new Map(
+    logins.filter(({ step }) => step === 'race/login').map((login) => [login.instanceId, login]),
+  );
+  return new Map([...last].filter(([, login]) => !isLoggedIn(login)));
 }
 
 function judgeUnits(evidence: Evidence): Finding {
@@ -95,6 +126,8 @@ function judgeUnits(evidence: Evidence): Finding {
       'how many units of the offer there are is not known',
     );
   const [first] = asked;
+  const limited = asked.filter((exchange) => statusOf(exchange) === 429);
+  if (limited.length > 0) return notTested(`${limited.length} of ${asked.length} creates were limited: 429`);
   if (asked.length <= race.units)
     return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
   const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));

@@ -19,6 +19,7 @@ export const refusalChecks: readonly Check[] = [
   refused('NEG-KEYS-001', [400]),
   refused('NEG-KEYS-002', [400]),
   refused('NEG-TYPE-001', [400]),
+  refused('NEG-TYPE-002', [400]),
   refused('NEG-CLOUD-001', [400]),
   refused('NEG-IMAGE-001', [400]),
   // Capacity that there never was is also capacity that there is not now.

@@ -44,6 +44,19 @@ const listMutants: readonly Mutant[] = [
     behave: showing('gpu-l4', () => ({ memory_gb: 29.8 }), 'availability'),
   },
   {
+    id: 'the-cheapest-is-a-phantom',
+    breaks: '/availability is the deploy-time gate: what it lists can be deployed.',
+    reddens: ['AVL-GATE-001'],
+    behave: (rules, hit) => ({
+      ...rules,
+      claimCapacity(offer, region) {
+        if (offer.id !== 'cpu-small' || region !== 'eu-north') return rules.claimCapacity(offer, region);
+        hit();
+        return false;
+      },
+    }),
+  },
+  {
     id: 'region-filter-ignored',
     breaks: 'region filters.',
     reddens: ['AVL-REGION-001', 'AVL-REGION-002', 'INS-LIST-002'],

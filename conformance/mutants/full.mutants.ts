@@ -140,6 +140,12 @@ export const fullMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'raced-machines-take-no-key',
+    breaks: 'Every key in ssh_keys is injected, of several instances at once too.',
+    reddens: ['RACE-LIVE-001'],
+    behave: onRule('mayLogin', (usual, { offer }) => (usual && offer.id === RACED ? false : undefined)),
+  },
+  {
     id: 'sells-one-too-many',
     breaks: '409: the requested capacity is no longer available.',
     reddens: ['RACE-UNITS-001'],

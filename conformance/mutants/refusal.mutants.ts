@@ -52,6 +52,26 @@ export const refusalMutants: readonly Mutant[] = [
     behave: overlooks(({ path, message }) => path === 'cloud_init' && message === 'expected an object'),
   },
   {
+    id: 'volume-ids-of-any-type',
+    breaks: 'volume_ids is a list of texts.',
+    reddens: ['NEG-TYPE-002'],
+    behave: overlooks(({ path, message }) => path === 'volume_ids' && message === 'expected a list'),
+  },
+  {
+    id: 'an-empty-key-is-a-key',
+    breaks: 'ssh_keys are raw OpenSSH public key material.',
+    reddens: ['NEG-KEYS-002'],
+    behave: onRule('validateCreate', (issues, body) =>
+      issues.length === 1 && (body as { ssh_keys?: unknown[] }).ssh_keys?.[0] === '' ? [] : undefined,
+    ),
+  },
+  {
+    id: 'files-without-content',
+    breaks: 'The content of a CloudInitFile is required.',
+    reddens: ['NEG-CLOUD-001'],
+    behave: overlooks(({ path }) => path === 'cloud_init.write_files[0].content'),
+  },
+  {
     id: 'files-without-a-path',
     breaks: 'The path of a CloudInitFile is required.',
     reddens: ['NEG-CLOUD-001'],
@@ -135,6 +155,25 @@ export const refusalMutants: readonly Mutant[] = [
         if (offer.id !== SOLD_OUT) rules.releaseCapacity(offer, region);
       },
     }),
+  },
+  {
+    id: 'sells-in-a-drained-region',
+    breaks: 'A create without capacity is 409.',
+    reddens: ['AVL-SOLDOUT-003'],
+    behave: (rules, hit) => {
+      const isDrained = (id: string, region: string) => id === 'cpu-plain' && region === 'ap-south';
+      return {
+        ...rules,
+        claimCapacity(offer, region) {
+          if (!isDrained(offer.id, region)) return rules.claimCapacity(offer, region);
+          hit();
+          return true;
+        },
+        releaseCapacity(offer, region) {
+          if (!isDrained(offer.id, region)) rules.releaseCapacity(offer, region);
+        },
+      };
+    },
   },
   {
     id: 'sold-out-is-400',

@@ -39,7 +39,7 @@ describe('every lawful variation', () => {
     const path = `/instances/${instance['id']}`;
     expect(await login(instance, 'echo kept > marker')).toBe('0');
 
-    const volume = await call('POST', '/volumes', { name: 'data', size_gb: 10, region: 'eu-north' });
+    const volume = await call('POST', '/volumes', { name: 'data', size_gb: 500, region: 'eu-north' });
     expect(volume.status).toBe(one.options?.volumes === false ? 404 : 201);
     const volumePath = `/volumes/${volume.body['id']}`;
     if (volume.status === 201) {

@@ -1,5 +1,6 @@
 import { conversationVariations } from './conversation.variations.ts';
 import { lifeVariations } from './life.variations.ts';
+import { marketVariations } from './market.variations.ts';
 import type { Variation } from './mutant.ts';
 
 /** The offer that is usually raced for has a GPU. */
@@ -180,5 +181,6 @@ export const variations: readonly Variation[] = [
   ...shapes,
   ...conversationVariations,
   ...lifeVariations,
+  ...marketVariations,
   ...combinations,
 ];

@@ -11,8 +11,8 @@ export interface Purchase {
   extra?: Readonly<Record<string, unknown>>;
   /** The name of another instance, where the same name twice is the point. */
   name?: string;
-  /** It has to be refused: were it made, it would be destroyed at once. */
-  isToBeRefused?: true;
+  /** Were it made, it would be destroyed at once: mostly since it has to be refused. */
+  isEndedAtOnce?: true;
 }
 
 /** What can be bought now, cheapest first: the read that the contract's client makes before each purchase. */
@@ -26,7 +26,7 @@ export async function readPlacements(
 }
 
 /** What asks the ledger for one instance. */
-export function wishFor(session: Session, { placement, step, extra, name, isToBeRefused }: Purchase) {
+export function wishFor(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
   const { region, pricePerHour } = placement;
   return {
     type: 'instance' as const,
@@ -35,7 +35,7 @@ export function wishFor(session: Session, { placement, step, extra, name, isToBe
     region,
     ...(pricePerHour === undefined ? {} : { pricePerHour }),
     ...(name === undefined ? {} : { name }),
-    ...(isToBeRefused && { lifeMs: session.settings.readyTimeoutMs }),
+    ...(isEndedAtOnce && { lifeMs: session.settings.readyTimeoutMs }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Exchange } from '../transcript/records.ts';
 import { isSuccess, type JsonObject, successOf, textField } from '../wire/json.ts';
 import { instancePath, volumePath } from '../wire/paths.ts';
-import { buyInstance, readPlacements } from './buy-instance.ts';
+import { buyInstance, type Purchase, readPlacements } from './buy-instance.ts';
 import { destroyAndConfirm } from './destroy-instance.ts';
 import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
 import type { Placement } from './placement.ts';
@@ -92,10 +92,8 @@ async function buy(
   first: Instance,
   volume: Volume | undefined,
 ): Promise<Instance | undefined> {
-  const extra = {
-    ...firstBootFields(placement),
-    ...(volume === undefined ? {} : { volume_ids: [volume.id] }),
-  };
+  const boot = firstBootFields(placement);
+  const extra = volume === undefined ? boot : { ...boot, volume_ids: [volume.id] };
   const same = { placement, step: 'companion/create', extra, name: first.entry.name };
   const asked = await buyInstance(session, same);
   if (asked.instance !== undefined) return asked.instance;
@@ -105,7 +103,15 @@ async function buy(
       ['companion'],
       `neither this create nor the same one with another name was accepted: ${answered(asked.exchange)}, ${answered(control.exchange)}`,
     );
+  else await sameNameAgain(session, { placement, extra: boot, name: first.entry.name });
   return control.instance;
+}
+
+/** The first refusal may have been for capacity that has become free since. The volume is held by now. */
+async function sameNameAgain(session: Session, purchase: Omit<Purchase, 'step'>): Promise<void> {
+  const step = 'companion/create-again';
+  const { instance } = await buyInstance(session, { ...purchase, step, isEndedAtOnce: true });
+  if (instance !== undefined) await destroyAndConfirm(session, 'companion/again', instance);
 }
 
 function answered({ answer, failure }: Exchange): string {
@@ -128,7 +134,7 @@ async function lookInside(session: Session, shown: JsonObject, placement: Placem
   if (imageOf(placement) === undefined)
     session.skip(
       ['companion/image'],
-      `the offer ${placement.configurationId} lists no os_options`,
+      `the offer ${placement.configurationId} lists no os_options, or only Windows`,
       'os_options',
     );
   if (placement.offer['supports_cloud_init'] !== true) {

@@ -1,11 +1,12 @@
 import { instancePath } from '../wire/paths.ts';
 import { buyInstance, readPlacements } from './buy-instance.ts';
+import { isStillListed } from './listing.ts';
 import type { Placement } from './placement.ts';
 import type { Scenario } from './scenario.ts';
 import type { Instance, Session } from './session.ts';
 
 /** Capacity may go between the read and the create; this many of the cheapest are tried. */
-const MOST_TRIED = 3;
+export const MOST_TRIED = 3;
 const READS_AT_ONCE = 5;
 
 /** Buys the instance that most of the run is about. */
@@ -38,12 +39,23 @@ async function buy(session: Session): Promise<Instance | undefined> {
     if (instance !== undefined) return instance;
     session.whyNoPrimary = `the create was answered ${exchange.answer?.status ?? exchange.failure?.message}`;
     if (exchange.answer?.status !== 409) break;
+    const second = await askAgain(session, placement);
+    if (second !== undefined) return second;
   }
   session.skip(
     ['create/read-at-once', 'create/list-at-once'],
     session.whyNoPrimary ?? 'there is no instance',
   );
   return undefined;
+}
+
+/** Where /availability still lists what has just been refused, the same create shows whether it can be had. */
+async function askAgain(session: Session, placement: Placement): Promise<Instance | undefined> {
+  const step = 'create/availability-after-refusal';
+  if (!(await isStillListed(session, step, placement))) return undefined;
+  const { exchange, instance } = await buyInstance(session, { placement, step: 'create/post' });
+  if (instance === undefined && exchange.answer?.status === 409) await session.get(step, '/availability');
+  return instance;
 }
 
 /** Of the same offer, first where there are volumes, to which it can be attached. */

@@ -16,9 +16,9 @@ export const OWNED_FILE_PERMISSIONS = '0604';
 export const RUN_WORD = 'berth-conformance-ran';
 export const RUN_FILE = `${FOLDER}-ran`;
 
-/** The last of the offer's images, which is less likely to be its default; undefined where it lists none. */
+/** The last of the offer's images, less likely to be its default, with a shell; undefined where it lists none. */
 export function imageOf({ offer }: Placement): string | undefined {
-  return textsField(offer, 'os_options').at(-1);
+  return textsField(offer, 'os_options').findLast((image) => !/windows/i.test(image));
 }
 
 /** The fields of a create that say what the first boot is to do, as far as the offer supports it. */

@@ -1,12 +1,12 @@
 import type { Made } from '../resources/resources.ts';
-import { isSuccess, statusOf } from '../wire/json.ts';
+import { isSuccess, type JsonObject, statusOf, successOf, textField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
-import { readPlacements, toInstance, wishFor } from './buy-instance.ts';
+import { buyInstance, readPlacements, toInstance, wishFor } from './buy-instance.ts';
 import { confirmGone } from './destroy-instance.ts';
+import { isStillListed, lists } from './listing.ts';
 import type { Placement } from './placement.ts';
 import type { Scenario } from './scenario.ts';
 import type { Instance, Session } from './session.ts';
-import { lists } from './sold-out.ts';
 
 /** How many instances are asked for at once where the number of units is not known. */
 const AT_ONCE = 3;
@@ -39,7 +39,7 @@ export const race: Scenario = {
     const isRefused = made.some(({ exchange }) => statusOf(exchange) === 409);
     const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
     if (isRefused) {
-      await session.get('race/availability-after-refusal', availability);
+      await askAgain(session, placement, availability);
       // What has just been sold out is still an offer.
       await session.get('race/configurations-after-refusal', '/configurations');
     } else
@@ -70,6 +70,19 @@ async function choose(session: Session): Promise<Placement | undefined> {
   return choices[0];
 }
 
+/** Where the refused is still listed the same create shows whether a unit has become free. */
+async function askAgain(session: Session, placement: Placement, path: string): Promise<void> {
+  const step = 'race/availability-after-refusal';
+  if (!(await isStillListed(session, step, placement, path))) return;
+  const { instance } = await buyInstance(session, {
+    ...{ placement, step: 'race/create-again', isEndedAtOnce: true },
+  });
+  await session.get(step, path);
+  if (instance === undefined) return;
+  await session.delete('race/again/delete', instancePath(instance));
+  await confirmGone(session, 'race/again', instance);
+}
+
 function instancesOf(made: readonly Made[], placement: Placement): Instance[] {
   return made.flatMap(({ entry }) => toInstance(entry, placement) ?? []);
 }
@@ -81,10 +94,20 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
       if (status === '404') missing++;
       return missing >= MOST_MISSING || !['PROVISIONING', '404', undefined].includes(status);
     };
-    await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
+    const last = await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
+    const shown = last === undefined ? undefined : successOf(last);
+    if (shown !== undefined && textField(shown, 'status') === 'ONLINE') await logIn(session, shown);
   }
   for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));
   for (const instance of instances) await confirmGone(session, 'race/destroy', instance);
+}
+
+/** A login that fails is tried once more: what is seen once in two is told so. */
+async function logIn(session: Session, shown: JsonObject): Promise<void> {
+  const { rung } = await session.login('race/login', shown, 'first');
+  if (rung === 'done' || rung === 'execute') return;
+  await session.sleep(Math.min(session.settings.pollIntervalMs, 5000));
+  await session.login('race/login', shown, 'first');
 }
 
 async function untilListed(session: Session, placement: Placement, path: string): Promise<void> {

@@ -72,6 +72,18 @@ const keys: readonly RefusalCase[] = [
     defect: 'a second key, ssh-rsa, whose data is not base64',
     body: withKey('ssh-rsa AAAA*this*is*not*base64* berth-conformance'),
   },
+  {
+    of: 'NEG-KEYS-002',
+    step: 'refusals/key-empty',
+    defect: 'an empty text as its only key',
+    body: replacing('ssh_keys', ['']),
+  },
+  {
+    of: 'NEG-KEYS-002',
+    step: 'refusals/key-number',
+    defect: 'a number as its only key',
+    body: replacing('ssh_keys', [42]),
+  },
 ];
 
 const types: readonly RefusalCase[] = [
@@ -88,7 +100,7 @@ const types: readonly RefusalCase[] = [
     body: replacing('name', 42),
   },
   {
-    of: 'NEG-TYPE-001',
+    of: 'NEG-TYPE-002',
     step: 'refusals/root-disk-text',
     defect: 'root_disk_size_gb that is a text',
     body: replacing('root_disk_size_gb', 'large'),
@@ -101,7 +113,7 @@ const types: readonly RefusalCase[] = [
     needs: 'cloud-init',
   },
   {
-    of: 'NEG-TYPE-001',
+    of: 'NEG-TYPE-002',
     step: 'refusals/volume-ids-text',
     defect: 'volume_ids that is a text and no list',
     body: replacing('volume_ids', NO_SUCH_ID),
@@ -115,6 +127,13 @@ const references: readonly RefusalCase[] = [
     step: 'refusals/file-without-path',
     defect: 'a cloud_init.write_files item without path',
     body: replacing('cloud_init', { write_files: [{ content: 'berth-conformance' }] }),
+    needs: 'cloud-init',
+  },
+  {
+    of: 'NEG-CLOUD-001',
+    step: 'refusals/file-without-content',
+    defect: 'a cloud_init.write_files item without content',
+    body: replacing('cloud_init', { write_files: [{ path: '/root/berth-conformance' }] }),
     needs: 'cloud-init',
   },
   {

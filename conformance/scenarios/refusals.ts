@@ -51,7 +51,7 @@ function skip(session: Session, { step, needs }: RefusalCase, choices: readonly 
 
 /** What was made by mistake; its destruction is asked for at once. */
 async function ask(session: Session, refusal: RefusalCase, placement: Placement): Promise<Instance[]> {
-  const wish = wishFor(session, { placement, step: refusal.step, isToBeRefused: true });
+  const wish = wishFor(session, { placement, step: refusal.step, isEndedAtOnce: true });
   const { entry } = await session.create({ ...wish, body: (name) => defective(refusal, wish.body(name)) });
   const instance = toInstance(entry, placement);
   if (instance === undefined) return [];
