@@ -3,7 +3,7 @@ import { eachExchange, type Finding, notApplicable } from '../verdict/finding.ts
 import { answerOf, requestOf } from '../verdict/words.ts';
 import { isSuccess, statusOf } from '../wire/json.ts';
 import type { Check } from './check.ts';
-import { answered, answersTo } from './conventions.ts';
+import { answered, answersTo, isFromInFront } from './conventions.ts';
 import { envelopeProblem } from './errors.ts';
 
 const scenarios = ['unauthenticated'];
@@ -59,7 +59,11 @@ function judgeKey(evidence: Evidence): Finding {
       'API keys as bearer credentials',
       'the key itself is refused, and its access token is taken',
     );
-  const withKey = evidence.exchanges.filter(({ credential, answer }) => credential === 'api key' && answer);
+  const withKey = evidence.exchanges.filter(
+    (exchange) => exchange.credential === 'api key' && exchange.answer && !isFromInFront(exchange),
+  );
+  if (withKey.length === 0 && takesToken)
+    return notApplicable('an API key', 'the run signs in with a user name and a password');
   return eachExchange(withKey, 'requests with the API key as bearer credential', (exchange) =>
     isKeyRefusal(exchange)
       ? {

@@ -20,7 +20,7 @@ import {
   type Problem,
 } from '../verdict/finding.ts';
 import { answerOf, inShort, listed, requestOf } from '../verdict/words.ts';
-import { isObject, jsonOf, statusOf, textField, textsField } from '../wire/json.ts';
+import { hasField, isObject, jsonOf, statusOf, textField, textsField } from '../wire/json.ts';
 import type { Check } from './check.ts';
 import { answersTo } from './conventions.ts';
 
@@ -205,9 +205,9 @@ function judgeSpotPrice(evidence: Evidence): Finding {
   const spot = seenOffers(evidence).filter(({ offer }) => offer['instance_type'] === 'SPOT');
   if (spot.length === 0) return notApplicable('SPOT offers', 'no offer has instance_type SPOT');
   return eachOffer(spot, 'SPOT offers', ({ offer }) =>
-    offer['spot_price_per_hour'] === undefined
-      ? { expected: 'spot_price_per_hour, since the offer is SPOT', actual: 'it has none' }
-      : undefined,
+    hasField(offer, 'spot_price_per_hour')
+      ? undefined
+      : { expected: 'spot_price_per_hour, since the offer is SPOT', actual: 'it has none' },
   );
 }
 

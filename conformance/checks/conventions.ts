@@ -1,15 +1,8 @@
 import type { Evidence } from '../evidence/evidence.ts';
-import type { SeenObject } from '../evidence/seen-objects.ts';
+import { isTooLong, refuseTooLong } from '../evidence/too-long.ts';
 import type { Exchange } from '../transcript/records.ts';
-import {
-  each,
-  eachExchange,
-  type Finding,
-  notApplicable,
-  notTested,
-  type Problem,
-} from '../verdict/finding.ts';
-import { answerOf, inShort, listed, requestOf } from '../verdict/words.ts';
+import { eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
+import { answerOf, inShort, requestOf } from '../verdict/words.ts';
 import { isObject, isSuccess, jsonOf } from '../wire/json.ts';
 import type { Check } from './check.ts';
 
@@ -21,12 +14,25 @@ export function answered(evidence: Evidence): Exchange[] {
   return evidence.sent.filter(({ answer }) => answer !== undefined);
 }
 
+const FROM_A_FIREWALL = [403, 414];
+
+/**
+ * Whether it is the refusal, by what stands in front of a target, of an id that nobody gives out: a firewall's of quotes,
+ * a proxy's of a thousand characters. It is no word of the target's.
+ */
+export function isFromInFront({ step, answer }: Exchange): boolean {
+  return step === 'unknown/odd-id' && FROM_A_FIREWALL.includes(answer?.status ?? 0);
+}
+
 /**
  * What steps were answered. That something was not answered is said once, by WIRE-REACH-001, and a target that asks for
  * patience has not refused anything. Throws `Unproved` where the steps were not taken.
  */
 export function answersTo(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
-  return evidence.steps(...steps).filter(({ answer }) => answer !== undefined && answer.status !== 429);
+  const asked = evidence.steps(...steps);
+  const found = asked.filter(({ answer }) => answer !== undefined && answer.status !== 429);
+  if (found.length === 0) refuseTooLong(asked);
+  return found;
 }
 
 export const conventionChecks: readonly Check[] = [
@@ -36,16 +42,11 @@ export const conventionChecks: readonly Check[] = [
   { id: 'WIRE-VERSION-001', level: 'read-only', scenarios: ['catalog'], judge: judgeVersion },
   { id: 'WIRE-REACH-001', level: 'read-only', scenarios, judge: judgeReach },
   { id: 'WIRE-STATUS-001', level: 'read-only', scenarios, judge: judgeEmbeddedErrors },
-  {
-    id: 'WIRE-TIME-001',
-    level: 'lifecycle',
-    scenarios: ['create', 'boot', 'online'],
-    judge: judgeTimestamps,
-  },
 ];
 
 function judgeContentType(evidence: Evidence): Finding {
-  return eachExchange(answered(evidence), 'answers', (exchange) => {
+  const own = answered(evidence).filter((exchange) => !isFromInFront(exchange));
+  return eachExchange(own, 'answers', (exchange) => {
     const { answer } = exchange;
     if (answer === undefined || answer.body === '') return undefined;
     if (answer.status === 204)
@@ -67,7 +68,9 @@ function isJsonType(header: string | undefined): boolean {
 }
 
 function judgeBodies(evidence: Evidence): Finding {
-  const withBody = answered(evidence).filter(({ answer }) => answer?.body !== '');
+  const withBody = answered(evidence).filter(
+    (exchange) => exchange.answer?.body !== '' && !isFromInFront(exchange),
+  );
   return eachExchange(withBody, 'bodies', (exchange) => {
     const body = jsonOf(exchange);
     const isMeantToBeJson = isSuccess(exchange) || isJsonType(exchange.answer?.headers['content-type']);
@@ -110,7 +113,9 @@ function judgeVersion(evidence: Evidence): Finding {
 
 function judgeReach(evidence: Evidence): Finding {
   if (answered(evidence).length === 0) return notTested('nothing was answered');
-  const asked = evidence.exchanges.filter(({ failure }) => failure?.kind !== 'interrupted');
+  const asked = evidence.exchanges.filter(
+    (exchange) => exchange.failure?.kind !== 'interrupted' && !isTooLong(exchange),
+  );
   return eachExchange(asked, 'requests', (exchange) => {
     if (exchange.failure === undefined) return undefined;
     const tries = evidence.sent.filter((other) => isRepetition(other, exchange)).length + 1;
@@ -140,39 +145,5 @@ function judgeEmbeddedErrors(evidence: Evidence): Finding {
       expected: 'the status of the error itself, such as 400, 404 or 409',
       actual: `${exchange.answer?.status} to ${requestOf(exchange)} with an error in its body: ${inShort(body['error'])}`,
     };
-  });
-}
-
-/** The fields of O: that are timestamps, where they are text at all. */
-const TIMESTAMPS = ['created_at', 'updated_at'];
-const RFC_3339_UTC = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]00:00)$/;
-
-export function isUtcTimestamp(text: string): boolean {
-  return RFC_3339_UTC.test(text) && !Number.isNaN(Date.parse(text.toUpperCase()));
-}
-
-function judgeTimestamps(evidence: Evidence): Finding {
-  const { instances, volumes } = evidence.objects;
-  const stamped = [...instances, ...volumes].filter(({ value }) => timestampsOf(value).length > 0);
-  return each(
-    stamped,
-    'instances and volumes with timestamps',
-    ({ value, at }: SeenObject): Problem | undefined => {
-      const wrong = timestampsOf(value).filter(([, text]) => !isUtcTimestamp(text));
-      if (wrong.length === 0) return undefined;
-      return {
-        expected: 'RFC 3339 in UTC, such as 2026-01-31T09:30:00Z',
-        actual: `${listed(wrong.map(([name, text]) => `${name} is ${inShort(text)}`))}${at === '' ? '' : `, in ${at}`}`,
-      };
-    },
-    ({ exchange }) => exchange,
-  );
-}
-
-function timestampsOf(value: unknown): [name: string, text: string][] {
-  if (!isObject(value)) return [];
-  return TIMESTAMPS.flatMap((name): [string, string][] => {
-    const field = value[name];
-    return typeof field === 'string' ? [[name, field]] : [];
   });
 }

@@ -2,9 +2,9 @@ import type { Evidence } from '../evidence/evidence.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, type Problem } from '../verdict/finding.ts';
 import { answerOf, inShort, requestOf } from '../verdict/words.ts';
-import { isObject, type JsonObject, jsonOf, statusOf, textField } from '../wire/json.ts';
+import { hasField, isObject, type JsonObject, jsonOf, statusOf, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
-import { answered, answersTo } from './conventions.ts';
+import { answered, answersTo, isFromInFront } from './conventions.ts';
 
 const scenarios = ['unauthenticated', 'unknown'];
 
@@ -55,7 +55,7 @@ export const errorChecks: readonly Check[] = [
     scenarios: ['unknown'],
     judge: (evidence) =>
       eachExchange(answersTo(evidence, 'unknown/odd-id'), 'reads of ids in odd writing', (exchange) =>
-        statusProblem(exchange, [404, 400]),
+        isFromInFront(exchange) ? undefined : statusProblem(exchange, [404, 400]),
       ),
   },
   {
@@ -94,7 +94,9 @@ export const errorChecks: readonly Check[] = [
 
 /** Every answer of 400 and above, of whatever was asked. */
 function refusals(evidence: Evidence): Exchange[] {
-  return answered(evidence).filter((exchange) => (statusOf(exchange) ?? 0) >= 400);
+  return answered(evidence).filter(
+    (exchange) => (statusOf(exchange) ?? 0) >= 400 && !isFromInFront(exchange),
+  );
 }
 
 /** Those whose envelope has the field: what is missing is said once, of the envelope. */
@@ -128,7 +130,9 @@ function envelopeFault(exchange: Exchange): string | undefined {
     if (typeof error[field] !== 'string' || error[field] === '')
       return `error.${field} is ${error[field] === undefined ? 'missing' : inShort(error[field])}`;
   const { details } = error;
-  return details === undefined || isObject(details) ? undefined : `error.details is ${inShort(details)}`;
+  return !hasField(error, 'details') || isObject(details)
+    ? undefined
+    : `error.details is ${inShort(details)}`;
 }
 
 /** Requests that are the same in all that counts, and got the same status. */

@@ -2,10 +2,11 @@ import type { Evidence } from '../evidence/evidence.ts';
 import { hasGoodCredential } from '../evidence/instance-timeline.ts';
 import type { SeenObject } from '../evidence/seen-objects.ts';
 import { type ShapeName, type ShapeProblem, shapeProblems } from '../evidence/shapes.ts';
+import { refuseTooLong } from '../evidence/too-long.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable } from '../verdict/finding.ts';
 import { inShort, listed } from '../verdict/words.ts';
-import { isObject, isSuccess, jsonOf, objectsField } from '../wire/json.ts';
+import { hasField, isObject, isSuccess, jsonOf, objectsField } from '../wire/json.ts';
 import { listProblem } from './catalog.ts';
 import type { Check } from './check.ts';
 
@@ -22,6 +23,11 @@ export const fieldChecks: readonly Check[] = [
     id: 'CFG-FIELD-002',
     ...ofOffers,
     judge: (evidence) => judgeOffers(evidence, 'optional fields of their type, or left out', isOfOptional),
+  },
+  {
+    id: 'CFG-NULL-001',
+    ...ofOffers,
+    judge: (evidence) => judgeOffers(evidence, 'optional fields without a value left out', isNull),
   },
   {
     id: 'CFG-TYPE-001',
@@ -44,6 +50,11 @@ export const fieldChecks: readonly Check[] = [
       ),
   },
   {
+    id: 'INS-NULL-001',
+    ...ofInstances,
+    judge: (evidence) => judgeInstances(evidence, 'optional fields without a value left out', isNull),
+  },
+  {
     id: 'INS-FIELD-003',
     ...ofInstances,
     judge: (evidence) => judgeInstances(evidence, 'one of the eight statuses of the contract', isOfValue),
@@ -57,8 +68,13 @@ function isOfRequired({ isRequired, fault }: ShapeProblem): boolean {
   return isRequired && fault !== 'value';
 }
 
-function isOfOptional({ isRequired }: ShapeProblem): boolean {
-  return !isRequired;
+function isOfOptional({ isRequired, fault }: ShapeProblem): boolean {
+  return !isRequired && fault !== 'null';
+}
+
+/** O: has no word on null. A reader of the table may take an optional field that is null for one of a wrong type. */
+export function isNull({ fault }: ShapeProblem): boolean {
+  return fault === 'null';
 }
 
 function isOfValue({ fault }: ShapeProblem): boolean {
@@ -107,9 +123,7 @@ export function judgeObjects(
 
 function judgePortForwards(evidence: Evidence): Finding {
   evidence.steps('create/post');
-  const forwarded = evidence.objects.instances.filter(
-    ({ value }) => isObject(value) && value['port_forwards'] !== undefined,
-  );
+  const forwarded = evidence.objects.instances.filter(({ value }) => hasField(value, 'port_forwards'));
   if (forwarded.length === 0)
     return notApplicable('port forwards', 'no instance was shown with port_forwards');
   return judgeObjects(
@@ -134,7 +148,11 @@ function lists(evidence: Evidence): Exchange[] {
 
 function judgeList(evidence: Evidence): Finding {
   evidence.steps('list/all');
-  const known = lists(evidence).filter(({ step }) => step !== 'list-by-region/other');
+  // Whether a token is good for the list is a question of its own.
+  const known = lists(evidence).filter(
+    ({ step }) => step !== 'list-by-region/other' && !step.startsWith('token/'),
+  );
+  if (known.length === 0) refuseTooLong(evidence.steps('list/all'));
   return eachExchange(known, 'reads of the list', (exchange) => listProblem(exchange, 'instances'));
 }
 

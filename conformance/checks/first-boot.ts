@@ -10,7 +10,7 @@ import {
 } from '../scenarios/first-boot.ts';
 import { each, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { inShort } from '../verdict/words.ts';
-import { isSuccess, parseJson, textField } from '../wire/json.ts';
+import { hasField, isSuccess, parseJson, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
 
 const scenarios = ['companion'];
@@ -77,7 +77,7 @@ function judgeImage(evidence: Evidence): Finding {
   if (wanted === undefined)
     return notApplicable('os_options', 'the offer lists no os_options, or only Windows');
   const companion = evidence.instances.find(({ created }) => created === asked);
-  const shown = (companion?.sightings ?? []).filter(({ instance }) => instance?.['image'] !== undefined);
+  const shown = (companion?.sightings ?? []).filter(({ instance }) => hasField(instance, 'image'));
   if (shown.length === 0) return notApplicable('the field image', 'no read of the instance shows its image');
   return each(
     shown,

@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { Evidence } from '../evidence/evidence.ts';
 import type { Exchange, RunRecord, TranscriptRecord } from '../transcript/records.ts';
 import { type Finding, Unproved } from '../verdict/finding.ts';
-import { isUtcTimestamp } from './conventions.ts';
+
 import { messageFault } from './errors.ts';
 import { CHECKS } from './index.ts';
 import { tokenFault } from './regions.ts';
+import { isUtcTimestamp } from './timestamps.ts';
 
 const run: RunRecord = {
   kind: 'run',

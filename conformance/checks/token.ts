@@ -1,8 +1,18 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import type { Exchange } from '../transcript/records.ts';
-import { eachExchange, type Problem } from '../verdict/finding.ts';
-import { answerOf, inShort } from '../verdict/words.ts';
-import { isObject, isSuccess, type JsonObject, jsonOf, statusOf } from '../wire/json.ts';
+import { eachExchange, type Finding, type Problem } from '../verdict/finding.ts';
+import { answerOf, inShort, requestOf } from '../verdict/words.ts';
+import {
+  hasField,
+  isObject,
+  isSuccess,
+  type JsonObject,
+  jsonOf,
+  parseJson,
+  statusOf,
+  successOf,
+  textField,
+} from '../wire/json.ts';
 import type { Check } from './check.ts';
 import { answersTo } from './conventions.ts';
 
@@ -14,8 +24,10 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, 'token/good'), 'requests for a token with the API key', (exchange) =>
-        expecting(exchange, 200),
+      eachExchange(
+        answersTo(evidence, 'token/good'),
+        'requests for a token with good credentials',
+        (exchange) => expecting(exchange, 200),
       ),
   },
   {
@@ -27,7 +39,7 @@ export const tokenChecks: readonly Check[] = [
         const { access_token: token, token_type: type } = bodyOf(exchange);
         if (typeof token !== 'string' || token === '')
           return { expected: 'access_token, a string', actual: `access_token is ${inShort(token)}` };
-        return type === undefined || typeof type === 'string'
+        return type === undefined || type === null || typeof type === 'string'
           ? undefined
           : { expected: 'token_type, a string where it is there', actual: `token_type is ${inShort(type)}` };
       }),
@@ -49,26 +61,60 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, 'token/use'), 'reads with the access token', (exchange) =>
-        expecting(exchange, 200),
-      ),
+      eachExchange(answersTo(evidence, 'token/use'), 'reads with the access token', useProblem),
   },
+  { id: 'TOK-401-001', level: 'read-only', scenarios, judge: judgeBadCredentials },
   {
-    id: 'TOK-401-001',
+    id: 'TOK-LOGIN-001',
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
-        answersTo(evidence, 'token/wrong-key'),
-        'requests for a token with a wrong key',
-        (exchange) => expecting(exchange, 401),
+      eachExchange(answersTo(evidence, 'token/login'), 'requests for a token with the login', (exchange) =>
+        textField(successOf(exchange), 'access_token')
+          ? undefined
+          : { expected: 'access_token, for the user name and the password', actual: answerOf(exchange) },
       ),
   },
 ];
 
-function expecting(exchange: Exchange, status: number): Problem | undefined {
-  return statusOf(exchange) === status ? undefined : { expected: String(status), actual: answerOf(exchange) };
+function expecting(exchange: Exchange, ...statuses: readonly number[]): Problem | undefined {
+  return statuses.includes(statusOf(exchange) ?? 0)
+    ? undefined
+    : { expected: statuses.join(' or '), actual: answerOf(exchange) };
 }
+
+/** Of the instance that was never made it is only asked that the token is taken. */
+function useProblem(exchange: Exchange): Problem | undefined {
+  if (!exchange.request.path.startsWith('/instances/')) return withPath(exchange, expecting(exchange, 200));
+  return [401, 403].includes(statusOf(exchange) ?? 0)
+    ? withPath(exchange, { expected: '404', actual: answerOf(exchange) })
+    : undefined;
+}
+
+function withPath(exchange: Exchange, problem: Problem | undefined): Problem | undefined {
+  return problem && { ...problem, actual: `${problem.actual}, to ${requestOf(exchange)}` };
+}
+
+/**
+ * Of a wrong key, or a wrong login, 401 is asked where that is what the target takes. Elsewhere it is a body without
+ * what is required, and 400 is as good.
+ */
+function judgeBadCredentials(evidence: Evidence): Finding {
+  const good = answersTo(evidence, 'token/good');
+  const takesLogin = good.some(({ request }) => hasField(parseJson(request.body), 'username'));
+  const strict = takesLogin ? 'token/wrong-login' : 'token/wrong-key';
+  const asked = answersTo(evidence, 'token/wrong-key', 'token/wrong-login', 'token/empty');
+  return eachExchange(asked, 'requests for a token with bad credentials', (exchange) => {
+    const problem = exchange.step === strict ? expecting(exchange, 401) : expecting(exchange, 400, 401);
+    return problem && { ...problem, actual: `${problem.actual}, to ${BAD[exchange.step]}` };
+  });
+}
+
+const BAD: Readonly<Record<string, string>> = {
+  'token/wrong-key': 'an api_key that was never issued',
+  'token/wrong-login': 'a username and a password that are nobody’s',
+  'token/empty': '{}',
+};
 
 function granted(evidence: Evidence): Exchange[] {
   return answersTo(evidence, 'token/good').filter(isSuccess);

@@ -1,5 +1,6 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { isBefore } from '../evidence/instance-timeline.ts';
+import type { ShapeProblem } from '../evidence/shapes.ts';
 import type { VolumeSighting, VolumeTimeline } from '../evidence/volume-timeline.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../scenarios/volume-refusal-cases.ts';
 import type { Exchange } from '../transcript/records.ts';
@@ -9,7 +10,7 @@ import { isObject, isSuccess, parseJson, statusOf, successOf, textField } from '
 import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort, unlimited } from './answered.ts';
 import { listProblem } from './catalog.ts';
 import type { Check } from './check.ts';
-import { judgeObjects } from './fields.ts';
+import { isNull, judgeObjects } from './fields.ts';
 
 const scenarios = ['volumes'];
 const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
@@ -36,13 +37,24 @@ export const volumeChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      judgeFields(evidence, 'every required field, and optional ones of their type or left out', false),
+      judgeFields(
+        evidence,
+        'every required field, and optional ones of their type or left out',
+        ({ fault }) => fault === 'type' || fault === 'missing',
+      ),
+  },
+  {
+    id: 'VOL-NULL-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => judgeFields(evidence, 'optional fields without a value left out', isNull),
   },
   {
     id: 'VOL-FIELDS-002',
     level: 'full',
     scenarios,
-    judge: (evidence) => judgeFields(evidence, 'one of the seven statuses of the contract', true),
+    judge: (evidence) =>
+      judgeFields(evidence, 'one of the seven statuses of the contract', ({ fault }) => fault === 'value'),
   },
   { id: 'VOL-READY-001', level: 'full', scenarios, judge: judgeReady },
   { id: 'VOL-READ-001', level: 'full', scenarios, judge: judgeReads },
@@ -81,7 +93,13 @@ function judgeLocations(evidence: Evidence): Finding {
   if (evidence.objects.locations.length === 0)
     return notApplicable('a volume location', 'GET /volumes/locations lists none');
   const expected = 'id and name, and types and country_code of their type or left out';
-  return judgeObjects('VolumeLocation', evidence.objects.locations, 'volume locations', expected, () => true);
+  return judgeObjects(
+    'VolumeLocation',
+    evidence.objects.locations,
+    'volume locations',
+    expected,
+    (problem) => !isNull(problem),
+  );
 }
 
 function fieldOf(value: unknown, name: string): unknown {
@@ -113,12 +131,14 @@ export function volumesSeen(evidence: Evidence): Seen[] {
 
 const exchangeOf = ({ sighting }: Seen): Exchange => sighting.exchange;
 
-function judgeFields(evidence: Evidence, expected: string, isOfStatus: boolean): Finding {
+function judgeFields(
+  evidence: Evidence,
+  expected: string,
+  isLooked: (problem: ShapeProblem) => boolean,
+): Finding {
   evidence.steps('volumes/create');
   const { volumes } = evidence.objects;
-  return judgeObjects('Volume', volumes, 'volumes in answers', expected, ({ fault }) =>
-    isOfStatus ? fault === 'value' : fault !== 'value',
-  );
+  return judgeObjects('Volume', volumes, 'volumes in answers', expected, isLooked);
 }
 
 function judgeMatchesRequest(evidence: Evidence): Finding {
@@ -134,7 +154,7 @@ function judgeMatchesRequest(evidence: Evidence): Finding {
       return ['name', 'size_gb', 'region', 'type'].flatMap((field) => {
         const shown = sighting.volume?.[field];
         const asked = fieldOf(wanted, field);
-        const isLeftOut = field === 'type' && (shown === undefined || asked === undefined);
+        const isLeftOut = field === 'type' && (shown === undefined || shown === null || asked === undefined);
         return shown === asked || isLeftOut
           ? []
           : [

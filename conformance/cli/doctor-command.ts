@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { type KeySource, missingKey, readApiKey } from '../doctor/api-key.ts';
 import { readBaseUrl } from '../doctor/base-url.ts';
 import type { Diagnosis } from '../doctor/diagnosis.ts';
 import { hasConfigFault } from '../doctor/examine.ts';
@@ -13,7 +12,7 @@ import type { CliParts } from './parts.ts';
 import { lookAround, planOf, prepareRun } from './preparation.ts';
 import type { Finish } from './run-command.ts';
 import { type RunFlags, stateFolderOf, withRunOptions, withStateFolder } from './run-options.ts';
-import { keySource, openTransport } from './target-options.ts';
+import { findSignIn, openTransport } from './target-options.ts';
 
 interface Flags extends RunFlags {
   stateDir?: string;
@@ -42,7 +41,7 @@ export function doctorCommand(parts: CliParts, finish: Finish): Command {
 }
 
 async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<Diagnosis[]> {
-  const local = diagnoseLocally(typed, keySource(flags, parts), parts);
+  const local = diagnoseLocally(typed, flags, parts);
   const ssh = sshEgress(flags.sshHost);
   if (hasConfigFault(local)) return [...local, await ssh];
   using interruption = new Interruption(parts.signals, parts.terminal);
@@ -61,11 +60,9 @@ async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<D
 }
 
 /** What can be said without the target, so that a person reads of all faults at once. */
-function diagnoseLocally(typed: string, source: KeySource, { terminal }: CliParts): Diagnosis[] {
+function diagnoseLocally(typed: string, flags: Flags, parts: CliParts): Diagnosis[] {
   const { diagnoses: ofUrl } = readBaseUrl(typed);
-  const { key, diagnoses: ofKey } = readApiKey(source);
-  if (key !== undefined) terminal.secrets.add('api key', key);
-  return [...ofUrl, ...(key === undefined && ofKey.length === 0 ? [missingKey(source)] : ofKey)];
+  return [...ofUrl, ...findSignIn(flags, parts).diagnoses];
 }
 
 function report(diagnoses: readonly Diagnosis[]): string {

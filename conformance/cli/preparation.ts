@@ -11,7 +11,7 @@ import type { Transport } from '../wire/transport.ts';
 import type { CliParts } from './parts.ts';
 import { type RunFlags, toSettings } from './run-options.ts';
 import { idsOf, selectChecks } from './select.ts';
-import { findSecondKey, keySource, requireBaseUrl, requireKey, secondKeySource } from './target-options.ts';
+import { findSecondKey, requireBaseUrl, requireSignIn, secondKeySource } from './target-options.ts';
 
 /** What a run, a plan or a doctor is about, as far as the command line and this machine say it. */
 export interface Preparation {
@@ -35,18 +35,18 @@ export function prepareRun(
   const requirements = loadRequirements();
   const ids = idsOf(flags.only);
   const only = ids === undefined ? undefined : selectChecks(ids, flags.level, requirements.rows, CHECKS);
-  const key = requireKey(keySource(flags, parts), parts);
+  const { signIn, notes: ofSignIn } = requireSignIn(flags, parts);
   const second = findSecondKey(secondKeySource(flags, parts), parts);
   return {
     options: {
-      ...{ baseUrl, apiKey: key.key, level: flags.level, settings },
+      ...{ ...signIn, baseUrl, level: flags.level, settings },
       ...(second.key === undefined ? {} : { secondApiKey: second.key }),
       ...(only === undefined ? {} : { only: only.map(({ id }) => id) }),
     },
     requirements,
     checks: only ?? CHECKS,
     scenarios: scenariosFor(flags.level, only),
-    notes: [...notes, ...key.notes, ...second.diagnoses],
+    notes: [...notes, ...ofSignIn, ...second.diagnoses],
   };
 }
 
@@ -60,9 +60,9 @@ export interface Look {
 
 /** Looks at the set-up and at what there is to buy. */
 export function lookAround({ options }: Preparation, parts: CliParts, look: Look): Promise<Examined> {
-  const { baseUrl, apiKey, level, settings } = options;
+  const { baseUrl, apiKey, login, level, settings } = options;
   return examine({
-    ...{ ...look, baseUrl, apiKey, level, wanted: settings },
+    ...{ ...look, baseUrl, apiKey, login, level, wanted: settings },
     timeoutMs: parts.probeTimeoutMs,
     wall: () => parts.clock.wall(),
   });

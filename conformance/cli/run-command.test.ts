@@ -226,6 +226,47 @@ describe('an interruption', () => {
     expect(purchases()).toEqual([]);
   });
 
+  it('while a request is under way that changes something lets it be seen through, and is no failure', async () => {
+    const { transport } = target;
+    const parts = {
+      createTransport: () => ({
+        ...transport,
+        send: (...[request, limits]: Parameters<typeof transport.send>) => {
+          if (request.url.includes('/stop')) target.signals.emit('SIGINT');
+          return transport.send(request, limits);
+        },
+      }),
+    };
+    const { code, out } = await conformance([], { parts });
+    expect(target.sent.some((line) => line.endsWith('/stop'))).toBe(true);
+    expect(out).toMatch(/^INCOMPLETE/);
+    expect({ code, listed: await target.listed() }).toEqual({ code: 2, listed: [] });
+  });
+
+  it('that is repeated does not wait for an answer that does not come', async () => {
+    const { transport } = target;
+    const closed = Promise.withResolvers<void>();
+    const interrupted = { failure: 'interrupted', message: 'the run was interrupted', totalMs: 1 } as const;
+    const parts = {
+      createTransport: () => ({
+        ...transport,
+        send: async (...[request, limits]: Parameters<typeof transport.send>) => {
+          if (!request.headers['user-agent']?.endsWith('create/post')) return transport.send(request, limits);
+          await transport.send(request, limits);
+          target.signals.emit('SIGINT');
+          target.signals.emit('SIGINT');
+          await closed.promise;
+          return interrupted;
+        },
+        close: async () => closed.resolve(),
+      }),
+    };
+    const { code, out } = await conformance([], { parts });
+    expect(code).toBe(5);
+    expect(out).toMatch(/berth conformance sweep/);
+    expect(await target.listed()).toHaveLength(1);
+  });
+
   it('of which nobody hears any more is none: its listeners are gone at the end', async () => {
     await conformance(['--only', 'CFG', '--level', 'read-only']);
     expect(target.signals.eventNames()).toEqual([]);

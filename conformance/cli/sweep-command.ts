@@ -12,10 +12,9 @@ import { NAME } from './program.ts';
 import type { Finish } from './run-command.ts';
 import { type PatienceFlags, stateFolderOf, withPatience, withStateFolder } from './run-options.ts';
 import {
-  keySource,
   openTransport,
   requireBaseUrl,
-  requireKey,
+  requireSignIn,
   type TargetFlags,
   withTarget,
 } from './target-options.ts';
@@ -50,7 +49,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
     terminal.out(`Nothing to sweep: no run in ${folder} left anything.\n`);
     return EXIT.conformant;
   }
-  const { key: apiKey } = requireKey(keySource(flags, parts), parts);
+  const { signIn } = requireSignIn(flags, parts);
   using interruption = new Interruption(parts.signals, terminal);
   interruption.notice = 'Interrupted: `sweep` may be repeated at any time.';
   const transport = openTransport(flags, parts);
@@ -59,7 +58,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
     for (const ledger of ledgers)
       exitCodes.push(
         await sweepOne(ledger, terminal, {
-          ...{ transport, clock, apiKey, signal: interruption.signal, absent: flags.absent },
+          ...{ ...signIn, transport, clock, signal: interruption.signal, absent: flags.absent },
           ...{ pollIntervalMs: flags.pollIntervalMs, patienceMs: flags.readyTimeoutS * 1000 },
           onWait: (text) => terminal.err(`  waiting ${text}\n`),
         }),

@@ -3,8 +3,10 @@ import type { Command } from 'commander';
 import { type FoundKey, type KeySource, missingKey, readApiKey } from '../doctor/api-key.ts';
 import { readBaseUrl } from '../doctor/base-url.ts';
 import { config, type Diagnosis, toClause } from '../doctor/diagnosis.ts';
+import { readLogin } from '../doctor/login.ts';
 import { nearest } from '../doctor/nearest.ts';
 import { reasonOf } from '../doctor/reason.ts';
+import type { SignIn } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
 import { CommandError } from './command-error.ts';
 import type { CliParts } from './parts.ts';
@@ -19,11 +21,14 @@ export interface TargetFlags {
 export function withTarget(command: Command): Command {
   refuseKeyOptions(command);
   return command
-    .option('--api-key-file <file>', 'a file that holds the API key; without it the key is in BERTH_API_KEY')
+    .option(
+      '--api-key-file <file>',
+      'a file that holds the API key; without it the key is in BERTH_API_KEY, or a login for a token in BERTH_USERNAME and BERTH_PASSWORD',
+    )
     .option('--ca-file <file>', 'PEM certificate of an authority to trust besides the usual ones');
 }
 
-export function keySource({ apiKeyFile }: TargetFlags, { env }: CliParts): KeySource {
+function keySource({ apiKeyFile }: TargetFlags, env: CliParts['env']): KeySource {
   return { file: apiKeyFile, fileOption: '--api-key-file', variable: 'BERTH_API_KEY', env };
 }
 
@@ -50,12 +55,26 @@ export function requireBaseUrl(
   throw new CommandError(diagnoses.map(toClause).join('; '));
 }
 
-/** The key, which from then on is never written, or `CommandError`. */
-export function requireKey(source: KeySource, { terminal }: CliParts): { key: string; notes: Diagnosis[] } {
-  const { key, diagnoses } = keep(readApiKey(source), 'api key', terminal);
-  if (key !== undefined) return { key, notes: diagnoses };
-  const [fault = missingKey(source)] = diagnoses;
-  throw new CommandError(toClause(fault));
+/** What the run signs in with, as far as it is there. From then on no secret of it is ever written. */
+export function findSignIn(
+  flags: TargetFlags,
+  { env, terminal }: CliParts,
+): { signIn: SignIn; diagnoses: Diagnosis[] } {
+  const source = keySource(flags, env);
+  const { key: apiKey, diagnoses: ofKey } = keep(readApiKey(source), 'api key', terminal);
+  const { login, diagnoses: ofLogin } = readLogin(env);
+  if (login !== undefined) terminal.secrets.add('password', login.password);
+  const found = [...ofKey, ...ofLogin];
+  const isMissing = apiKey === undefined && login === undefined && found.length === 0;
+  return { signIn: { apiKey, login }, diagnoses: isMissing ? [missingKey(source)] : found };
+}
+
+/** `findSignIn`, or `CommandError` where there is nothing to sign in with or something is wrong with it. */
+export function requireSignIn(flags: TargetFlags, parts: CliParts): { signIn: SignIn; notes: Diagnosis[] } {
+  const { signIn, diagnoses } = findSignIn(flags, parts);
+  const fault = diagnoses.find(({ state }) => state === 'config');
+  if (fault !== undefined) throw new CommandError(toClause(fault));
+  return { signIn, notes: diagnoses };
 }
 
 /** The second key, where there is one. */

@@ -32,7 +32,7 @@ export function missingKey({ variable, fileOption }: KeySource): Diagnosis {
   return config(
     'API key',
     'there is no API key',
-    `put it in ${variable}, or into a file that you name with ${fileOption}`,
+    `put it in ${variable}, or into a file that you name with ${fileOption}; where a login is exchanged for a token, set BERTH_USERNAME and BERTH_PASSWORD`,
   );
 }
 

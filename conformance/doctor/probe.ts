@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { suiteVersion } from '../version.ts';
 import { isObject, parseJson, textField } from '../wire/json.ts';
+import { LONGEST_LIST_BYTES } from '../wire/limits.ts';
+import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from '../wire/transport.ts';
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
-
-export interface ProbeParts {
+export interface ProbeParts extends SignIn {
   transport: Transport;
-  apiKey: string;
   timeoutMs: number;
   signal: AbortSignal;
 }
@@ -22,25 +21,30 @@ export interface Probe {
 }
 
 export async function probe(parts: ProbeParts, url: string, bearer = parts.apiKey): Promise<Probe> {
-  return send(parts, { method: 'GET', url, headers: { ...headers(), authorization: `Bearer ${bearer}` } });
+  const authorization = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
+  return send(parts, { method: 'GET', url, headers: { ...headers(), ...authorization } });
 }
 
-/** Asks for an access token for the key; undefined where there is none to be had. It creates nothing. */
+/** Asks for an access token, for the key or the login; undefined where there is none to be had. It creates nothing. */
 export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<string | undefined> {
-  const { json, answer } = await send(parts, {
-    method: 'POST',
-    url: `${baseUrl}/auth/token`,
-    headers: { ...headers(), 'content-type': 'application/json' },
-    body: JSON.stringify({ api_key: parts.apiKey }),
-  });
-  return answer?.status === 200 ? textField(json, 'access_token') : undefined;
+  for (const request of tokenRequests(parts)) {
+    const { json, answer } = await send(parts, {
+      method: 'POST',
+      url: `${baseUrl}/auth/token`,
+      headers: { ...headers(), 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    });
+    const token = answer?.status === 200 ? textField(json, 'access_token') : undefined;
+    if (token !== undefined) return token;
+  }
+  return undefined;
 }
 
 async function send(
   { transport, timeoutMs, signal }: ProbeParts,
   request: Parameters<Transport['send']>[0],
 ): Promise<Probe> {
-  const result = await transport.send(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES, signal });
+  const result = await transport.send(request, { timeoutMs, maxBodyBytes: LONGEST_LIST_BYTES, signal });
   signal.throwIfAborted();
   if ('failure' in result) return { url: request.url, failure: result, json: undefined };
   return { url: request.url, answer: result, json: parseJson(result.body) };

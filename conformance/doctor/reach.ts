@@ -18,8 +18,8 @@ export interface Reached {
   diagnoses: Diagnosis[];
   /** The answer to GET /configurations, where the set-up let one come. */
   configurations?: Probe;
-  /** What the target takes after `Bearer`. */
-  bearer: string;
+  /** What the target takes after `Bearer`, where that is known. */
+  bearer: string | undefined;
 }
 
 /** Whether the target is there, is the one that is meant, and takes the key: by GET /configurations. */
@@ -29,8 +29,10 @@ export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOption
   if (first.failure !== undefined) return { diagnoses: await onFailure(parts, baseUrl, first), bearer };
   const reachable = rungsBelow('reset', baseUrl);
   const status = first.answer?.status ?? 0;
-  if (isGood(first)) return { diagnoses: [...reachable, ...keyIsTaken()], configurations: first, bearer };
-  if (status === 401 || status === 403) {
+  const isOpen = isGood(first);
+  if (isOpen && bearer !== undefined)
+    return { diagnoses: [...reachable, ...keyIsTaken()], configurations: first, bearer };
+  if (isOpen || status === 401 || status === 403) {
     const { diagnoses, ...rest } = await onRefusal(parts, baseUrl, first, mayPost);
     return { diagnoses: [...reachable, ...diagnoses], ...rest };
   }
@@ -111,19 +113,26 @@ async function onRefusal(
   refused: Probe,
   mayPost: boolean,
 ): Promise<Omit<Reached, 'configurations'> & { configurations?: Probe }> {
-  const said = `GET /configurations with this key is answered ${refused.answer?.status}`;
+  const isKey = parts.apiKey !== undefined;
+  const subject = isKey ? 'API key' : 'Login';
   const token = mayPost ? await requestToken(parts, baseUrl) : undefined;
   if (token !== undefined) {
     const again = await probe(parts, `${baseUrl}/configurations`, token);
     if (isGood(again)) {
-      const diagnosis = ok('API key', 'it is accepted by POST /auth/token, and its token by the rest');
+      const diagnosis = ok(subject, 'it is accepted by POST /auth/token, and its token by the rest');
       return { diagnoses: [diagnosis], configurations: again, bearer: token };
     }
   }
-  const fix = mayPost
+  const said = isKey
+    ? `GET /configurations with this key is answered ${refused.answer?.status}`
+    : 'there is no access token for this user name and password';
+  const asked = isKey
     ? 'is it the key of this provider, whole, and not revoked?'
-    : 'is it the key of this provider, whole, and not revoked? Where it has to be exchanged for a token, `doctor` can tell: a plan sends no POST';
-  return { diagnoses: [config('API key', said, fix)], bearer: parts.apiKey };
+    : 'are they of this provider?';
+  const fix = mayPost
+    ? asked
+    : `${asked} Where it has to be exchanged for a token, \`doctor\` can tell: a plan sends no POST`;
+  return { diagnoses: [config(subject, said, fix)], bearer: parts.apiKey };
 }
 
 async function onWrongAnswer(parts: ProbeParts, baseUrl: string, seen: Probe): Promise<Diagnosis> {

@@ -3,6 +3,7 @@ import { notTested, Unproved } from '../verdict/finding.ts';
 import { isObject, isSuccess, type JsonObject, jsonOf, textField } from '../wire/json.ts';
 import type { Evidence } from './evidence.ts';
 import { hasGoodCredential } from './instance-timeline.ts';
+import { refuseTooLong } from './too-long.ts';
 
 /** The most offers of one answer that are looked at one by one. */
 const MOST_OFFERS = 2000;
@@ -38,6 +39,7 @@ export function offerReads(evidence: Evidence, list: OfferList): OfferRead[] {
   evidence.steps(`catalog/${list}`);
   const found = anyReads(evidence, list);
   if (found.length > 0) return found;
+  refuseTooLong(evidence.steps(`catalog/${list}`));
   throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
 }
 

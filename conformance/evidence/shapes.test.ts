@@ -49,7 +49,9 @@ describe('an offer', () => {
       'value',
       true,
     ],
-    [{ description: null }, 'description', 'is null, not a string', 'type', false],
+    [{ description: null }, 'description', 'is null, not a string', 'null', false],
+    [{ name: null }, 'name', 'is null, not a string', 'type', true],
+    [{ os_options: [null] }, 'os_options[0]', 'is null, not a string', 'type', false],
     [{ extras: [] }, 'extras', 'is [], not an object', 'type', false],
   ])('with %j has a problem at %s', (fields, path, problem, fault, isRequired) => {
     const broken = JSON.parse(JSON.stringify({ ...offer, ...fields }));

@@ -14,8 +14,11 @@ export interface ShapeProblem {
   path: string;
   /** In words, e.g. `is missing`. */
   problem: string;
-  /** `value`: of the right type, and not one of the values that the table names. */
-  fault: 'missing' | 'type' | 'value';
+  /**
+   * `value`: of the right type, and not one of the values that the table names. `null`: an optional field of the object
+   * itself that is null.
+   */
+  fault: 'missing' | 'type' | 'value' | 'null';
   /** Whether the table says that `field` is required. */
   isRequired: boolean;
 }
@@ -56,13 +59,20 @@ function toProblem(error: ErrorObject, required: ReadonlySet<unknown>): ShapePro
   const parent = error.instancePath.split('/').slice(1);
   const missing = error.keyword === 'required' ? [String(error.params['missingProperty'])] : [];
   const [field = '', ...below] = [...parent, ...missing];
+  const isRequired = field === '' || required.has(field);
+  const isNull = error.data === null && below.length === 0 && !isRequired;
   return {
     field,
     path: [field, ...below.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))].join(''),
     problem: wordsOf(error),
-    fault: error.keyword === 'required' ? 'missing' : error.keyword === 'enum' ? 'value' : 'type',
-    isRequired: field === '' || required.has(field),
+    fault: isNull ? 'null' : faultOf(error),
+    isRequired,
   };
+}
+
+function faultOf({ keyword }: ErrorObject): ShapeProblem['fault'] {
+  if (keyword === 'required') return 'missing';
+  return keyword === 'enum' ? 'value' : 'type';
 }
 
 function wordsOf({ keyword, params, data }: ErrorObject): string {

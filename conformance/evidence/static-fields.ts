@@ -1,5 +1,5 @@
 import { inShort } from '../verdict/words.ts';
-import type { JsonObject } from '../wire/json.ts';
+import { hasField, type JsonObject } from '../wire/json.ts';
 
 /** What an offer is. What of it is sold now, where, and for how much may change at any time. */
 const STATIC_FIELDS = [
@@ -17,7 +17,7 @@ const STATIC_FIELDS = [
 /** The static fields in which two readings of an offer differ, in words. A field that one leaves out says nothing. */
 export function staticDifferences(before: JsonObject, after: JsonObject): string[] {
   return STATIC_FIELDS.filter(
-    (field) => before[field] !== undefined && after[field] !== undefined && before[field] !== after[field],
+    (field) => hasField(before, field) && hasField(after, field) && before[field] !== after[field],
   ).map((field) => `${field} is ${inShort(after[field])} and was ${inShort(before[field])}`);
 }
 

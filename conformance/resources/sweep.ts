@@ -59,7 +59,7 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
     return { result: 'swept', destroyed: [], left: [] };
   }
   const list = await listWith(wire, parts);
-  if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list), left: ledger.open };
+  if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list, parts), left: ledger.open };
   adoptStrays(ledger, stored.runId, objectsField(jsonOf(list), 'instances'));
   const before = ledger.open;
   const left = await cleanUp({
@@ -127,10 +127,10 @@ function createWire(
   });
 }
 
-function whyUnreachable({ answer, failure }: Awaited<ReturnType<Wire['send']>>): string {
+function whyUnreachable({ answer, failure }: Exchange, { apiKey }: SignIn): string {
   if (answer === undefined) return failure?.message ?? 'no answer came';
   if (answer.status === 401 || answer.status === 403)
-    return `the credentials were refused (GET /instances was answered ${answer.status})`;
+    return `the ${apiKey === undefined ? 'login' : 'API key'} was refused (GET /instances was answered ${answer.status})`;
   return `GET /instances was answered ${answer.status}`;
 }
 

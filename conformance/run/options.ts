@@ -2,14 +2,14 @@ import type { LedgerFile } from '../resources/ledger.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
 import type { Level, RunSettings } from '../transcript/records.ts';
 import type { Clock } from '../wire/clock.ts';
+import type { SignIn } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
 import type { RunEvent } from './events.ts';
 
 /** What a run is about. */
-export interface RunOptions {
+export interface RunOptions extends SignIn {
   /** As the target's clients have it, `https://…/v1`, without a slash at its end. */
   baseUrl: string;
-  apiKey: string;
   /** A second key of the same account. */
   secondApiKey?: string | undefined;
   level: Level;

@@ -8,6 +8,7 @@ import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import { suiteVersion } from '../version.ts';
 import { createRedactor } from '../wire/redact.ts';
+import { withoutUsername } from '../wire/sign-in.ts';
 import { Wire } from '../wire/wire.ts';
 import type { RunOptions, RunParts } from './options.ts';
 
@@ -34,7 +35,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
   for (const [name, { privateKey }] of Object.entries(keys)) redactor.add(`${name} private key`, privateKey);
   const transcript = new Transcript({
-    redact: (record) => redactor.value(record) as TranscriptRecord,
+    redact: (record) => redactor.value(withoutUsername(record, login)) as TranscriptRecord,
     sink: parts.sink,
     onRecord: (record) => onEvent?.({ event: 'record', record }),
   });

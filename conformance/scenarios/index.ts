@@ -22,13 +22,13 @@ import { volumes } from './volumes.ts';
 
 /**
  * Every scenario, in the order in which they run: what costs nothing first; what needs the instance ONLINE between
- * `online` and `stop`; `destroy` after all that needs it.
+ * `online` and `stop`; `destroy` after all that needs it; `unauthenticated` last, since what bans an address after many
+ * bad credentials would be a failure of all that follows.
  */
 export const SCENARIOS: readonly Scenario[] = [
   token,
   catalog,
   list,
-  unauthenticated,
   unknown,
   refusals,
   soldOut,
@@ -44,6 +44,7 @@ export const SCENARIOS: readonly Scenario[] = [
   earlyDelete,
   race,
   destroy,
+  unauthenticated,
 ];
 
 /** The scenarios of a run: those of its level, or those that the given checks need with all that these build on. */

@@ -10,16 +10,16 @@ export const secondKey: Scenario = {
   after: ['online'],
   buys: [],
   async run(session) {
-    if (!session.settings.hasSecondKey)
-      return session.skip(
-        ['second-key'],
-        'no second API key was given: put one of the same account into BERTH_SECOND_API_KEY, or pass --second-api-key-file',
-      );
-    if (session.wire.usualBearer !== session.apiKey)
+    if (session.wire.usualBearer !== session.signIn.apiKey)
       return session.skip(
         ['second-key'],
         'the target takes access tokens only, and no API key as it is',
         'API keys as bearer credentials',
+      );
+    if (!session.settings.hasSecondKey)
+      return session.skip(
+        ['second-key'],
+        'no second API key was given: put one of the same account into BERTH_SECOND_API_KEY, or pass --second-api-key-file',
       );
     const instance = requirePrimary(session, 'second-key');
     if (instance === undefined) return;

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Exchange } from '../transcript/records.ts';
 import { isSuccess, statusOf } from '../wire/json.ts';
+import { instancePath } from '../wire/paths.ts';
+import { type TokenRequest, tokenRequests } from '../wire/sign-in.ts';
 import type { Scenario } from './scenario.ts';
 import type { Session } from './session.ts';
 
@@ -8,8 +10,9 @@ const ABSENT = [404, 405, 501];
 const REFUSED = [400, 401, 403, 422];
 
 /**
- * Asks for an access token and uses it. A target that has tokens and refuses the API key itself gets the token from then
- * on. Without it nothing else could be asked for, so this comes first.
+ * Asks for an access token, with the API key or else with the user name and the password, and uses it. A target that has
+ * tokens and refuses the API key itself, or a run that has none, gets the token from then on. Without it nothing else
+ * could be asked for, so this comes first.
  */
 export const token: Scenario = {
   id: 'token',
@@ -18,14 +21,12 @@ export const token: Scenario = {
   after: [],
   buys: [],
   async run(session) {
+    const request = await chooseRequest(session);
+    if (request === undefined) return;
     const { wire, signal } = session;
-    const lacking = whatLacks(await session.send('token/probe', wire.tokenCall(session.apiKey)));
-    if (lacking !== undefined) {
-      const steps = ['token/good', 'token/wrong-key', 'token/use', 'token/static-key'];
-      return session.skip(steps, lacking.reason, lacking.capability);
-    }
-    const good = await wire.requestAccessToken('token/good', signal);
-    await session.send('token/wrong-key', wire.tokenCall(`berth-conf-never-issued-${randomUUID()}`));
+    const good = await wire.requestAccessToken('token/good', request, signal);
+    await askWrongly(session);
+    await logIn(session);
     if (wire.hasAccessToken) await use(session);
     else
       session.skip(
@@ -35,27 +36,72 @@ export const token: Scenario = {
   },
 };
 
+/** The first that the target does not refuse; undefined once it is said that there is none. */
+async function chooseRequest(session: Session): Promise<TokenRequest | undefined> {
+  let lacking: ReturnType<typeof whatLacks>;
+  for (const request of tokenRequests(session.signIn)) {
+    const answer = whatLacks(request, await session.send('token/probe', session.wire.tokenCall(request)));
+    if (answer === undefined) return request;
+    lacking ??= answer;
+  }
+  const steps = ['good', 'wrong-key', 'wrong-login', 'empty', 'login', 'use', 'static-key'];
+  session.skip(
+    steps.map((step) => `token/${step}`),
+    lacking?.reason ?? 'the run has neither an API key nor a login',
+    lacking?.capability,
+  );
+  return undefined;
+}
+
+/** What the target does without, by its answer to what the run signs in with. */
+function whatLacks(
+  request: TokenRequest,
+  probe: Exchange,
+): { capability: string; reason: string } | undefined {
+  const status = statusOf(probe) ?? 0;
+  const isKey = request.api_key !== undefined;
+  const reason = `POST /auth/token with ${isKey ? '{"api_key": …}' : '{"username": …, "password": …}'} answered ${status}`;
+  if (ABSENT.includes(status)) return { capability: 'token endpoint', reason };
+  if (!REFUSED.includes(status)) return undefined;
+  if (!isKey) return { capability: 'a token for a login', reason };
+  return {
+    capability: 'a token for an API key',
+    reason: `${reason}: it is not there, or takes a user name and a password (BERTH_USERNAME and BERTH_PASSWORD)`,
+  };
+}
+
+async function askWrongly(session: Session): Promise<void> {
+  const { wire } = session;
+  const stranger = `berth-conf-never-issued-${randomUUID()}`;
+  await session.send('token/wrong-key', wire.tokenCall({ api_key: stranger }));
+  await session.send('token/wrong-login', wire.tokenCall({ username: stranger, password: stranger }));
+  await session.send('token/empty', wire.tokenCall({}));
+}
+
+async function logIn(session: Session): Promise<void> {
+  const { login } = session.signIn;
+  if (login !== undefined)
+    return void (await session.send('token/login', session.wire.tokenCall({ ...login })));
+  session.skip(
+    ['token/login'],
+    'the run was given none (BERTH_USERNAME and BERTH_PASSWORD)',
+    'a user name and a password',
+  );
+}
+
 async function use(session: Session): Promise<void> {
+  const { wire, signIn } = session;
   const read = { method: 'GET', path: '/configurations' } as const;
   const withToken = await session.send('token/use', { ...read, credential: 'access token' });
+  for (const path of ['/availability', '/instances', instancePath({ id: randomUUID() })])
+    await session.send('token/use/elsewhere', { method: 'GET', path, credential: 'access token' });
+  if (signIn.apiKey === undefined) return;
   const withKey = await session.send('token/static-key', { ...read, credential: 'api key' });
-  if (isSuccess(withToken) && isRefusal(withKey)) session.wire.preferAccessToken();
+  if (isSuccess(withToken) && isRefusal(withKey)) wire.preferAccessToken();
 }
 
 function isRefusal(exchange: Exchange): boolean {
   return [401, 403].includes(statusOf(exchange) ?? 0);
-}
-
-/** What the target does without, by its answer to an API key. */
-function whatLacks(probe: Exchange): { capability: string; reason: string } | undefined {
-  const status = statusOf(probe) ?? 0;
-  const reason = `POST /auth/token with {"api_key": …} answered ${status}`;
-  if (ABSENT.includes(status)) return { capability: 'token endpoint', reason };
-  if (!REFUSED.includes(status)) return undefined;
-  return {
-    capability: 'a token for an API key',
-    reason: `${reason}: it is not there, or takes a user name and a password, which the run does not have`,
-  };
 }
 
 function shown({ answer, failure }: Exchange): string {

@@ -76,6 +76,8 @@ export interface Exchange {
     headers: Readonly<Record<string, string>>;
     body: string;
     firstByteMs: number;
+    /** Of a list of thousands of instances, how many are not in `body`: those of the run are. */
+    leftOut?: number;
   };
   failure?: { kind: FailureKind; message: string };
   /** It was sent again: it had been answered with 429, or had been lost. */

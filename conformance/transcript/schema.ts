@@ -48,7 +48,13 @@ const exchange = z.object({
     body: z.string().exactOptional(),
   }),
   answer: z
-    .object({ status: z.int().min(0).max(999), headers: texts, body: z.string(), firstByteMs: amount })
+    .object({
+      status: z.int().min(0).max(999),
+      headers: texts,
+      body: z.string(),
+      firstByteMs: amount,
+      leftOut: z.int().min(1).exactOptional(),
+    })
     .exactOptional(),
   failure: z
     .object({

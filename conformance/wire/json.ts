@@ -27,6 +27,11 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Whether an object has a field with a value. One that is null has none. */
+export function hasField(value: unknown, name: string): boolean {
+  return isObject(value) && value[name] !== undefined && value[name] !== null;
+}
+
 /** A field that is a string, or undefined. */
 export function textField(value: unknown, name: string): string | undefined {
   const field = isObject(value) ? value[name] : undefined;

@@ -16,7 +16,7 @@ function setUp(statuses: readonly number[], headers: Record<string, string> = {}
   };
   const wire = new Wire({
     ...{ clock, transcript, baseUrl: 'https://target.test', userAgent: 'test', apiKey: 'k', paceMs: 0 },
-    ...{ requestTimeoutMs: 1000, onSecret: () => {} },
+    ...{ namePrefix: 'berth-conf-', onSecret: () => {} },
     transport: { send, roundTripMs: async () => 1, close: async () => {} },
   });
   return { wire, sent, records: transcript.records };
