@@ -107,28 +107,23 @@ function read(changed: string): ReturnType<typeof readTranscript> | undefined {
   }
 }
 
-/** Puts `value` in the place of one of all the values in a line, those within bodies too. */
+/** Puts `value` in the place of one of all the values in a line, those within the answer's body too. */
 function change(line: string, where: number, value: unknown): string {
-  const places: { of: Record<string, unknown>; key: string }[] = [];
-  const collect = (node: unknown): void => {
-    if (typeof node !== 'object' || node === null) return;
-    for (const [key, inner] of Object.entries(node)) {
-      places.push({ of: node as Record<string, unknown>, key });
-      collect(inner);
-    }
-  };
   const record: { answer?: { body?: string } } = JSON.parse(line);
   const body: unknown = record.answer?.body?.startsWith('{') ? JSON.parse(record.answer.body) : undefined;
-  collect(record);
-  collect(body);
-  const place = places[where % places.length];
-  if (place !== undefined) place.of[place.key] = value;
-  if (
-    body !== undefined &&
-    typeof record.answer === 'object' &&
-    place !== undefined &&
-    place.of !== record.answer
-  )
+  const inBody = placesOf(body);
+  const [of, key = ''] =
+    [...placesOf(record), ...inBody][where % (placesOf(record).length + inBody.length)] ?? [];
+  if (of !== undefined) of[key] = value;
+  if (record.answer !== undefined && inBody.some(([node]) => node === of))
     record.answer.body = JSON.stringify(body);
   return JSON.stringify(record);
+}
+
+function placesOf(node: unknown): [of: Record<string, unknown>, key: string][] {
+  if (typeof node !== 'object' || node === null) return [];
+  return Object.entries(node).flatMap(([key, inner]) => [
+    [node as Record<string, unknown>, key],
+    ...placesOf(inner),
+  ]);
 }
