@@ -6,7 +6,7 @@ import { CommandError } from './command-error.ts';
 import { numberIn, raceOf } from './numbers.ts';
 import { type TargetFlags, withTarget } from './target-options.ts';
 
-const DEFAULT_MINUTES: Readonly<Record<Level, number>> = { 'read-only': 10, lifecycle: 60, full: 120 };
+const DEFAULT_MINUTES: Readonly<Record<Level, number>> = { 'read-only': 10, lifecycle: 60, full: 90 };
 const DEFAULT_POLL_INTERVAL_MS = 10_000;
 const DEFAULT_READY_TIMEOUT_S = 600;
 

@@ -3,6 +3,7 @@ import { printable } from '../wire/printable.ts';
 import type { Plan, PlannedPurchase } from './plan.ts';
 
 const SHOWN_CHARS = 60;
+const LINE_CHARS = 110;
 
 /** A plan for a person. */
 export function toText(plan: Plan): string {
@@ -14,6 +15,9 @@ export function toText(plan: Plan): string {
     'What it does',
     ...scenarios.map(({ id, title }) => `  ${id.padEnd(width)}  ${title}`),
     '',
+    'What it looks at (`explain <id>` says what each is)',
+    ...wrapped(checks),
+    '',
     ...purchaseLines(plan),
     '',
     costLine(plan),
@@ -21,6 +25,16 @@ export function toText(plan: Plan): string {
     'Nothing was sent but GETs.',
     '',
   ].join('\n');
+}
+
+function wrapped(ids: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const id of ids) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + id.length + 1 > LINE_CHARS) lines.push(`  ${id}`);
+    else lines[lines.length - 1] = `${last} ${id}`;
+  }
+  return lines;
 }
 
 function purchaseLines({ purchases }: Plan): string[] {
