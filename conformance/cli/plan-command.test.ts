@@ -37,8 +37,8 @@ describe('a plan', () => {
     for (const { offer, region, price_per_hour, longest_life_minutes, worst_case_usd } of instances) {
       expect(offer).toBeTypeOf('string');
       expect(region).toBeTypeOf('string');
-      expect(longest_life_minutes).toBe(130);
-      expect(worst_case_usd).toBeCloseTo((price_per_hour * 130) / 60, 6);
+      expect(longest_life_minutes).toBe(100);
+      expect(worst_case_usd).toBeCloseTo((price_per_hour * 100) / 60, 6);
       total += worst_case_usd;
     }
     expect(shown.worst_case_usd).toBeCloseTo(total, 6);
