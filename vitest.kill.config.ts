@@ -1,7 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
-const report = process.env['BERTH_TEST_REPORT'];
-
 /** The command of the conformance suite, killed at every step of a run: `npm run conformance:kill`. */
 export default defineConfig({
   test: {
@@ -10,6 +8,5 @@ export default defineConfig({
     testTimeout: 90_000,
     // Each is a process of its own that mostly waits.
     maxConcurrency: 4,
-    reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },
 });

@@ -90,7 +90,7 @@ export class OutputFile {
 
 /** Where a link leads to, so that the link is kept. */
 function targetOf(option: string, path: string): string {
-  if (path === '') throw new CommandError(`${option} has no name: name a file`);
+  if (path === '' || path === '-') throw new CommandError(`${option} ${path} is no file: name one`);
   const absolute = resolve(path);
   try {
     const target = realpathSync(absolute);
