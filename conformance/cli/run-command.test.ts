@@ -137,7 +137,7 @@ describe('a run', () => {
 describe('a person at the terminal', () => {
   it.each(['y\n', 'YES'])('is asked before money is spent, and agrees: %j', async (typed) => {
     const { code, err } = await conformance(['--only', 'INS-CREATE'], { typed });
-    expect(err).toMatch(/may cost up to \$0\.\d+\. Go on\? \[y\/N\]/);
+    expect(err).toMatch(/This run makes 1 instance at .*may cost up to \$0\.\d+\. Go on\? \[y\/N\]/);
     expect(code).not.toBe(3);
     expect(purchases()).not.toEqual([]);
   });

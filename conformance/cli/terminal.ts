@@ -35,7 +35,7 @@ export function processTerminal(env: Readonly<Record<string, string | undefined>
     outIsTty: process.stdout.isTTY === true,
     errIsTty: process.stderr.isTTY === true,
     isInteractive,
-    width: process.stdout.columns ?? DEFAULT_WIDTH,
+    width: process.stdout.columns || DEFAULT_WIDTH,
     color: wantsColor(env),
     ask: askAtTerminal,
   };
