@@ -1,9 +1,8 @@
-import { isShown, onAnswers, onRule, refusal, withFields } from './deviate.ts';
+import { onAnswers, onRule, refusal, withFields } from './deviate.ts';
 import type { Mutant } from './mutant.ts';
 import type { ReferenceRequest, WireAnswer } from './reference/exchange.ts';
 
 const GET = 'GET /instances/{instanceId}';
-const LIST = 'GET /instances';
 const NO_REGION = 'berth-conf-nowhere';
 
 /** Changes the answers to requests that no route has. */
@@ -93,6 +92,12 @@ const conventionMutants: readonly Mutant[] = [
     behave: onRule('timestamp', (_usual, wallMs) =>
       new Date(wallMs + 7_200_000).toISOString().replace('Z', '+02:00'),
     ),
+  },
+  {
+    id: 'local-time-that-says-utc',
+    breaks: 'Timestamps are in UTC.',
+    reddens: ['WIRE-TIME-001'],
+    behave: onRule('timestamp', (_usual, wallMs) => new Date(wallMs + 3 * 3_600_000).toISOString()),
   },
   {
     id: 'volume-in-the-time-of-the-database',
@@ -245,49 +250,5 @@ function isJson(text: string): boolean {
   }
 }
 
-const listMutants: readonly Mutant[] = [
-  {
-    id: 'empty-list-is-null',
-    breaks: 'GET /instances answers { instances: [] }.',
-    reddens: ['INS-LIST-001'],
-    behave: onAnswers([LIST], (answer) => {
-      const { instances = [] } = answer.json as { instances?: unknown[] };
-      return isShown(answer) && instances.length === 0 ? withFields(answer, { instances: null }) : undefined;
-    }),
-  },
-  {
-    id: 'delete-without-the-times',
-    breaks: 'DELETE answers with the whole Instance.',
-    reddens: ['INS-FIELD-001'],
-    behave: onAnswers(['DELETE /instances/{instanceId}'], (answer) =>
-      isShown(answer) ? withFields(answer, { updated_at: undefined }) : undefined,
-    ),
-  },
-  {
-    id: 'private-ip-is-null',
-    breaks: 'private_ip is a string.',
-    reddens: ['INS-FIELD-002'],
-    behave: onRule('showInstance', (shown) => ({ ...shown, private_ip: null })),
-  },
-  {
-    id: 'status-of-the-platform-in-a-stop',
-    breaks: 'Internal platform states are mapped onto the eight.',
-    reddens: ['INS-FIELD-003', 'STOP-200-001', 'TRACE-PATH-001'],
-    behave: onAnswers(['POST /instances/{instanceId}/stop'], (answer) =>
-      isShown(answer) ? withFields(answer, { status: 'POWERING_OFF' }) : undefined,
-    ),
-  },
-  {
-    id: 'forwarded-ports-as-text',
-    breaks: 'internal_port and external_port are integers.',
-    reddens: ['INS-FIELD-004'],
-    behave: onRule('showInstance', (shown) =>
-      shown['port_forwards'] === undefined
-        ? undefined
-        : { ...shown, port_forwards: [{ internal_port: '22', external_port: String(shown['ssh_port']) }] },
-    ),
-  },
-];
-
 /** What is wrong in any conversation, whatever it is about. */
-export const conversationMutants: readonly Mutant[] = [...conventionMutants, ...errorMutants, ...listMutants];
+export const conversationMutants: readonly Mutant[] = [...conventionMutants, ...errorMutants];

@@ -17,6 +17,26 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
 
 const isOddId = ({ path }: ReferenceRequest): boolean => /[^\w/-]/.test(path) || path.length > 200;
 
+let ofStrangers: string | undefined;
+
+/** Ten thousand instances of 1.9 kB each, as they stand in a list. */
+function strangers(): string {
+  ofStrangers ??= Array.from({ length: 10_000 }, (_, index) =>
+    JSON.stringify({
+      id: `stranger-${index}`,
+      name: `machine-${index}`,
+      configuration_id: 'cpu-small',
+      region: 'eu-north',
+      status: 'ONLINE',
+      public_ip: '192.0.2.1',
+      created_at: '2025-01-01T00:00:00Z',
+      updated_at: '2025-01-01T00:00:00Z',
+      x_labels: 'x'.repeat(1_650),
+    }),
+  ).join();
+  return ofStrangers;
+}
+
 /** Ways of speaking that O: leaves open. */
 export const conversationVariations: readonly Variation[] = [
   {
@@ -80,6 +100,51 @@ export const conversationVariations: readonly Variation[] = [
         given.status === 404 && isOddId(request)
           ? { ...given, status: 400, json: rules.errorBody('malformed_id', 'This is no id.', undefined) }
           : rules.answer(request, given),
+    }),
+  },
+  {
+    id: 'firewall-in-front',
+    why: 'the client asks for no ids but those that it was given',
+    behave: (rules) => ({
+      ...rules,
+      answer(request, given) {
+        const status = /%27|%22/.test(request.path) ? 403 : request.path.length > 500 ? 414 : undefined;
+        if (status === undefined) return rules.answer(request, given);
+        return { status, headers: { 'content-type': 'text/html' }, raw: `<html><h1>${status}</h1></html>` };
+      },
+    }),
+  },
+  {
+    id: 'clock-that-is-wrong-by-minutes',
+    why: 'how right a clock has to be is not said',
+    behave: (rules) => ({ ...rules, timestamp: (wallMs) => rules.timestamp(wallMs + 12 * 60_000) }),
+  },
+  {
+    id: 'server-a-day-ahead',
+    why: 'created_at is compared with the Date of the same server',
+    behave: (rules) => ({
+      ...rules,
+      timestamp: (wallMs) => rules.timestamp(wallMs + 86_400_000),
+      answer(request, given) {
+        const usual = rules.answer(request, given);
+        const created = (usual.json as { created_at?: string } | undefined)?.created_at;
+        if (created === undefined) return usual;
+        return { ...usual, headers: { ...usual.headers, date: new Date(created).toUTCString() } };
+      },
+    }),
+  },
+  {
+    id: 'ten-thousand-other-instances',
+    why: 'an account may have as many as it likes',
+    behave: (rules) => ({
+      ...rules,
+      answer(request, given) {
+        const usual = rules.answer(request, given);
+        if (request.route !== 'GET /instances' || usual.status !== 200 || request.query.has('region'))
+          return usual;
+        const own = JSON.stringify((usual.json as { instances: unknown[] }).instances).slice(1, -1);
+        return { ...usual, raw: `{"instances":[${strangers()}${own === '' ? '' : `,${own}`}]}` };
+      },
     }),
   },
   {

@@ -70,6 +70,23 @@ const keyMutants: readonly Mutant[] = [
     ),
   },
   {
+    id: 'bans-an-address-after-bad-credentials',
+    breaks: 'An invalid credential is 401.',
+    reddens: ['AUTH-401-003', 'AUTH-401-004'],
+    behave: (rules, hit) => {
+      let count = 0;
+      return {
+        ...rules,
+        answer(request, answer) {
+          if (answer.status === 401) count++;
+          if (count <= 40) return rules.answer(request, answer);
+          hit();
+          return refusal(403, 'banned');
+        },
+      };
+    },
+  },
+  {
     id: 'key-without-a-permission',
     breaks: 'The static key is sent on every request.',
     reddens: ['AUTH-KEY-001', 'INS-LIST-001'],
@@ -124,6 +141,57 @@ const tokenMutants: readonly Mutant[] = [
     options: { token: 'api_key' },
     behave: onRule('isAuthorized', (_usual, _request, credential) =>
       credential === 'token' ? false : undefined,
+    ),
+  },
+  {
+    id: 'token-for-the-catalogue-only',
+    breaks: 'The access token is sent as a bearer credential.',
+    reddens: ['TOK-WORKS-001'],
+    options: { token: 'api_key' },
+    behave: onRule('isAuthorized', (_usual, { route }, credential) =>
+      credential === 'token' && route !== 'GET /configurations' ? false : undefined,
+    ),
+  },
+  {
+    id: 'token-for-an-empty-body',
+    breaks: 'Bad credentials are 401.',
+    reddens: ['TOK-401-001'],
+    options: { token: 'api_key' },
+    behave: (rules, hit) => ({
+      ...rules,
+      validateToken(body) {
+        const isEmpty = Object.keys(body ?? {}).length === 0;
+        if (isEmpty) hit();
+        return isEmpty ? [] : rules.validateToken(body);
+      },
+      areCredentialsGood: (body) => Object.keys(body).length === 0 || rules.areCredentialsGood(body),
+    }),
+  },
+  {
+    id: 'token-for-any-password',
+    breaks: 'Bad credentials are 401.',
+    reddens: ['TOK-401-001'],
+    options: { token: 'api_key' },
+    behave: onRule('areCredentialsGood', (usual, { username }) =>
+      !usual && username !== undefined ? true : undefined,
+    ),
+  },
+  {
+    id: 'login-of-nobody-is-403',
+    breaks: 'Bad credentials are 401.',
+    reddens: ['TOK-401-001'],
+    options: { token: 'password', staticKeys: false },
+    signsInWith: 'login',
+    behave: onAnswers([TOKEN], (answer) => (answer.status === 401 ? { ...answer, status: 403 } : undefined)),
+  },
+  {
+    id: 'login-gets-no-token',
+    breaks: 'POST /auth/token takes a username and a password.',
+    reddens: ['TOK-LOGIN-001'],
+    options: { token: 'api_key' },
+    signsInWith: 'both',
+    behave: onRule('areCredentialsGood', (_usual, { username }) =>
+      username === 'marketplace' ? false : undefined,
     ),
   },
   {

@@ -17,6 +17,8 @@ export interface Subject {
   behave?: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
   /** Where the run has to be another one than the usual. */
   run?: Partial<RunSettings>;
+  /** With what the run gets in; an API key when absent. */
+  signsInWith?: 'login' | 'both';
 }
 
 export interface Trial {
@@ -48,11 +50,11 @@ export async function tryOut(subject: Subject, requirements: readonly Requiremen
     clock,
     behave: (rules) => subject.behave?.(rules, hit, clock) ?? rules,
   });
-  const [apiKey = '', secondApiKey] = reference.options.apiKeys;
+  const { baseUrl } = reference.options;
   try {
     const records = await run(
       {
-        ...{ baseUrl: reference.options.baseUrl, apiKey, secondApiKey, level: 'full' },
+        ...{ ...credentialsOf(reference.options, subject.signsInWith), baseUrl, level: 'full' },
         settings: { ...settings, ...subject.run },
       },
       {
@@ -65,6 +67,12 @@ export async function tryOut(subject: Subject, requirements: readonly Requiremen
   } finally {
     await reference.close();
   }
+}
+
+function credentialsOf({ apiKeys, login }: ReferenceOptions, signsInWith: Subject['signsInWith']) {
+  const [apiKey, secondApiKey] = apiKeys;
+  if (signsInWith === 'login') return { login };
+  return { apiKey, secondApiKey, ...(signsInWith === 'both' && { login }) };
 }
 
 /** The ids of what is red, in order. */

@@ -15,12 +15,12 @@ export async function expectKilled(mutant: Mutant): Promise<void> {
 }
 
 /** Nothing in a lawful variation goes red, and nothing is left untested. */
-export async function expectConformant({ options, behave, run, warns = [] }: Variation): Promise<void> {
+export async function expectConformant(variation: Variation): Promise<void> {
+  const { behave, warns = [], id: _id, why: _why, ...subject } = variation;
   const trial = await tryOut(
     {
-      ...(options && { options }),
+      ...subject,
       ...(behave && { behave: (rules, _hit, clock) => behave(rules, clock) }),
-      ...(run && { run }),
     },
     rows,
   );

@@ -16,6 +16,8 @@ export interface Mutant {
   options?: Partial<ReferenceOptions>;
   /** Where it shows only in a run that is not the usual one. */
   run?: Partial<RunSettings>;
+  /** With what the run gets in; an API key when absent. */
+  signsInWith?: 'login' | 'both';
 }
 
 /** The reference as another orchestrator might lawfully be; no check may object to it. */
@@ -27,6 +29,7 @@ export interface Variation {
   behave?: (rules: Rules, clock: AutoClock) => Rules;
   /** Where the run has to be another one than the usual. */
   run?: Partial<RunSettings>;
+  signsInWith?: 'login' | 'both';
   /** The recommendations that it lawfully does not follow. */
   warns?: readonly string[];
 }

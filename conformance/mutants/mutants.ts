@@ -4,6 +4,7 @@ import { availabilityMutants } from './availability.mutants.ts';
 import { conversationMutants } from './conversation.mutants.ts';
 import { createMutants } from './create.mutants.ts';
 import { credentialMutants } from './credentials.mutants.ts';
+import { fieldMutants } from './fields.mutants.ts';
 import { fullMutants } from './full.mutants.ts';
 import { lifeMutants } from './life.mutants.ts';
 import { machineMutants } from './machine.mutants.ts';
@@ -18,6 +19,7 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   offers: offerMutants,
   'availability and regions': availabilityMutants,
   credentials: credentialMutants,
+  'fields of instances and volumes': fieldMutants,
   'creating and reading instances': createMutants,
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,

@@ -28,8 +28,8 @@ export const offerMutants: readonly Mutant[] = [
   },
   {
     id: 'description-is-null',
-    breaks: 'description is a string.',
-    reddens: ['CFG-FIELD-002'],
+    breaks: 'An optional field without a value is left out.',
+    reddens: ['CFG-NULL-001'],
     behave: showing('gpu-l4', () => ({ description: null })),
   },
   {

@@ -90,6 +90,18 @@ const tiers: readonly Variation[] = [
     options: { token: 'api_key', staticKeys: false, tokenLifetimeS: 600 },
   },
   {
+    id: 'logins-only',
+    why: 'which of api_key, username and password POST /auth/token takes is not shown',
+    options: { token: 'password', staticKeys: false, tokenLifetimeS: 600 },
+    signsInWith: 'login',
+  },
+  {
+    id: 'logins-beside-keys',
+    why: 'a token may be had for a login while the key is good as it is',
+    options: { token: 'password' },
+    signsInWith: 'both',
+  },
+  {
     id: 'cold-attach',
     why: 'a stop-attach-start cycle may be needed to attach',
     options: { attach: 'cold' },
@@ -106,6 +118,17 @@ const tiers: readonly Variation[] = [
   },
 ];
 
+const nullsFor = (fields: string): Record<string, null> =>
+  Object.fromEntries(fields.split(' ').map((field) => [field, null]));
+
+const NO_OFFER = nullsFor(
+  'description gpu_count gpu_type gpu_memory_gb spot_price_per_hour os_options maintenance extras',
+);
+const NO_INSTANCE = nullsFor(
+  'name public_ip private_ip ssh_port ssh_username port_forwards vcpus memory_gb storage_gb gpu_count gpu_type image price_per_hour error',
+);
+const NO_VOLUME = nullsFor('type price_per_hour created_at');
+
 const shapes: readonly Variation[] = [
   {
     id: 'direct-network',
@@ -116,6 +139,26 @@ const shapes: readonly Variation[] = [
     id: 'required-fields-only',
     why: 'optional fields may be left out',
     options: { optionalFields: false },
+  },
+  {
+    id: 'nulls',
+    why: 'O: has no word on null, which many frameworks write where there is nothing',
+    warns: ['CFG-NULL-001', 'INS-NULL-001', 'VOL-NULL-001'],
+    behave: (rules) => ({
+      ...rules,
+      errorBody: (code, message, details) => ({ error: { code, message, details: details ?? null } }),
+      showOffer: (offer, shown, list) => ({ ...NO_OFFER, ...rules.showOffer(offer, shown, list) }),
+      showInstance: (instance, shown, request) => ({
+        ...NO_INSTANCE,
+        ...rules.showInstance(instance, shown, request),
+      }),
+      showVolume: (volume, shown, request) => ({ ...rules.showVolume(volume, shown, request), ...NO_VOLUME }),
+      showLocation: (location, shown) => ({
+        ...rules.showLocation(location, shown),
+        types: null,
+        country_code: null,
+      }),
+    }),
   },
   {
     id: 'extra-fields',

@@ -31,7 +31,7 @@ export const volumeMutants: readonly Mutant[] = [
   {
     id: 'nobody-is-null',
     breaks: 'attached_instance_ids is a list.',
-    reddens: ['VOL-FIELDS-001'],
+    reddens: ['VOL-NULL-001'],
     behave: onRule('showVolume', (shown) =>
       shown['status'] === 'AVAILABLE' ? { ...shown, attached_instance_ids: null } : undefined,
     ),
@@ -47,7 +47,7 @@ export const volumeMutants: readonly Mutant[] = [
   {
     id: 'negative-volumes',
     breaks: '400: an invalid request.',
-    reddens: ['VOL-INVALID-001'],
+    reddens: ['VOL-INVALID-001', 'VOL-PRICE-002'],
     behave: onRule('validateVolume', (issues, body) =>
       issues.length > 0 && Number((body as { size_gb?: unknown } | null)?.size_gb) < 0 ? [] : undefined,
     ),
