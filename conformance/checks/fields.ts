@@ -159,6 +159,7 @@ function judgeList(evidence: Evidence): Finding {
 function judgeRegionFilter(evidence: Evidence): Finding {
   evidence.steps('list-by-region/other');
   const filtered = lists(evidence).filter((exchange) => isSuccess(exchange) && regionOf(exchange) !== null);
+  if (filtered.length === 0) refuseTooLong(evidence.exchanges);
   return eachExchange(filtered, 'lists of one region', (exchange) => {
     const region = regionOf(exchange);
     const strange = objectsField(jsonOf(exchange), 'instances').filter(

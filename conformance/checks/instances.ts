@@ -1,6 +1,7 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { FRESH_MS, isInItsLife, reads } from '../evidence/instance-life.ts';
 import { type InstanceTimeline, isBefore, type Sighting } from '../evidence/instance-timeline.ts';
+import { refuseTooLong } from '../evidence/too-long.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable, type Problem } from '../verdict/finding.ts';
 import { isSuccess, jsonOf, objectsField, statusOf, textField } from '../wire/json.ts';
@@ -121,8 +122,11 @@ function listsInItsLife(
   if (created === undefined) return [];
   const region = textField(timeline.sightings.find(({ instance }) => instance)?.instance, 'region') ?? '';
   const paths = ['/instances', `/instances?region=${encodeURIComponent(region)}`];
-  return evidence.exchanges
-    .filter(({ request }) => request.method === 'GET' && paths.includes(request.path))
+  const lists = evidence.exchanges.filter(
+    ({ request }) => request.method === 'GET' && paths.includes(request.path),
+  );
+  if (!lists.some(isSuccess)) refuseTooLong(lists);
+  return lists
     .filter((list) => isSuccess(list) && isBefore(created, list) && isInItsLife(timeline, list))
     .map((list) => ({ timeline, list }));
 }
@@ -148,6 +152,7 @@ function judgeListAgrees(evidence: Evidence): Finding {
         return isSame ? [{ listed, read: before }] : [];
       });
   });
+  if (compared.length === 0) refuseTooLong(evidence.exchanges);
   return each(
     compared,
     'lists between two reads that agree',

@@ -1,6 +1,7 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { duration, isInItsLife, reads } from '../evidence/instance-life.ts';
 import { type InstanceTimeline, isBefore } from '../evidence/instance-timeline.ts';
+import { refuseTooLong } from '../evidence/too-long.ts';
 import { each, eachExchange, type Finding, Unproved } from '../verdict/finding.ts';
 import { isSuccess, jsonOf, objectsField, statusOf, textField } from '../wire/json.ts';
 import type { Check } from './check.ts';
@@ -109,6 +110,7 @@ function judgeListOmits(evidence: Evidence): Finding {
       .filter((list) => isSuccess(list) && isBefore(first404, list))
       .map((list) => ({ id: timeline.id, list }));
   });
+  if (lists.length === 0) refuseTooLong(evidence.exchanges);
   if (lists.length === 0)
     throw new Unproved({ verdict: 'not_tested', reason: 'nothing was listed after a 404' });
   return each(

@@ -1,4 +1,5 @@
 import type { Evidence } from '../evidence/evidence.ts';
+import { isTooLong } from '../evidence/too-long.ts';
 import { eachExchange, type Finding, notTested } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
 import { isSuccess, jsonOf, objectsField, statusOf, successOf, textField } from '../wire/json.ts';
@@ -34,7 +35,8 @@ function judgeSame(evidence: Evidence): Finding {
   const ids = [textField(successOf(first), 'id'), first.request.path.split('?')[0]?.split('/')[2]];
   const reads = evidence.steps('second-key/read');
   const seen = [reads.find(isSuccess) ?? reads[0], evidence.step('second-key/list')].filter(
-    (exchange) => exchange !== undefined && ![401, 403].includes(statusOf(exchange) ?? 0),
+    (exchange) =>
+      exchange !== undefined && ![401, 403].includes(statusOf(exchange) ?? 0) && !isTooLong(exchange),
   );
   if (seen.length === 0) return notTested('the second key was refused');
   return eachExchange(

@@ -25,7 +25,7 @@ export interface CliResult {
 }
 
 export interface CliOptions {
-  env?: Record<string, string>;
+  env?: Readonly<Record<string, string | undefined>>;
   /** What the person at the terminal types; nobody sits there when absent. */
   typed?: string;
   parts?: Partial<CliParts>;

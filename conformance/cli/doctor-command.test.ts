@@ -43,6 +43,25 @@ describe('a doctor', () => {
     expect(out).toMatch(/OK {6}API key .*accepted by POST \/auth\/token/);
   });
 
+  it('finds a login that has to be exchanged for a token', async () => {
+    const login = { username: 'marketplace', password: 'correct horse battery' };
+    await using target = referenceParts({ token: 'password', staticKeys: false, login });
+    const names = { BERTH_USERNAME: login.username, BERTH_PASSWORD: login.password };
+    const env = { BERTH_API_KEY: undefined, ...names };
+    const doctor = ['doctor', target.baseUrl, ...state];
+    const good = await runCli(doctor, { parts: target.parts, env });
+    expect(good.out).toMatch(/OK {6}Login .*accepted by POST \/auth\/token/);
+    expect(good.code).toBe(0);
+    const bad = await runCli(doctor, { parts: target.parts, env: { ...env, BERTH_PASSWORD: 'another' } });
+    expect(bad.out).toMatch(/CONFIG {2}Login .*no access token for this user name and password/);
+    const half = await runCli(doctor, { parts: target.parts, env: { ...env, BERTH_PASSWORD: undefined } });
+    expect(half.out).toMatch(/CONFIG {2}Login .*BERTH_USERNAME is set, and BERTH_PASSWORD is not/);
+    for (const { out, err, code } of [bad, half]) {
+      expect(code).toBe(3);
+      expect(out + err).not.toContain('battery');
+    }
+  });
+
   it('compares the clocks', async () => {
     const late = new Date(Date.now() - 3_600_000).toUTCString();
     await using target = await serveTarget((_request, response) => {

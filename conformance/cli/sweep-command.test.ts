@@ -213,6 +213,16 @@ describe('a sweep', () => {
     expect((await sweep()).code).toBe(0);
   });
 
+  it('finds a token for a user name and a password', async () => {
+    await target[Symbol.asyncDispose]();
+    const login = { username: 'marketplace', password: 'correct horse battery' };
+    target = referenceParts({ token: 'password', staticKeys: false, login });
+    leave([{}]);
+    const env = { BERTH_API_KEY: undefined, BERTH_USERNAME: login.username, BERTH_PASSWORD: login.password };
+    const { code } = await runCli(['sweep', '--state-dir', folder.path], { parts: target.parts, env });
+    expect(code).toBe(0);
+  });
+
   it('has nothing to do in a folder that is not there, and needs no key for that', async () => {
     const { code, out } = await runCli(['sweep', '--state-dir', folder.file('none')], { parts: { env: {} } });
     expect(code).toBe(0);

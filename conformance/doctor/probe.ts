@@ -25,8 +25,14 @@ export async function probe(parts: ProbeParts, url: string, bearer = parts.apiKe
   return send(parts, { method: 'GET', url, headers: { ...headers(), ...authorization } });
 }
 
+export interface FoundToken {
+  token: string;
+  /** Whether it was given for the API key, and not for the login. */
+  isOfKey: boolean;
+}
+
 /** Asks for an access token, for the key or the login; undefined where there is none to be had. It creates nothing. */
-export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<string | undefined> {
+export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<FoundToken | undefined> {
   for (const request of tokenRequests(parts)) {
     const { json, answer } = await send(parts, {
       method: 'POST',
@@ -35,7 +41,7 @@ export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<
       body: JSON.stringify(request),
     });
     const token = answer?.status === 200 ? textField(json, 'access_token') : undefined;
-    if (token !== undefined) return token;
+    if (token !== undefined) return { token, isOfKey: request.api_key !== undefined };
   }
   return undefined;
 }

@@ -113,16 +113,16 @@ async function onRefusal(
   refused: Probe,
   mayPost: boolean,
 ): Promise<Omit<Reached, 'configurations'> & { configurations?: Probe }> {
-  const isKey = parts.apiKey !== undefined;
-  const subject = isKey ? 'API key' : 'Login';
-  const token = mayPost ? await requestToken(parts, baseUrl) : undefined;
-  if (token !== undefined) {
-    const again = await probe(parts, `${baseUrl}/configurations`, token);
+  const found = mayPost ? await requestToken(parts, baseUrl) : undefined;
+  if (found !== undefined) {
+    const again = await probe(parts, `${baseUrl}/configurations`, found.token);
     if (isGood(again)) {
+      const subject = found.isOfKey ? 'API key' : 'Login';
       const diagnosis = ok(subject, 'it is accepted by POST /auth/token, and its token by the rest');
-      return { diagnoses: [diagnosis], configurations: again, bearer: token };
+      return { diagnoses: [diagnosis], configurations: again, bearer: found.token };
     }
   }
+  const isKey = parts.apiKey !== undefined;
   const said = isKey
     ? `GET /configurations with this key is answered ${refused.answer?.status}`
     : 'there is no access token for this user name and password';
@@ -132,7 +132,7 @@ async function onRefusal(
   const fix = mayPost
     ? asked
     : `${asked} Where it has to be exchanged for a token, \`doctor\` can tell: a plan sends no POST`;
-  return { diagnoses: [config(subject, said, fix)], bearer: parts.apiKey };
+  return { diagnoses: [config(isKey ? 'API key' : 'Login', said, fix)], bearer: parts.apiKey };
 }
 
 async function onWrongAnswer(parts: ProbeParts, baseUrl: string, seen: Probe): Promise<Diagnosis> {

@@ -15,6 +15,8 @@ import { run } from './run.ts';
 
 const apiKeys = ['canary-first/key+with=odd&<characters>', 'canary-second-"key"-\\-with-more'];
 
+const login = { username: 'canary-user@example.test', password: 'canary-pass/word "with" more' };
+
 /** Says back whatever was sent, in all the ways that a careless server does. */
 function echo({ method, path, query, headers, text }: ReferenceRequest): string {
   const authorization = headers['authorization'] ?? '';
@@ -55,7 +57,7 @@ it('a target that says all back finds no secret of the run in anything that is w
   const [apiKey = '', secondApiKey] = apiKeys;
   const records = await run(
     {
-      ...{ baseUrl: reference.options.baseUrl, apiKey, secondApiKey, level: 'full' },
+      ...{ baseUrl: reference.options.baseUrl, apiKey, secondApiKey, login, level: 'full' },
       settings: { pollIntervalMs: 10_000, readyTimeoutMs: 600_000, maxCostUsd: 100, maxMinutes: 600 },
     },
     {
@@ -77,9 +79,11 @@ it('a target that says all back finds no secret of the run in anything that is w
     privateKey.split('\n').filter((line) => line.length > 40),
   );
   expect(privateLines.length).toBeGreaterThan(3);
-  for (const secret of [...apiKeys, ...apiKeys.flatMap(formsOf), ...privateLines, 'reference-access-token-'])
+  const named = [...apiKeys, login.password];
+  const others = [login.username, ...privateLines, 'reference-access-token-'];
+  for (const secret of [...named, ...named.flatMap(formsOf), ...others])
     for (const text of texts) expect(text.includes(secret), `${secret} in ${text.slice(0, 80)}`).toBe(false);
-  for (const name of ['api key', 'second api key', 'access token'])
+  for (const name of ['api key', 'second api key', 'access token', 'username', 'password'])
     expect(texts.some((text) => text.includes(`[redacted: ${name}]`))).toBe(true);
 });
 

@@ -5,6 +5,8 @@ import type { HttpRequest } from './transport.ts';
 export const credentialVariables: Readonly<Record<string, string>> = {
   'api key': 'BERTH_API_KEY',
   'second api key': 'BERTH_SECOND_API_KEY',
+  username: 'BERTH_USERNAME',
+  password: 'BERTH_PASSWORD',
   'access token': 'BERTH_ACCESS_TOKEN',
 };
 

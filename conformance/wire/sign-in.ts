@@ -33,10 +33,12 @@ export function withoutUsername(record: TranscriptRecord, login: Login | undefin
     return record;
   const hide = (text: string): string =>
     text.replaceAll(JSON.stringify(login.username).slice(1, -1), '[redacted: username]');
+  const hideIn = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, hide(value)]));
   const { request, answer } = record;
   return {
     ...record,
     request: { ...request, ...(request.body !== undefined && { body: hide(request.body) }) },
-    ...(answer && { answer: { ...answer, body: hide(answer.body) } }),
+    ...(answer && { answer: { ...answer, headers: hideIn(answer.headers), body: hide(answer.body) } }),
   };
 }

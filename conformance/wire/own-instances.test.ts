@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { OwnInstances } from './own-instances.ts';
+
+const strangers = Array.from({ length: 5000 }, (_, index) => ({
+  id: `s-${index}`,
+  name: `machine-${index}`,
+  labels: 'x'.repeat(300),
+}));
+
+describe('a list of thousands of instances', () => {
+  it('is kept with the first of the others, and with those of the run wherever they stand', () => {
+    const own = new OwnInstances('berth-conf-run-');
+    own.add('{"id":"i-1"}');
+    own.add('not JSON');
+    const instances = [...strangers, { id: 'i-1' }, { id: 'i-2', name: 'berth-conf-run-002-copy' }, null];
+    const { body, leftOut } = own.inPart(JSON.stringify({ instances, next: null }));
+    const kept = JSON.parse(body);
+    expect(kept.next).toBeNull();
+    expect(kept.instances.length + leftOut).toBe(instances.length);
+    expect(kept.instances.slice(-2).map(({ id }: { id: string }) => id)).toEqual(['i-1', 'i-2']);
+    expect(body.length).toBeLessThan(200_000);
+  });
+
+  it.each([
+    ['short', JSON.stringify({ instances: [{ id: 'a' }] })],
+    ['no list', JSON.stringify({ instances: 'x'.repeat(2_000_000) })],
+    ['no JSON', 'x'.repeat(2_000_000)],
+  ])('is kept as it is where it is %s', (_what, body) => {
+    expect(new OwnInstances('berth-conf-').inPart(body)).toEqual({ body, leftOut: 0 });
+  });
+});
