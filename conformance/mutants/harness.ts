@@ -1,4 +1,5 @@
 import { CHECKS } from '../checks/index.ts';
+import { Evidence } from '../evidence/evidence.ts';
 import type { Requirement } from '../requirements.ts';
 import { run } from '../run/run.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
@@ -6,6 +7,7 @@ import type { SshClient } from '../ssh/ssh-client.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
 import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import { type Judged, judge } from '../verdict/judge.ts';
+import { leftovers } from '../verdict/outcome.ts';
 import { type AutoClock, createAutoClock } from './auto-clock.ts';
 import { createReference } from './reference/create-reference.ts';
 import type { ReferenceOptions } from './reference/model.ts';
@@ -24,6 +26,8 @@ export interface Subject {
 export interface Trial {
   records: readonly TranscriptRecord[];
   judged: readonly Judged[];
+  /** What was left on the target, and was not told to be. */
+  leaked: readonly string[];
   /** How often the subject's deviation took effect. */
   hits: number;
   /** Of virtual time, in milliseconds. */
@@ -63,7 +67,9 @@ export async function tryOut(subject: Subject, requirements: readonly Requiremen
       },
       SCENARIOS,
     );
-    return { records, judged: judge(records, requirements, CHECKS), hits, tookMs: clock.now() };
+    const told = new Set(leftovers(new Evidence(records).resources).map(({ id }) => id));
+    const leaked = reference.left().filter((id) => !told.has(id));
+    return { records, judged: judge(records, requirements, CHECKS), leaked, hits, tookMs: clock.now() };
   } finally {
     await reference.close();
   }

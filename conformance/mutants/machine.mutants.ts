@@ -18,8 +18,8 @@ export const machineMutants: readonly Mutant[] = [
       return {
         ...rules,
         showInstance(instance, shown, request) {
-          if (instance.status !== 'ONLINE' || ++count % 7 !== 3)
-            return rules.showInstance(instance, shown, request);
+          const isFirst = instance.id === 'i-00001' && instance.status === 'ONLINE';
+          if (!isFirst || ++count % 7 !== 3) return rules.showInstance(instance, shown, request);
           hit();
           const { public_ip: _, ...rest } = shown;
           return rules.showInstance(instance, rest, request);

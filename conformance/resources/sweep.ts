@@ -2,13 +2,14 @@ import type { Exchange } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import { suiteVersion } from '../version.ts';
 import type { Clock } from '../wire/clock.ts';
-import { isSuccess, jsonOf, objectsField, statusOf, textField } from '../wire/json.ts';
+import { isSuccess, statusOf } from '../wire/json.ts';
 import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
 import { Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
 import { type Entry, isOpen, Ledger, prefixOf } from './ledger.ts';
 import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
+import { adoptStrays } from './strays.ts';
 import { isTakenToLive, lock } from './sweep-lock.ts';
 
 export interface SweepParts extends SignIn {
@@ -60,7 +61,7 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   }
   const list = await listWith(wire, parts);
   if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list, parts), left: ledger.open };
-  adoptStrays(ledger, stored.runId, objectsField(jsonOf(list), 'instances'));
+  adoptStrays(ledger, stored.runId, list);
   const before = ledger.open;
   const left = await cleanUp({
     ...{
@@ -89,29 +90,6 @@ async function listWith(wire: Wire, { signal, ...signIn }: SweepParts): Promise<
     return wire.send('sweep/list', read, signal);
   }
   return list;
-}
-
-/** What the target made of a request that it had refused, or after the ledger ended: only the run can have named it so. */
-function adoptStrays(
-  ledger: Ledger,
-  runId: string,
-  instances: readonly { readonly [name: string]: unknown }[],
-): void {
-  const known = new Set(ledger.entries.map(({ id }) => id));
-  const awaited = ledger.open.filter(({ id }) => id === undefined);
-  for (const instance of instances) {
-    const [id, name = ''] = [textField(instance, 'id'), textField(instance, 'name')];
-    if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
-    if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
-    const region = textField(instance, 'region');
-    const stray = {
-      type: 'instance',
-      step: 'sweep',
-      name,
-      ...(region === undefined ? {} : { region }),
-    } as const;
-    ledger.made(ledger.intend(stray), id);
-  }
 }
 
 function createWire(

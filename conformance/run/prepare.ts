@@ -3,6 +3,7 @@ import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
 import { Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
 import { Resources } from '../resources/resources.ts';
+import { adoptStrays } from '../resources/strays.ts';
 import { Session } from '../scenarios/session.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
@@ -101,6 +102,7 @@ async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Pro
 async function finish(options: RunOptions, parts: RunParts, wire: Wire, ledger: Ledger): Promise<void> {
   const { onEvent, clock, abandon } = parts;
   const { pollIntervalMs, readyTimeoutMs } = options.settings;
+  if (ledger.entries.length > 0) await lookForStrays(parts, wire, ledger);
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
   const left = await cleanUp({
     ...{ wire, ledger, clock, pollIntervalMs, patienceMs: readyTimeoutMs },
@@ -109,4 +111,14 @@ async function finish(options: RunOptions, parts: RunParts, wire: Wire, ledger: 
       onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),
   });
   if (left.length === 0) ledger.close();
+}
+
+/** What was refused, and made all the same, is in the list by the run's name. */
+async function lookForStrays({ runId, abandon }: RunParts, wire: Wire, ledger: Ledger): Promise<void> {
+  try {
+    const read = { method: 'GET', path: '/instances' } as const;
+    adoptStrays(ledger, runId, await wire.send('cleanup/strays', read, abandon));
+  } catch (error) {
+    if (abandon?.aborted !== true) throw error;
+  }
 }

@@ -16,6 +16,8 @@ export interface ReferenceSetup extends Partial<ReferenceOptions> {
 export interface Reference {
   options: ReferenceOptions;
   transport: Transport;
+  /** The ids of the instances that run, or may, and of the volumes that exist, whatever is shown of them. */
+  left(): string[];
   /** Ends every SSH endpoint and all that is due. */
   close(): Promise<void>;
 }
@@ -42,6 +44,11 @@ export function createReference({ clock, behave = (rules) => rules, ...chosen }:
   return {
     options,
     transport,
+    left: () =>
+      [
+        ...[...world.instances.values()].filter(({ status }) => status !== 'DESTROYED'),
+        ...[...world.volumes.values()].filter(({ isDeleted }) => !isDeleted),
+      ].map(({ id }) => id),
     async close() {
       const instances = [...world.instances.values()];
       for (const instance of instances) instance.cancel();
