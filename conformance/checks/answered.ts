@@ -1,4 +1,6 @@
 import type { Evidence } from '../evidence/evidence.ts';
+import { isEnd } from '../evidence/instance-life.ts';
+import { RECLAIMED } from '../scenarios/reclaimed.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested, Unproved } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
@@ -47,6 +49,18 @@ export function stillWaiting(what: string, status: string): Finding {
   return notTested(
     `${what} was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
   );
+}
+
+/** A failure that was seen only after a SPOT instance had been seen for the last time is of what the platform took back. */
+export function unlessReclaimed({ instances }: Evidence, finding: Finding): Finding {
+  if (finding.verdict !== 'fail') return finding;
+  const ends = instances
+    .filter(({ reclaimed }) => reclaimed !== undefined)
+    .map(({ sightings }) => sightings.findLast(({ status }) => status !== '404' && !isEnd(status)));
+  const end = Math.min(...ends.map((sighting) => sighting?.exchange.sentAt ?? 0));
+  return finding.problems.every(({ shown }) => shown !== undefined && shown.endedAt >= end)
+    ? notTested(RECLAIMED)
+    : finding;
 }
 
 /** A failure that is only what was read last, of a run that ended while it still waited, is none. */

@@ -3,6 +3,7 @@ import { isEnd } from '../evidence/instance-life.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notTested } from '../verdict/finding.ts';
 import { statusOf, successOf, textField } from '../wire/json.ts';
+import { unlessReclaimed } from './answered.ts';
 import type { Check } from './check.ts';
 import { describeAnswer } from './create.ts';
 
@@ -14,10 +15,16 @@ export const destroyChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      eachExchange(evidence.steps('destroy/delete'), 'DELETEs of a live instance', (exchange) =>
-        statusOf(exchange) === 200 && isEnd(shown(exchange))
-          ? undefined
-          : { expected: '200, with the instance DESTROYING or DESTROYED', actual: describeAnswer(exchange) },
+      unlessReclaimed(
+        evidence,
+        eachExchange(evidence.steps('destroy/delete'), 'DELETEs of a live instance', (exchange) =>
+          statusOf(exchange) === 200 && isEnd(shown(exchange))
+            ? undefined
+            : {
+                expected: '200, with the instance DESTROYING or DESTROYED',
+                actual: describeAnswer(exchange),
+              },
+        ),
       ),
   },
   {

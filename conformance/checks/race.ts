@@ -1,6 +1,7 @@
 import type { Evidence } from '../evidence/evidence.ts';
 import { destruction } from '../evidence/instance-life.ts';
 import { type InstanceTimeline, isBefore } from '../evidence/instance-timeline.ts';
+import { RECLAIMED } from '../scenarios/reclaimed.ts';
 import { sshEndpointOf } from '../scenarios/ssh-endpoint.ts';
 import type { Exchange, SshRecord } from '../transcript/records.ts';
 import {
@@ -58,6 +59,8 @@ function judgeLives(evidence: Evidence): Finding {
     last: timeline.sightings.findLast(({ exchange }) => exchange.step === 'race/poll'),
   }));
   if (lives.length === 0) return notTested('no create was accepted');
+  const reclaimed = lives.find(({ timeline }) => timeline.reclaimed !== undefined);
+  if (reclaimed !== undefined) return notTested(RECLAIMED);
   const waiting = lives.find(({ last }) => last?.status === 'PROVISIONING');
   if (waiting !== undefined)
     return notTested(

@@ -1,11 +1,20 @@
 import type { Evidence } from '../evidence/evidence.ts';
+import { hasGoodCredential } from '../evidence/instance-timeline.ts';
+import { BAD_CREDENTIALS } from '../scenarios/bad-credentials.ts';
 import { NO_SUCH_ID } from '../scenarios/refusal-cases.ts';
 import { showsHolders } from '../scenarios/volume-steps.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested, type Problem } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isSuccess, parseJson, statusOf, successOf, textsField } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort, unlimited } from './answered.ts';
+import {
+  judgeAnswered,
+  shownStatus,
+  stillWaiting,
+  unlessCutShort,
+  unlessReclaimed,
+  unlimited,
+} from './answered.ts';
 import type { Check } from './check.ts';
 
 const scenarios = ['volumes'];
@@ -51,6 +60,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
     judge: (evidence) => judgeDetach(evidence, 'volumes/detach-all'),
   },
   { id: 'VOL-DETACH-003', level: 'full', scenarios: ['companion'], judge: judgeDetachOfOne },
+  { id: 'VOL-AUTH-001', level: 'full', scenarios, judge: judgeWithoutCredential },
   { id: 'VOL-DELETE-001', level: 'full', scenarios, judge: judgeDeleteAttached },
   {
     id: 'VOL-DELETE-005',
@@ -100,7 +110,7 @@ function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
     const last = polls[attaches.indexOf(asked)];
     return last === undefined ? undefined : notHeldBy(last, namedIn(asked));
   });
-  return unlessCutShort(evidence, finding);
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
 function judgeNowhere(evidence: Evidence): Finding {
@@ -130,7 +140,7 @@ function judgeInline(evidence: Evidence): Finding {
   const finding = eachExchange([created], 'creates with instance_ids', () =>
     notHeldBy(last, namedIn(created)),
   );
-  return unlessCutShort(evidence, finding);
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
 function judgeDetach(evidence: Evidence, step: string): Finding {
@@ -149,7 +159,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
           shown: last,
         };
   });
-  return unlessCutShort(evidence, finding);
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
 /** Of two instances that share a volume, the one that a detach names loses it, and the other keeps it. */
@@ -173,13 +183,13 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
         }
       : notHeldBy(last, stays);
   });
-  return unlessCutShort(evidence, finding);
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
 function judgeDeleteAttached(evidence: Evidence): Finding {
   const asked = evidence.step('volumes/delete-attached/delete');
   const read = evidence.step('volumes/delete-attached/read');
-  return eachExchange(unlimited([asked]), 'DELETEs of an attached volume', () => {
+  const finding = eachExchange(unlimited([asked]), 'DELETEs of an attached volume', () => {
     if (statusOf(asked) !== 409)
       return {
         expected: '409: the volume is attached, and cannot be deleted',
@@ -189,6 +199,28 @@ function judgeDeleteAttached(evidence: Evidence): Finding {
     const problem = notHeldBy(read, holder);
     return problem === undefined ? undefined : { ...problem, expected: `still ${problem.expected}` };
   });
+  return unlessReclaimed(evidence, finding);
+}
+
+/** Each request without a good credential is 401, and none of them does anything. */
+function judgeWithoutCredential(evidence: Evidence): Finding {
+  const holder = namedIn(evidence.step('volumes/attach/post'));
+  const names = Object.keys(BAD_CREDENTIALS).map((name) => `volumes/${name}`);
+  const asked = evidence.steps(...names).filter((exchange) => !hasGoodCredential(exchange));
+  const finding = eachExchange(
+    unlimited(asked),
+    'reads, detaches and DELETEs of an attached volume without a good credential',
+    (exchange) => {
+      if (statusOf(exchange) !== 401) return { expected: '401', actual: answerOf(exchange) };
+      const after = evidence.anySteps(exchange.step.replace(/\w+$/, 'after')).at(-1);
+      const before = evidence.anySteps(exchange.step.replace(/\w+$/, 'before')).at(-1);
+      const isLast = exchange.request.method === 'DELETE';
+      if (!isLast || after === undefined || notHeldBy(before ?? after, holder)) return undefined;
+      const problem = notHeldBy(after, holder);
+      return problem && { ...problem, expected: `still ${problem.expected}: it was refused` };
+    },
+  );
+  return unlessReclaimed(evidence, finding);
 }
 
 /** An instance that is gone holds nothing. */
@@ -218,5 +250,5 @@ function judgeReleased(evidence: Evidence): Finding {
       ? undefined
       : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
   });
-  return unlessCutShort(evidence, finding);
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }

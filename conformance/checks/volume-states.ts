@@ -5,9 +5,9 @@ import { lawfulPaths } from '../evidence/lawful-paths.ts';
 import { showsHolders } from '../scenarios/volume-steps.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { inShort } from '../verdict/words.ts';
-import { statusOf, textsField } from '../wire/json.ts';
+import { successOf, textField, textsField } from '../wire/json.ts';
 import { printable } from '../wire/printable.ts';
-import { shownStatus } from './answered.ts';
+import { shownStatus, unlessReclaimed } from './answered.ts';
 import type { Check } from './check.ts';
 import { volumesSeen } from './volumes.ts';
 
@@ -71,20 +71,22 @@ function judgeAgreement(evidence: Evidence): Finding {
 
 /**
  * The instance is ONLINE throughout, or is seen to stop and to start again; at the end it is ONLINE, and answers as it
- * did before. A read that is 404 is judged elsewhere.
+ * did before. A read that shows no status (404, 5xx) is judged elsewhere.
  */
 function judgeInstance(evidence: Evidence): Finding {
-  const last = evidence.steps('volumes/instance/poll').at(-1);
+  evidence.steps('volumes/instance/poll');
   const reads = evidence.exchanges
     .filter(
       ({ step, request }) =>
         step.startsWith('volumes/') && request.method === 'GET' && request.path.startsWith('/instances/'),
     )
-    .filter((read) => statusOf(read) !== 404);
+    .filter((read) => textField(successOf(read), 'status') !== undefined);
+  const last = reads.findLast(({ step }) => step === 'volumes/instance/poll');
+  if (last === undefined) return notTested('no read of the instance afterwards showed a status');
   const status = shownStatus(last);
   const isWaiting = ['STOPPING', 'STOPPED'].includes(status);
   const since = reads.findLastIndex((read) => shownStatus(read) !== status) + 1;
-  const waitedMs = (last?.endedAt ?? 0) - (reads[since]?.sentAt ?? 0);
+  const waitedMs = last.endedAt - (reads[since]?.sentAt ?? 0);
   if (isWaiting && waitedMs < ONLINE_LIMIT_MS)
     return notTested(
       `the instance was still ${status} after ${duration(waitedMs)} (--ready-timeout-s waits longer)`,
@@ -94,22 +96,27 @@ function judgeInstance(evidence: Evidence): Finding {
     ({ step, rung }) => step === 'online/login-first' && rung === 'done',
   );
   const failed = couldBefore ? logins.find(({ rung }) => rung !== 'done') : undefined;
-  return eachExchange(reads, 'reads of the instance while volumes were attached and detached', (read) => {
-    const seen = shownStatus(read);
-    if (!['ONLINE', 'STOPPING', 'STOPPED'].includes(seen))
-      return { expected: 'ONLINE, or STOPPING and STOPPED on the way back to it', actual: seen };
-    if (read !== last) return undefined;
-    if (seen !== 'ONLINE')
-      return {
-        expected: 'ONLINE again, once nothing is being attached',
-        actual: `${seen} after ${duration(waitedMs)}`,
-      };
-    return failed === undefined
-      ? undefined
-      : {
-          expected: 'SSH, since the instance reads ONLINE',
-          actual: `the login came no further than ${failed.rung}: ${failed.message}`,
-          shown: failed,
+  const finding = eachExchange(
+    reads,
+    'reads of the instance while volumes were attached and detached',
+    (read) => {
+      const seen = shownStatus(read);
+      if (!['ONLINE', 'STOPPING', 'STOPPED'].includes(seen))
+        return { expected: 'ONLINE, or STOPPING and STOPPED on the way back to it', actual: seen };
+      if (read !== last) return undefined;
+      if (seen !== 'ONLINE')
+        return {
+          expected: 'ONLINE again, once nothing is being attached',
+          actual: `${seen} after ${duration(waitedMs)}`,
         };
-  });
+      return failed === undefined
+        ? undefined
+        : {
+            expected: 'SSH, since the instance reads ONLINE',
+            actual: `the login came no further than ${failed.rung}: ${failed.message}`,
+            shown: failed,
+          };
+    },
+  );
+  return unlessReclaimed(evidence, finding);
 }

@@ -3,6 +3,7 @@ import { isBefore } from '../evidence/instance-timeline.ts';
 import type { ShapeProblem } from '../evidence/shapes.ts';
 import type { VolumeSighting, VolumeTimeline } from '../evidence/volume-timeline.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../scenarios/volume-refusal-cases.ts';
+import { NO_SUCH_SIZE } from '../scenarios/volume-steps.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
@@ -13,6 +14,8 @@ import type { Check } from './check.ts';
 import { isNull, judgeObjects } from './fields.ts';
 
 const scenarios = ['volumes'];
+/** `Within seconds`: for so long a replica may show what was before. */
+const FRESH_MS = 10_000;
 const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
 const CREATES = ['volumes/create', 'volumes/inline/create', 'companion/volume'];
 
@@ -110,7 +113,7 @@ function fieldOf(value: unknown, name: string): unknown {
 function judgeCreates(evidence: Evidence): Finding {
   evidence.steps('volumes/create');
   const asked = evidence.anySteps(...CREATES).filter((exchange) => statusOf(exchange) !== 400);
-  if (asked.length === 0) return notTested('every create was refused with 400, of 10 GB and of 100 GB');
+  if (asked.length === 0) return notTested(`every create was refused with 400: ${NO_SUCH_SIZE}`);
   return judgeAnswered(asked, 'valid creates of a volume', [201], '201, with the volume');
 }
 
@@ -237,8 +240,8 @@ function judgeGone(evidence: Evidence): Finding {
   return each(
     ended.flatMap(readsAfterDelete),
     'reads of a volume after its DELETE',
-    ({ status, hasBeen404 }) =>
-      status === '404' || (status === 'DELETING' && !hasBeen404)
+    ({ status, hasBeen404, ageMs }) =>
+      status === '404' || (status === 'DELETING' && !hasBeen404) || ageMs <= FRESH_MS
         ? undefined
         : {
             expected: hasBeen404 ? '404, for good' : '404, or DELETING until then',
@@ -254,7 +257,7 @@ function readsAfterDelete(timeline: VolumeTimeline) {
   return timeline.sightings
     .filter((sighting) => isRead(sighting) && asked !== undefined && isBefore(asked, sighting.exchange))
     .map(({ status, exchange }) => {
-      const read = { status, exchange, hasBeen404 };
+      const read = { status, exchange, hasBeen404, ageMs: exchange.sentAt - (asked?.endedAt ?? 0) };
       hasBeen404 ||= status === '404';
       return read;
     });

@@ -1,5 +1,6 @@
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 import { type JsonObject, statusOf, successOf, textField } from '../wire/json.ts';
+import { hasGoodCredential } from './instance-timeline.ts';
 
 /** What an exchange says of a volume. `'404'` is a read of it that was answered so. */
 export interface VolumeSighting {
@@ -22,7 +23,7 @@ export function volumeTimelines(
   own: ReadonlyMap<string, ResourceRecord>,
 ): VolumeTimeline[] {
   return [...own].map(([id, resource]) => {
-    const of = exchanges.filter((exchange) => idOf(exchange) === id);
+    const of = exchanges.filter((exchange) => hasGoodCredential(exchange) && idOf(exchange) === id);
     return {
       id,
       resource,

@@ -3,6 +3,10 @@ import type { Mutant } from './mutant.ts';
 
 const ATTACH = 'POST /volumes/{volumeId}/attach';
 const DETACH = 'POST /volumes/{volumeId}/detach';
+const READ = 'GET /volumes/{volumeId}';
+const DELETE = 'DELETE /volumes/{volumeId}';
+/** The path of a volume that was made. */
+const OWN = /^\/volumes\/v-\d+/;
 
 /** Volumes and the instances that hold them. */
 export const attachmentMutants: readonly Mutant[] = [
@@ -124,6 +128,44 @@ export const attachmentMutants: readonly Mutant[] = [
     reddens: ['VOL-DETACH-004'],
     options: { detachMs: 12_000 },
     behave: onRule('volumeStatus', (usual) => (usual === 'DETACHING' ? 'AVAILABLE' : undefined)),
+  },
+  {
+    id: 'anybody-reads-volumes',
+    breaks: 'Missing or invalid credentials produce 401.',
+    reddens: ['VOL-AUTH-001'],
+    behave: onRule('isAuthorized', (usual, { route, path }) =>
+      !usual && route === READ && OWN.test(path) ? true : undefined,
+    ),
+  },
+  {
+    id: 'detached-before-the-key-is-checked',
+    breaks: 'Missing or invalid credentials produce 401, and nothing else.',
+    reddens: ['VOL-AUTH-001'],
+    behave: (rules, hit) => {
+      let isBad = false;
+      return {
+        ...rules,
+        isAuthorized(request, credential) {
+          const isGood = rules.isAuthorized(request, credential);
+          isBad = !isGood && request.route === DETACH && OWN.test(request.path);
+          return isGood || isBad;
+        },
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          if (!isBad) return usual;
+          hit();
+          return refusal(401, 'unauthorized');
+        },
+      };
+    },
+  },
+  {
+    id: 'a-bad-key-deletes-volumes',
+    breaks: 'Missing or invalid credentials produce 401.',
+    reddens: ['VOL-AUTH-001'],
+    behave: onRule('isAuthorized', (usual, { route, path }, credential) =>
+      !usual && credential === 'unknown' && route === DELETE && OWN.test(path) ? true : undefined,
+    ),
   },
   {
     id: 'attached-volumes-are-deleted',

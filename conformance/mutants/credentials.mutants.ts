@@ -16,7 +16,7 @@ const keyMutants: readonly Mutant[] = [
   {
     id: 'missing-credential-is-403',
     breaks: 'A missing credential is 401.',
-    reddens: ['AUTH-401-001', 'AUTH-LIVE-001', 'AUTH-LIVE-002'],
+    reddens: ['AUTH-401-001', 'AUTH-LIVE-001', 'AUTH-LIVE-002', 'VOL-AUTH-001'],
     behave: onRule('answer', (usual, { headers }) =>
       usual.status === 401 && headers['authorization'] === undefined ? { ...usual, status: 403 } : undefined,
     ),
@@ -24,7 +24,7 @@ const keyMutants: readonly Mutant[] = [
   {
     id: 'unknown-key-is-403',
     breaks: 'An invalid credential is 401.',
-    reddens: ['AUTH-401-002', 'AUTH-LIVE-001', 'AUTH-LIVE-002'],
+    reddens: ['AUTH-401-002', 'AUTH-LIVE-001', 'AUTH-LIVE-002', 'VOL-AUTH-001'],
     behave: onRule('answer', (usual, { headers }) =>
       usual.status === 401 && /^Bearer berth-/.test(headers['authorization'] ?? '')
         ? refusal(403, 'forbidden')
@@ -79,7 +79,7 @@ const keyMutants: readonly Mutant[] = [
         ...rules,
         answer(request, answer) {
           if (answer.status === 401) count++;
-          if (count <= 40) return rules.answer(request, answer);
+          if (count <= 46) return rules.answer(request, answer);
           hit();
           return refusal(403, 'banned');
         },

@@ -55,6 +55,7 @@ describe('every lawful variation', () => {
       expect(await call('DELETE', volumePath)).toMatchObject({ status: 204 });
     }
 
+    await until(path, 'ONLINE');
     expect(await call('POST', `${path}/stop`)).toMatchObject({ status: 200 });
     await until(path, 'STOPPED');
     const started = await call('POST', `${path}/start`);

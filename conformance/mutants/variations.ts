@@ -2,6 +2,7 @@ import { conversationVariations } from './conversation.variations.ts';
 import { lifeVariations } from './life.variations.ts';
 import { marketVariations } from './market.variations.ts';
 import type { Variation } from './mutant.ts';
+import { storageVariations } from './storage.variations.ts';
 
 /** The offer that is usually raced for has a GPU. */
 const cpuRace = { race: { offer: 'cpu-spot', units: 16 } };
@@ -225,5 +226,6 @@ export const variations: readonly Variation[] = [
   ...conversationVariations,
   ...lifeVariations,
   ...marketVariations,
+  ...storageVariations,
   ...combinations,
 ];

@@ -121,7 +121,7 @@ export const volumeMutants: readonly Mutant[] = [
         isVolumeGone(volume) {
           const count = volume.isDeleted ? (reads.get(volume.id) ?? 0) + 1 : 0;
           reads.set(volume.id, count);
-          if (count !== 2) return rules.isVolumeGone(volume);
+          if (count !== 4) return rules.isVolumeGone(volume);
           hit();
           return false;
         },

@@ -2,7 +2,8 @@ import { instancePath } from '../wire/paths.ts';
 import type { Call } from '../wire/wire.ts';
 import type { Instance, Session } from './session.ts';
 
-const BAD: Readonly<Record<string, Pick<Call, 'credential' | 'authorization'>>> = {
+/** By step, the credentials that are none. */
+export const BAD_CREDENTIALS: Readonly<Record<string, Pick<Call, 'credential' | 'authorization'>>> = {
   'no-credential': { credential: 'none' },
   'wrong-credential': { credential: 'altered', authorization: 'Bearer berth-conformance-no-such-key' },
 };
@@ -14,7 +15,7 @@ export async function askWithout(
   instance: Instance,
   { method, action }: { method: 'POST' | 'DELETE'; action?: '/start' | '/stop' },
 ): Promise<void> {
-  for (const [step, credentials] of Object.entries(BAD)) {
+  for (const [step, credentials] of Object.entries(BAD_CREDENTIALS)) {
     await session.get(`${scenario}/before-${step}`, instancePath(instance));
     await session.send(`${scenario}/${step}`, {
       method,

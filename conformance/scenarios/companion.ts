@@ -12,6 +12,7 @@ import {
   attach,
   createVolume,
   detach,
+  NO_SUCH_SIZE,
   pollAttached,
   pollAvailable,
   pollGone,
@@ -46,7 +47,7 @@ export const companion: Scenario = {
     await session.get('companion/list', '/instances');
     const shown = await comeOnline(session, instance);
     if (shown !== undefined) await lookInside(session, shown, placement);
-    if (volume !== undefined) await holdVolume(session, volume, instance, found);
+    if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, found);
     await stopAndDestroy(session, instance, shown !== undefined);
     if (volume !== undefined) await release(session, volume);
   },
@@ -77,7 +78,7 @@ async function volumeFor(session: Session, { region }: Placement): Promise<Volum
   }
   const volume = await createVolume(session, 'companion/volume', place);
   if (volume === undefined) {
-    session.skip(COMPANION_VOLUME_STEPS, 'no volume could be created, of 10 GB or of 100 GB');
+    session.skip(COMPANION_VOLUME_STEPS, NO_SUCH_SIZE);
     return undefined;
   }
   if (await pollAvailable(session, 'companion/volume-poll', volume)) return volume;
@@ -124,7 +125,9 @@ async function comeOnline(session: Session, instance: Instance): Promise<JsonObj
   const shown = last === undefined ? undefined : successOf(last);
   if (textField(shown, 'status') === 'ONLINE') return shown;
   session.skip(
-    ['companion/file', 'companion/owner', 'companion/ran', 'companion/stop'],
+    ['file', 'owner', 'ran', 'stop', 'attach', 'attach-second', 'detach-one'].map(
+      (one) => `companion/${one}`,
+    ),
     `the second instance is ${textField(shown, 'status') ?? 'not ONLINE'}`,
   );
   return undefined;
@@ -185,7 +188,13 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
     await destroyAndConfirm(session, 'companion/destroy', instance);
     return;
   }
-  await session.post('companion/stop', instancePath(instance, '/stop'));
+  const asked = await session.post('companion/stop', instancePath(instance, '/stop'));
+  const type = textField(instance.placement.offer, 'instance_type');
+  if (asked.answer?.status === 409 && type !== 'DEDICATED') {
+    const reason = `the stop of an ONLINE instance of an offer of type ${type} was answered 409`;
+    session.skip(['companion/destroy-stopped'], reason, 'stopping an ONLINE instance');
+    return void (await destroyAndConfirm(session, 'companion/destroy', instance));
+  }
   const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
   const last = await session.poll(
     'companion/stop-poll',

@@ -96,7 +96,8 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
     };
     const last = await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
     const shown = last === undefined ? undefined : successOf(last);
-    if (shown !== undefined && textField(shown, 'status') === 'ONLINE') await logIn(session, shown);
+    const isOnline = textField(shown, 'status') === 'ONLINE' && textField(shown, 'public_ip') !== undefined;
+    if (shown !== undefined && isOnline) await logIn(session, shown);
   }
   for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));
   for (const instance of instances) await confirmGone(session, 'race/destroy', instance);

@@ -2,12 +2,14 @@ import type { Entry } from '../resources/ledger.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { isObject, isSuccess, type JsonObject, successOf, textField, textsField } from '../wire/json.ts';
 import { instancePath, volumePath } from '../wire/paths.ts';
+import { isReclaimed } from './reclaimed.ts';
 import type { Instance, Session } from './session.ts';
 
 /** A volume of the run. */
 export interface Volume {
   entry: Entry;
   id: string;
+  sizeGb: number;
 }
 
 /** In which location, and of which of its types. */
@@ -17,7 +19,9 @@ export interface VolumePlace {
 }
 
 /** The contract names no least size; a larger one is tried where the smaller is refused. */
-const SIZES_GB = [10, 100];
+const SIZES_GB = [10, 100, 250, 500, 1000];
+/** Why there is none. */
+export const NO_SUCH_SIZE = `no volume could be created, of ${SIZES_GB.join(', ')} GB`;
 
 /** The body of a create that there is nothing against. */
 export function volumeBody({ region, type }: VolumePlace, name: string, sizeGb = SIZES_GB[0]): JsonObject {
@@ -38,7 +42,7 @@ export async function createVolume(
       body: (name) => ({ ...volumeBody(place, name, sizeGb), ...extra }),
       region: place.region,
     });
-    if (entry.id !== undefined) return { entry, id: entry.id };
+    if (entry.id !== undefined) return { entry, id: entry.id, sizeGb };
     if (exchange.answer?.status !== 400) return undefined;
   }
   return undefined;
@@ -48,7 +52,8 @@ type Reached = (status: string | undefined, shown: JsonObject | undefined) => bo
 
 /**
  * Polls a volume until `isReached` ('404' where it reads so), and answers with that read, or with undefined when the
- * patience of the run is over. Where `beside` is given, that instance is read each time too, as `<step>-instance`.
+ * patience of the run is over. Where `beside` is given, that instance is read each time too, as `<step>-instance`, and
+ * its being reclaimed ends the wait.
  */
 export async function pollVolume(
   session: Session,
@@ -62,10 +67,11 @@ export async function pollVolume(
   for (;;) {
     const askedAt = session.now();
     const exchange = await session.get(step, volumePath(volume));
-    if (beside !== undefined) await session.get(`${step}-instance`, instancePath(beside));
+    const read = beside && (await session.get(`${step}-instance`, instancePath(beside)));
     const shown = successOf(exchange);
     if (isReached(exchange.answer?.status === 404 ? '404' : textField(shown, 'status'), shown))
       return exchange;
+    if (beside !== undefined && isReclaimed(beside, read)) return undefined;
     if (askedAt - startedAt >= readyTimeoutMs) return undefined;
     await session.sleep(Math.max(askedAt + pollIntervalMs - session.now(), 0));
   }
@@ -138,15 +144,10 @@ export async function detach(
 }
 
 /** Reads `volume` until it is 404, and ends its entry in the ledger. */
-export async function pollGone(session: Session, step: string, { entry, id }: Volume): Promise<boolean> {
-  const last = await pollVolume(
-    session,
-    step,
-    { entry, id },
-    (status) => status === '404' || status === 'ERROR',
-  );
+export async function pollGone(session: Session, step: string, volume: Volume): Promise<boolean> {
+  const last = await pollVolume(session, step, volume, (status) => status === '404' || status === 'ERROR');
   const isGone = last?.answer?.status === 404;
-  if (isGone) session.ledger.gone(entry);
+  if (isGone) session.ledger.gone(volume.entry);
   return isGone;
 }
 

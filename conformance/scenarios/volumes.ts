@@ -1,6 +1,9 @@
+import type { Exchange } from '../transcript/records.ts';
 import { isSuccess, type JsonObject, successOf, textField, textsField } from '../wire/json.ts';
 import { volumePath } from '../wire/paths.ts';
+import { BAD_CREDENTIALS } from './bad-credentials.ts';
 import { type OnlineInstance, requireOnline } from './primary.ts';
+import { isReclaimed, RECLAIMED } from './reclaimed.ts';
 import { NO_SUCH_ID } from './refusal-cases.ts';
 import type { Scenario } from './scenario.ts';
 import type { Instance, Session } from './session.ts';
@@ -9,6 +12,7 @@ import {
   attach,
   createVolume,
   detach,
+  NO_SUCH_SIZE,
   pollAttached,
   pollAvailable,
   pollGone,
@@ -42,10 +46,9 @@ export const volumes: Scenario = {
   async run(session) {
     const place = placeOf(session);
     if (place === undefined) return;
-    await invalidCreates(session, place);
     const volume = await createVolume(session, 'volumes/create', place);
-    if (volume === undefined)
-      return session.skip(['volumes'], 'no volume could be created, of 10 GB or of 100 GB');
+    await invalidCreates(session, place, volume?.sizeGb);
+    if (volume === undefined) return session.skip(['volumes'], NO_SUCH_SIZE);
     if (!(await pollAvailable(session, 'volumes/create-poll', volume)))
       return session.skip(['volumes'], 'the new volume did not come to be AVAILABLE');
     const isFree = await withInstance(session, volume, place);
@@ -70,69 +73,83 @@ export function placeOf(session: Session, type: 'first' | 'last' = 'first'): Vol
   return undefined;
 }
 
-/** What is made by mistake is deleted by the clean-up. */
-async function invalidCreates(session: Session, place: VolumePlace): Promise<void> {
+/** Of a size that was accepted, so that the defect is the only one. What is made by mistake is deleted by the clean-up. */
+async function invalidCreates(session: Session, place: VolumePlace, sizeGb?: number): Promise<void> {
   const cases = place.type === undefined ? VOLUME_REFUSAL_CASES : [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
   for (const { step, body } of cases)
     await session.create({
       type: 'volume',
       step,
-      body: (name) => body(volumeBody(place, name)),
+      body: (name) => body(volumeBody(place, name, sizeGb)),
       region: place.region,
     });
 }
 
 /** Says whether the volume is attached to nothing afterwards. */
 async function withInstance(session: Session, volume: Volume, place: VolumePlace): Promise<boolean> {
-  const steps = [
-    ...[
-      'attach',
-      'again',
-      'empty',
-      'nowhere',
-      'delete-attached',
-      'detach-one',
-      'attach-for-all',
-      'detach-all',
-    ],
-    ...['inline', 'force-delete', 'instance'],
-  ].map((step) => `volumes/${step}`);
   const found = requireOnline(session, 'volumes/attach');
   if (found === undefined) {
-    session.skip(steps, session.whyNoPrimary ?? session.whyNotOnline ?? 'the instance is not ONLINE');
+    session.skip(WITH_INSTANCE, session.whyNoPrimary ?? session.whyNotOnline ?? 'the instance is not ONLINE');
     return true;
   }
   if (found.instance.region !== place.region) {
     const reason = `the instance is in ${found.instance.region}, where no volumes are offered`;
-    session.skip(steps, reason, 'volumes in the region of the instance');
+    session.skip(WITH_INSTANCE, reason, 'volumes in the region of the instance');
     return true;
   }
   const isFree = await attachments(session, volume, found);
-  await inline(session, place, found.instance);
-  await instanceAfterwards(session, found.instance);
+  if (!hasLost(session)) await inline(session, place, found.instance);
+  if (!hasLost(session)) await instanceAfterwards(session, found.instance);
+  if (!hasLost(session)) return isFree;
+  session.skip([...WITH_INSTANCE, 'volumes/delete'], RECLAIMED);
   return isFree;
+}
+
+const WITH_INSTANCE = [
+  ...['attach', 'no-credential', 'wrong-credential', 'again', 'empty', 'nowhere', 'delete-attached'],
+  ...['detach-one', 'attach-for-all', 'detach-all', 'inline', 'force-delete', 'instance'],
+].map((step) => `volumes/${step}`);
+
+/** What is not done with it says so at the end, once for all. */
+function hasLost({ online, whyNotOnline }: Session): boolean {
+  return online === undefined && whyNotOnline === RECLAIMED;
 }
 
 async function attachments(session: Session, volume: Volume, { instance }: OnlineInstance): Promise<boolean> {
   const isAttached = await attach(session, 'volumes/attach', volume, instance);
   await backOnline(session, 'volumes/attach/instance', instance);
+  if (hasLost(session)) return false;
   await refusedAttaches(session, volume);
   if (!isAttached) {
-    const steps = ['again', 'delete-attached', 'attach-for-all', 'detach-all'].map(
-      (step) => `volumes/${step}`,
-    );
+    const steps = [
+      ...['no-credential', 'wrong-credential', 'again', 'delete-attached', 'attach-for-all', 'detach-all'],
+    ].map((step) => `volumes/${step}`);
     session.skip(steps, 'the volume did not come to be attached');
   } else if (!(await whileAttached(session, volume, instance))) {
-    const steps = ['detach-one', 'attach-for-all', 'detach-all'].map((step) => `volumes/${step}`);
-    session.skip(steps, 'the volume was deleted while it was attached');
+    const steps = ['delete-attached', 'detach-one', 'attach-for-all', 'detach-all'];
+    session.skip(
+      steps.map((step) => `volumes/${step}`),
+      'the volume was deleted while it was attached',
+    );
     return false;
   }
+  if (hasLost(session)) return false;
+  return detachments(session, volume, instance, isAttached);
+}
+
+async function detachments(
+  session: Session,
+  volume: Volume,
+  instance: Instance,
+  isAttached: boolean,
+): Promise<boolean> {
   const isFree = await detach(session, 'volumes/detach-one', volume, instance);
   await backOnline(session, 'volumes/detach-one/instance', instance);
-  if (!isAttached) return isFree;
+  if (!isAttached || hasLost(session)) return isFree;
   if (isFree) {
     await attach(session, 'volumes/attach-for-all', volume, instance);
     await backOnline(session, 'volumes/attach-for-all/instance', instance);
+    if (hasLost(session)) return false;
   }
   const isDetached = await detach(session, 'volumes/detach-all', volume);
   await backOnline(session, 'volumes/detach-all/instance', instance);
@@ -153,9 +170,36 @@ async function whileAttached(session: Session, volume: Volume, instance: Instanc
   await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
   await pollAttached(session, 'volumes/again/poll', volume, instance, instance);
   await backOnline(session, 'volumes/again/instance', instance);
+  if (hasLost(session)) return true;
+  if (!(await withoutCredential(session, volume, instance))) return false;
   const asked = await session.delete('volumes/delete-attached/delete', volumePath(volume));
   await session.get('volumes/delete-attached/read', volumePath(volume));
   return !isSuccess(asked);
+}
+
+/**
+ * Reads, detaches and deletes without a good credential, with good reads on both sides. Says whether the volume is
+ * still there; what was detached by it is attached again.
+ */
+async function withoutCredential(session: Session, volume: Volume, instance: Instance): Promise<boolean> {
+  const path = volumePath(volume);
+  let after: Exchange | undefined;
+  for (const [name, credentials] of Object.entries(BAD_CREDENTIALS)) {
+    const step = `volumes/${name}`;
+    await session.get(`${step}/before`, path);
+    await session.send(`${step}/read`, { method: 'GET', path, ...credentials });
+    await session.send(`${step}/detach`, {
+      ...{ method: 'POST', path: volumePath(volume, '/detach') },
+      ...credentials,
+    });
+    await session.send(`${step}/delete`, { method: 'DELETE', path, ...credentials });
+    after = await session.get(`${step}/after`, path);
+  }
+  if (after?.answer?.status === 404) return false;
+  if (after === undefined || textField(successOf(after), 'status') === 'ATTACHED') return true;
+  await attach(session, 'volumes/attach-anew', volume, instance);
+  await backOnline(session, 'volumes/attach-anew/instance', instance);
+  return true;
 }
 
 /** A volume that is attached by its create, and deleted as soon as its detach is accepted. */
@@ -165,10 +209,11 @@ async function inline(session: Session, place: VolumePlace, instance: Instance):
     return session.skip(['volumes/inline', 'volumes/force-delete'], 'no second volume could be created');
   const isAttached = await pollAttached(session, 'volumes/inline/poll', volume, instance, instance);
   await backOnline(session, 'volumes/inline/instance', instance);
-  if (!isAttached) {
+  if (!isAttached && !hasLost(session)) {
     await attach(session, 'volumes/force-delete/attach', volume, instance);
     await backOnline(session, 'volumes/force-delete/instance', instance);
   }
+  if (hasLost(session)) return;
   const asked = await session.post('volumes/force-delete/detach', volumePath(volume, '/detach'));
   if (!isSuccess(asked))
     return session.skip(['volumes/force-delete/delete'], 'the detach before it was not accepted');
@@ -201,6 +246,7 @@ export async function backOnline(session: Session, step: string, instance: Insta
   if (instance !== session.primary) return;
   session.online = isOnline ? shown : undefined;
   if (isOnline) session.lastOnline = shown;
+  else if (isReclaimed(instance, last)) session.whyNotOnline = RECLAIMED;
   else
     session.whyNotOnline = 'the instance was not ONLINE again after volumes had been attached and detached';
 }

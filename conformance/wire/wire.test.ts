@@ -15,7 +15,15 @@ function setUp(statuses: readonly number[], headers: Record<string, string> = {}
     return { status, headers, body: '{}', firstByteMs: 1, totalMs: 1 };
   };
   const wire = new Wire({
-    ...{ clock, transcript, baseUrl: 'https://target.test', userAgent: 'test', apiKey: 'k', paceMs: 0 },
+    ...{
+      clock,
+      transcript,
+      baseUrl: 'https://target.test',
+      userAgent: 'test',
+      apiKey: 'k',
+      paceMs: 0,
+      namePrefix: 'x',
+    },
     ...{ namePrefix: 'berth-conf-', onSecret: () => {} },
     transport: { send, roundTripMs: async () => 1, close: async () => {} },
   });

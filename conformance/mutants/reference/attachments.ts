@@ -1,11 +1,13 @@
 import type { Instance, World } from './model.ts';
 
-/** What waited for the instance, or for the volume, is attached: the machine runs, or is off. */
-export function settleAttachments({ volumes }: World, { id, status }: Instance): void {
+/** What waited for the instance, or for the volume, is attached or detached: the machine runs, or is off. */
+export function settleAttachments({ volumes, options }: World, { id, status }: Instance): void {
   if (status !== 'ONLINE' && status !== 'STOPPED') return;
   for (const volume of volumes.values()) {
     const attachment = volume.attachments.get(id);
     if (volume.isCreated && attachment?.state === 'attaching') attachment.state = 'attached';
+    const isDetached = options.detach === 'cold' && status === 'STOPPED' && attachment?.state === 'detaching';
+    if (isDetached) volume.attachments.delete(id);
   }
 }
 

@@ -22,6 +22,8 @@ export interface ReferenceOptions {
   detachMs: number;
   /** `cold` stops and starts a running instance to attach to it. */
   attach: 'hot' | 'cold';
+  /** `cold` stops and starts a running instance to detach from it. */
+  detach: 'hot' | 'cold';
   inlineVolumes: 'honoured' | 'ignored';
   /** What POST /auth/token takes; `absent`: it is not there. */
   token: 'absent' | 'api_key' | 'password';
@@ -53,6 +55,7 @@ export const defaultOptions: ReferenceOptions = {
   volumeCreateMs: 0,
   detachMs: 0,
   attach: 'hot',
+  detach: 'hot',
   inlineVolumes: 'honoured',
   token: 'absent',
   login: { username: 'marketplace', password: 'correct horse' },

@@ -100,8 +100,8 @@ async function proceed(world: World, volume: Volume): Promise<void> {
 }
 
 /** POST /volumes/{volumeId}/detach. What is not attached needs no detaching. */
-export function detachVolume(world: World, request: ReferenceRequest, id: string): WireAnswer {
-  const { rules, clock } = world;
+export async function detachVolume(world: World, request: ReferenceRequest, id: string): Promise<WireAnswer> {
+  const { rules, clock, options } = world;
   const volume = findVolume(world, id);
   const body = request.text === '' ? {} : readBody(world, request);
   refuse(rules.validateDetach(body));
@@ -111,6 +111,11 @@ export function detachVolume(world: World, request: ReferenceRequest, id: string
     if (attachment === undefined || attachment.state === 'detaching') continue;
     const detachMs = attachment.state === 'attached' ? rules.detachMs(volume, instanceId) : 0;
     attachment.state = 'detaching';
+    const instance = world.instances.get(instanceId);
+    if (options.detach === 'cold' && instance?.status === 'ONLINE') {
+      await cycle(world, instance);
+      continue;
+    }
     const end = () => {
       if (volume.attachments.get(instanceId) === attachment) volume.attachments.delete(instanceId);
     };
