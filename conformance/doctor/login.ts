@@ -1,8 +1,8 @@
 import type { Login } from '../wire/sign-in.ts';
 import { config, type Diagnosis } from './diagnosis.ts';
 
-export const USERNAME_VARIABLE = 'BERTH_USERNAME';
-export const PASSWORD_VARIABLE = 'BERTH_PASSWORD';
+const USERNAME_VARIABLE = 'BERTH_USERNAME';
+const PASSWORD_VARIABLE = 'BERTH_PASSWORD';
 
 export interface FoundLogin {
   login?: Login;

@@ -13,7 +13,7 @@ export interface Called {
 }
 
 const POLL_MS = 500;
-const LIMITS = { timeoutMs: 30_000, maxBodyBytes: 1_000_000 };
+const LIMITS = { timeoutMs: 30_000, maxBodyBytes: 64_000_000 };
 
 function newPair(): { private: string; public: string } {
   for (;;) {
