@@ -59,8 +59,13 @@ function judgeKey(evidence: Evidence): Finding {
       'API keys as bearer credentials',
       'the key itself is refused, and its access token is taken',
     );
+  // The clean-up comes after the bad credentials, for which an address may have been banned.
   const withKey = evidence.exchanges.filter(
-    (exchange) => exchange.credential === 'api key' && exchange.answer && !isFromInFront(exchange),
+    (exchange) =>
+      exchange.credential === 'api key' &&
+      exchange.answer &&
+      !exchange.step.startsWith('cleanup/') &&
+      !isFromInFront(exchange),
   );
   if (withKey.length === 0 && takesToken)
     return notApplicable('an API key', 'the run signs in with a user name and a password');

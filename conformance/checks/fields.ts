@@ -148,9 +148,9 @@ function lists(evidence: Evidence): Exchange[] {
 
 function judgeList(evidence: Evidence): Finding {
   evidence.steps('list/all');
-  // Whether a token is good for the list is a question of its own.
+  // Whether a token is good for the list is a question of its own; the clean-up comes after all that a ban may follow.
   const known = lists(evidence).filter(
-    ({ step }) => step !== 'list-by-region/other' && !step.startsWith('token/'),
+    ({ step }) => step !== 'list-by-region/other' && !/^(token|cleanup)\//.test(step),
   );
   if (known.length === 0) refuseTooLong(evidence.steps('list/all'));
   return eachExchange(known, 'reads of the list', (exchange) => listProblem(exchange, 'instances'));

@@ -4,6 +4,7 @@ import { instancePath, volumePath } from '../wire/paths.ts';
 import { buyInstance, type Purchase, readPlacements } from './buy-instance.ts';
 import { destroyAndConfirm } from './destroy-instance.ts';
 import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
+import { notStoppable } from './not-stoppable.ts';
 import type { Placement } from './placement.ts';
 import { type OnlineInstance, requireOnline } from './primary.ts';
 import type { Scenario } from './scenario.ts';
@@ -189,11 +190,11 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
     return;
   }
   const asked = await session.post('companion/stop', instancePath(instance, '/stop'));
-  const type = textField(instance.placement.offer, 'instance_type');
-  if (asked.answer?.status === 409 && type !== 'DEDICATED') {
-    const reason = `the stop of an ONLINE instance of an offer of type ${type} was answered 409`;
-    session.skip(['companion/destroy-stopped'], reason, 'stopping an ONLINE instance');
-    return void (await destroyAndConfirm(session, 'companion/destroy', instance));
+  if (asked.answer?.status === 409) {
+    const { reason, capability } = notStoppable(instance);
+    session.skip(['companion/destroy-stopped'], reason, capability);
+    await destroyAndConfirm(session, 'companion/destroy', instance);
+    return;
   }
   const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
   const last = await session.poll(

@@ -1,6 +1,7 @@
 import { isSuccess, statusOf, successOf, textField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
 import { askWithout } from './bad-credentials.ts';
+import { notStoppable } from './not-stoppable.ts';
 import { requireOnline } from './primary.ts';
 import type { Scenario } from './scenario.ts';
 import type { Instance, Session } from './session.ts';
@@ -62,12 +63,9 @@ const AFTERWARDS = [
   'stop/again',
 ];
 
-/** The row of the contract is for what is stoppable: SPOT machines, bare metal and clusters often are not. */
-function cannotStop(session: Session, { placement }: Instance): void {
-  const type = textField(placement.offer, 'instance_type');
-  const reason = `the stop of the ONLINE instance, of an offer of type ${type}, was answered 409`;
+function cannotStop(session: Session, instance: Instance): void {
+  const { reason, capability } = notStoppable(instance);
   session.whyNotOnline = reason;
   session.online = undefined;
-  const capability = type === 'DEDICATED' ? undefined : 'stopping an ONLINE instance';
   session.skip([...AFTERWARDS, 'start'], reason, capability);
 }
