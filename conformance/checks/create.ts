@@ -7,7 +7,7 @@ import type { Check } from './check.ts';
 import { roundTripMs } from './round-trip.ts';
 
 /** Within this a create that waits for no boot is answered. */
-export const CREATE_LIMIT_MS = 5000;
+const CREATE_LIMIT_MS = 5000;
 
 const scenarios = ['create'];
 
@@ -92,7 +92,7 @@ export const createChecks: readonly Check[] = [
 ];
 
 /** Every create of the run that was answered with an instance. */
-export function created(evidence: Evidence): Exchange[] {
+function created(evidence: Evidence): Exchange[] {
   return evidence.instances.flatMap((timeline) => timeline.created ?? []);
 }
 

@@ -33,44 +33,6 @@ describe('every lawful variation', () => {
     const ids = variations.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });
-
-  it.each(variations)('$id goes through the life of an instance and of a volume', async (one) => {
-    const client = await setUpVariation(one);
-    const { call, until, online, login } = client;
-    const instance = await online();
-    const path = `/instances/${instance['id']}`;
-    expect(await login(instance, 'echo kept > marker')).toBe('0');
-
-    const volume = await call('POST', '/volumes', { name: 'data', size_gb: 500, region: 'eu-north' });
-    expect(volume.status).toBe(one.options?.volumes === false ? 404 : 201);
-    const volumePath = `/volumes/${volume.body['id']}`;
-    if (volume.status === 201) {
-      await until(volumePath, 'AVAILABLE');
-      const attached = await call('POST', `${volumePath}/attach`, { instance_ids: [instance['id']] });
-      expect(attached.status).toBe(200);
-      await until(volumePath, 'ATTACHED');
-      expect((await until(path, 'ONLINE')).body['ssh_port']).toBe(instance['ssh_port']);
-      expect(await login(instance, 'cat marker')).toBe('0 kept');
-      expect(await call('DELETE', volumePath)).toMatchObject({ status: 409 });
-      expect(await call('POST', `${volumePath}/detach`)).toMatchObject({ status: 200 });
-      await until(volumePath, 'AVAILABLE');
-      expect(await call('DELETE', volumePath)).toMatchObject({ status: 204 });
-    }
-
-    await until(path, 'ONLINE');
-    expect(await call('POST', `${path}/stop`)).toMatchObject({ status: 200 });
-    await until(path, 'STOPPED');
-    const started = await call('POST', `${path}/start`);
-    expect(started.status).toBe(one.options?.resume === false ? 409 : 200);
-    if (started.status === 409) expect(await statusAt(client, path)).toBe('STOPPED');
-    else expect(await login((await until(path, 'ONLINE')).body, 'cat marker')).toBe('0 kept');
-
-    expect(await call('DELETE', path)).toMatchObject({ status: 200 });
-    await until(path, 'gone');
-    expect([200, 404]).toContain((await call('DELETE', path)).status);
-    const { body } = await call('GET', '/instances');
-    expect(JSON.stringify(body)).not.toContain(`"id":"${instance['id']}"`);
-  });
 });
 
 describe('the variation', () => {

@@ -5,7 +5,7 @@ import type { SshLogin, SshOutcome } from './ssh-client.ts';
 import { ssh2Client } from './ssh2-client.ts';
 
 export const client = ssh2Client();
-export const user = client.newKeyPair('user');
+const user = client.newKeyPair('user');
 export const hostKey = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
 
 const cleanups: (() => Promise<void>)[] = [];

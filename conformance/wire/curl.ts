@@ -2,7 +2,7 @@ import { isPrintable } from './printable.ts';
 import type { HttpRequest } from './transport.ts';
 
 /** What stands for a secret in the command: the name that it is redacted under, and the variable that holds it. */
-export const credentialVariables: Readonly<Record<string, string>> = {
+const credentialVariables: Readonly<Record<string, string>> = {
   'api key': 'BERTH_API_KEY',
   'second api key': 'BERTH_SECOND_API_KEY',
   username: 'BERTH_USERNAME',
