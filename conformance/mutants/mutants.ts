@@ -4,6 +4,7 @@ import { availabilityMutants } from './availability.mutants.ts';
 import { conversationMutants } from './conversation.mutants.ts';
 import { createMutants } from './create.mutants.ts';
 import { credentialMutants } from './credentials.mutants.ts';
+import { destroyMutants } from './destroy.mutants.ts';
 import { fieldMutants } from './fields.mutants.ts';
 import { fullMutants } from './full.mutants.ts';
 import { lifeMutants } from './life.mutants.ts';
@@ -23,6 +24,7 @@ export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'creating and reading instances': createMutants,
   'the life of an instance': lifeMutants,
   'the machine behind it': machineMutants,
+  'destroying an instance': destroyMutants,
   'who may act on an instance, and how it is reached': accessMutants,
   'what must be refused': refusalMutants,
   'names, keys, first boots and races': fullMutants,
