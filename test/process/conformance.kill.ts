@@ -84,9 +84,9 @@ class Run implements AsyncDisposable {
 /** What a run sends, one request for each step. */
 async function recordSteps(): Promise<PassedRequest[]> {
   await using run = await Run.start();
-  const { code, stdout, stderr } = await run.process.ended;
+  const { code, signal, stdout, stderr } = await run.process.ended;
   if (code === null || code > 2)
-    throw new Error(`the run that is to be killed does not end:\n${stdout}${stderr}`);
+    throw new Error(`the run that is to be killed ends with ${code ?? signal}:\n${stdout}${stderr}`);
   const byStep = new Map(run.proxy.requests.map((request) => [`${request.method} ${request.step}`, request]));
   return [...byStep.values()];
 }
@@ -150,11 +150,16 @@ describe.concurrent('a run that is interrupted cleans up by itself', () => {
   const moments = chosen.map((request) => ({ ...request, when: 'before' as const }));
   it.for(moments)('$when $method $step', async (moment, { skip }) => {
     await using run = await Run.start({ moment, signal: 'SIGINT' });
-    const { code, signal, stdout } = await run.process.ended;
+    const { code, signal, stdout, stderr } = await run.process.ended;
     if (!run.wasStruck) skip(NOT_REACHED);
-    expect({ signal, stdout }).toMatchObject({ signal: null, stdout: expect.stringContaining('INCOMPLETE') });
+    expect({ signal, stderr }).toMatchObject({
+      signal: null,
+      stderr: expect.stringContaining('Interrupted'),
+    });
+    expect(stdout).toMatch(/^(INCOMPLETE|NON-CONFORMANT)/);
     if (code === 5 && creates(moment, 'volumes')) return await settleVolume(run, await run.sweep());
-    expect(code).toBe(2);
+    // What machines that boot in milliseconds make of the run until then is not the matter here.
+    expect([1, 2]).toContain(code);
     expect(await run.left()).toEqual([]);
   });
 });
