@@ -9,9 +9,13 @@ if (!hasOpenSsh)
 /** `….browser.test.ts` open a page in Debian's Chromium; they run when they are asked for. */
 const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
 
+/** `….long.test.ts` take longer than `npm test` has time for; they run when they are asked for. */
+const hasTime = process.env['BERTH_TEST_LONG'] === '1';
+
 const leftOut = [
   ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
+  ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];
 
 export default defineConfig({
