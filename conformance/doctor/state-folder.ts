@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../resources/make-folder.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 import { reasonOf } from './reason.ts';
 
@@ -10,7 +11,7 @@ const TOO_LITTLE_BYTES = 1024 * 1024;
 /** Whether the ledger can be kept: nothing is bought that could not be written down first. */
 export function stateFolder(folder: string): Diagnosis {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     tryWriting(join(folder, `.doctor-${process.pid}`));
     const { bavail, bsize } = statfsSync(folder);
     const freeBytes = bavail * bsize;

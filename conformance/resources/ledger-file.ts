@@ -2,7 +2,6 @@ import {
   closeSync,
   fstatSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,6 +14,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.ts';
 import { parseLedgerLine } from './ledger-line.ts';
+import { makeFolder } from './make-folder.ts';
 import { type ProcessIdentity, thisProcess } from './process-identity.ts';
 
 /** A run touches its ledger this often, so that another host can see that it lives. */
@@ -33,7 +33,7 @@ export interface OpenLedgerFile extends LedgerFile {
 
 /** Opens the ledger of a run. Throws where the folder cannot be written, before anything was bought. */
 export function openLedgerFile(folder: string, runId: string): OpenLedgerFile {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const path = join(folder, `${runId}.ndjson`);
   const file = openSync(path, 'a+', 0o600);
   syncFolder(dirname(path));

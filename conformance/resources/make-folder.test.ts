@@ -1,0 +1,18 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { makeFolder } from './make-folder.ts';
+
+it('makes all that is missing, for the owner only, and takes what is there', () => {
+  const root = mkdtempSync(join(tmpdir(), 'berth-folder-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const folder = join(root, 'a', 'b');
+  makeFolder(folder);
+  makeFolder(folder);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+});
+
+it.skipIf(!existsSync('/proc/self'))('comes back from where no folder can be', () => {
+  expect(() => makeFolder('/proc/berth/conformance')).toThrow('ENOENT');
+});
