@@ -65,6 +65,24 @@ describe('a run', () => {
     expect(await target.listed()).toEqual([]);
   });
 
+  it('is NON-CONFORMANT whether its files can be written or not', async () => {
+    const { transport } = target;
+    const unnamed = {
+      ...transport,
+      send: async (...[request, limits]: Parameters<typeof transport.send>) => {
+        const answer = await transport.send(request, limits);
+        return 'body' in answer
+          ? { ...answer, body: answer.body.replaceAll('"availability"', '"was"') }
+          : answer;
+      },
+    };
+    const only = ['--only', 'CFG,AVL', '--level', 'read-only', '--json', '/dev/full'];
+    const { code, out, err } = await conformance(only, { parts: { createTransport: () => unnamed } });
+    expect(err).toContain('--json /dev/full could not be written');
+    expect(out).toMatch(/^NON-CONFORMANT/);
+    expect(code).toBe(1);
+  });
+
   it('of some checks is never CONFORMANT', async () => {
     const { code, out } = await conformance(['--only', 'CFG', '--level', 'read-only']);
     expect(code).toBe(2);

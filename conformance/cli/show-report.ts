@@ -28,7 +28,8 @@ export function showReport({ records, requirements, outputs, terminal, isVerbose
   return exitCodeOf(report, problems);
 }
 
+/** What was found stands: a file that could not be written takes nothing back of it. */
 function exitCodeOf({ exit_code }: Report, problems: readonly string[]): number {
-  const isGrave = exit_code === EXIT.mayBeRunning || exit_code === EXIT.suiteFault;
-  return problems.length > 0 && !isGrave ? EXIT.configuration : exit_code;
+  const givesWay = exit_code === EXIT.conformant || exit_code === EXIT.incomplete;
+  return problems.length > 0 && givesWay ? EXIT.configuration : exit_code;
 }
