@@ -36,7 +36,7 @@ export async function executeRun(
   let transport: Transport | undefined;
   try {
     transport = openTransport(flags, parts);
-    endWith(interruption.abandon, transport);
+    interruption.closeWhenAbandoned(transport);
     const folder = stateFolderOf(flags, env);
     tellOpenLedgers(folder, preparation.options.baseUrl, terminal);
     await makeSure(preparation, flags, parts, { transport, interruption, folder });
@@ -50,11 +50,6 @@ export async function executeRun(
   } finally {
     await transport?.close();
   }
-}
-
-/** Given up, nothing is waited for that is still under way. */
-function endWith(abandon: AbortSignal, transport: Transport): void {
-  abandon.addEventListener('abort', () => void transport.close(), { once: true });
 }
 
 interface Conditions {

@@ -1,4 +1,5 @@
 import { SuiteFault } from '../verdict/judge.ts';
+import type { Transport } from '../wire/transport.ts';
 import type { Terminal } from './terminal.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -36,6 +37,11 @@ export class Interruption implements Disposable {
   /** Ends the clean-up too. */
   get abandon(): AbortSignal {
     return this.#abandoning.signal;
+  }
+
+  /** Given up, nothing is waited for that is still under way. */
+  closeWhenAbandoned(transport: Transport): void {
+    this.abandon.addEventListener('abort', () => void transport.close(), { once: true });
   }
 
   [Symbol.dispose](): void {

@@ -8,7 +8,8 @@ import { printable } from '../wire/printable.ts';
 import { NAME } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
-const SHOWN_CHARS = 200;
+/** Of what the target chose. */
+export const SHOWN_CHARS = 200;
 
 /** Says what a ledger shows to be left, with the commands that destroy it; false where there is nothing. */
 export function tellLeftovers(ledgerPath: string, terminal: Terminal): boolean {
@@ -34,8 +35,8 @@ export function leftoverLines(ledger: StoredLedger, open: readonly Entry[]): str
 function linesOf(entry: Entry, baseUrl: string): string[] {
   const { type, id, name, note, pricePerHour } = entry;
   const price = pricePerHour === undefined ? '' : `, ${formatUsd(pricePerHour)} an hour`;
-  const what =
-    id === undefined ? `${type} ${name}, if it exists` : `${type} ${name}, id ${printable(id, SHOWN_CHARS)}`;
+  const which = id === undefined ? 'if it exists' : `id ${printable(id, SHOWN_CHARS)}`;
+  const what = `${type} ${printable(name, SHOWN_CHARS)}, ${which}`;
   return [
     `  ${what}${price}${note === undefined ? '' : ` (${printable(note, SHOWN_CHARS)})`}`,
     `    ${howToEnd(entry, baseUrl)}`,

@@ -206,6 +206,48 @@ describe('a sweep', () => {
     expect(out).toMatch(/MAY STILL BE RUNNING AND BILLING .*\n.*id .* \(DELETE was answered 500\)/);
   });
 
+  it('writes nothing to the terminal as the target wrote it', async () => {
+    const id = await make(`${nameOf(1)}-\u001b[2J`);
+    leave([{ id, name: `${nameOf(1)}-\u001b[2J`, state: 'made' }]);
+    const refusing = {
+      ...target.transport,
+      send: async (...[request, limits]: Parameters<typeof target.transport.send>) =>
+        request.method === 'DELETE'
+          ? { status: 500, headers: {}, body: '', firstByteMs: 1, totalMs: 1 }
+          : target.transport.send(request, limits),
+    };
+    const left = await runCli(['sweep', '--state-dir', folder.path, '--ready-timeout-s', '60'], {
+      parts: { ...target.parts, createTransport: () => refusing },
+    });
+    const gone = await sweep();
+    expect([left.code, gone.code]).toEqual([5, 0]);
+    for (const text of [left.out, left.err, gone.out, gone.err]) {
+      expect(text).toContain(`${nameOf(1)}-\\x1b[2J`);
+      expect(text).not.toContain('\u001b');
+    }
+  });
+
+  it('that is interrupted twice does not wait for an answer that does not come', async () => {
+    const closed = Promise.withResolvers<void>();
+    const hanging = {
+      ...target.transport,
+      send: async (...[request, limits]: Parameters<typeof target.transport.send>) => {
+        if (request.method !== 'DELETE') return target.transport.send(request, limits);
+        target.signals.emit('SIGINT');
+        target.signals.emit('SIGINT');
+        await closed.promise;
+        return { failure: 'interrupted', message: 'it was interrupted', totalMs: 1 } as const;
+      },
+      close: async () => closed.resolve(),
+    };
+    leave([{ id: await make(nameOf(1)), state: 'made' }]);
+    const { code, out } = await runCli(['sweep', '--state-dir', folder.path], {
+      parts: { ...target.parts, createTransport: () => hanging },
+    });
+    expect(code).toBe(5);
+    expect(out).toContain('MAY STILL BE RUNNING');
+  });
+
   it('finds a token for the key where that is refused', async () => {
     await target[Symbol.asyncDispose]();
     target = referenceParts({ token: 'api_key', staticKeys: false });

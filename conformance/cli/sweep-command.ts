@@ -4,9 +4,10 @@ import type { Entry } from '../resources/ledger.ts';
 import { readOpenLedgers, type StoredLedger } from '../resources/ledger-file.ts';
 import { type SweepParts, type Swept, sweep } from '../resources/sweep.ts';
 import { EXIT } from '../verdict/outcome.ts';
+import { printable } from '../wire/printable.ts';
 import { CommandError } from './command-error.ts';
 import { Interruption } from './interruption.ts';
-import { leftoverLines } from './leftovers.ts';
+import { leftoverLines, SHOWN_CHARS } from './leftovers.ts';
 import type { CliParts } from './parts.ts';
 import { NAME } from './program.ts';
 import type { Finish } from './run-command.ts';
@@ -53,6 +54,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   using interruption = new Interruption(parts.signals, terminal);
   interruption.notice = 'Interrupted: `sweep` may be repeated at any time.';
   const transport = openTransport(flags, parts);
+  interruption.closeWhenAbandoned(transport);
   try {
     const exitCodes: number[] = [];
     for (const ledger of ledgers)
@@ -60,7 +62,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
         await sweepOne(ledger, terminal, {
           ...{ ...signIn, transport, clock, signal: interruption.signal, absent: flags.absent },
           ...{ pollIntervalMs: flags.pollIntervalMs, patienceMs: flags.readyTimeoutS * 1000 },
-          onWait: (text) => terminal.err(`  waiting ${text}\n`),
+          onWait: (text) => terminal.err(`  waiting ${printable(text, SHOWN_CHARS)}\n`),
         }),
       );
     if (interruption.fault !== undefined) throw interruption.fault;
@@ -131,5 +133,6 @@ async function trySweep(ledger: StoredLedger, parts: SweepParts): Promise<Swept>
 }
 
 function described({ type, name, id }: Entry): string {
-  return `${type} ${name}${id === undefined ? '' : `, id ${id}`}`;
+  const known = id === undefined ? '' : `, id ${printable(id, SHOWN_CHARS)}`;
+  return `${type} ${printable(name, SHOWN_CHARS)}${known}`;
 }
