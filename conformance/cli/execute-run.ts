@@ -114,7 +114,8 @@ async function conduct(
     told.stop();
     outputs.keepTranscript();
     tellFault(interruption.fault ?? error, parts);
-    return tellLeftovers(ledgerFile.path, terminal) ? EXIT.mayBeRunning : EXIT.suiteFault;
+    const isLeft = tellLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
+    return isLeft ? EXIT.mayBeRunning : EXIT.suiteFault;
   } finally {
     ledgerFile.close();
   }

@@ -1,7 +1,5 @@
 import { formatUsd } from '../resources/budget.ts';
-import type { Entry } from '../resources/ledger.ts';
-import { readLedger, type StoredLedger } from '../resources/ledger-file.ts';
-import { openOf } from '../resources/sweep.ts';
+import { type Entry, isOpen } from '../resources/ledger.ts';
 import { toCurl } from '../wire/curl.ts';
 import { instancePath, volumePath } from '../wire/paths.ts';
 import { printable } from '../wire/printable.ts';
@@ -11,23 +9,21 @@ import type { Terminal } from './terminal.ts';
 /** Of what the target chose. */
 export const SHOWN_CHARS = 200;
 
-/** Says what a ledger shows to be left, with the commands that destroy it; false where there is nothing. */
-export function tellLeftovers(ledgerPath: string, terminal: Terminal): boolean {
-  const ledger = readLedger(ledgerPath);
-  if (ledger === undefined) return false;
-  const open = openOf(ledger);
+/** Says what of a run is left, with the commands that destroy it; false where there is nothing. */
+export function tellLeftovers(entries: readonly Entry[], baseUrl: string, terminal: Terminal): boolean {
+  const open = entries.filter(isOpen);
   if (open.length === 0) return false;
-  terminal.err(leftoverLines(ledger, open));
+  terminal.err(leftoverLines(baseUrl, open));
   return true;
 }
 
 /** What may still be running, and how a person ends it. */
-export function leftoverLines(ledger: StoredLedger, open: readonly Entry[]): string {
+export function leftoverLines(baseUrl: string, open: readonly Entry[]): string {
   return [
     '',
-    `MAY STILL BE RUNNING AND BILLING at ${ledger.baseUrl}:`,
-    ...open.flatMap((entry) => linesOf(entry, ledger.baseUrl)),
-    `\`${NAME} sweep ${ledger.baseUrl}\` tries again to destroy all of it.`,
+    `MAY STILL BE RUNNING AND BILLING at ${baseUrl}:`,
+    ...open.flatMap((entry) => linesOf(entry, baseUrl)),
+    `\`${NAME} sweep ${baseUrl}\` tries again to destroy all of it.`,
     '',
   ].join('\n');
 }

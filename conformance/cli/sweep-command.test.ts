@@ -174,6 +174,27 @@ describe('a sweep', () => {
     expect((await sweep(`${target.baseUrl}/`)).code).toBe(0);
   });
 
+  it('says which targets have something left where the named one has nothing', async () => {
+    leave([{ name: 'berth-conf-abcd999999-001' }], { baseUrl: 'https://other.example/v1' }, 'abcd999999');
+    const { code, out } = await sweep(target.baseUrl);
+    expect({ code, sent: target.sent }).toEqual({ code: 5, sent: [] });
+    expect(out).toMatch(/only runs at https:\/\/other.example\/v1 left something/);
+  });
+
+  it('names a ledger that it cannot read, sweeps the others, and exits 5', async () => {
+    const id = await make(nameOf(1));
+    leave([{ id, state: 'made' }]);
+    const torn = folder.file('abcd999999.ndjson');
+    writeFileSync(torn, '{"line":"ru\n{"line":"entry","entry":{}}\n');
+    const { code, out } = await sweep();
+    expect({ code, listed: await target.listed() }).toEqual({ code: 5, listed: [] });
+    expect(out).toContain(`${torn} cannot be read`);
+    expect(out).toContain('berth-conf-abcd999999-');
+    const again = await sweep();
+    expect(again.code).toBe(5);
+    expect(again.out).not.toContain('Nothing to sweep');
+  });
+
   it('exits 5 with the commands where the key is refused or nothing answers', async () => {
     await using refusing = await serveTarget((_request, response) =>
       sendJson(response, 401, { error: { code: 'unauthorized', message: 'no' } }),

@@ -1,7 +1,8 @@
+import { basename } from 'node:path';
 import { Command } from 'commander';
 import { reasonOf } from '../doctor/reason.ts';
-import type { Entry } from '../resources/ledger.ts';
-import { readOpenLedgers, type StoredLedger } from '../resources/ledger-file.ts';
+import { type Entry, prefixOf } from '../resources/ledger.ts';
+import { readStateFolder, type StateFolder, type StoredLedger } from '../resources/ledger-file.ts';
 import { type SweepParts, type Swept, sweep } from '../resources/sweep.ts';
 import { EXIT } from '../verdict/outcome.ts';
 import { printable } from '../wire/printable.ts';
@@ -45,11 +46,16 @@ export function sweepCommand(parts: CliParts, finish: Finish): Command {
 async function executeSweep(typed: string | undefined, flags: Flags, parts: CliParts): Promise<number> {
   const { terminal, clock } = parts;
   const folder = stateFolderOf(flags, parts.env);
-  const ledgers = chooseLedgers(typed, folder);
-  if (ledgers.length === 0) {
-    terminal.out(`Nothing to sweep: no run in ${folder} left anything.\n`);
-    return EXIT.conformant;
-  }
+  const { open, unreadable } = readLedgers(folder);
+  for (const { path, cause } of unreadable)
+    terminal.out(
+      `${path} cannot be read (${reasonOf(cause)}), and what its run made MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
+    );
+  const atLeast = unreadable.length > 0 ? EXIT.mayBeRunning : EXIT.conformant;
+  const ledgers = chooseLedgers(typed, open);
+  if (ledgers.length === 0 && (open.length > 0 || unreadable.length === 0))
+    return tellNothing(open, folder, terminal);
+  if (ledgers.length === 0) return EXIT.mayBeRunning;
   const { signIn } = requireSignIn(flags, parts);
   using interruption = new Interruption(parts.signals, terminal);
   interruption.notice = 'Interrupted: `sweep` may be repeated at any time.';
@@ -66,20 +72,35 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
         }),
       );
     if (interruption.fault !== undefined) throw interruption.fault;
-    return Math.max(...exitCodes);
+    return Math.max(atLeast, ...exitCodes);
   } finally {
     await transport.close();
   }
 }
 
+/** Nothing was chosen: that is all well only where there is nothing. */
+function tellNothing(open: readonly StoredLedger[], folder: string, terminal: CliParts['terminal']): number {
+  if (open.length > 0) {
+    terminal.out(
+      `Nothing was swept: in ${folder} only runs at ${targetsOf(open).join(', ')} left something, which MAY STILL BE RUNNING AND BILLING. Name one of these targets.\n`,
+    );
+    return EXIT.mayBeRunning;
+  }
+  terminal.out(`Nothing to sweep: no run in ${folder} left anything.\n`);
+  return EXIT.conformant;
+}
+
+function targetsOf(ledgers: readonly StoredLedger[]): string[] {
+  return [...new Set(ledgers.map(({ baseUrl }) => baseUrl))];
+}
+
 /** One key is sent to one target: runs of several are not swept in one go. Throws `CommandError`. */
-function chooseLedgers(typed: string | undefined, folder: string): StoredLedger[] {
-  const all = readLedgers(folder);
+function chooseLedgers(typed: string | undefined, all: StoredLedger[]): StoredLedger[] {
   if (typed !== undefined) {
     const { baseUrl } = requireBaseUrl(typed, []);
     return all.filter((ledger) => ledger.baseUrl === baseUrl);
   }
-  const targets = [...new Set(all.map(({ baseUrl }) => baseUrl))];
+  const targets = targetsOf(all);
   if (targets.length > 1)
     throw new CommandError(
       `runs of several targets were cut off, and each has a key of its own: name one of ${targets.join(', ')}`,
@@ -87,9 +108,9 @@ function chooseLedgers(typed: string | undefined, folder: string): StoredLedger[
   return all;
 }
 
-function readLedgers(folder: string): StoredLedger[] {
+function readLedgers(folder: string): StateFolder {
   try {
-    return readOpenLedgers(folder);
+    return readStateFolder(folder);
   } catch (error) {
     throw new CommandError(`the ledgers in ${folder} cannot be read (${reasonOf(error)})`);
   }
@@ -118,7 +139,7 @@ async function sweepOne(
     terminal.out(destroyed.length === 0 ? '  nothing of it was there any more\n' : '  all of it is gone\n');
     return EXIT.conformant;
   }
-  terminal.out(leftoverLines(ledger, swept.left));
+  terminal.out(leftoverLines(baseUrl, swept.left));
   return EXIT.mayBeRunning;
 }
 

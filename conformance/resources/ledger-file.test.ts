@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -8,6 +8,7 @@ import {
   openLedgerFile,
   readLedger,
   readOpenLedgers,
+  readStateFolder,
   reopenLedgerFile,
 } from './ledger-file.ts';
 import { lifeOf, thisProcess } from './process-identity.ts';
@@ -76,6 +77,21 @@ describe('a ledger on the disk', () => {
     file.close();
     expect(readFileSync(path, 'utf8')).toMatch(/\n\{"line":"entr\n\{"line":"closed"\}\n$/);
     expect(readLedger(path)).toMatchObject({ unreadable: [2], isClosed: true });
+  });
+
+  it('that cannot be read hides no other, and is named where something was asked for', () => {
+    const entry = { line: 'entry', entry: { n: 1, type: 'volume', state: 'made', id: 'v-1' } };
+    const torn = join(folder, 'torn.ndjson');
+    writeFileSync(torn, `{"line":"ru\n${JSON.stringify(entry)}\n`);
+    mkdirSync(join(folder, 'folder.ndjson'));
+    writeFileSync(join(folder, 'none.ndjson'), '{"line":"ru');
+    const file = openLedgerFile(folder, RUN_ID);
+    file.append(run);
+    new Ledger({ file, runId: RUN_ID, wall: () => 7 }).intend({ type: 'instance', step: 'a' });
+    file.close();
+    const { open, unreadable } = readStateFolder(folder);
+    expect(open.map(({ runId }) => runId)).toEqual([RUN_ID]);
+    expect(unreadable.map(({ path }) => path).toSorted()).toEqual([join(folder, 'folder.ndjson'), torn]);
   });
 
   it('is none where the first line is not that of a run', () => {

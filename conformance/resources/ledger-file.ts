@@ -27,6 +27,8 @@ export function defaultStateFolder(env: Readonly<Record<string, string | undefin
 
 export interface OpenLedgerFile extends LedgerFile {
   path: string;
+  /** What was written of the entries, or was to be: it can be told where the file cannot be read any more. */
+  entries(): Entry[];
   /** Writes what could not be written before, if that is possible now. Throws nothing. */
   close(): void;
 }
@@ -65,14 +67,18 @@ function appendTo(path: string, file: number): OpenLedgerFile {
       if (waiting[0] !== '\n') waiting.unshift('\n');
     }
   };
+  const entries = new Map<number, Entry>();
   const heartbeat = setInterval(() => touch(path), HEARTBEAT_MS).unref();
   return {
     path,
+    entries: () => [...entries.values()],
     append: (line) => {
       waiting.push(`${JSON.stringify(line.line === 'run' ? { ...line, process: thisProcess() } : line)}\n`);
+      if (line.line === 'entry' && !isIntent(line)) entries.set(line.entry.n, line.entry);
       if (!isIntent(line)) return tryToFlush();
       try {
         flush();
+        if (line.line === 'entry') entries.set(line.entry.n, line.entry);
       } catch (error) {
         waiting.pop();
         waiting.unshift('\n');
@@ -134,15 +140,41 @@ export interface StoredLedger {
   isClosed: boolean;
 }
 
-/** The ledgers in a folder that still have something open, oldest first. */
+/** A file that may be a ledger with something open, and cannot be read. */
+export interface UnreadableLedger {
+  path: string;
+  cause: unknown;
+}
+
+export interface StateFolder {
+  /** The ledgers that still have something open, oldest first. */
+  open: StoredLedger[];
+  unreadable: UnreadableLedger[];
+}
+
+/** The ledgers in a folder that still have something open, oldest first. Of what cannot be read nothing is said. */
 export function readOpenLedgers(folder: string): StoredLedger[] {
-  return fileNames(folder)
-    .map((name) => readLedger(join(folder, name)))
-    .filter((ledger) => ledger !== undefined)
-    .filter(
-      ({ entries, unreadable, isClosed }) => entries.some(isOpen) || (unreadable.length > 0 && !isClosed),
-    )
-    .toSorted((a, b) => a.startedAt.localeCompare(b.startedAt));
+  return readStateFolder(folder).open;
+}
+
+/** What a folder of ledgers shows. One file that cannot be read hides no other. Throws where the folder cannot be read. */
+export function readStateFolder(folder: string): StateFolder {
+  const open: StoredLedger[] = [];
+  const unreadable: UnreadableLedger[] = [];
+  for (const name of fileNames(folder)) {
+    const path = join(folder, name);
+    try {
+      const ledger = readLedger(path);
+      if (ledger !== undefined && hasSomethingOpen(ledger)) open.push(ledger);
+    } catch (cause) {
+      unreadable.push({ path, cause });
+    }
+  }
+  return { open: open.toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)), unreadable };
+}
+
+function hasSomethingOpen({ entries, unreadable, isClosed }: StoredLedger): boolean {
+  return entries.some(isOpen) || (unreadable.length > 0 && !isClosed);
 }
 
 function fileNames(folder: string): string[] {
@@ -154,12 +186,15 @@ function fileNames(folder: string): string[] {
   }
 }
 
-/** Undefined where the file does not begin as a ledger does. */
+/** Undefined where the file is no ledger, or one of a run that asked for nothing. Throws where it cannot be read. */
 export function readLedger(path: string): StoredLedger | undefined {
   const lines = readFileSync(path, 'utf8').split('\n');
   const [first = '', ...rest] = lines;
   const run = parseLedgerLine(first);
-  if (run?.line !== 'run') return undefined;
+  if (run?.line !== 'run') {
+    if (!rest.some((text) => text.includes('"line":"entry"'))) return undefined;
+    throw new Error('its first line does not say whose it is');
+  }
   const entries = new Map<number, Entry>();
   const unreadable: number[] = [];
   let isClosed = false;
