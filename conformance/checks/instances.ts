@@ -139,6 +139,13 @@ function itemOf(list: Exchange, id: string) {
   return objectsField(jsonOf(list), 'instances').find((instance) => instance['id'] === id);
 }
 
+/** Whether a stop, a start or a DELETE of it was under way between two reads. */
+function isActedOn({ starts, stops, deletes }: InstanceTimeline, from: Exchange, to: Exchange): boolean {
+  return [...starts, ...stops, ...deletes].some(
+    ({ sentAt, endedAt }) => endedAt > from.sentAt && sentAt < to.endedAt,
+  );
+}
+
 /** A list between two reads that show the same status has to show that too; one in three may be a change in between. */
 function judgeListAgrees(evidence: Evidence): Finding {
   const compared = evidence.instances.flatMap((timeline) => {
@@ -148,8 +155,8 @@ function judgeListAgrees(evidence: Evidence): Finding {
       .flatMap((listed) => {
         const before = gets.findLast(({ exchange }) => isBefore(exchange, listed.exchange));
         const after = gets.find(({ exchange }) => isBefore(listed.exchange, exchange));
-        const isSame = before !== undefined && before.status === after?.status && before.status !== '404';
-        return isSame ? [{ listed, read: before }] : [];
+        if (before === undefined || before.status !== after?.status || before.status === '404') return [];
+        return isActedOn(timeline, before.exchange, after.exchange) ? [] : [{ listed, read: before }];
       });
   });
   if (compared.length === 0) refuseTooLong(evidence.exchanges);

@@ -26,7 +26,7 @@ export interface Subject {
 export interface Trial {
   records: readonly TranscriptRecord[];
   judged: readonly Judged[];
-  /** What was left on the target, and was not told to be. */
+  /** What was left on the target, and was not told to be, by its id or as something of which no id is known. */
   leaked: readonly string[];
   /** How often the subject's deviation took effect. */
   hits: number;
@@ -67,8 +67,13 @@ export async function tryOut(subject: Subject, requirements: readonly Requiremen
       },
       SCENARIOS,
     );
-    const told = new Set(leftovers(new Evidence(records).resources).map(({ id }) => id));
-    const leaked = reference.left().filter((id) => !told.has(id));
+    const told = leftovers(new Evidence(records).resources);
+    const ids = new Set(told.map(({ id }) => id));
+    const nameless = told.filter(({ id }) => id === undefined).length;
+    const leaked = reference
+      .left()
+      .filter((id) => !ids.has(id))
+      .slice(nameless);
     return { records, judged: judge(records, requirements, CHECKS), leaked, hits, tookMs: clock.now() };
   } finally {
     await reference.close();

@@ -1,9 +1,10 @@
 import type { Clock } from '../wire/clock.ts';
-import { isSuccess, jsonOf, objectsField, successOf, textField, textsField } from '../wire/json.ts';
+import { isSuccess, successOf, textField, textsField } from '../wire/json.ts';
 import { instancePath, volumePath } from '../wire/paths.ts';
 import type { Wire } from '../wire/wire.ts';
-import type { Entry, Ledger } from './ledger.ts';
+import { type Entry, isOpen, type Ledger } from './ledger.ts';
 import { lookFor } from './look-for.ts';
+import { isProvedGone } from './proved-gone.ts';
 
 export interface CleanUpParts {
   wire: Wire;
@@ -27,7 +28,10 @@ export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
   try {
     for (let round = 1; ledger.open.length > 0; round++) {
       if (round > 1) parts.onWait?.(ledger.open);
-      for (const entry of ledger.open) await advance(parts, entry, round);
+      for (const entry of ledger.open) {
+        await advance(parts, entry, round);
+        if (clock.now() >= end) break;
+      }
       if (ledger.open.every(isBeyondReach) || clock.now() >= end) break;
       await clock.sleep(Math.min(pollIntervalMs, Math.max(end - clock.now(), 1)), signal);
     }
@@ -37,24 +41,34 @@ export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
   return ledger.open;
 }
 
+/** One that cannot be dealt with keeps nothing else alive. */
 async function advance(parts: CleanUpParts, entry: Entry, round: number): Promise<void> {
-  if (entry.id === undefined && !(await adopt(parts, entry, round))) return;
-  if (entry.type === 'instance') await removeInstance(parts, entry, round);
-  else await removeVolume(parts, entry);
+  try {
+    if (entry.id === undefined) await adopt(parts, entry);
+    if (entry.id === undefined || !isOpen(entry)) return;
+    if (entry.type === 'instance') await removeInstance(parts, entry, entry.id, round);
+    else await removeVolume(parts, entry, round);
+  } catch (error) {
+    if (parts.signal?.aborted === true) throw error;
+    parts.ledger.note(entry, `it could not be destroyed: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
-/** Whether an entry without an id now has one. Absent from two lists, a poll apart, it is taken never to have been made. */
-async function adopt({ wire, ledger, signal }: CleanUpParts, entry: Entry, round: number): Promise<boolean> {
+/** How long a create without an answer may take to show in the list. */
+const LONGEST_TO_SHOW_MS = 180_000;
+
+/** Looks for what has no id. Absent from a list so long after it was asked for, it is taken never to have been made. */
+async function adopt({ wire, ledger, clock, patienceMs, signal }: CleanUpParts, entry: Entry): Promise<void> {
   if (isBeyondReach(entry)) {
     const why = 'the contract has no list of volumes to look for it in';
     if (entry.note?.endsWith(why) !== true) ledger.note(entry, `${entry.note ?? 'no answer came'}; ${why}`);
-    return false;
+    return;
   }
   const found = await lookFor(wire, ledger, entry, signal);
+  const isLate = clock.wall() - entry.intendedAt >= Math.min(LONGEST_TO_SHOW_MS, patienceMs);
   if (found.kind === 'found') ledger.made(entry, found.id);
-  if (found.kind === 'absent' && round > 1) ledger.refused(entry);
+  if (found.kind === 'absent' && isLate) ledger.refused(entry);
   if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
-  return found.kind === 'found';
 }
 
 /** What no read can find: only a person who looks at the platform can say whether it is there. */
@@ -62,29 +76,28 @@ function isBeyondReach({ type, id }: Entry): boolean {
   return type === 'volume' && id === undefined;
 }
 
-async function removeInstance(parts: CleanUpParts, entry: Entry, round: number): Promise<void> {
+/** Asked to be destroyed first, whatever a read would show of it; what is read after that counts. */
+async function removeInstance(parts: CleanUpParts, entry: Entry, id: string, round: number): Promise<void> {
   const { wire, ledger, signal } = parts;
   const path = instancePath(entry);
-  const read = await wire.send('cleanup/read-instance', { method: 'GET', path }, signal);
-  const status = textField(successOf(read), 'status');
-  const isGone = read.answer?.status === 404 || status === 'DESTROYED';
-  if (isGone && !(await isListedLive(parts, entry))) return ledger.gone(entry);
-  if (status === 'DESTROYING' && round > 1) return;
+  if (round > 1) {
+    const read = await wire.send('cleanup/read-instance', { method: 'GET', path }, signal);
+    const list = await wire.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
+    if (isProvedGone(id, read, list)) return ledger.gone(entry);
+    if (textField(successOf(read), 'status') === 'DESTROYING') return;
+  }
   const asked = await wire.send('cleanup/destroy-instance', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
 }
 
-async function isListedLive({ wire, signal }: CleanUpParts, entry: Entry): Promise<boolean> {
-  const list = await wire.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
-  return objectsField(jsonOf(list), 'instances').some(
-    (instance) => instance['id'] === entry.id && instance['status'] !== 'DESTROYED',
-  );
-}
-
-async function removeVolume({ wire, ledger, signal }: CleanUpParts, entry: Entry): Promise<void> {
+async function removeVolume(
+  { wire, ledger, signal }: CleanUpParts,
+  entry: Entry,
+  round: number,
+): Promise<void> {
   const path = volumePath(entry);
   const read = await wire.send('cleanup/read-volume', { method: 'GET', path }, signal);
-  if (read.answer?.status === 404) return ledger.gone(entry);
+  if (read.answer?.status === 404 && round > 1) return ledger.gone(entry);
   const volume = successOf(read);
   if (textsField(volume, 'attached_instance_ids').length > 0)
     await wire.send('cleanup/detach-volume', { method: 'POST', path: `${path}/detach` }, signal);

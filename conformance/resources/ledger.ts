@@ -59,7 +59,7 @@ export class Ledger {
 
   /** The name that the next entry will have. */
   nextName(): string {
-    return nameOf(this.#parts.runId, this.entries.length + 1);
+    return nameOf(this.#parts.runId, this.#nextNumber());
   }
 
   intend(
@@ -68,13 +68,18 @@ export class Ledger {
     const full: Entry = {
       name: this.nextName(),
       ...entry,
-      n: this.entries.length + 1,
+      n: this.#nextNumber(),
       state: 'intended',
       intendedAt: this.#parts.wall(),
     };
     this.entries.push(full);
     this.#write(full);
     return full;
+  }
+
+  /** Never one that was used: a line of a stored ledger may be lost. */
+  #nextNumber(): number {
+    return Math.max(0, ...this.entries.map(({ n }) => n)) + 1;
   }
 
   made(entry: Entry, id: string): void {

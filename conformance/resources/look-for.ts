@@ -1,4 +1,4 @@
-import { isSuccess, jsonOf, objectsField, textField } from '../wire/json.ts';
+import { idOf, listOf, textField } from '../wire/json.ts';
 import type { Wire } from '../wire/wire.ts';
 import type { Entry, Ledger } from './ledger.ts';
 
@@ -16,14 +16,16 @@ export async function lookFor(
   signal?: AbortSignal,
 ): Promise<Found> {
   const exchange = await wire.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
-  if (!isSuccess(exchange)) return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
-  const instances = objectsField(jsonOf(exchange), 'instances');
-  const known = new Set(ledger.entries.map(({ id }) => id));
+  const instances = listOf(exchange);
+  if (instances === undefined)
+    return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
+  const known = new Set(ledger.entries.flatMap(({ id }) => id ?? []));
   const match = instances.find(
-    (instance) =>
-      textField(instance, 'name')?.startsWith(entry.name) && !known.has(textField(instance, 'id')),
+    (instance) => textField(instance, 'name')?.startsWith(entry.name) && !known.has(idOf(instance) ?? ''),
   );
-  const id = textField(match, 'id');
+  const id = idOf(match);
+  if (match !== undefined && id === undefined)
+    return { kind: 'cannot-tell', why: 'GET /instances shows it without an id' };
   if (id !== undefined) return { kind: 'found', id };
   const showsNames = instances.every((instance) => textField(instance, 'name') !== undefined);
   return showsNames

@@ -1,5 +1,5 @@
 import type { Exchange } from '../transcript/records.ts';
-import { isSuccess, successOf, textField } from '../wire/json.ts';
+import { idOf, isSuccess, listOf, successOf } from '../wire/json.ts';
 import type { Call, Wire } from '../wire/wire.ts';
 import type { Budget } from './budget.ts';
 import type { Entry, Ledger, ResourceType } from './ledger.ts';
@@ -42,6 +42,7 @@ const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', 
 /** The one way to make something: intent first, then the request, then whatever its answer leaves open is looked for. */
 export class Resources {
   readonly #parts: ResourcesParts;
+  #others: ReadonlySet<string> | undefined;
 
   constructor(parts: ResourcesParts) {
     this.#parts = parts;
@@ -50,6 +51,7 @@ export class Resources {
   /** Asks for one thing. Throws `BudgetError` before anything is sent. */
   async create(wish: Wish): Promise<Made> {
     this.#parts.signal.throwIfAborted();
+    await this.#knowOthers();
     const entry = this.#intend(wish);
     // Once sent it is seen through: an interrupted POST would leave something that nobody knows of.
     const exchange = await this.#parts.wire.send(wish.step, callOf(wish, entry));
@@ -60,6 +62,7 @@ export class Resources {
   /** Asks for several at the same moment. Throws `BudgetError` before anything is sent. */
   async createTogether(wishes: readonly Wish[]): Promise<Made[]> {
     this.#parts.signal.throwIfAborted();
+    await this.#knowOthers();
     // All or none: what is intended and never asked for would be looked for in vain.
     this.#parts.budget.allow(wishes.reduce((sum, { pricePerHour }) => sum + (pricePerHour ?? 0), 0));
     const entries = wishes.map((wish) => ({ wish, entry: this.#intend(wish) }));
@@ -76,6 +79,14 @@ export class Resources {
     return made;
   }
 
+  /** What was there before the run made anything is never the run's, whatever id a create is answered with. */
+  async #knowOthers(): Promise<void> {
+    const { wire, signal } = this.#parts;
+    if (this.#others !== undefined) return;
+    const list = await wire.send('ledger/others', { method: 'GET', path: '/instances' }, signal);
+    this.#others = new Set((listOf(list) ?? []).flatMap((instance) => idOf(instance) ?? []));
+  }
+
   #intend({ type, step, region, pricePerHour, lifeMs, name }: Wish): Entry {
     this.#parts.budget.allow(pricePerHour ?? 0, lifeMs);
     return this.#parts.ledger.intend({
@@ -90,6 +101,10 @@ export class Resources {
   async #settle(wish: Wish, entry: Entry, exchange: Exchange): Promise<void> {
     const { ledger, wire } = this.#parts;
     const outcome = outcomeOf(exchange);
+    if (outcome.kind === 'made' && entry.type === 'instance' && this.#others?.has(outcome.id)) {
+      const why = `the create was answered with the id ${outcome.id} of an instance that was there before the run`;
+      return ledger.unknown(entry, why);
+    }
     if (outcome.kind === 'made') return ledger.made(entry, outcome.id);
     const madeNothing = wish.isOfNothing === true && !isSuccess(exchange);
     if (outcome.kind === 'refused' || madeNothing) return ledger.refused(entry);
@@ -120,8 +135,8 @@ function outcomeOf(exchange: Exchange): Outcome {
     const neverLeft = ['dns', 'connect', 'tls'].includes(failure.kind);
     return neverLeft ? { kind: 'refused' } : { kind: 'unknown', why: `no answer came: ${failure.message}` };
   }
-  const id = textField(successOf(exchange), 'id');
-  if (id !== undefined && id !== '') return { kind: 'made', id };
+  const id = idOf(successOf(exchange));
+  if (id !== undefined) return { kind: 'made', id };
   const status = answer?.status ?? 0;
   if (isSuccess(exchange)) return { kind: 'unknown', why: `the answer was ${status} without an id` };
   if (status >= 400 && status < 500 && status !== 408) return { kind: 'refused' };

@@ -1,5 +1,5 @@
 import type { Exchange } from '../transcript/records.ts';
-import { jsonOf, objectsField, textField } from '../wire/json.ts';
+import { idOf, jsonOf, objectsField, textField } from '../wire/json.ts';
 import { type Ledger, prefixOf } from './ledger.ts';
 
 /**
@@ -11,7 +11,7 @@ export function adoptStrays(ledger: Ledger, runId: string, list: Exchange): void
   const known = new Set(ledger.entries.map(({ id }) => id));
   const awaited = ledger.open.filter(({ id }) => id === undefined);
   for (const instance of instances) {
-    const [id, name = ''] = [textField(instance, 'id'), textField(instance, 'name')];
+    const [id, name = ''] = [idOf(instance), textField(instance, 'name')];
     if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
     if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
     const region = textField(instance, 'region');

@@ -1,5 +1,5 @@
+import { isProvedGone } from '../resources/proved-gone.ts';
 import type { Exchange } from '../transcript/records.ts';
-import { isSuccess, jsonOf, objectsField } from '../wire/json.ts';
 import { instancePath } from '../wire/paths.ts';
 import type { Instance, Session } from './session.ts';
 
@@ -27,11 +27,5 @@ export async function confirmGone(session: Session, step: string, instance: Inst
   );
   if (last === undefined) return;
   const list = await session.get(`${step}/list`, '/instances');
-  if (isSuccess(list) && !isListedAlive(list, instance.id)) session.ledger.gone(instance.entry);
-}
-
-function isListedAlive(list: Exchange, id: string): boolean {
-  return objectsField(jsonOf(list), 'instances').some(
-    (instance) => instance['id'] === id && instance['status'] !== 'DESTROYED',
-  );
+  if (isProvedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
 }

@@ -1,3 +1,5 @@
+import { isProvedGone } from '../resources/proved-gone.ts';
+import type { Exchange } from '../transcript/records.ts';
 import { instancePath } from '../wire/paths.ts';
 import { askWithout } from './bad-credentials.ts';
 import { requirePrimary } from './primary.ts';
@@ -28,11 +30,13 @@ export const destroy: Scenario = {
     await session.get('destroy/read-after', instancePath(instance));
     await session.delete('destroy/delete-again', instancePath(instance));
     await session.delete('destroy/delete-without-region', instancePath({ id: instance.id }));
-    if (!(await isDestroyed(session, instance))) {
+    const last = await untilDestroyed(session, instance);
+    if (last === undefined) {
       const steps = ['destroy/list', 'destroy/login', 'destroy/gone'];
       return session.skip(steps, `the instance was not destroyed within ${seconds(session)} s`);
     }
-    await session.get('destroy/list', '/instances');
+    const list = await session.get('destroy/list', '/instances');
+    if (isProvedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
     if (shown === undefined) session.skip(['destroy/login'], 'the instance was never ONLINE');
     else await session.login('destroy/login', shown, 'first');
     if (await isGone(session, instance)) await afterwards(session, instance);
@@ -43,11 +47,9 @@ export const destroy: Scenario = {
 const WAITING = 'the instance to be gone';
 
 /** DESTROYED, which may be shown for a while before the 404, is already the end of what is billed. */
-async function isDestroyed(session: Session, instance: Instance): Promise<boolean> {
+function untilDestroyed(session: Session, instance: Instance): Promise<Exchange | undefined> {
   const isEnd = (status: string | undefined): boolean => status === 'DESTROYED' || status === '404';
-  const last = await session.poll('destroy/poll', instance, isEnd, WAITING);
-  if (last !== undefined) session.ledger.gone(instance.entry);
-  return last !== undefined;
+  return session.poll('destroy/poll', instance, isEnd, WAITING);
 }
 
 async function isGone(session: Session, instance: Instance): Promise<boolean> {

@@ -1,6 +1,9 @@
 import type { Exchange } from '../transcript/records.ts';
+import { isNestedDeeper } from './json-depth.ts';
 
 export type JsonObject = { readonly [name: string]: unknown };
+
+const DEEPEST = 200;
 
 const parsed = new WeakMap<Exchange, { value: unknown }>();
 
@@ -14,10 +17,10 @@ export function jsonOf(exchange: Exchange): unknown {
   return known.value;
 }
 
-/** Undefined where there is none or it is not JSON. */
+/** Undefined where there is none, it is not JSON, or it is nested too deeply to be walked. */
 export function parseJson(text: string | undefined): unknown {
   try {
-    return text === undefined || text === '' ? undefined : JSON.parse(text);
+    return text === undefined || text === '' || isNestedDeeper(text, DEEPEST) ? undefined : JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -69,4 +72,19 @@ export function successOf(exchange: Exchange): JsonObject | undefined {
 
 export function isSuccess({ answer }: Exchange): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status < 300;
+}
+
+/** The id of an object, as a path has it. A number, which the contract forbids, is an id all the same to who cleans up. */
+export function idOf(value: unknown): string | undefined {
+  const id = isObject(value) ? value['id'] : undefined;
+  if (typeof id === 'number' && Number.isFinite(id)) return String(id);
+  return typeof id === 'string' && id !== '' && id.isWellFormed() ? id : undefined;
+}
+
+/** The instances of a 2xx answer; undefined where it is no list of them. */
+export function listOf(exchange: Exchange): JsonObject[] | undefined {
+  const value = successOf(exchange);
+  return value !== undefined && Array.isArray(value['instances'])
+    ? objectsField(value, 'instances')
+    : undefined;
 }

@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+import { loadRequirements } from '../requirements.ts';
+import { refusal } from './deviate.ts';
+import { type Subject, tryOut } from './harness.ts';
+
+const LIST = 'GET /instances';
+const GET = 'GET /instances/{instanceId}';
+const CREATE = 'POST /instances';
+const { rows } = loadRequirements();
+
+/** Servers that make machines and deny it, or keep machines and say that they are gone. */
+const liars: Record<string, Subject> = {
+  'answers a create with 504, makes it, and lists nothing that can be read': {
+    behave: (rules) => ({
+      ...rules,
+      answer(request, answer) {
+        if (request.route === CREATE && answer.status === 201) return refusal(504, 'gateway_timeout');
+        return request.route === LIST ? { ...answer, json: { data: [] } } : rules.answer(request, answer);
+      },
+    }),
+  },
+  'takes a DELETE on, reads 404, and goes on listing it ONLINE': {
+    behave: (rules) => {
+      const deleted = new Set<string>();
+      return {
+        ...rules,
+        takesEffect(instance, operation) {
+          if (operation === 'delete') deleted.add(instance.id);
+          return operation !== 'delete';
+        },
+        answer(request, answer) {
+          const id = request.path.split('/').at(-1) ?? '';
+          return request.route === GET && deleted.has(id)
+            ? refusal(404, 'not_found')
+            : rules.answer(request, answer);
+        },
+      };
+    },
+  },
+  'reads 404 from the beginning, and fails to list': {
+    behave: (rules) => ({
+      ...rules,
+      answer(request, answer) {
+        if (request.route === GET) return refusal(404, 'not_found');
+        return request.route === LIST ? refusal(500, 'internal') : rules.answer(request, answer);
+      },
+    }),
+  },
+  'reads 404 for the first minute': {
+    behave: (rules, _hit, clock) => ({
+      ...rules,
+      isGone: (instance) => clock.wall() - instance.createdAtMs < 60_000 || rules.isGone(instance),
+      isListed: (instance) => clock.wall() - instance.createdAtMs >= 60_000,
+    }),
+  },
+};
+
+it.each(Object.entries(liars))('a server that %s hides no machine from the run', async (_what, subject) => {
+  const { leaked } = await tryOut(subject, rows);
+  expect(leaked).toEqual([]);
+});
