@@ -1,5 +1,6 @@
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createTcpServer, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from './certificates.fixture.ts';
 import {
@@ -202,6 +203,29 @@ describe.skipIf(!hasOpenSsl)('TLS', () => {
     expect(await get(url.replace('http:', 'https:'), hasty)).toMatchObject({
       failure: 'tls',
       message: expect.stringMatching(message),
+    });
+  });
+
+  it('that breaks once the request was read is no failure of the set-up', async () => {
+    const certificate = makeCertificate();
+    const outer: Socket[] = [];
+    const tls = createTlsServer(certificate, (socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => outer[0]?.write('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
+    });
+    const port = await listen(tls);
+    const front = await serveRaw((socket) => {
+      outer.push(socket);
+      const inner = connect(port, '127.0.0.1').on('error', () => {});
+      socket.pipe(inner);
+      inner.pipe(socket, { end: false });
+      socket.once('close', () => inner.destroy());
+    });
+    const url = front.replace('http:', 'https:');
+    const transport = newTransport({ ca: certificate.cert });
+    expect(await transport.send({ method: 'POST', url, headers: {}, body: '{}' }, limits)).toMatchObject({
+      failure: 'reset',
+      message: expect.stringMatching(/^the TLS connection to .* broke after the request was sent/),
     });
   });
 

@@ -36,8 +36,9 @@ export function toHttpFailure(
   if (phase === 'resolve')
     return { failure: 'dns', message: `the name ${place.host} does not resolve (${code})` };
   if (phase === 'connect') return { failure: 'connect', message: connectMessage(error, place.address) };
-  if (phase === 'tls' || /^ERR_(SSL|TLS)_/.test(code))
-    return { failure: 'tls', message: tlsMessage(error, place) };
+  if (phase === 'tls') return { failure: 'tls', message: tlsMessage(error, place) };
+  // The request has gone out, and may have had its effect.
+  if (/^ERR_(SSL|TLS)_/.test(code)) return { failure: 'reset', message: brokenTlsMessage(error, place) };
   if (code === 'HPE_HEADER_OVERFLOW') {
     const message = `the headers of the answer are larger than ${progress.maxHeaderBytes} bytes`;
     return { failure: 'too_large', message };
@@ -107,6 +108,12 @@ function tlsMessage(error: WireError, { host, address }: ExchangePlace): string 
   if (code === 'ECONNRESET' || code === '')
     return `${address} closed the connection during the TLS handshake`;
   return `no TLS connection to ${address}: ${printable(reason, 300)} (${code})`;
+}
+
+/** After the handshake. A server that asks for a certificate of the client says so only then. */
+function brokenTlsMessage(error: WireError, place: ExchangePlace): string {
+  if (/CERTIFICATE/.test(error.code ?? '')) return tlsMessage(error, place);
+  return `the TLS connection to ${place.address} broke after the request was sent (${error.code})`;
 }
 
 function parseMessage(error: WireError, { address, isTls }: ExchangePlace): string {
