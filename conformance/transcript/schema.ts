@@ -23,7 +23,7 @@ const run = z.object({
   suite: z.string(),
   requirements: z.string(),
   runId: z.string(),
-  baseUrl: z.url({ protocol: /^https?$/ }),
+  baseUrl: z.url({ protocol: /^https?$/ }).refine((url) => URL.canParse(url)),
   level: z.enum(LEVELS),
   only: z.array(z.string()).exactOptional(),
   startedAt: wall,
@@ -43,7 +43,7 @@ const exchange = z.object({
   credential: z.enum(['api key', 'second api key', 'access token', 'none', 'altered']),
   request: z.object({
     method: z.string(),
-    path: z.string(),
+    path: z.string().startsWith('/'),
     headers: texts,
     body: z.string().exactOptional(),
   }),

@@ -42,6 +42,11 @@ describe('a transcript', () => {
       lines[0]?.replace('"format":1', '"format":2'),
       'line 1 is not a record of a transcript (format:',
     ],
+    [
+      'has a path that would be a part of the host',
+      `${lines[0]}\n${lines.find((line) => line.includes('"kind":"exchange"'))?.replace('"path":"/', '"path":"999é/')}\n`,
+      'line 2 is not a record of a transcript (request.path:',
+    ],
     ['is two', `${text}${text}`, 'begins another run'],
     ['goes on after its end', `${text}${lines[1]}\n`, 'stands after the `end` record'],
     [

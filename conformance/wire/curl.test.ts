@@ -55,6 +55,10 @@ describe('the command', () => {
     );
   });
 
+  it('is there for an address that is none', () => {
+    expect(toCurl({ method: 'GET', url: 'http://x:99999é', headers: {} })).toContain('http://x:99999');
+  });
+
   it('can be shown on a terminal, whatever the request holds', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (body) => {

@@ -40,7 +40,7 @@ export function toCurl(request: HttpRequest): string {
 
 function targetOf(url: string): string[] {
   // As the transport sends it: as it is written where HTTP can carry that.
-  const written = /^[\x21-\x7e]*$/.test(url) ? url : new URL(url).href;
+  const written = /^[\x21-\x7e]*$/.test(url) || !URL.canParse(url) ? url : new URL(url).href;
   const options = [];
   if (/[[\]{}]/.test(written)) options.push('--globoff');
   if (/\/\.|%2e/i.test(written)) options.push('--path-as-is');
