@@ -76,7 +76,10 @@ export interface Exchange {
     headers: Readonly<Record<string, string>>;
     body: string;
     firstByteMs: number;
-    /** Of a list of thousands of instances, how many are not in `body`: those of the run are. */
+    /**
+     * Of a list of thousands of instances, how many are not in `body`: those of the run are. Of a long answer that is no
+     * such list, how many characters are not.
+     */
     leftOut?: number;
   };
   failure?: { kind: FailureKind; message: string };

@@ -6,7 +6,7 @@ export const LONGEST_LIST_BYTES = 64 * MIB;
 const LONGEST_OBJECT_BYTES = MIB;
 /** All answers are kept until the run is judged. Once this much has come, only small ones are read. */
 const MOST_BYTES_IN_ALL = 192 * MIB;
-const SMALL_BODY_BYTES = 64 * 1024;
+export const SMALL_BODY_BYTES = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 const ACTION_TIMEOUT_MS = 180_000;
 
@@ -22,10 +22,15 @@ export function asksForInstances({ method, path }: { method: string; path: strin
   return method === 'GET' && /^\/instances(\?|$)/.test(path);
 }
 
+/** Whether so much is kept that of the account's instances only the run's own are. */
+export function isMuchKept(bytesKept: number): boolean {
+  return bytesKept >= MOST_BYTES_IN_ALL;
+}
+
 /** The longest answer that is read. `bytesKept` is what is kept of those before. */
 export function maxBodyBytes(call: Call, bytesKept: number): number {
   if (asksForInstances(call)) return LONGEST_LIST_BYTES;
-  if (bytesKept >= MOST_BYTES_IN_ALL) return SMALL_BODY_BYTES;
+  if (isMuchKept(bytesKept)) return SMALL_BODY_BYTES;
   return asksForList(call) ? LONGEST_LIST_BYTES : LONGEST_OBJECT_BYTES;
 }
 

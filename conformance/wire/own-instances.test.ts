@@ -23,9 +23,30 @@ describe('a list of thousands of instances', () => {
 
   it.each([
     ['short', JSON.stringify({ instances: [{ id: 'a' }] })],
-    ['no list', JSON.stringify({ instances: 'x'.repeat(2_000_000) })],
-    ['no JSON', 'x'.repeat(2_000_000)],
+    ['refused and short', '{"error":{}}'],
   ])('is kept as it is where it is %s', (_what, body) => {
     expect(new OwnInstances('berth-conf-').inPart(body)).toEqual({ body, leftOut: 0 });
+  });
+
+  it.each([
+    ['no list', JSON.stringify({ instances: 'x'.repeat(2_000_000) }), false],
+    ['no JSON', `{}${' '.repeat(2_000_000)}x`, false],
+    ['a refusal', JSON.stringify({ error: 'x'.repeat(100_000) }), true],
+  ])('is kept with its beginning only where it is %s', (_what, body, isRefused) => {
+    const { body: kept, leftOut } = new OwnInstances('berth-conf-').inPart(body, { isRefused });
+    expect(kept).toBe(`${body.slice(0, 65_536)}…`);
+    expect(leftOut).toBe(body.length - 65_536);
+  });
+
+  it('is kept with those of the run alone once much is kept', () => {
+    const body = JSON.stringify({ instances: [...strangers, { id: 'i', name: 'berth-conf-1' }], more: 'x' });
+    const kept = new OwnInstances('berth-conf-').inPart(body, { isMuchKept: true });
+    expect(kept).toEqual({ body: '{"instances":[{"id":"i","name":"berth-conf-1"}]}', leftOut: 5000 });
+  });
+
+  it('is bounded where each of the others is long', () => {
+    const instances = Array.from({ length: 300 }, () => ({ name: 'y'.repeat(100_000) }));
+    const { body } = new OwnInstances('berth-conf-').inPart(JSON.stringify({ instances }));
+    expect(body.length).toBeLessThan(1_100_000);
   });
 });

@@ -1,4 +1,5 @@
 import { isObject, parseJson, textField } from './json.ts';
+import { SMALL_BODY_BYTES } from './limits.ts';
 
 /** A list that is longer is kept in part. */
 const LONGEST_KEPT_CHARS = 1024 * 1024;
@@ -20,18 +21,31 @@ export class OwnInstances {
   }
 
   /**
-   * A list of instances as it is kept: of one with thousands, those of the run and the first of the others. `leftOut` is
-   * how many are not in it.
+   * A list of instances as it is kept: of one with thousands, those of the run and the first of the others; once much is
+   * kept, those of the run alone. `leftOut` is how many are not in it. Of what is no list the beginning is kept, and
+   * `leftOut` is how many characters are not.
    */
-  inPart(body: string): { body: string; leftOut: number } {
-    const list = body.length > LONGEST_KEPT_CHARS ? parseJson(body) : undefined;
+  inPart(body: string, { isRefused = false, isMuchKept = false } = {}): { body: string; leftOut: number } {
+    if (body.length <= (isMuchKept || isRefused ? SMALL_BODY_BYTES : LONGEST_KEPT_CHARS))
+      return { body, leftOut: 0 };
+    const list = isRefused ? undefined : parseJson(body);
     const instances = isObject(list) ? list['instances'] : undefined;
-    if (!isObject(list) || !Array.isArray(instances)) return { body, leftOut: 0 };
-    const kept = instances.filter((instance, index) => index < STRANGERS_KEPT || this.#isOwn(instance));
+    if (!isObject(list) || !Array.isArray(instances)) return beginningOf(body);
+    const kept = this.#keptOf(instances, isMuchKept ? 0 : LONGEST_KEPT_CHARS);
     return {
-      body: JSON.stringify({ ...list, instances: kept }),
+      body: JSON.stringify(isMuchKept ? { instances: kept } : { ...list, instances: kept }),
       leftOut: instances.length - kept.length,
     };
+  }
+
+  #keptOf(instances: readonly unknown[], charsOfStrangers: number): unknown[] {
+    let left = charsOfStrangers;
+    return instances.filter((instance, index) => {
+      if (this.#isOwn(instance)) return true;
+      if (index >= STRANGERS_KEPT || left <= 0) return false;
+      left -= JSON.stringify(instance).length;
+      return left >= 0;
+    });
   }
 
   #isOwn(instance: unknown): boolean {
@@ -40,4 +54,11 @@ export class OwnInstances {
       textField(instance, 'name')?.startsWith(this.#namePrefix) === true
     );
   }
+}
+
+/** Never JSON, even where its beginning is. A copy: a slice would hold the whole. */
+function beginningOf(body: string): { body: string; leftOut: number } {
+  if (body.length <= SMALL_BODY_BYTES) return { body, leftOut: 0 };
+  const beginning = Buffer.from(`${body.slice(0, SMALL_BODY_BYTES)}…`).toString();
+  return { body: beginning, leftOut: body.length - SMALL_BODY_BYTES };
 }

@@ -60,6 +60,21 @@ describe('requests at the same moment', () => {
   });
 });
 
+it.each(['send', 'sendTogether'] as const)('%s sends nothing again once patience is over', async (way) => {
+  const { wire, sent, records } = setUp([429], { 'retry-after': '7' });
+  const over = new AbortController();
+  const [first = expect.unreachable()] = calls;
+  const answer =
+    way === 'send'
+      ? wire.send(first.step, first.call, undefined, over.signal)
+      : wire.sendTogether([first], over.signal).then(([exchange]) => exchange);
+  setImmediate(() => over.abort());
+  expect((await answer)?.answer?.status).toBe(429);
+  expect(sent).toHaveLength(1);
+  expect(records).toEqual([await answer]);
+  expect(records).not.toContainEqual(expect.objectContaining({ superseded: true }));
+});
+
 it('a request that one in ten seconds is allowed of comes through, without Retry-After', async () => {
   const { wire, sent } = setUp([429, 429, 429, 429]);
   const { answer } = await wire.send('s', { method: 'POST', path: '/a' });

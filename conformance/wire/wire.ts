@@ -3,16 +3,15 @@ import type { Credential, Exchange } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
 import { AccessToken } from './access-token.ts';
 import type { Clock } from './clock.ts';
-import { parseJson, textField } from './json.ts';
-import { asksForInstances, maxBodyBytes, timeoutMs } from './limits.ts';
+import { asksForInstances, isMuchKept, maxBodyBytes, timeoutMs } from './limits.ts';
 import { OwnInstances } from './own-instances.ts';
+import { SecretsOfAnswers, TOKEN_PATH } from './secrets-of-answers.ts';
 import type { SignIn, TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
 const ATTEMPTS_WHEN_LIMITED = 7;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
-const TOKEN_PATH = '/auth/token';
 
 export interface Call {
   method: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH';
@@ -49,6 +48,7 @@ export class Wire {
   readonly #parts: WireParts;
   readonly #startedAt: number;
   readonly #own: OwnInstances;
+  readonly #secrets: SecretsOfAnswers;
   #sent = 0;
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
@@ -61,6 +61,7 @@ export class Wire {
     this.#parts = parts;
     this.#startedAt = parts.clock.now();
     this.#own = new OwnInstances(parts.namePrefix);
+    this.#secrets = new SecretsOfAnswers(parts.onSecret);
     this.#usual = parts.apiKey === undefined ? 'access token' : 'api key';
   }
 
@@ -111,9 +112,9 @@ export class Wire {
   /**
    * Sends one request and returns its exchange, whatever came of it. A 429 is waited out and sent again; a GET that was
    * lost on the way is sent again; the exchanges that were so replaced are in the transcript too, as `superseded`.
-   * Rejects with the signal's reason only.
+   * Rejects with the signal's reason only. Once `patience` is aborted, a 429 is what came of it.
    */
-  async send(step: string, call: Call, signal?: AbortSignal): Promise<Exchange> {
+  async send(step: string, call: Call, signal?: AbortSignal, patience?: AbortSignal): Promise<Exchange> {
     await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
       await this.#keepPace(signal);
@@ -122,7 +123,12 @@ export class Wire {
       if (signal?.aborted && exchange.answer !== undefined) this.#record(exchange);
       signal?.throwIfAborted();
       const waitMs = this.#waitBeforeAnother(exchange, attempt);
-      if (waitMs === undefined) return this.#record(exchange);
+      if (waitMs === undefined || patience?.aborted) return this.#record(exchange);
+      if (patience !== undefined) {
+        if (!(await this.#outlasts(waitMs, patience))) return this.#record(exchange);
+        this.#record({ ...exchange, superseded: true });
+        continue;
+      }
       this.#record({ ...exchange, superseded: true });
       await this.#parts.clock.sleep(waitMs, signal);
     }
@@ -130,9 +136,13 @@ export class Wire {
 
   /**
    * Sends requests at the same moment. Those that are answered with 429 are waited out and sent again, at the same
-   * moment once more: a limit is lawful, and says nothing of what comes of them.
+   * moment once more: a limit is lawful, and says nothing of what comes of them. Once `patience` is aborted, it is what
+   * came of them.
    */
-  async sendTogether(calls: readonly { step: string; call: Call }[]): Promise<Exchange[]> {
+  async sendTogether(
+    calls: readonly { step: string; call: Call }[],
+    patience?: AbortSignal,
+  ): Promise<Exchange[]> {
     for (const { call } of calls) await this.#renewToken(call);
     const last: Exchange[] = [];
     let open = [...calls.entries()];
@@ -140,15 +150,30 @@ export class Wire {
       const round = await Promise.all(
         open.map(async ([index, { step, call }]) => ({ index, exchange: await this.#exchange(step, call) })),
       );
-      const waits = round.map(({ index, exchange }) => {
+      const limited = new Map<number, number>();
+      for (const { index, exchange } of round) {
         const waitMs = this.#waitWhenLimited(exchange, attempt);
-        last[index] = this.#record(waitMs === undefined ? exchange : { ...exchange, superseded: true });
-        return { index, waitMs };
-      });
-      const limited = waits.filter(({ waitMs }) => waitMs !== undefined);
-      if (limited.length === 0) return last;
-      open = open.filter(([index]) => limited.some((one) => one.index === index));
-      await this.#parts.clock.sleep(Math.max(...limited.map(({ waitMs = 0 }) => waitMs)));
+        if (waitMs === undefined) last[index] = this.#record(exchange);
+        else limited.set(index, waitMs);
+      }
+      if (limited.size === 0) return last;
+      const goesOn = await this.#outlasts(Math.max(...limited.values()), patience);
+      for (const { index, exchange } of round)
+        if (limited.has(index))
+          last[index] = this.#record(goesOn ? { ...exchange, superseded: true } : exchange);
+      if (!goesOn) return last;
+      open = open.filter(([index]) => limited.has(index));
+    }
+  }
+
+  /** Sleeps; whether to its end. */
+  async #outlasts(ms: number, patience: AbortSignal | undefined): Promise<boolean> {
+    try {
+      await this.#parts.clock.sleep(ms, patience);
+      return patience?.aborted !== true;
+    } catch (error) {
+      if (patience?.aborted) return false;
+      throw error;
     }
   }
 
@@ -194,7 +219,6 @@ export class Wire {
         ...(signal === undefined ? {} : { signal }),
       },
     );
-    this.#keepSecret(call, result);
     return {
       kind: 'exchange',
       n,
@@ -211,19 +235,14 @@ export class Wire {
 
   #outcomeOf(call: Call, result: HttpAnswer | HttpFailure): Pick<Exchange, 'answer' | 'failure'> {
     if ('failure' in result) return { failure: { kind: result.failure, message: result.message } };
-    const { status, headers, firstByteMs } = result;
+    const { status, firstByteMs } = result;
+    const headers = this.#secrets.keep(call.path, result);
     if (call.method === 'POST' && call.path === '/instances') this.#own.add(result.body);
-    const isList = status < 300 && asksForInstances(call);
-    const { body, leftOut } = isList ? this.#own.inPart(result.body) : { body: result.body, leftOut: 0 };
+    const { body, leftOut } = asksForInstances(call)
+      ? this.#own.inPart(result.body, { isRefused: status >= 300, isMuchKept: isMuchKept(this.#bytesKept) })
+      : { body: result.body, leftOut: 0 };
     this.#bytesKept += body.length;
     return { answer: { status, headers, body, firstByteMs, ...(leftOut > 0 && { leftOut }) } };
-  }
-
-  /** A token is a secret before anything of its answer is written. */
-  #keepSecret({ path }: Call, result: HttpAnswer | HttpFailure): void {
-    if (path !== TOKEN_PATH || 'failure' in result) return;
-    const token = textField(parseJson(result.body), 'access_token');
-    if (token !== undefined) this.#parts.onSecret('access token', token);
   }
 
   #headers(step: string, call: Call, requestId: string): Record<string, string> {

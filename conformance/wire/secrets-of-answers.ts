@@ -1,0 +1,58 @@
+import { isObject, parseJson, textField } from './json.ts';
+import type { HttpAnswer } from './transport.ts';
+
+export const TOKEN_PATH = '/auth/token';
+
+/** What is shorter may be any word. */
+const SHORTEST_SECRET = 8;
+/** Each makes all that is written a little slower. Some targets hand out another cookie with every answer. */
+const MOST_COOKIES = 50;
+/** The beginning of one cookie in a header that joins several. A date's comma is not followed by a name with `=`. */
+const COOKIE = /(^|,)(\s*[^;,=\s]+=)([^;,]+)/g;
+
+/** Finds what an answer hands out as a secret: it is one before anything of the answer is written. */
+export class SecretsOfAnswers {
+  readonly #onSecret: (name: string, secret: string) => void;
+  readonly #cookies = new Set<string>();
+
+  constructor(onSecret: (name: string, secret: string) => void) {
+    this.#onSecret = onSecret;
+  }
+
+  /** Tells of the secrets; gives the headers as they may be kept. */
+  keep(path: string, { status, headers, body }: HttpAnswer): Readonly<Record<string, string>> {
+    if (path === TOKEN_PATH) this.#keepTokens(parseJson(body), status);
+    const cookies = headers['set-cookie'];
+    if (cookies === undefined) return headers;
+    return { ...headers, 'set-cookie': this.#withoutValues(cookies) };
+  }
+
+  #keepTokens(answer: unknown, status: number): void {
+    const token = textField(answer, 'access_token');
+    if (token !== undefined) this.#onSecret('access token', token);
+    if (status < 200 || status >= 300) return;
+    for (const text of textsIn(answer))
+      if (text.length >= SHORTEST_SECRET && text !== token) this.#onSecret('token answer', text);
+  }
+
+  #withoutValues(cookies: string): string {
+    return cookies.replace(COOKIE, (whole, before: string, name: string, value: string) => {
+      if (value.length < SHORTEST_SECRET) return whole;
+      if (this.#cookies.size < MOST_COOKIES && !this.#cookies.has(value)) {
+        this.#cookies.add(value);
+        this.#onSecret('cookie', value);
+      }
+      return `${before}${name}[redacted: cookie]`;
+    });
+  }
+}
+
+/** All strings but those that say of what kind a token is. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(textsIn);
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([name, field]) =>
+    name === 'token_type' || name === 'scope' ? [] : textsIn(field),
+  );
+}
