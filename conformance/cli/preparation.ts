@@ -40,6 +40,7 @@ export function prepareRun(
   return {
     options: {
       ...{ ...signIn, baseUrl, level: flags.level, settings },
+      acceptsUnknownCost: flags.acceptUnknownCost === true,
       ...(second.key === undefined ? {} : { secondApiKey: second.key }),
       ...(only === undefined ? {} : { only: only.map(({ id }) => id) }),
     },

@@ -11,6 +11,8 @@ export interface BudgetParts {
   wall: () => number;
   /** How much longer anything that exists may come to live, in the worst case. */
   longestLifeMs: () => number;
+  /** Whether something without a price may be bought, for which no cap holds. */
+  acceptsUnknownCost: boolean;
 }
 
 /** Refuses a purchase that could take the run past its cap: what was spent, and the worst case of all that lives. */
@@ -21,9 +23,15 @@ export class Budget {
     this.#parts = parts;
   }
 
-  /** `lifeMs` where it is known to live no longer than that. Throws `BudgetError`. */
-  allow(pricePerHour: number, lifeMs = this.#parts.longestLifeMs()): void {
-    const { maxCostUsd, entries, wall, longestLifeMs } = this.#parts;
+  /**
+   * Of things that are bought together; undefined is a price that nobody knows. `lifeMs` where they are known to live no
+   * longer than that. Throws `BudgetError`.
+   */
+  allow(pricesPerHour: readonly (number | undefined)[], lifeMs = this.#parts.longestLifeMs()): void {
+    const { maxCostUsd, entries, wall, longestLifeMs, acceptsUnknownCost } = this.#parts;
+    if (pricesPerHour.includes(undefined) && !acceptsUnknownCost)
+      throw new BudgetError('it has no price, and --accept-unknown-cost was not given');
+    const pricePerHour = pricesPerHour.reduce<number>((sum, price) => sum + (price ?? 0), 0);
     const now = wall();
     const others = entries.reduce((sum, entry) => sum + costUsd(entry, now, longestLifeMs()), 0);
     const usd = worstCaseUsd(pricePerHour, lifeMs);

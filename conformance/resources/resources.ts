@@ -54,7 +54,12 @@ export class Resources {
     await this.#knowOthers();
     const entry = this.#intend(wish);
     // Once sent it is seen through: an interrupted POST would leave something that nobody knows of.
-    const exchange = await this.#parts.wire.send(wish.step, callOf(wish, entry));
+    const exchange = await this.#parts.wire.send(
+      wish.step,
+      callOf(wish, entry),
+      undefined,
+      this.#parts.signal,
+    );
     await this.#settle(wish, entry, exchange);
     return { entry, exchange };
   }
@@ -64,10 +69,11 @@ export class Resources {
     this.#parts.signal.throwIfAborted();
     await this.#knowOthers();
     // All or none: what is intended and never asked for would be looked for in vain.
-    this.#parts.budget.allow(wishes.reduce((sum, { pricePerHour }) => sum + (pricePerHour ?? 0), 0));
+    this.#parts.budget.allow(wishes.map(priceOf));
     const entries = wishes.map((wish) => ({ wish, entry: this.#intend(wish) }));
     const exchanges = await this.#parts.wire.sendTogether(
       entries.map(({ wish, entry }) => ({ step: wish.step, call: callOf(wish, entry) })),
+      this.#parts.signal,
     );
     const made: Made[] = [];
     for (const [index, { wish, entry }] of entries.entries()) {
@@ -87,8 +93,9 @@ export class Resources {
     this.#others = new Set((listOf(list) ?? []).flatMap((instance) => idOf(instance) ?? []));
   }
 
-  #intend({ type, step, region, pricePerHour, lifeMs, name }: Wish): Entry {
-    this.#parts.budget.allow(pricePerHour ?? 0, lifeMs);
+  #intend(wish: Wish): Entry {
+    const { type, step, region, pricePerHour, lifeMs, name } = wish;
+    this.#parts.budget.allow([priceOf(wish)], lifeMs);
     return this.#parts.ledger.intend({
       type,
       step,
@@ -113,6 +120,11 @@ export class Resources {
     const found = await lookFor(wire, ledger, entry);
     if (found.kind === 'found') ledger.made(entry, found.id);
   }
+}
+
+/** An instance has a price that may be unknown; a volume and what cannot be made have none. */
+function priceOf({ type, pricePerHour, isOfNothing }: Wish): number | undefined {
+  return pricePerHour ?? (type === 'instance' && isOfNothing !== true ? undefined : 0);
 }
 
 function callOf({ type, body, credential, authorization, contentType }: Wish, entry: Entry): Call {

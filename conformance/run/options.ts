@@ -16,6 +16,8 @@ export interface RunOptions extends SignIn {
   /** Ids of checks; all of the level when absent. */
   only?: readonly string[] | undefined;
   settings: Omit<RunSettings, 'hasSecondKey'>;
+  /** What has no price may be bought, for which the cap on the cost cannot hold. */
+  acceptsUnknownCost?: boolean | undefined;
 }
 
 /** What a run is done with. */

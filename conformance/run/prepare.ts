@@ -1,6 +1,7 @@
 import { loadRequirements } from '../requirements.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
+import { keyPrintOf } from '../resources/key-print.ts';
 import { Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
 import { Resources } from '../resources/resources.ts';
 import { adoptStrays } from '../resources/strays.ts';
@@ -55,7 +56,10 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     roundTripsMs: await roundTrips(options, parts),
     ...(options.only === undefined ? {} : { only: options.only }),
   });
-  parts.ledgerFile.append({ line: 'run', runId, baseUrl, startedAt });
+  parts.ledgerFile.append({
+    ...{ line: 'run', runId, baseUrl, startedAt },
+    keyPrint: keyPrintOf(runId, { apiKey, login }),
+  });
   const ledger = new Ledger({
     ...{ file: parts.ledgerFile, runId, wall: () => clock.wall() },
     onChange: (entry) => {
@@ -66,7 +70,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   const longestLifeMs = () => settings.maxMinutes * MS_PER_MINUTE - wire.now() + settings.readyTimeoutMs;
   const budget = new Budget({
     ...{ maxCostUsd: settings.maxCostUsd, entries: ledger.entries, longestLifeMs },
-    wall: () => clock.wall(),
+    ...{ wall: () => clock.wall(), acceptsUnknownCost: options.acceptsUnknownCost === true },
   });
   const session = new Session({
     ...{ level, apiKey, login, wire, clock, ssh: parts.ssh, keys, ledger, transcript, signal },
