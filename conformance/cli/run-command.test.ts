@@ -72,11 +72,11 @@ describe('a run', () => {
       send: async (...[request, limits]: Parameters<typeof transport.send>) => {
         const answer = await transport.send(request, limits);
         return 'body' in answer
-          ? { ...answer, body: answer.body.replaceAll('"availability"', '"was"') }
+          ? { ...answer, body: answer.body.replaceAll('"id":"cpu', '"id":7,"was":"cpu') }
           : answer;
       },
     };
-    const only = ['--only', 'CFG,AVL', '--level', 'read-only', '--json', '/dev/full'];
+    const only = ['--only', 'CFG', '--level', 'read-only', '--json', '/dev/full'];
     const { code, out, err } = await conformance(only, { parts: { createTransport: () => unnamed } });
     expect(err).toContain('--json /dev/full could not be written');
     expect(out).toMatch(/^NON-CONFORMANT/);
@@ -209,6 +209,9 @@ describe('an interruption', () => {
     expect(out).toContain(name);
     expect(out).toMatch(/curl .*-X DELETE .*\$BERTH_API_KEY/);
     expect(out).toContain('berth conformance sweep');
+    expect(readOpenLedgers(folder.path)).toMatchObject([
+      { keyPrint: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    ]);
   });
 
   it.each(['uncaughtException', 'unhandledRejection'])(

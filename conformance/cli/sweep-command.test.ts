@@ -1,5 +1,6 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keyPrintOf } from '../resources/key-print.ts';
 import type { Entry } from '../resources/ledger.ts';
 import { readOpenLedgers } from '../resources/ledger-file.ts';
 import { thisProcess } from '../resources/process-identity.ts';
@@ -193,6 +194,26 @@ describe('a sweep', () => {
     const again = await sweep();
     expect(again.code).toBe(5);
     expect(again.out).not.toContain('Nothing to sweep');
+  });
+
+  it('does nothing with the key of another account, to which everything looks gone', async () => {
+    const id = await make(nameOf(1));
+    const keyPrint = keyPrintOf(RUN_ID, { apiKey: 'the key of the run' });
+    leave([{ id, state: 'made' }], { keyPrint });
+    const { code, out } = await sweep();
+    expect({ code, listed: await target.listed() }).toMatchObject({ code: 5, listed: [expect.any(String)] });
+    expect(out).toMatch(/Run abcd012345 .*\n {2}left alone: the API key is not that of the run.*--other-key/);
+    expect(target.sent.filter((line) => line.startsWith('DELETE'))).toEqual([]);
+    expect((await sweep('--other-key')).code).toBe(0);
+    expect(await target.listed()).toEqual([]);
+  });
+
+  it('does its work with the key of the run', async () => {
+    leave([{ id: await make(nameOf(1)), state: 'made' }], {
+      keyPrint: keyPrintOf(RUN_ID, { apiKey: API_KEY }),
+    });
+    expect((await sweep()).code).toBe(0);
+    expect(await target.listed()).toEqual([]);
   });
 
   it('exits 5 with the commands where the key is refused or nothing answers', async () => {

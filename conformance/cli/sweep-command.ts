@@ -24,6 +24,7 @@ import {
 interface Flags extends TargetFlags, PatienceFlags {
   stateDir?: string;
   absent: string[];
+  otherKey?: true;
 }
 
 /** `berth conformance sweep [base_url]`: finishes the clean-up of runs that were cut off. */
@@ -38,6 +39,7 @@ export function sweepCommand(parts: CliParts, finish: Finish): Command {
       (name: string, names: string[]) => [...names, name],
       [],
     )
+    .option('--other-key', 'the key is not that of the run, but of the same account')
     .action(async (typed: string | undefined, flags: Flags) => {
       finish(await executeSweep(typed, flags, parts));
     });
@@ -67,6 +69,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
       exitCodes.push(
         await sweepOne(ledger, terminal, {
           ...{ ...signIn, transport, clock, signal: interruption.signal, absent: flags.absent },
+          isOtherKeyAccepted: flags.otherKey === true,
           ...{ pollIntervalMs: flags.pollIntervalMs, patienceMs: flags.readyTimeoutS * 1000 },
           onWait: (text) => terminal.err(`  waiting ${printable(text, SHOWN_CHARS)}\n`),
         }),

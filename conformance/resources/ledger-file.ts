@@ -129,6 +129,8 @@ export interface StoredLedger {
   runId: string;
   baseUrl: string;
   startedAt: string;
+  /** Of the key or the user name that the run signed in with. */
+  keyPrint?: string;
   /** Of the run. */
   process?: ProcessIdentity;
   /** When it was last written or touched, milliseconds since the epoch. */
@@ -209,6 +211,7 @@ export function readLedger(path: string): StoredLedger | undefined {
     runId: run.runId,
     baseUrl: run.baseUrl,
     startedAt: run.startedAt,
+    ...(run.keyPrint === undefined ? {} : { keyPrint: run.keyPrint }),
     ...(run.process === undefined ? {} : { process: run.process }),
     touchedAt: statSync(path).mtimeMs,
     entries: [...entries.values()],

@@ -27,6 +27,7 @@ const ledgerLine = z.discriminatedUnion('line', [
     runId: z.string().regex(/^[a-z0-9]{4,32}$/),
     baseUrl: z.string().min(1),
     startedAt: z.string(),
+    keyPrint: z.string().exactOptional(),
     process: processIdentity.exactOptional(),
   }),
   z.object({ line: z.literal('entry'), entry }),

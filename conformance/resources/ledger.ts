@@ -27,7 +27,15 @@ export interface Entry {
 
 /** A line of the ledger's file. */
 export type LedgerLine =
-  | { line: 'run'; runId: string; baseUrl: string; startedAt: string; process?: ProcessIdentity }
+  | {
+      line: 'run';
+      runId: string;
+      baseUrl: string;
+      startedAt: string;
+      /** Of the key or the user name that it signs in with. */
+      keyPrint?: string;
+      process?: ProcessIdentity;
+    }
   | { line: 'entry'; entry: Entry }
   | { line: 'closed' };
 

@@ -7,6 +7,7 @@ import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
 import { Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
+import { keyPrintOf } from './key-print.ts';
 import { type Entry, isOpen, Ledger, prefixOf } from './ledger.ts';
 import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
 import { adoptStrays } from './strays.ts';
@@ -21,6 +22,8 @@ export interface SweepParts extends SignIn {
   signal: AbortSignal;
   /** Names of entries that a person has looked for on the platform and has not found. */
   absent: readonly string[];
+  /** The key is another one than that of the run, but of the same account. */
+  isOtherKeyAccepted?: boolean;
   onWait: (text: string) => void;
 }
 
@@ -28,7 +31,7 @@ export type Swept =
   | { result: 'swept'; destroyed: Entry[]; left: Entry[] }
   /** The run lives, or another sweep is at it. */
   | { result: 'busy'; why: string }
-  /** Nothing could be asked of the target. */
+  /** Nothing could be asked of the target, or nothing that it says could be believed. */
   | { result: 'unreachable'; why: string; left: Entry[] };
 
 /**
@@ -39,6 +42,8 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
   const { process: owner } = stored;
   if (owner !== undefined && isTakenToLive(owner, stored.touchedAt))
     return { result: 'busy', why: `the run still goes on: process ${owner.pid} on ${owner.host}` };
+  if (!isItsKey(stored, parts))
+    return { result: 'unreachable', why: whyNotItsKey(parts), left: openOf(stored) };
   using held = lock(stored.path);
   if (held === undefined) return { result: 'busy', why: 'another sweep is at it' };
   // Another sweep may have finished it before the lock was had.
@@ -50,6 +55,16 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
   } finally {
     file.close();
   }
+}
+
+/** To another account nothing of the run is there: that would be taken for gone. */
+function isItsKey({ runId, keyPrint }: StoredLedger, parts: SweepParts): boolean {
+  return parts.isOtherKeyAccepted === true || keyPrint === undefined || keyPrint === keyPrintOf(runId, parts);
+}
+
+function whyNotItsKey({ apiKey }: SignIn): string {
+  const which = apiKey === undefined ? 'user name' : 'API key';
+  return `left alone: the ${which} is not that of the run, and another account would not be shown what the run made. Sign in as the run did or, where the ${which} is of the same account, pass --other-key`;
 }
 
 async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
