@@ -87,7 +87,9 @@ function whatToDo(
       how: `look for an instance whose name begins with ${name}, and destroy it if it is there`,
       command: commandOf('GET', `${baseUrl}/instances`),
     };
-  return { how: `look for a volume named ${name} on the platform: the contract has no list of volumes` };
+  return {
+    how: `look for a volume named ${name} on the platform: the contract has no list of volumes. Once you know that it is not there: ${SWEEP_COMMAND} ${baseUrl} --absent ${name}`,
+  };
 }
 
 function commandOf(method: string, url: string): string {
