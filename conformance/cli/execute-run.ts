@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hasConfigFault } from '../doctor/examine.ts';
 import { reasonOf } from '../doctor/reason.ts';
 import { whyNotAffordable } from '../plan/afford.ts';
+import { LedgerError } from '../resources/ledger-error.ts';
 import { type OpenLedgerFile, openLedgerFile } from '../resources/ledger-file.ts';
 import { progress } from '../run/progress.ts';
 import { run } from '../run/run.ts';
@@ -18,6 +19,7 @@ import { tellOpenLedgers } from './open-ledgers.ts';
 import { Outputs } from './outputs.ts';
 import type { CliParts } from './parts.ts';
 import { lookAround, type Preparation, planOf } from './preparation.ts';
+import { NAME } from './program.ts';
 import type { RunCommandFlags } from './run-command.ts';
 import { stateFolderOf } from './run-options.ts';
 import { showReport } from './show-report.ts';
@@ -113,9 +115,13 @@ async function conduct(
   } catch (error) {
     told.stop();
     outputs.keepTranscript();
-    tellFault(interruption.fault ?? error, parts);
+    const cause = interruption.fault ?? error;
+    const isOfTheSetUp = cause instanceof LedgerError;
+    if (isOfTheSetUp) terminal.err(`${NAME}: ${cause.message}.\n`);
+    else tellFault(cause, parts);
     const isLeft = tellLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
-    return isLeft ? EXIT.mayBeRunning : EXIT.suiteFault;
+    if (isLeft) return EXIT.mayBeRunning;
+    return isOfTheSetUp ? EXIT.configuration : EXIT.suiteFault;
   } finally {
     ledgerFile.close();
   }

@@ -189,7 +189,7 @@ export interface ReportResource {
   name: string;
   id?: string;
   step: string;
-  state: 'made' | 'refused' | 'unknown' | 'gone' | 'unconfirmed';
+  state: 'made' | 'refused' | 'unknown' | 'gone';
   price_per_hour_usd?: number;
   asked_at_ms: number;
   /** Until it was seen to be gone, or else until the run's end. Absent where it was refused. */

@@ -49,7 +49,7 @@ function endedEarly(end: EndRecord | undefined): string | undefined {
     interrupted: 'the run was interrupted',
     'out of time': 'the run was out of time',
     'fault of the suite': 'the run met a fault of the suite, which says nothing about the target',
-    'target unreachable': 'the target could not be reached',
+    'ledger not written': 'the run ended where nothing more could be written down of what it makes',
   }[end.reason];
   return detail === '' || end.reason === 'interrupted'
     ? why

@@ -12,7 +12,9 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { reasonOf } from '../doctor/reason.ts';
 import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.ts';
+import { LedgerError } from './ledger-error.ts';
 import { parseLedgerLine } from './ledger-line.ts';
 import { makeFolder } from './make-folder.ts';
 import { type ProcessIdentity, thisProcess } from './process-identity.ts';
@@ -82,7 +84,8 @@ function appendTo(path: string, file: number): OpenLedgerFile {
       } catch (error) {
         waiting.pop();
         waiting.unshift('\n');
-        throw error;
+        const why = `the ledger ${path} cannot be written (${reasonOf(error)})`;
+        throw new LedgerError(`${why}: make room, or name another folder with --state-dir`, { cause: error });
       }
     },
     close: () => {

@@ -1,4 +1,5 @@
 import { BudgetError } from '../resources/budget.ts';
+import { LedgerError } from '../resources/ledger-error.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
 import { SuiteFault } from '../verdict/judge.ts';
@@ -67,6 +68,7 @@ async function runScenarios(
 }
 
 function faultOf(error: unknown): End {
+  if (error instanceof LedgerError) return { reason: 'ledger not written', detail: error.message };
   return {
     reason: 'fault of the suite',
     detail: error instanceof Error ? (error.stack ?? error.message) : String(error),

@@ -130,7 +130,7 @@ export interface ResourceRecord {
   id?: string;
   /** The step that asked for it. */
   step: string;
-  state: 'made' | 'refused' | 'unknown' | 'gone' | 'unconfirmed';
+  state: 'made' | 'refused' | 'unknown' | 'gone';
   at: number;
   pricePerHour?: number;
   note?: string;
@@ -139,6 +139,6 @@ export interface ResourceRecord {
 export interface EndRecord {
   kind: 'end';
   at: number;
-  reason: 'completed' | 'interrupted' | 'out of time' | 'fault of the suite' | 'target unreachable';
+  reason: 'completed' | 'interrupted' | 'out of time' | 'fault of the suite' | 'ledger not written';
   detail?: string;
 }

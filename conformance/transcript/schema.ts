@@ -98,7 +98,7 @@ const resource = z.object({
   name: z.string(),
   id: z.string().exactOptional(),
   step: z.string(),
-  state: z.enum(['made', 'refused', 'unknown', 'gone', 'unconfirmed']),
+  state: z.enum(['made', 'refused', 'unknown', 'gone']),
   at: amount,
   pricePerHour: z.number().exactOptional(),
   note: z.string().exactOptional(),
@@ -107,7 +107,7 @@ const resource = z.object({
 const end = z.object({
   kind: z.literal('end'),
   at: amount,
-  reason: z.enum(['completed', 'interrupted', 'out of time', 'fault of the suite', 'target unreachable']),
+  reason: z.enum(['completed', 'interrupted', 'out of time', 'fault of the suite', 'ledger not written']),
   detail: z.string().exactOptional(),
 });
 

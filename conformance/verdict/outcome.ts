@@ -42,7 +42,7 @@ export function outcomeOf(run: RunRecord, end: EndRecord | undefined, counts: Co
 
 /** What may still exist and be billed. */
 export function leftovers(resources: readonly ResourceRecord[]): ResourceRecord[] {
-  return resources.filter(({ state }) => state === 'made' || state === 'unknown' || state === 'unconfirmed');
+  return resources.filter(({ state }) => state === 'made' || state === 'unknown');
 }
 
 export function exitCodeOf(
@@ -52,6 +52,7 @@ export function exitCodeOf(
 ): number {
   if (left.length > 0) return EXIT.mayBeRunning;
   if (end?.reason === 'fault of the suite') return EXIT.suiteFault;
+  if (end?.reason === 'ledger not written') return EXIT.configuration;
   if (outcome === 'CONFORMANT') return EXIT.conformant;
   return outcome === 'NON-CONFORMANT' ? EXIT.nonConformant : EXIT.incomplete;
 }

@@ -16,7 +16,6 @@ ${unpriced_resources > 0 ? html`<p class="tally">${plural(unpriced_resources, 'r
 const STATES: Readonly<Record<ReportResource['state'], string>> = {
   made: 'may still run',
   unknown: 'may exist',
-  unconfirmed: 'not confirmed to be gone',
   refused: 'refused, never made',
   gone: 'gone',
 };
