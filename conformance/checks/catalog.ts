@@ -155,7 +155,7 @@ function judgeOmitted(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   if (reads.length < 2) return notTested('the offers were read once only');
   const known = new Set<string>();
-  return each(
+  const finding = each(
     reads,
     'reads of /configurations',
     ({ byId }) => {
@@ -168,6 +168,14 @@ function judgeOmitted(evidence: Evidence): Finding {
       };
     },
     ({ exchange }) => exchange,
+  );
+  const wasUnavailable = evidence.objects.configurations.some(
+    ({ value }) => isObject(value) && value['available'] === false,
+  );
+  if (finding.verdict !== 'pass' || wasUnavailable) return finding;
+  return notApplicable(
+    'an offer that is not available',
+    'every offer was available in every read: were one sold out, it would have to be listed with available false',
   );
 }
 

@@ -22,8 +22,11 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
     .description('Tests a provider orchestrator, in whatever language, against the contract.')
     .argument('<base_url>', 'where the contract is served, such as https://orchestrator.example/v1');
   withStateFolder(withOutputs(withRunOptions(command)))
-    .option('--transcript <file>', 'write all that was sent and seen; `judge` gives verdicts on it again')
-    .option('--yes', 'do not ask before money is spent')
+    .option(
+      '--transcript <file>',
+      'write all that was sent and seen, to FILE.partial until the end; `judge` gives verdicts on it again',
+    )
+    .option('--yes', 'do not ask before money is spent; where there is no terminal nobody is asked')
     .option('--verbose', 'list what passed, too')
     .action(async (typed: string, flags: RunCommandFlags) => {
       const names = command.commands.map((inner) => inner.name());

@@ -8,7 +8,7 @@ export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): strin
     ({ offer, price_per_hour }) => offer !== undefined && price_per_hour === undefined,
   );
   if (unpriced !== undefined && !acceptsUnknownCost)
-    return `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: name another with --offer, or go on without a cap with --accept-unknown-cost`;
+    return `the offer ${unpriced.offer} has no usable price, so that no cap on the cost would hold: name another with --offer, or go on without a cap with --accept-unknown-cost (--level read-only is free, and says what is wrong with the price)`;
   if (usd <= cap) return undefined;
   const minutes = plan.max_minutes_within_cap;
   const shorter = minutes === undefined ? '' : ` or --max-minutes ${minutes}`;
