@@ -111,6 +111,10 @@ async function conduct(
     told.stop();
     const isVerbose = flags.verbose === true;
     const exitCode = showReport({ records, requirements, outputs, terminal, isVerbose });
+    if (exitCode === EXIT.mayBeRunning && flags.stateDir !== undefined)
+      terminal.err(
+        `The ledger is kept elsewhere: \`${NAME} sweep ${options.baseUrl} --state-dir ${folder}\`\n`,
+      );
     return endOf(exitCode, interruption.fault, parts);
   } catch (error) {
     told.stop();

@@ -313,3 +313,8 @@ describe('a sweep', () => {
     expect(out).toContain('Nothing to sweep');
   });
 });
+
+it('a folder that is not there is no all-clear', async () => {
+  const result = await sweep('--state-dir', `${folder.path}/mistyped`);
+  expect(result).toMatchObject({ code: 3, err: expect.stringContaining('there is no folder') });
+});

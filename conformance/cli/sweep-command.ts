@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Command } from 'commander';
 import { reasonOf } from '../doctor/reason.ts';
@@ -48,6 +49,10 @@ export function sweepCommand(parts: CliParts, finish: Finish): Command {
 async function executeSweep(typed: string | undefined, flags: Flags, parts: CliParts): Promise<number> {
   const { terminal, clock } = parts;
   const folder = stateFolderOf(flags, parts.env);
+  if (flags.stateDir !== undefined && !existsSync(folder))
+    throw new CommandError(
+      `there is no folder ${folder}: name the --state-dir of the run that is to be swept`,
+    );
   const { open, unreadable } = readLedgers(folder);
   for (const { path, cause } of unreadable)
     terminal.out(
