@@ -306,12 +306,6 @@ describe('a sweep', () => {
     const { code } = await runCli(['sweep', '--state-dir', folder.path], { parts: target.parts, env });
     expect(code).toBe(0);
   });
-
-  it('has nothing to do in a folder that is not there, and needs no key for that', async () => {
-    const { code, out } = await runCli(['sweep', '--state-dir', folder.file('none')], { parts: { env: {} } });
-    expect(code).toBe(0);
-    expect(out).toContain('Nothing to sweep');
-  });
 });
 
 it('a folder that is not there is no all-clear', async () => {
