@@ -153,19 +153,13 @@ export const machineMutants: readonly Mutant[] = [
     id: 'stop-of-stopped',
     breaks: 'stop of an instance that is not stoppable is 409.',
     reddens: ['STOP-409-002'],
-    behave: onAnswers([STOP], (answer) =>
-      answer.status === 409 && statusIn(answer.json) === 'STOPPED' ? refusal(400, 'bad_request') : undefined,
-    ),
+    behave: refusedOtherwise(STOP, 'STOPPED'),
   },
   {
     id: 'stop-of-destroying',
     breaks: 'stop of an instance that is not stoppable is 409.',
     reddens: ['STOP-409-003'],
-    behave: onAnswers([STOP], (answer) =>
-      answer.status === 409 && statusIn(answer.json) === 'DESTROYING'
-        ? refusal(400, 'bad_request')
-        : undefined,
-    ),
+    behave: refusedOtherwise(STOP, 'DESTROYING'),
   },
   {
     id: 'start-answers-starting',
@@ -190,19 +184,13 @@ export const machineMutants: readonly Mutant[] = [
     id: 'start-of-online',
     breaks: 'start of an instance that is not startable is 409.',
     reddens: ['START-409-001'],
-    behave: onAnswers([START], (answer) =>
-      answer.status === 409 && statusIn(answer.json) === 'ONLINE' ? refusal(400, 'bad_request') : undefined,
-    ),
+    behave: refusedOtherwise(START, 'ONLINE'),
   },
   {
     id: 'start-while-provisioning',
     breaks: 'start of an instance that is not startable is 409.',
     reddens: ['START-409-002'],
-    behave: onAnswers([START], (answer) =>
-      answer.status === 409 && statusIn(answer.json) === 'PROVISIONING'
-        ? refusal(400, 'bad_request')
-        : undefined,
-    ),
+    behave: refusedOtherwise(START, 'PROVISIONING'),
   },
   {
     id: 'refused-start-destroys',
@@ -245,6 +233,13 @@ export const machineMutants: readonly Mutant[] = [
     },
   },
 ];
+
+/** Refuses with 400 in place of 409 what is asked of an instance in a status. */
+function refusedOtherwise(route: string, status: string): Mutant['behave'] {
+  return onAnswers([route], (answer) =>
+    answer.status === 409 && statusIn(answer.json) === status ? refusal(400, 'bad_request') : undefined,
+  );
+}
 
 /** The status in the details of a refusal. */
 function statusIn(body: unknown): unknown {

@@ -5,7 +5,7 @@ import type { Clock } from '../wire/clock.ts';
 import { isSuccess, statusOf } from '../wire/json.ts';
 import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
-import { Wire } from '../wire/wire.ts';
+import { paceOf, Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
 import { keyPrintOf } from './key-print.ts';
 import { type Entry, isOpen, Ledger, prefixOf } from './ledger.ts';
@@ -115,7 +115,7 @@ function createWire(
     ...{ transport, clock, apiKey, login, baseUrl: stored.baseUrl, namePrefix: prefixOf(stored.runId) },
     transcript: new Transcript({ redact: (record) => record }),
     userAgent: `berth-conformance/${suiteVersion} sweep/${stored.runId}`,
-    paceMs: Math.min(pollIntervalMs / 100, 100),
+    paceMs: paceOf(pollIntervalMs),
     onSecret: () => {},
   });
 }

@@ -11,7 +11,7 @@ import { Transcript } from '../transcript/transcript.ts';
 import { suiteVersion } from '../version.ts';
 import { createRedactor } from '../wire/redact.ts';
 import { withoutUsername } from '../wire/sign-in.ts';
-import { Wire } from '../wire/wire.ts';
+import { paceOf, Wire } from '../wire/wire.ts';
 import type { RunOptions, RunParts } from './options.ts';
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -87,11 +87,6 @@ function newKeys({ ssh, runId }: RunParts): Record<KeyName, ReturnType<RunParts[
     second: ssh.newKeyPair(`berth-conformance-${runId}-second`),
     other: ssh.newKeyPair(`berth-conformance-${runId}-other`),
   };
-}
-
-/** A hundredth of the poll interval: some ten requests a second at the contract's rate. */
-function paceOf(pollIntervalMs: number): number {
-  return Math.min(pollIntervalMs / 100, 100);
 }
 
 async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Promise<number[]> {

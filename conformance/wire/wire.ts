@@ -70,10 +70,6 @@ export class Wire {
     return this.#parts.clock.now() - this.#startedAt;
   }
 
-  get startedAt(): number {
-    return this.#startedAt;
-  }
-
   /**
    * Asks for an access token. From then on `access token` is that credential, and is renewed before it ends.
    */
@@ -298,4 +294,9 @@ export function retryAfterMs(header: string | undefined, wallMs: number, attempt
   const usualMs = 1000 * 2 ** (attempt - 1);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Number.isFinite(dateMs) ? dateMs - wallMs : usualMs;
   return Math.min(Math.max(ms, 100), LONGEST_RETRY_AFTER_MS);
+}
+
+/** A hundredth of the poll interval: some ten requests a second at the contract's rate. */
+export function paceOf(pollIntervalMs: number): number {
+  return Math.min(pollIntervalMs / 100, 100);
 }
