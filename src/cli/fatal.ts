@@ -1,5 +1,6 @@
 import { ConfigError } from '../config/findings.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
+import { PlatformMismatch } from '../orchestrator/reconcile/installation.ts';
 import { DatabaseRefused } from '../store/sqlite/database-refused.ts';
 
 /** A reason to end with a sentence for the person at the terminal, and exit code 1. */
@@ -13,6 +14,7 @@ export function isForUser(error: unknown): error is Error {
     error instanceof Fatal ||
     error instanceof ConfigError ||
     error instanceof DatabaseRefused ||
-    error instanceof AccountsError
+    error instanceof AccountsError ||
+    error instanceof PlatformMismatch
   );
 }

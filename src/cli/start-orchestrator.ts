@@ -15,6 +15,7 @@ import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
+import { ensureInstallation } from '../orchestrator/reconcile/installation.ts';
 import { callTimeoutMs, fixedReconcileOptions } from '../orchestrator/reconcile/options.ts';
 import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
 import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
@@ -48,7 +49,8 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
   const { store, clock, random, log } = deps;
   const health = new PlatformHealth(log);
   const http = composeHttp(deps, health);
-  const { reconciler, watch } = composeReconcile(deps, health);
+  const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
+  const { reconciler, watch } = composeReconcile({ ...deps, installationId }, health);
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
@@ -98,7 +100,7 @@ function composeHttp(
 }
 
 function composeReconcile(
-  deps: OrchestratorDeps,
+  deps: OrchestratorDeps & { installationId: string },
   health: PlatformHealth,
 ): { reconciler: Reconciler; watch: Watch } {
   const { reconcile } = deps.config;

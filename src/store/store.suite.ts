@@ -29,7 +29,7 @@ function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRe
       },
     },
     ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1, error: null },
-    ...{ createdAt: now, updatedAt: now },
+    ...{ createdAt: now, updatedAt: now, version: 1 },
     ...changes,
   };
 }

@@ -89,7 +89,7 @@ describe('a machine with our tag and no row', () => {
       memoryGb: 16,
       rootDiskGb: 80,
     },
-    ...{ gpuCount: 0, gpuType: undefined, sshKeys: [newPublicKey()], cloudInit: undefined },
+    ...{ gpuCount: 0, gpuType: undefined, sshKeys: [newPublicKey()], cloudInit: undefined, note: '' },
   });
 
   it.each([
@@ -130,7 +130,7 @@ it('a volume with our tag and no row is told of, and never touched', async () =>
   const { simulator, request, catalog } = orchestrator;
   const mine = await request('POST', '/volumes', { body: volumeRequest() });
   const datacenter = catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
-  const stray = { ref: 'berth-vol-stray', datacenter, sizeGb: 10, type: undefined };
+  const stray = { ref: 'berth-vol-stray', datacenter, sizeGb: 10, type: undefined, note: 'a note' };
   await behind(async () => (await simulator.volumes?.create(stray, null)) ?? { outcome: 'none' });
   await until('the volume is told of', () =>
     errors.some((fields) => 'ref' in fields && fields.ref === 'berth-vol-stray'),

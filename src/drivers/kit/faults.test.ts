@@ -12,7 +12,14 @@ function countingDriver(): PlatformDriver & { reached: string[] } {
   };
   return {
     reached,
-    manifest: { name: 'counting', stop: true, resume: true, attachVolume: 'none', createVisibleWithinMs: 0 },
+    manifest: {
+      name: 'counting',
+      stop: true,
+      resume: true,
+      attachVolume: 'none',
+      createVisibleWithinMs: 0,
+      keepsNotes: false,
+    },
     get: async () => {
       reached.push('get');
       return { answer: 'observed', value: machine };

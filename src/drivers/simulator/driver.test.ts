@@ -15,7 +15,7 @@ for (const attachVolume of ['hot', 'cold'] as const) {
       return {
         driver,
         machineSpec: (ref) => machineSpec({ ref }),
-        volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined }),
+        volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
         units: 2,
         wait: (ms) => clock.advance(ms),
       };

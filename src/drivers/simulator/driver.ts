@@ -42,6 +42,7 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
       resume: true,
       attachVolume: config.attach_volume,
       createVisibleWithinMs: 0,
+      keepsNotes: true,
     },
     get: (ref) => machines.get(ref),
     list: () => machines.list(),

@@ -165,7 +165,9 @@ describe('a volume', () => {
     if (volumes === undefined) throw new Error('the simulator has volumes');
     await boot();
     await boot({ ref: 'berth-2' });
-    doneValue(await volumes.create({ ref: 'vol-1', datacenter: 'fra', sizeGb: 20, type: undefined }, null));
+    doneValue(
+      await volumes.create({ ref: 'vol-1', datacenter: 'fra', sizeGb: 20, type: undefined, note: '' }, null),
+    );
     doneValue(await volumes.attach('vol-1', 'berth-1', null));
     expect(await run('lsblk')).toMatchObject({
       stdout: expect.stringMatching(/^vdb .* 20G .*\/mnt\/vol-1$/m),
@@ -183,7 +185,7 @@ describe('a volume', () => {
     if (volumes === undefined) throw new Error('the simulator has volumes');
     await boot();
     await boot({ ref: 'berth-ams', datacenter: 'ams' });
-    const spec = { ref: 'vol-1', datacenter: 'fra', sizeGb: 1, type: undefined };
+    const spec = { ref: 'vol-1', datacenter: 'fra', sizeGb: 1, type: undefined, note: '' };
     expect(await volumes.create({ ...spec, datacenter: 'none' }, null)).toMatchObject({ code: 'invalid' });
     doneValue(await volumes.create(spec, null));
     expect(await volumes.attach('vol-1', 'berth-ams', null)).toMatchObject({

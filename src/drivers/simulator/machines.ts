@@ -188,6 +188,7 @@ export class SimulatedMachines {
       createdAt,
       ...(endpoint !== undefined && { endpoint }),
       ...(power === 'failed' && { detail: bootFailure }),
+      note: spec.note,
     };
   }
 

@@ -44,6 +44,7 @@ describe('a create', () => {
     expect(await driver.create(machineSpec(), null)).toMatchObject({ outcome: 'pending', pollAfterMs: 1000 });
     expect(await observe(driver, 'berth-1')).toEqual({
       ref: 'berth-1',
+      note: 'a note',
       power: 'building',
       createdAt: clock.now(),
     });

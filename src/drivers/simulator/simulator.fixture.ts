@@ -26,6 +26,7 @@ export function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {
     gpuType: 'H100',
     sshKeys: [],
     cloudInit: undefined,
+    note: 'a note',
     ...overrides,
   };
 }

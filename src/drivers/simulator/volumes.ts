@@ -191,7 +191,12 @@ export class SimulatedVolumes implements VolumeDriver {
 
   #observe(ref: OwnerRef, record: VolumeRecord): ObservedVolume {
     const held = this.#attachments(ref).filter((attachment) => attachment.state !== 'attaching');
-    return { ref, attachedTo: held.map((attachment) => attachment.machine), createdAt: record.createdAt };
+    return {
+      ref,
+      attachedTo: held.map((attachment) => attachment.machine),
+      createdAt: record.createdAt,
+      note: record.spec.note,
+    };
   }
 }
 

@@ -69,6 +69,7 @@ async function insertInstance(
     error: null,
     createdAt: now,
     updatedAt: now,
+    version: 1,
   };
   await tx.instances.insert(record);
   const capacity = platform.isUp ? sellableUnits(catalog, offer, region) : 0;

@@ -40,4 +40,6 @@ export interface InstanceRecord {
   error: string | null;
   createdAt: number;
   updatedAt: number;
+  /** Counts the writes of this row: of two copies, the one with the higher version is the newer. */
+  version: number;
 }

@@ -31,6 +31,7 @@ const record = (status: InstanceRecord['status'], id = 'a'): InstanceRecord => (
     error: null,
     createdAt: 0,
     updatedAt: 0,
+    version: 1,
   },
 });
 

@@ -39,7 +39,8 @@ export async function amend(
   });
 }
 
-async function write(tx: Transaction, record: InstanceRecord): Promise<InstanceRecord> {
+async function write(tx: Transaction, changed: InstanceRecord): Promise<InstanceRecord> {
+  const record = { ...changed, version: changed.version + 1 };
   await tx.instances.update(record);
   return record;
 }

@@ -23,7 +23,14 @@ export interface MachineSpec {
   /** authorized_keys lines, each checked. All of them are injected. */
   sshKeys: readonly string[];
   cloudInit: CloudInit | undefined;
+  note: Note;
 }
+
+/**
+ * Text of ours that the platform keeps with a resource and gives back when it is looked at: whose it is and what it
+ * was bought as, so that a row that was lost with the database can be written again. At most 8 KiB, no secret in it.
+ */
+export type Note = string;
 
 /** Where a machine is reached. */
 export interface Endpoint {
@@ -47,6 +54,8 @@ export interface ObservedMachine {
   endpoint?: Endpoint;
   /** The platform's words when `power` is `failed`. */
   detail?: string;
+  /** As the create gave it; absent where the manifest says that notes are not kept. */
+  note?: Note;
 }
 
 /** A look at one resource has three answers, never two. Only `gone` is proof of absence. */
@@ -106,6 +115,8 @@ export interface DriverManifest {
    * said `gone`. 0: a look right after the call is conclusive.
    */
   createVisibleWithinMs: number;
+  /** Whether what is observed comes with the note that it was created with. */
+  keepsNotes: boolean;
 }
 
 export interface VolumeSpec {
@@ -113,6 +124,7 @@ export interface VolumeSpec {
   datacenter: string;
   sizeGb: number;
   type: string | undefined;
+  note: Note;
 }
 
 export interface ObservedVolume {
@@ -120,6 +132,8 @@ export interface ObservedVolume {
   /** The machines that the platform holds an attachment record for. */
   attachedTo: OwnerRef[];
   createdAt: number;
+  /** As with machines. */
+  note?: Note;
 }
 
 /** Each call is short (the core gives it a deadline), re-entrant and safe to repeat. */

@@ -71,8 +71,50 @@ export interface WorkWriter extends WorkReader {
     lease: Lease,
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> & { attempt?: number },
   ): Promise<void>;
+  /** The create that the claim of `lease` may have sent is answered: nothing of it turns up unexpected any more. */
+  closeCreate(lease: Lease): Promise<void>;
+  /** Every open step's deadline is moved by `byMs`: a time in which nothing could be done does not count. */
+  extendDeadlines(byMs: number): Promise<void>;
   /** The step is over and nothing follows. */
   finish(lease: Lease): Promise<void>;
+}
+
+/**
+ * Moments that outlive every process, by name: when the platform was first missed in the outage that goes on, until
+ * when the operator lets losses pass the cap, when the backup was taken that this database was restored from.
+ */
+export type MarkName = 'platform_down_since' | 'losses_accepted_until' | 'restored_from';
+export interface MarkReader {
+  /** Milliseconds since the epoch; null: there is no such mark. */
+  get(name: MarkName): Promise<number | null>;
+}
+export interface MarkWriter extends MarkReader {
+  put(name: MarkName, at: number): Promise<void>;
+  /** The mark that there was; one of several that remove it at once gets it. */
+  remove(name: MarkName): Promise<number | null>;
+}
+
+/** What this database is to its platform. */
+export interface Installation {
+  /** Tells our resources from those of another Berth on the same platform. */
+  id: string;
+  /** The driver's name. */
+  platform: string;
+}
+export interface InstallationReader {
+  /** Null: it was never started. */
+  get(): Promise<Installation | null>;
+}
+export interface InstallationWriter extends InstallationReader {
+  put(installation: Installation): Promise<void>;
+}
+
+/** Which instances the platform took, and when: what the cap on mass losses counts. */
+export interface LossReader {
+  countSince(time: number): Promise<number>;
+}
+export interface LossWriter extends LossReader {
+  add(loss: { instanceId: string; at: number }): Promise<void>;
 }
 
 export interface IdempotencyRecord {
@@ -103,21 +145,33 @@ export interface CredentialWriter extends CredentialReader {
   deleteTokensExpiredBefore(time: number): Promise<void>;
 }
 
-/** Reads what is committed. Has no write methods: writes exist only inside a transaction, by type. */
+/**
+ * Reads what is committed. Has no write methods: writes exist only inside a transaction, by type.
+ */
 export interface Reader {
   instances: InstanceReader;
   volumes: VolumeReader;
   claims: ClaimReader;
   work: WorkReader;
   credentials: CredentialReader;
+  marks: MarkReader;
+  losses: LossReader;
+  installation: InstallationReader;
 }
 
+/**
+ * Reading an instance, a volume or a row of work by its id in a transaction locks it until the end. Whoever writes
+ * work for a resource has read the resource first, in the order resource, work: so no write is lost between two.
+ */
 export interface Transaction extends Reader {
   instances: InstanceWriter;
   volumes: VolumeWriter;
   claims: ClaimWriter;
   work: WorkWriter;
   credentials: CredentialWriter;
+  marks: MarkWriter;
+  losses: LossWriter;
+  installation: InstallationWriter;
   idempotency: {
     find(accountId: string, key: string): Promise<IdempotencyRecord | null>;
     insert(record: IdempotencyRecord): Promise<void>;
@@ -125,17 +179,26 @@ export interface Transaction extends Reader {
   };
 }
 
-/** Told after each commit, before the transaction's promise resolves. */
+/** Told after each commit, before the transaction's promise resolves; of other processes' commits soon after. */
 export interface CommitListener {
   /** The instances that the commit wrote, as they are now. */
   instancesChanged?(records: readonly InstanceRecord[]): void;
   /** The commit wrote work that may be due. */
   workChanged?(): void;
+  /** Commits of other processes may have gone untold: what was told before may be old. */
+  commitsMissed?(): void;
 }
 
 /** Every method rejects with {@link StoreUnavailable} while the store cannot answer. */
 export interface Store {
   readonly read: Reader;
+  /** Whether other processes may serve the same database. */
+  readonly isShared: boolean;
+  /**
+   * Whether every commit, of whatever process, is told within seconds. While it is not, what was told says nothing
+   * of what is. Cheap: it is asked on each polled read.
+   */
+  hearsCommits(): boolean;
   /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Claims up to `limit` rows that are due and not leased, in one statement. */
@@ -148,7 +211,7 @@ export interface Store {
   }): Promise<Lease[]>;
   /** When the next row can be claimed; null: there is no open work. */
   nextWorkAt(): Promise<number | null>;
-  /** Ends the leases of processes that cannot be alive any more. */
+  /** Ends the leases of processes that cannot be alive any more; none where the database is shared. */
   endAbandonedLeases(): Promise<void>;
   subscribe(listener: CommitListener): () => void;
   close(): Promise<void>;

@@ -14,6 +14,8 @@ export type Failpoint = (name: string) => void;
 /** What the steps of durable work use. */
 export interface ReconcileContext {
   store: Store;
+  /** Of this database, on the platform. */
+  installationId: string;
   driver: PlatformDriver;
   probe: SshProbe;
   catalog: Catalog;

@@ -22,6 +22,11 @@ export interface Work {
   /** When the step counts as failed; null: never. */
   deadlineAt: number | null;
   lastError: string | null;
+  /**
+   * Until when a create of this resource may still be sent by a holder of its lease; null: none that has not been
+   * answered. It outlives the step, so that whoever destroys the resource knows, in whatever process.
+   */
+  createOpenUntil: number | null;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
 import type { InstanceSpec } from '../../orchestrator/instances/instance-record.ts';
 import type { Endpoint } from '../../orchestrator/ports/platform-driver.ts';
+import type { MarkName } from '../../orchestrator/ports/store.ts';
 import type { ResourceKind, Work } from '../../orchestrator/reconcile/work.ts';
 import type { AttachmentState } from '../../orchestrator/volumes/volume-record.ts';
 
@@ -52,6 +53,7 @@ export const instances = sqliteTable('instances', {
   error: text('error'),
   createdAt: integer('created_at').notNull(),
   updatedAt: integer('updated_at').notNull(),
+  version: integer('version').notNull(),
 });
 
 export const volumes = sqliteTable('volumes', {
@@ -96,6 +98,24 @@ export const work = sqliteTable('work', {
   leaseToken: text('lease_token'),
   leaseOwner: text('lease_owner'),
   leaseUntil: integer('lease_until').notNull(),
+  createOpenUntil: integer('create_open_until'),
+});
+
+export const marks = sqliteTable('marks', {
+  name: text('name').$type<MarkName>().primaryKey(),
+  at: integer('at').notNull(),
+});
+
+/** One row. */
+export const installation = sqliteTable('installation', {
+  only: integer('only').primaryKey(),
+  id: text('id').notNull(),
+  platform: text('platform').notNull(),
+});
+
+export const losses = sqliteTable('losses', {
+  instanceId: text('instance_id').primaryKey(),
+  at: integer('at').notNull(),
 });
 
 export const idempotency = sqliteTable(

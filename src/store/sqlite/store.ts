@@ -6,6 +6,14 @@ import { credentialReader, credentialWriter } from './credentials.ts';
 import { type Db, fromSqlite, toDb } from './db.ts';
 import { idempotencyWriter } from './idempotency.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
+import {
+  installationReader,
+  installationWriter,
+  lossReader,
+  lossWriter,
+  markReader,
+  markWriter,
+} from './marks.ts';
 import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt, workReader, workWriter } from './work.ts';
@@ -45,6 +53,8 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
   }
 
   return {
+    isShared: false,
+    hearsCommits: () => true,
     read: rejectUnavailable(readerOf(toDb(reader))),
     transact: (body) =>
       inTurn(async () => {
@@ -95,6 +105,9 @@ function readerOf(db: Db): Reader {
     claims: claimReader(db),
     work: workReader(db),
     credentials: credentialReader(db),
+    marks: markReader(db),
+    losses: lossReader(db),
+    installation: installationReader(db),
   };
 }
 
@@ -107,6 +120,9 @@ function transactionOn(db: Db, changes: Changes): Transaction {
       changes.work = true;
     }),
     credentials: credentialWriter(db),
+    marks: markWriter(db),
+    losses: lossWriter(db),
+    installation: installationWriter(db),
     idempotency: idempotencyWriter(db),
   };
 }
@@ -130,5 +146,8 @@ function rejectUnavailable(reader: Reader): Reader {
     claims: wrapPart(reader.claims),
     work: wrapPart(reader.work),
     credentials: wrapPart(reader.credentials),
+    marks: wrapPart(reader.marks),
+    losses: wrapPart(reader.losses),
+    installation: wrapPart(reader.installation),
   };
 }

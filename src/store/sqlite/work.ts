@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { and, asc, count, eq, inArray, lte, sql } from 'drizzle-orm';
+import { and, asc, count, eq, inArray, isNotNull, lte, sql } from 'drizzle-orm';
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/ports/store.ts';
 import type { Lease } from '../../orchestrator/reconcile/work.ts';
 import type { Db } from './db.ts';
@@ -46,6 +46,14 @@ export function workWriter(db: Db, onWrite: () => void): WorkWriter {
         .run();
       onWrite();
     },
+    closeCreate: async (lease) =>
+      void db.update(work).set({ createOpenUntil: null }).where(heldBy(lease)).run(),
+    extendDeadlines: async (byMs) =>
+      void db
+        .update(work)
+        .set({ deadlineAt: sql`${work.deadlineAt} + ${byMs}` })
+        .where(isNotNull(work.deadlineAt))
+        .run(),
     finish: async (lease) => void db.delete(work).where(heldBy(lease)).run(),
   };
 }
@@ -62,7 +70,13 @@ export function claimWork(
     .limit(limit);
   const rows = db
     .update(work)
-    .set({ leaseToken: randomUUID(), leaseOwner: owner, leaseUntil, attempt: sql`${work.attempt} + 1` })
+    .set({
+      leaseToken: randomUUID(),
+      leaseOwner: owner,
+      leaseUntil,
+      attempt: sql`${work.attempt} + 1`,
+      createOpenUntil: sql`CASE WHEN ${work.kind} = 'create' THEN ${leaseUntil} ELSE ${work.createOpenUntil} END`,
+    })
     .where(inArray(work.resourceId, due))
     .returning()
     .all();

@@ -1,4 +1,5 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
+import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
@@ -124,10 +125,8 @@ function adopt(machine: ObservedMachine): Attempted {
   }
 }
 
-function toMachineSpec(
-  { catalog }: ReconcileContext,
-  { ownerRef, offerId, region, name, id, spec }: InstanceRecord,
-): MachineSpec {
+function toMachineSpec({ catalog, installationId }: ReconcileContext, record: InstanceRecord): MachineSpec {
+  const { ownerRef, offerId, region, name, id, spec } = record;
   return {
     ref: ownerRef,
     offerId,
@@ -141,6 +140,7 @@ function toMachineSpec(
     gpuType: spec.gpuType,
     sshKeys: spec.sshKeys,
     cloudInit: spec.cloudInit,
+    note: toNote(installationId, record),
   };
 }
 

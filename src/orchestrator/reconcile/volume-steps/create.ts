@@ -1,4 +1,5 @@
 import type { VolumeDriver } from '../../ports/platform-driver.ts';
+import { toNote } from '../../volumes/note.ts';
 import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
@@ -14,9 +15,12 @@ export async function stepCreateVolume(
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
-  const { catalog, creates } = context;
+  const { catalog, creates, installationId } = context;
   const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
-  const spec = { ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined };
+  const spec = {
+    ...{ ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined },
+    note: toNote(installationId, record),
+  };
   const step = await callStep(context, lease, () =>
     creates.send(record.ownerRef, () => volumes.create(spec, lease.cookie)),
   );
