@@ -208,7 +208,7 @@ describe('a file that is refused is left as it is', () => {
         withDatabase((db) => {
           db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");
           db.exec(
-            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0)",
+            "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', '{\"image', NULL, NULL, 0, 0, NULL, 0, 0, 1)",
           );
         }),
     ],
