@@ -71,8 +71,11 @@ export interface WorkWriter extends WorkReader {
     lease: Lease,
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> & { attempt?: number },
   ): Promise<void>;
-  /** The create that the claim of `lease` may have sent is answered: nothing of it turns up unexpected any more. */
-  closeCreate(lease: Lease): Promise<void>;
+  /**
+   * What the holder of `lease` knows of its create. Null: it is answered, nothing of it turns up unexpected any more.
+   * A moment: the answer was lost, and nothing was sent after it.
+   */
+  closeCreate(lease: Lease, openUntil: number | null): Promise<void>;
   /** Every open step's deadline is moved by `byMs`: a time in which nothing could be done does not count. */
   extendDeadlines(byMs: number): Promise<void>;
   /** The step is over and nothing follows. */
@@ -162,6 +165,9 @@ export interface Reader {
 /**
  * Reading an instance, a volume or a row of work by its id in a transaction locks it until the end. Whoever writes
  * work for a resource has read the resource first, in the order resource, work: so no write is lost between two.
+ * Of several, instances are read before volumes, and each kind in the order of the ids (`lockInstances`,
+ * `lockVolumes`): so no two transactions wait for each other. A row that the transaction itself inserts is nobody's to
+ * wait for, and may come at any place.
  */
 export interface Transaction extends Reader {
   instances: InstanceWriter;

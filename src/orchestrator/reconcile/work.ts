@@ -23,8 +23,9 @@ export interface Work {
   deadlineAt: number | null;
   lastError: string | null;
   /**
-   * Until when a create of this resource may still be sent by a holder of its lease; null: none that has not been
-   * answered. It outlives the step, so that whoever destroys the resource knows, in whatever process.
+   * Until when a create of this resource may have been sent, or may still be, by a holder of its lease whose answer
+   * nobody has; null: each has been answered. It outlives the step, so that whoever destroys the resource knows, in
+   * whatever process.
    */
   createOpenUntil: number | null;
 }
