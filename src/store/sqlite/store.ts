@@ -1,28 +1,10 @@
 import type Database from 'better-sqlite3';
-import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
-import type { CommitListener, Reader, Store, Transaction } from '../../orchestrator/ports/store.ts';
-import { claimReader, claimWriter } from './claims.ts';
-import { credentialReader, credentialWriter } from './credentials.ts';
-import { type Db, fromSqlite, toDb } from './db.ts';
-import { idempotencyWriter } from './idempotency.ts';
-import { instanceReader, instanceWriter } from './instances.ts';
-import {
-  installationReader,
-  installationWriter,
-  lossReader,
-  lossWriter,
-  markReader,
-  markWriter,
-} from './marks.ts';
+import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
+import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
+import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
+import { toConnection } from './connection.ts';
 import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
-import { volumeReader, volumeWriter } from './volumes.ts';
-import { claimWork, endAbandonedLeases, nextWorkAt, workReader, workWriter } from './work.ts';
-
-/** What one transaction has written, to be told after its commit. */
-interface Changes {
-  instances: Map<string, InstanceRecord>;
-  work: boolean;
-}
+import { fromSqlite } from './sqlite-error.ts';
 
 /**
  * The embedded store: one SQLite file, written by one process. Transactions run one after another on one
@@ -33,7 +15,8 @@ interface Changes {
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
   const writer = openDatabase(path, options);
   const reader = openReader(path);
-  const db = toDb(writer);
+  const connection = toConnection(writer);
+  const readConnection = toConnection(reader);
   const listeners = new Set<CommitListener>();
   let lastTransaction: Promise<unknown> = Promise.resolve();
 
@@ -44,28 +27,20 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     return turn;
   }
 
-  function tell(changes: Changes): void {
-    const records = [...changes.instances.values()];
-    for (const listener of listeners) {
-      if (records.length > 0) listener.instancesChanged?.(records);
-      if (changes.work) listener.workChanged?.();
-    }
-  }
-
   return {
     isShared: false,
     hearsCommits: () => true,
-    read: rejectUnavailable(readerOf(toDb(reader))),
+    read: readerOn(readConnection, fromSqlite),
     transact: (body) =>
       inTurn(async () => {
-        const changes: Changes = { instances: new Map(), work: false };
-        const result = await commitOrRollBack(writer, () => body(transactionOn(db, changes)));
-        tell(changes);
+        const changes = new Changes();
+        const result = await commitOrRollBack(writer, () => body(transactionOn(connection, changes)));
+        tellOf(changes, listeners);
         return result;
       }),
-    claimWork: (claim) => inTurn(async () => guarded(() => claimWork(db, claim))),
-    nextWorkAt: async () => guarded(() => nextWorkAt(toDb(reader))),
-    endAbandonedLeases: () => inTurn(async () => guarded(() => endAbandonedLeases(db))),
+    claimWork: (claim) => inTurn(() => guarded(claimWork(connection, claim))),
+    nextWorkAt: () => guarded(nextWorkAt(readConnection)),
+    endAbandonedLeases: () => inTurn(() => guarded(endAbandonedLeases(connection))),
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -90,64 +65,6 @@ async function commitOrRollBack<T>(connection: Database.Database, body: () => Pr
   }
 }
 
-function guarded<T>(body: () => T): T {
-  try {
-    return body();
-  } catch (error) {
-    throw fromSqlite(error);
-  }
-}
-
-function readerOf(db: Db): Reader {
-  return {
-    instances: instanceReader(db),
-    volumes: volumeReader(db),
-    claims: claimReader(db),
-    work: workReader(db),
-    credentials: credentialReader(db),
-    marks: markReader(db),
-    losses: lossReader(db),
-    installation: installationReader(db),
-  };
-}
-
-function transactionOn(db: Db, changes: Changes): Transaction {
-  return {
-    instances: instanceWriter(db, (record) => changes.instances.set(record.id, record)),
-    volumes: volumeWriter(db),
-    claims: claimWriter(db),
-    work: workWriter(db, () => {
-      changes.work = true;
-    }),
-    credentials: credentialWriter(db),
-    marks: markWriter(db),
-    losses: lossWriter(db),
-    installation: installationWriter(db),
-    idempotency: idempotencyWriter(db),
-  };
-}
-
-/** Wraps every method of every part of a reader so that a storage failure has its one name. */
-function rejectUnavailable(reader: Reader): Reader {
-  const wrapPart = <Part extends object>(part: Part): Part =>
-    new Proxy(part, {
-      get(target, name, receiver) {
-        const method: unknown = Reflect.get(target, name, receiver);
-        if (typeof method !== 'function') return method;
-        return (...args: unknown[]) =>
-          Promise.resolve(Reflect.apply(method, target, args)).catch((error) =>
-            Promise.reject(fromSqlite(error)),
-          );
-      },
-    });
-  return {
-    instances: wrapPart(reader.instances),
-    volumes: wrapPart(reader.volumes),
-    claims: wrapPart(reader.claims),
-    work: wrapPart(reader.work),
-    credentials: wrapPart(reader.credentials),
-    marks: wrapPart(reader.marks),
-    losses: wrapPart(reader.losses),
-    installation: wrapPart(reader.installation),
-  };
+async function guarded<T>(answer: Promise<T>): Promise<T> {
+  return answer.catch((error) => Promise.reject(fromSqlite(error)));
 }

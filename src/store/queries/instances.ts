@@ -1,13 +1,14 @@
 import { and, asc, count, eq, ne, type SQL } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/ports/store.ts';
-import type { Db } from './db.ts';
-import { instances } from './schema.ts';
+import type { Connection } from './connection.ts';
 
-export function instanceReader(db: Db): InstanceReader {
+export function instanceReader({ db, tables: { instances }, locking }: Connection): InstanceReader {
+  const find = async (condition: SQL): Promise<InstanceRecord | null> =>
+    (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
   return {
-    byId: async (id) => db.select().from(instances).where(eq(instances.id, id)).get() ?? null,
-    byOwnerRef: async (ref) => db.select().from(instances).where(eq(instances.ownerRef, ref)).get() ?? null,
+    byId: (id) => find(eq(instances.id, id)),
+    byOwnerRef: (ref) => find(eq(instances.ownerRef, ref)),
     list: async ({ accountId, region }) => {
       const conditions: SQL[] = [ne(instances.status, 'DESTROYED')];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
@@ -16,28 +17,33 @@ export function instanceReader(db: Db): InstanceReader {
         .select()
         .from(instances)
         .where(and(...conditions))
-        .orderBy(asc(instances.createdAt), asc(instances.id))
-        .all();
+        .orderBy(asc(instances.createdAt), asc(instances.id));
     },
     countByStatus: async () =>
       db
         .select({ status: instances.status, count: count() })
         .from(instances)
         .where(ne(instances.status, 'DESTROYED'))
-        .groupBy(instances.status)
-        .all(),
+        .groupBy(instances.status),
   };
 }
 
-export function instanceWriter(db: Db, onWrite: (record: InstanceRecord) => void): InstanceWriter {
+export function instanceWriter(
+  connection: Connection,
+  onWrite: (record: InstanceRecord) => void,
+): InstanceWriter {
+  const {
+    db,
+    tables: { instances },
+  } = connection;
   return {
-    ...instanceReader(db),
+    ...instanceReader(connection),
     insert: async (record) => {
-      db.insert(instances).values(record).run();
+      await db.insert(instances).values(record);
       onWrite(record);
     },
     update: async (record) => {
-      db.update(instances).set(record).where(eq(instances.id, record.id)).run();
+      await db.update(instances).set(record).where(eq(instances.id, record.id));
       onWrite(record);
     },
   };

@@ -1,13 +1,5 @@
 import Database from 'better-sqlite3';
-import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
-
-/** One connection, seen through drizzle. */
-export type Db = BetterSQLite3Database;
-
-export function toDb(connection: Database.Database): Db {
-  return drizzle(connection);
-}
 
 /**
  * The core knows one storage failure; what SQLite said is its cause, for the log. What drizzle makes of it is

@@ -1,0 +1,40 @@
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
+import type * as postgresSchema from '../postgres/schema.ts';
+
+/** drizzle on one connection or pool. The queries are written against PostgreSQL's types, and run on SQLite too. */
+export type Db = NodePgDatabase;
+
+/** The tables by the names of the schema files. */
+export type Tables = typeof postgresSchema;
+
+/** A query for rows, as far as a lock is put on them. */
+export interface Lockable {
+  for(strength: 'no key update', options?: { skipLocked: true }): unknown;
+}
+
+/**
+ * What several processes on one database need of each other, and one process on a file does not. A lock is held
+ * until the transaction ends.
+ */
+export interface Locking {
+  /** Locks the rows that `query` finds, and waits for whoever holds one of them. */
+  rows<Query extends Lockable>(query: Query): Query;
+  /** Locks the rows that `query` finds, and passes over those that somebody holds. */
+  freeRows<Query extends Lockable>(query: Query): Query;
+  /** Waits until nobody else holds `name`: for what no row stands for yet. */
+  name(name: string): Promise<void>;
+}
+
+/** For reads outside of a transaction, and for a database of one process. */
+export const noLocking: Locking = {
+  rows: (query) => query,
+  freeRows: (query) => query,
+  name: async () => undefined,
+};
+
+/** What the queries of both stores run on. */
+export interface Connection {
+  db: Db;
+  tables: Tables;
+  locking: Locking;
+}

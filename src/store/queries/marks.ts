@@ -1,0 +1,90 @@
+import { count, eq, gte } from 'drizzle-orm';
+import type {
+  InstallationReader,
+  InstallationWriter,
+  LossReader,
+  LossWriter,
+  MarkReader,
+  MarkWriter,
+} from '../../orchestrator/ports/store.ts';
+import type { Connection } from './connection.ts';
+
+// In a transaction each of these reads holds its name until the end: what is decided on it stays true.
+
+export function markReader({ db, tables: { marks }, locking }: Connection): MarkReader {
+  return {
+    get: async (name) => {
+      await locking.name(`mark ${name}`);
+      return (await db.select().from(marks).where(eq(marks.name, name)))[0]?.at ?? null;
+    },
+  };
+}
+
+export function markWriter(connection: Connection): MarkWriter {
+  const {
+    db,
+    tables: { marks },
+  } = connection;
+  return {
+    ...markReader(connection),
+    put: async (name, at) =>
+      void (await db
+        .insert(marks)
+        .values({ name, at })
+        .onConflictDoUpdate({ target: marks.name, set: { at } })),
+    remove: async (name) => (await db.delete(marks).where(eq(marks.name, name)).returning())[0]?.at ?? null,
+  };
+}
+
+export function installationReader({
+  db,
+  tables: { installation },
+  locking,
+}: Connection): InstallationReader {
+  return {
+    get: async () => {
+      await locking.name('installation');
+      const { id, platform } = installation;
+      return (await db.select({ id, platform }).from(installation))[0] ?? null;
+    },
+  };
+}
+
+export function installationWriter(connection: Connection): InstallationWriter {
+  const {
+    db,
+    tables: { installation },
+  } = connection;
+  return {
+    ...installationReader(connection),
+    put: async (values) =>
+      void (await db
+        .insert(installation)
+        .values({ only: 1, ...values })
+        .onConflictDoUpdate({ target: installation.only, set: values })),
+  };
+}
+
+export function lossReader({ db, tables: { losses }, locking }: Connection): LossReader {
+  return {
+    countSince: async (time) => {
+      await locking.name('losses');
+      return (await db.select({ count: count() }).from(losses).where(gte(losses.at, time)))[0]?.count ?? 0;
+    },
+  };
+}
+
+export function lossWriter(connection: Connection): LossWriter {
+  const {
+    db,
+    tables: { losses },
+  } = connection;
+  return {
+    ...lossReader(connection),
+    add: async (loss) =>
+      void (await db
+        .insert(losses)
+        .values(loss)
+        .onConflictDoUpdate({ target: losses.instanceId, set: { at: loss.at } })),
+  };
+}

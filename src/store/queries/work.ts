@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import {
+  and,
+  asc,
+  type Column,
+  count,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  lte,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
+import type { Store, WorkReader, WorkWriter } from '../../orchestrator/ports/store.ts';
+import type { Lease } from '../../orchestrator/reconcile/work.ts';
+import type { Connection } from './connection.ts';
+
+/**
+ * No pause and no lease is this long, in milliseconds. A moment that is further away was written while a clock was
+ * wrong and counts as come, so that nothing waits for ever. A holder that is robbed so writes nothing: its token is
+ * no longer the row's.
+ */
+const FARTHEST_MS = 2 * 60 * 60 * 1000;
+
+export function workReader({ db, tables: { work }, locking }: Connection): WorkReader {
+  return {
+    of: async (resourceId) => {
+      const [row] = await locking.rows(db.select().from(work).where(eq(work.resourceId, resourceId)));
+      return row ?? null;
+    },
+    backlog: async () => {
+      const [found] = await db.select({ count: count(), oldestDueAt: least(work.notBefore) }).from(work);
+      return found ?? { count: 0, oldestDueAt: null };
+    },
+  };
+}
+
+const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
+
+export function workWriter(connection: Connection, onWrite: () => void): WorkWriter {
+  const {
+    db,
+    tables: { work },
+    locking,
+  } = connection;
+  const heldBy = (lease: Lease) =>
+    and(eq(work.resourceId, lease.resourceId), eq(work.leaseToken, lease.token));
+  return {
+    ...workReader(connection),
+    put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt }) => {
+      const step = { kind, notBefore, deadlineAt, cookie: null, attempt: 0, lastError: null };
+      await db
+        .insert(work)
+        .values({ resourceId, resourceKind, ...step, ...noLease })
+        .onConflictDoUpdate({ target: work.resourceId, set: step });
+      onWrite();
+    },
+    hasten: async (resourceId, now) => {
+      await db.update(work).set({ notBefore: now }).where(eq(work.resourceId, resourceId));
+      onWrite();
+    },
+    check: async (lease) => {
+      const [row] = await locking.rows(db.select().from(work).where(heldBy(lease)));
+      if (row === undefined) return 'lost';
+      return row.kind === lease.kind && row.attempt === lease.attempt ? 'held' : 'superseded';
+    },
+    release: async (lease, later) => {
+      await db
+        .update(work)
+        .set({ ...noLease, ...later })
+        .where(heldBy(lease));
+      onWrite();
+    },
+    closeCreate: async (lease, openUntil) =>
+      void (await db.update(work).set({ createOpenUntil: openUntil }).where(heldBy(lease))),
+    extendDeadlines: async (byMs) =>
+      void (await db
+        .update(work)
+        .set({ deadlineAt: sql`${work.deadlineAt} + ${byMs}` })
+        .where(isNotNull(work.deadlineAt))),
+    finish: async (lease) => void (await db.delete(work).where(heldBy(lease))),
+  };
+}
+
+export async function claimWork(
+  { db, tables: { work }, locking }: Connection,
+  { owner, now, leaseUntil, limit, resourceKind }: Parameters<Store['claimWork']>[0],
+): Promise<Lease[]> {
+  const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, now + FARTHEST_MS));
+  // A query of its own ahead of the update is run once; as a condition it may be run for each row.
+  const due = db.$with('due').as(
+    locking.freeRows(
+      db
+        .select({ resourceId: work.resourceId })
+        .from(work)
+        .where(and(eq(work.resourceKind, resourceKind), hasCome(work.notBefore), hasCome(work.leaseUntil)))
+        .orderBy(asc(work.notBefore))
+        .limit(limit),
+    ),
+  );
+  const rows = await db
+    .with(due)
+    .update(work)
+    .set({
+      leaseToken: randomUUID(),
+      leaseOwner: owner,
+      leaseUntil,
+      attempt: sql`${work.attempt} + 1`,
+      createOpenUntil: sql`CASE WHEN ${work.kind} = 'create' THEN ${leaseUntil} ELSE ${work.createOpenUntil} END`,
+    })
+    .where(inArray(work.resourceId, db.select({ resourceId: due.resourceId }).from(due)))
+    .returning();
+  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, ...step }) => ({
+    ...step,
+    token: leaseToken ?? '',
+    until,
+  }));
+}
+
+export async function nextWorkAt({ db, tables: { work } }: Connection): Promise<number | null> {
+  const { notBefore, leaseUntil } = work;
+  const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
+  return (await db.select({ at: least(freeAt) }).from(work))[0]?.at ?? null;
+}
+
+export async function endAbandonedLeases({ db, tables: { work } }: Connection): Promise<void> {
+  await db.update(work).set(noLease);
+}
+
+/** PostgreSQL's driver gives the least of 64-bit numbers as text. */
+function least(value: Column | SQL): SQL<number | null> {
+  return sql<number | null>`min(${value})`.mapWith(Number);
+}
