@@ -7,6 +7,7 @@ import { isForUser } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
 import type { ServeParts } from './cli/serve.ts';
 import { serveCommand } from './cli/serve-command.ts';
+import { simulatorCommand } from './cli/simulator-command.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
 export async function main(argv: readonly string[], parts: ServeParts = {}): Promise<void> {
@@ -21,6 +22,7 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
     keysCommand(),
     accountsCommand(),
     checkConfigCommand(),
+    simulatorCommand(),
     new Command('conformance').description('test a provider orchestrator, in whatever language'),
   ]);
   try {

@@ -1,26 +1,49 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
-import { createSimulator } from '../drivers/simulator/driver.ts';
+import { createSimulator, type Simulator } from '../drivers/simulator/driver.ts';
 import type { SimulatedCapacity } from '../drivers/simulator/options.ts';
+import { connectSimulator } from '../drivers/simulator/remote-driver.ts';
 import { assertStateFile } from '../drivers/simulator/state.ts';
+import { assertStateFree, StateInUse } from '../drivers/simulator/state-lock.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../orchestrator/ports/clock.ts';
 import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import { Fatal } from './fatal.ts';
 
-/** The simulator keeps its machines beside the database. */
-function stateFileOf(databasePath: string): string {
-  return `${databasePath}.simulator`;
+/** What the driver needs beside the configuration. */
+export interface DriverParts {
+  stateFile: string;
+  clock: Clock;
+  /** What a `berth simulator` asks of its callers; undefined: nothing. */
+  token?: string | undefined;
+}
+
+/** An embedded simulator keeps its machines beside the database file; where there is none, in the working directory. */
+export function simulatorStateFile(database: string): string {
+  const path = /^sqlite:(.+)$/.exec(database)?.[1];
+  return path === undefined ? resolve('.berth', 'simulator.db') : `${path}.simulator`;
 }
 
 /** The driver that the configuration names. @throws {Fatal} */
 export async function createDriver(
+  config: Config,
+  catalog: Catalog,
+  parts: DriverParts,
+): Promise<PlatformDriver> {
+  const { address, attach_volume } = config.platform;
+  if (address === undefined) return openSimulator(config, catalog, parts);
+  return connectSimulator({ address, attachVolume: attach_volume, token: parts.token }, parts.clock);
+}
+
+/** The simulator in this process, with the units of the catalog. @throws {Fatal} */
+export async function openSimulator(
   { platform }: Config,
   catalog: Catalog,
-  databasePath: string,
-  clock: Clock,
-): Promise<PlatformDriver> {
-  const stateFile = stateFileOf(databasePath);
+  { stateFile, clock }: DriverParts,
+): Promise<Simulator> {
   try {
+    mkdirSync(dirname(stateFile), { recursive: true, mode: 0o700 });
     return await createSimulator({ stateFile, capacity: simulatedCapacity(catalog), platform }, clock);
   } catch (error) {
     throw unusableState(stateFile, error);
@@ -28,20 +51,22 @@ export async function createDriver(
 }
 
 /** Whether the driver could be created, without writing anything. @throws {Fatal} */
-export function checkDriver(databasePath: string): void {
-  const stateFile = stateFileOf(databasePath);
+export function checkDriver({ platform }: Config, stateFile: string): void {
+  if (platform.address !== undefined) return;
   try {
     assertStateFile(stateFile);
+    assertStateFree(stateFile);
   } catch (error) {
     throw unusableState(stateFile, error);
   }
 }
 
 function unusableState(stateFile: string, error: unknown): Fatal {
-  return new Fatal(
-    `The simulator cannot use its state ${stateFile} (${error instanceof Error ? error.message : error}): restore it from a backup together with the database, or delete both to start with nothing.`,
-    { cause: error },
-  );
+  const sentence =
+    error instanceof StateInUse
+      ? `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`
+      : `The simulator cannot use its state ${stateFile} (${error instanceof Error ? error.message : error}): restore it from a backup together with the database, or delete both to start with nothing.`;
+  return new Fatal(sentence, { cause: error });
 }
 
 function simulatedCapacity({ offers, regions }: Catalog): SimulatedCapacity[] {

@@ -10,10 +10,10 @@ import { Fatal } from './fatal.ts';
 
 /** Takes the address that the configuration names. @throws {Fatal} */
 export async function listen(
-  config: Config,
+  config: Pick<Config, 'server' | 'limits'>,
   parts: { nextId: () => string; log: Log },
   listener: RequestListener,
-): Promise<{ server: HttpServer; baseUrl: string }> {
+): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls } = config.server;
   const options = {
     host,
@@ -25,7 +25,7 @@ export async function listen(
   const server = new HttpServer(listener, options);
   try {
     const taken = await server.listen(options);
-    return { server, baseUrl: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}/v1` };
+    return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
   } catch (error) {
     throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port), { cause: error });
   }
@@ -67,4 +67,9 @@ function listenSentence({ code, message }: NodeJS.ErrnoException, host: string, 
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+/** Whether only programs of this machine reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

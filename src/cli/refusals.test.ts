@@ -104,6 +104,19 @@ describe('a database that cannot be used is refused', () => {
     },
   );
 
+  it('with a simulator whose machines another process runs', async () => {
+    const stateFile = `${database}.simulator`;
+    const other = await createSimulator({ stateFile, capacity: [] }, systemClock);
+    try {
+      const remedy =
+        /run one `berth simulator --state .*\.simulator` and set platform\.address in every berth\.yaml/;
+      await expectRefused(serve(), remedy);
+      await expectRefused(['simulator', '--json', '--port', '0', '--state', stateFile], remedy);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('a folder', async () => {
     await expectRefused(
       serve('--database', `sqlite:${folder}`),
@@ -152,6 +165,34 @@ describe('a port or address that cannot be had is refused', () => {
   it.each(['192.0.2.1', '300.1.2.3'])('--host %s', async (host) =>
     expectRefused(serve('--host', host), /The address .* is not one of this machine: .* --host/),
   );
+});
+
+describe('a simulator of its own that is not safe or not possible is refused', () => {
+  const simulator = (...more: string[]): string[] => [
+    ...['simulator', '--json', '--state', join(folder, 'data', 'new.db'), '--port', '0'],
+    ...more,
+  ];
+
+  it.each<[string, string[], RegExp]>([
+    [
+      'no secret, and open to others',
+      ['--host', '0.0.0.0'],
+      /give the simulator .* the same BERTH_SIMULATOR_TOKEN/,
+    ],
+    ['a mistyped port', ['--port', '80x'], /--port 80x: give a whole number from 0 to 65535/],
+    ['a mistyped host', ['--host', 'localhost.invalid', '--port', '0'], /BERTH_SIMULATOR_TOKEN/],
+  ])('%s', async (_name, more, sentence) => expectRefused(simulator(...more), sentence));
+
+  it('a secret that could be guessed', async () => {
+    vi.stubEnv('BERTH_SIMULATOR_TOKEN', 'short');
+    await expectRefused(simulator(), /^berth: BERTH_SIMULATOR_TOKEN must be 16 to 512 characters/);
+    await expectRefused(serve(), /^berth: BERTH_SIMULATOR_TOKEN must be 16 to 512 characters/);
+  });
+
+  it('an address that is none', async () => {
+    writeFileSync(config, 'platform: { driver: simulator, address: localhost:8090 }\n');
+    await expectRefused(serve(), /platform\.address.*expected an address such as http:\/\/127\.0\.0\.1:8090/);
+  });
 });
 
 describe('a configuration that cannot be used is refused', () => {
@@ -247,6 +288,7 @@ describe('--help', () => {
     ['keys create --help', /^Usage: berth keys create [\s\S]*--account <name>[\s\S]*--expires <when>/],
     ['keys revoke --help', /^Usage: berth keys revoke \[options\] <id>\n/],
     ['accounts set-password --help', /^Usage: berth accounts set-password [\s\S]*standard\s+input/],
+    ['simulator --help', /^Usage: berth simulator [\s\S]*units of\s+the\s+catalog[\s\S]*--state <file>/],
     ['check-config --help', /^Usage: berth check-config \[options\]\n[\s\S]*--config <file>/],
   ])('berth %s', async (line, text) => {
     const { code, stdout, stderr } = await runMain(line.split(' '));

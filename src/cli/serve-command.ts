@@ -40,8 +40,10 @@ function welcome({ baseUrl, apiKey, catalogFile }: Serving): void {
   printLine(`\nTry it:\n  curl -H 'Authorization: Bearer ${apiKey ?? '<API_KEY>'}' ${baseUrl}/availability`);
 }
 
+export type Stoppable = Pick<Serving, 'stop'>;
+
 /** The first signal drains and exits 0; a second one has its usual effect: it ends the process at once. */
-function stopOnSignal(serving: Serving): void {
+export function stopOnSignal(serving: Stoppable): void {
   const onSignal = (): void => {
     process.off('SIGTERM', onSignal);
     process.off('SIGINT', onSignal);

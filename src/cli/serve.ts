@@ -12,10 +12,11 @@ import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { checkDriver, createDriver } from './create-driver.ts';
+import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
-import { listen } from './listen.ts';
+import { isLoopback, listen } from './listen.ts';
 import { createLog } from './log.ts';
+import { readSimulatorToken } from './simulator-token.ts';
 import { startOrchestrator } from './start-orchestrator.ts';
 
 export interface ServeOptions {
@@ -52,6 +53,7 @@ export async function serve(
 ): Promise<Serving> {
   const { config } = loadConfig({ file: configFile, flags, env });
   const environmentKey = readEnvironmentKey(env);
+  const simulatorToken = readSimulatorToken(env);
   const catalog = loadCatalog(config.catalog);
   const log = createLog(config.log.level);
   const {
@@ -63,21 +65,23 @@ export async function serve(
 
   const nextId = requestIds(random);
   let listener: RequestListener = answerNotReady(nextId);
-  const { server, baseUrl } = await listen(config, { nextId, log }, (request, response) =>
+  const { server, origin } = await listen(config, { nextId, log }, (request, response) =>
     listener(request, response),
   );
+  const baseUrl = `${origin}/v1`;
   const undo: (() => unknown)[] = [() => server.close(0)];
   try {
     const databasePath = sqlitePath(config.database);
+    const stateFile = simulatorStateFile(config.database);
     const opened = openSqliteStore(databasePath, {
       beforeWriting: () => {
-        checkDriver(databasePath);
+        checkDriver(config, stateFile);
         undo.push(takeServeLock(databasePath));
       },
     });
     undo.unshift(() => opened.close());
     const store = wrapStore(opened);
-    const driver = await createDriver(config, catalog, databasePath, clock);
+    const driver = await createDriver(config, catalog, { stateFile, clock, token: simulatorToken });
     undo.unshift(() => driver.close());
     const { apiKey, accountId } = await ensureAccess({ store, clock, random }, environmentKey);
     const orchestrator = await startOrchestrator({
@@ -115,8 +119,7 @@ export async function serve(
 }
 
 function warnOfPlainHttp(log: Log, { server }: Config): void {
-  const isLoopback = server.host === 'localhost' || server.host === '::1' || server.host.startsWith('127.');
-  if (server.tls === undefined && !isLoopback)
+  if (server.tls === undefined && !isLoopback(server.host))
     log.warn(
       { host: server.host },
       'serving plain HTTP beyond this machine: the contract asks for HTTPS; set --tls-cert and --tls-key, or put a proxy in front',

@@ -74,7 +74,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     wrapStore = (store) => store,
   } = options;
   const store = wrapStore(openSqliteStore(databasePath));
-  const simulator = await createDriver(config, catalog, databasePath, clock);
+  const simulator = await createDriver(config, catalog, { stateFile: `${databasePath}.simulator`, clock });
   const driver = wrapDriver(simulator);
   const deps = { store, clock, random: systemRandom };
   const account = await createAccount(deps, 'default');

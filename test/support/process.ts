@@ -150,17 +150,22 @@ export interface FastConfig {
   leaseS?: number;
   /** How long the platform takes over each step; absent: some milliseconds. */
   stepMs?: number;
+  /** Of a `berth simulator`. */
+  address?: string;
 }
 
 /** Writes a berth.yaml under which machines boot, stop and go at once; returns its path. */
-export function writeFastConfig(folder: string, { more = '', leaseS = 30, stepMs }: FastConfig = {}): string {
+export function writeFastConfig(
+  folder: string,
+  { more = '', leaseS = 30, stepMs, address }: FastConfig = {},
+): string {
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'berth.yaml');
   const range = (from: number, to: number): string => `[${stepMs ?? from}, ${stepMs ?? to}]`;
   writeFileSync(
     file,
     `platform:
-  boot_ms: ${range(20, 60)}
+${address === undefined ? '' : `  address: ${address}\n`}  boot_ms: ${range(20, 60)}
   stop_ms: ${range(10, 30)}
   start_ms: ${range(20, 60)}
   destroy_ms: ${range(10, 30)}

@@ -11,8 +11,8 @@ let state: SimulatorState;
 let guest: Guest;
 
 beforeEach(() => {
-  state = new SimulatorState(':memory:');
   const clock = new VirtualClock();
+  state = new SimulatorState(':memory:', clock);
   guest = {
     facts: () => ({
       spec: machineSpec(),

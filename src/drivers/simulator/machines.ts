@@ -134,7 +134,9 @@ export class SimulatedMachines {
     return current.filter((record) => record?.holdsUnit === true && matches(record.spec)).length < units;
   }
 
-  #noCapacity({ offerId, datacenter }: MachineSpec): Step<never> {
+  #noCapacity(spec: MachineSpec): Step<never> {
+    const { offerId, datacenter } = spec;
+    this.#parts.state.units.add('refused', spec, this.#parts.clock.now());
     return failed('capacity', 'none', `no unit of ${offerId} is free in ${datacenter}`);
   }
 

@@ -11,6 +11,13 @@ const rate = z.number().min(0).max(1);
 /** What an operator writes under `platform:` in berth.yaml. Each `…_ms` is a range to draw from. */
 export const simulatorConfigSchema = z.strictObject({
   driver: z.literal('simulator').default('simulator'),
+  /**
+   * Where a `berth simulator` answers. Absent: the simulator runs inside `berth serve`. With it the machines are that
+   * process's, and of the settings below only `attach_volume` is read by `berth serve`.
+   */
+  address: z
+    .url({ protocol: /^http$/, error: 'expected an address such as http://127.0.0.1:8090' })
+    .optional(),
   /** The same seed, refs and calls give the same draws. */
   seed: z.union([z.int(), z.string()]).default(1),
   boot_ms: range.default([1000, 3000]),

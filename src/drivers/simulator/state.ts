@@ -1,7 +1,10 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
 import type { HostKey } from './host-key.ts';
+import { takeStateLock } from './state-lock.ts';
+import { UnitHistory } from './unit-history.ts';
 
 /** A machine as the platform keeps it. What it is now follows from it and the time, see lifecycle.ts. */
 export interface MachineRecord {
@@ -82,18 +85,26 @@ export function assertStateFile(file: string): void {
  */
 export class SimulatorState {
   readonly #db: Database.Database;
+  readonly #unlock: () => void;
   readonly machines: Records<MachineRecord>;
+  readonly units: UnitHistory;
   readonly volumes: Records<VolumeRecord>;
   readonly attachments: Records<AttachmentRecord>;
 
-  constructor(file: string) {
-    this.#db = new Database(file);
-    this.#db.pragma('journal_mode = WAL');
-    this.#db.pragma('synchronous = FULL');
-    // What was on the disk of a destroyed machine is overwritten.
-    this.#db.pragma('secure_delete = ON');
-    this.#db.exec(schema);
-    this.machines = new Records(this.#db, 'machine');
+  /** @throws {StateInUse} if another process uses the file. */
+  constructor(file: string, clock: Pick<Clock, 'now'>) {
+    this.#unlock = takeStateLock(file);
+    try {
+      this.#db = openDatabase(file);
+    } catch (error) {
+      this.#unlock();
+      throw error;
+    }
+    const units = new UnitHistory(this.#db);
+    this.units = units;
+    this.machines = new Records(this.#db, 'machine', (before, after) =>
+      units.record(before, after, clock.now()),
+    );
     this.volumes = new Records(this.#db, 'volume');
     this.attachments = new Records(this.#db, 'attachment');
   }
@@ -144,6 +155,22 @@ export class SimulatorState {
 
   close(): void {
     this.#db.close();
+    this.#unlock();
+  }
+}
+
+function openDatabase(file: string): Database.Database {
+  const db = new Database(file);
+  try {
+    db.pragma('journal_mode = WAL');
+    db.pragma('synchronous = FULL');
+    // What was on the disk of a destroyed machine is overwritten.
+    db.pragma('secure_delete = ON');
+    db.exec(schema);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
   }
 }
 
@@ -151,11 +178,18 @@ export class SimulatorState {
 export class Records<T> {
   readonly #db: Database.Database;
   readonly #kind: string;
+  readonly #onChange: (before: T | undefined, after: T | undefined) => void;
   #byId = new Map<string, T>();
 
-  constructor(db: Database.Database, kind: string) {
+  /** `onChange` is called in the transaction that writes the change. */
+  constructor(
+    db: Database.Database,
+    kind: string,
+    onChange: (before: T | undefined, after: T | undefined) => void = () => undefined,
+  ) {
     this.#db = db;
     this.#kind = kind;
+    this.#onChange = onChange;
     this.load();
   }
 
@@ -178,14 +212,20 @@ export class Records<T> {
   }
 
   put(id: string, record: T): void {
-    this.#db
-      .prepare('INSERT OR REPLACE INTO records (kind, id, body) VALUES (?, ?, ?)')
-      .run(this.#kind, id, JSON.stringify(record));
+    this.#db.transaction(() => {
+      this.#onChange(this.#byId.get(id), record);
+      this.#db
+        .prepare('INSERT OR REPLACE INTO records (kind, id, body) VALUES (?, ?, ?)')
+        .run(this.#kind, id, JSON.stringify(record));
+    })();
     this.#byId.set(id, record);
   }
 
   delete(id: string): void {
-    this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(this.#kind, id);
+    this.#db.transaction(() => {
+      this.#onChange(this.#byId.get(id), undefined);
+      this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(this.#kind, id);
+    })();
     this.#byId.delete(id);
   }
 

@@ -1,0 +1,74 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { type Client, createClient } from '../support/http-client.ts';
+import { newPublicKey } from '../support/keys.ts';
+import {
+  BerthProcess,
+  type ServingProcess,
+  startServing,
+  temporaryFolder,
+  writeFastConfig,
+} from '../support/process.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const env = { BERTH_SIMULATOR_TOKEN: 'a-token-for-the-tests' };
+
+async function startSimulator(
+  folder: string,
+  port = '0',
+): Promise<{ process: BerthProcess; address: string }> {
+  const args = [
+    '--config',
+    writeFastConfig(join(folder, 'platform')),
+    '--state',
+    join(folder, 'platform.db'),
+  ];
+  const process = new BerthProcess(['simulator', '--json', '--port', port, ...args], { env });
+  const line = await process.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
+  return { process, address: String(JSON.parse(line)['address']) };
+}
+
+/** A server of its own account and database on the platform at `address`. */
+async function startServer(folder: string, address: string): Promise<ServingProcess> {
+  mkdirSync(folder, { recursive: true });
+  const config = writeFastConfig(folder, { address });
+  return startServing(['--config', config], { env });
+}
+
+async function buy(client: Client): Promise<Record<string, unknown>> {
+  const body = { configuration_id: 'cpu-4x16', region: 'us-ashburn', ssh_keys: [newPublicKey()] };
+  const { status, body: instance } = await client.request('POST', '/instances', { body });
+  expect(status).toBe(201);
+  return client.waitFor(`/instances/${instance['id']}`, 'ONLINE');
+}
+
+it('keeps its machines when a server is killed, and when it is killed itself', async () => {
+  using folder = temporaryFolder();
+  const first = await startSimulator(folder.path);
+  await using _first = first.process;
+  const server = await startServer(join(folder.path, 'server'), first.address);
+  await using _server = server;
+  const client = createClient(server.baseUrl, server.apiKey);
+  const instance = await buy(client);
+  const path = `/instances/${instance['id']}`;
+
+  await first.process.end('SIGKILL');
+  expect((await client.request('GET', path)).body).toMatchObject({ status: 'ONLINE' });
+  const second = await startSimulator(folder.path, new URL(first.address).port);
+  await using _second = second.process;
+  await client.request('POST', `${path}/stop`);
+  await client.waitFor(path, 'STOPPED');
+  await client.request('POST', `${path}/start`);
+  expect(await client.waitFor(path, 'ONLINE')).toMatchObject({ ssh_port: instance['ssh_port'] });
+
+  await server.end('SIGKILL');
+  const again = await startServer(join(folder.path, 'server'), second.address);
+  await using _again = again;
+  const anew = createClient(again.baseUrl, server.apiKey);
+  expect((await anew.request('GET', path)).body).toMatchObject({ status: 'ONLINE' });
+  await anew.request('DELETE', path);
+  await anew.waitFor(path, 'GONE');
+  expect(await second.process.end()).toMatchObject({ code: 0 });
+});
