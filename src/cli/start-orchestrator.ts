@@ -12,6 +12,7 @@ import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Log } from '../orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
+import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
@@ -27,6 +28,8 @@ export interface OrchestratorDeps {
   catalog: Catalog;
   store: Store;
   driver: PlatformDriver;
+  /** How SSH is proved; production's own where it is left out. */
+  probe?: SshProbe;
   environmentKey: { digest: Buffer; accountId: string } | undefined;
   clock: Clock;
   random: Random;
@@ -107,7 +110,7 @@ function composeReconcile(
   const leaseMs = reconcile.lease_s * 1000;
   const context = {
     ...deps,
-    ...{ health, probe: createSshProbe() },
+    ...{ health, probe: deps.probe ?? createSshProbe() },
     options: {
       ...fixedReconcileOptions,
       leaseMs,

@@ -2,6 +2,17 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 
+let ofProcess: Registry | undefined;
+
+/** Memory, CPU and event loop: of the whole process, measured from the first time that they are asked for. */
+function processMetrics(): Registry {
+  if (ofProcess === undefined) {
+    ofProcess = new Registry();
+    collectDefaultMetrics({ register: ofProcess });
+  }
+  return ofProcess;
+}
+
 /** What /metrics tells, in the Prometheus text format. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -11,7 +22,6 @@ export class Metrics {
 
   constructor({ store, clock, platform }: { store: Store; clock: Clock; platform: { isUp: boolean } }) {
     const registers = [this.#registry];
-    collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Counter({
       name: 'berth_http_requests_total',
       help: 'Requests answered, without those of berth_polled_reads_total.',
@@ -55,7 +65,8 @@ export class Metrics {
   }
 
   async render(): Promise<{ contentType: string; text: string }> {
-    return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+    const all = Registry.merge([processMetrics(), this.#registry]);
+    return { contentType: all.contentType, text: await all.metrics() };
   }
 }
 
