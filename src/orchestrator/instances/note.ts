@@ -1,12 +1,75 @@
+import { z } from 'zod';
+import { instanceTypeSchema } from '../../contract/configuration.ts';
+import { nameSchema } from '../../contract/instance.ts';
+import { parseSshPublicKey } from '../../contract/ssh-key.ts';
 import type { Note } from '../ports/platform-driver.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import { MAX_NOTE_BYTES } from '../reconcile/read-note.ts';
+import type { InstanceRecord, InstanceSpec } from './instance-record.ts';
 
-/** What the platform keeps of an instance for us: all of its row that cannot be observed, and no secret. */
+/** What of an instance a note brings back. */
+export type NotedInstance = Pick<
+  InstanceRecord,
+  'id' | 'accountId' | 'name' | 'offerId' | 'region' | 'spec' | 'priceMicroUsdPerHour' | 'createdAt'
+>;
+
+/**
+ * What the platform keeps of an instance for us: all of its row that cannot be observed, and no secret. Where the
+ * keys are too long for it, it goes without their comments, and without the keys where that is not enough: an
+ * instance that is written again from such a note is proved by its host key alone.
+ */
 export function toNote(installationId: string, record: InstanceRecord): Note {
+  const { sshKeys } = record.spec;
+  const withoutComments = sshKeys.map((line) => line.split(' ', 2).join(' '));
+  const notes = [sshKeys, withoutComments, []].map((keys) => format(installationId, record, keys));
+  return (
+    notes.find((note) => Buffer.byteLength(note) <= MAX_NOTE_BYTES) ?? format(installationId, record, [])
+  );
+}
+
+function format(installationId: string, record: InstanceRecord, sshKeys: readonly string[]): Note {
   const { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = record;
   const { cloudInit: _secret, ...kept } = spec;
   return JSON.stringify({
     ...{ installation: installationId, kind: 'instance', id, accountId, name, offerId, region },
-    ...{ spec: kept, priceMicroUsdPerHour, createdAt },
+    ...{ spec: { ...kept, sshKeys }, priceMicroUsdPerHour, createdAt },
   });
 }
+
+const token = z.string().min(1).max(255);
+const amount = z.number().nonnegative();
+
+const specSchema = z
+  .object({
+    instanceType: instanceTypeSchema,
+    vcpus: z.int().positive(),
+    memoryGb: amount,
+    storageGb: amount,
+    gpuCount: z.int().nonnegative().optional(),
+    gpuType: z.string().min(1).max(255).optional(),
+    image: token,
+    sshKeys: z.array(z.string().refine((line) => 'key' in parseSshPublicKey(line))),
+    onStop: z.enum(['release', 'hold']),
+    resumable: z.boolean(),
+    onlineWithinMs: z.number().positive(),
+  })
+  .transform(
+    (spec): InstanceSpec => ({
+      ...spec,
+      gpuCount: spec.gpuCount,
+      gpuType: spec.gpuType,
+      cloudInit: undefined,
+    }),
+  );
+
+/** A note that {@link toNote} wrote. */
+export const instanceNoteSchema: z.ZodType<NotedInstance> = z.object({
+  kind: z.literal('instance'),
+  id: z.string().regex(/^inst-[0-9a-f]{32}$/),
+  accountId: token,
+  name: nameSchema.nullable(),
+  offerId: token,
+  region: token,
+  spec: specSchema,
+  priceMicroUsdPerHour: z.int().nonnegative(),
+  createdAt: z.int().nonnegative(),
+});

@@ -1,5 +1,13 @@
+import { z } from 'zod';
+import { nameSchema } from '../../contract/instance.ts';
 import type { Note } from '../ports/platform-driver.ts';
 import type { VolumeRecord } from './volume-record.ts';
+
+/** What of a volume a note brings back. */
+export type NotedVolume = Pick<
+  VolumeRecord,
+  'id' | 'accountId' | 'name' | 'region' | 'type' | 'sizeGb' | 'priceMicroUsdPerHour' | 'createdAt'
+>;
 
 /** What the platform keeps of a volume for us: all of its row that cannot be observed. */
 export function toNote(installationId: string, record: VolumeRecord): Note {
@@ -9,3 +17,18 @@ export function toNote(installationId: string, record: VolumeRecord): Note {
     ...{ priceMicroUsdPerHour, createdAt },
   });
 }
+
+const token = z.string().min(1).max(255);
+
+/** A note that {@link toNote} wrote. */
+export const volumeNoteSchema: z.ZodType<NotedVolume> = z.object({
+  kind: z.literal('volume'),
+  id: z.string().regex(/^vol-[0-9a-f]{32}$/),
+  accountId: token,
+  name: nameSchema,
+  region: token,
+  type: token.nullable(),
+  sizeGb: z.number().positive(),
+  priceMicroUsdPerHour: z.int().nonnegative(),
+  createdAt: z.int().nonnegative(),
+});

@@ -1,0 +1,105 @@
+import { ApiError } from '../../contract/errors.ts';
+import type { OwnerRef } from '../ports/platform-driver.ts';
+import type { Reader, Store, Transaction } from '../ports/store.ts';
+import type { ResourceKind } from './work.ts';
+
+const RETRY_AFTER_SECONDS = 2;
+/** The ids that this program gives out. */
+const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
+const REF_PREFIX = 'berth-';
+
+/** The id that an owner ref is made of. */
+export function idOf(ref: OwnerRef): string {
+  return ref.startsWith(REF_PREFIX) ? ref.slice(REF_PREFIX.length) : ref;
+}
+
+/**
+ * Whether an id without a row names nothing. A database that was restored from a backup lacks what was made since:
+ * so nothing is denied before the platform's listing was held against the rows, nor while the platform shows
+ * something of that id which could not be given its row again.
+ */
+export class Absence {
+  readonly #held = new Set<ResourceKind>();
+  readonly #unadopted: Record<ResourceKind, ReadonlySet<string>> = { instance: new Set(), volume: new Set() };
+  #isRestored = false;
+
+  /** From now on until it is recovered, the database is known to lack rows. */
+  restored(): void {
+    this.#isRestored = true;
+  }
+
+  /** All that the platform has of ours has its row again. */
+  recovered(): void {
+    this.#isRestored = false;
+  }
+
+  /** While it is, nothing is known to be an orphan. */
+  get isRestored(): boolean {
+    return this.#isRestored;
+  }
+
+  /** A listing that may be believed was held against the rows; `unadopted` is what it shows and has no row. */
+  held(kind: ResourceKind, unadopted: readonly OwnerRef[]): void {
+    this.shown(kind, unadopted);
+    this.#held.add(kind);
+  }
+
+  /** The same for a listing that may lack something. */
+  shown(kind: ResourceKind, unadopted: readonly OwnerRef[]): void {
+    this.#unadopted[kind] = new Set(unadopted.map(idOf));
+  }
+
+  /** Only with the read of the row after this question, not before it, is the answer about the same moment. */
+  isProved(id: string): boolean {
+    if (!ID.test(id)) return true;
+    const kind = id.startsWith('vol-') ? 'volume' : 'instance';
+    return this.#held.has(kind) && !this.#unadopted[kind].has(id);
+  }
+
+  /** Whether a list of the rows may lack what a client knows of. */
+  get isListComplete(): boolean {
+    return !this.#isRestored || this.#held.has('instance');
+  }
+}
+
+/**
+ * The store as requests see it: where no row proves that there is nothing, it answers 503 and not that nothing is
+ * there. O: a 404 is taken for DESTROYED, so every doubt is `unavailable`.
+ */
+export function withoutDenials(store: Store, absence: Absence): Store {
+  return {
+    ...store,
+    read: { ...store.read, ...doubting(store.read, absence) },
+    transact: (body) =>
+      store.transact((tx) => {
+        const { instances, volumes } = doubting<Transaction>(tx, absence);
+        return body({ ...tx, instances, volumes });
+      }),
+  };
+}
+
+function doubting<Part extends Reader>(
+  { instances, volumes }: Pick<Part, 'instances' | 'volumes'>,
+  absence: Absence,
+): Pick<Part, 'instances' | 'volumes'> {
+  return {
+    instances: {
+      ...instances,
+      byId: (id) => unlessInDoubt(absence.isProved(id), instances.byId(id)),
+      list: (filter) => unlessInDoubt(absence.isListComplete, instances.list(filter)),
+    },
+    volumes: { ...volumes, byId: (id) => unlessInDoubt(absence.isProved(id), volumes.byId(id)) },
+  };
+}
+
+/** @throws {ApiError} `unavailable` */
+async function unlessInDoubt<T>(isCertain: boolean, reading: Promise<T>): Promise<T> {
+  const found = await reading;
+  if (!isCertain && (found === null || Array.isArray(found)))
+    throw new ApiError(
+      'unavailable',
+      'The orchestrator has not yet compared its records with the platform; try again.',
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
+  return found;
+}

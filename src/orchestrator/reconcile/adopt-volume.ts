@@ -1,0 +1,96 @@
+import type { ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
+import type { Transaction } from '../ports/store.ts';
+import { isAttachable } from '../volumes/attachable.ts';
+import { workOnAttachments } from '../volumes/inline-attachments.ts';
+import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
+import { followAttachments } from '../volumes/transition.ts';
+import type { Attachment, VolumeRecord } from '../volumes/volume-record.ts';
+import type { Adopted } from './adopt-machine.ts';
+import type { ReconcileContext } from './context.ts';
+import { readNote } from './read-note.ts';
+
+/** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
+export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
+  const { store, log, installationId, clock } = context;
+  const reading = readNote(volume, installationId, volumeNoteSchema);
+  if (reading.owner === 'foreign') return 'foreign';
+  if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
+  const noted = reading.value;
+  if ((await store.read.credentials.accountById(noted.accountId)) === null)
+    return { problem: `there is no account ${noted.accountId}` };
+  const shown = await shownAttachments(context, noted.id, volume.attachedTo);
+  await store.transact(async (tx) => {
+    if ((await tx.volumes.byId(noted.id)) !== null) return;
+    const record = toRecord(volume.ref, noted);
+    await tx.volumes.insert(record);
+    const { status } = await followShown(tx, record, shown, clock.now());
+    log.warn(
+      { volume: record.id, status, attachments: shown.length },
+      'a volume that is younger than the backup has its row again, from its note',
+    );
+  });
+  return 'adopted';
+}
+
+function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
+  const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt } = noted;
+  return {
+    ...{ id, accountId, ownerRef: ref, name, sizeGb, region, type },
+    ...{ status: 'AVAILABLE', priceMicroUsdPerHour, createdAt, deletedAt: null },
+  };
+}
+
+/** In a restored database: the attachments of a volume that has its row follow what the platform shows. */
+export async function followPlatform(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
+  const { store, clock } = context;
+  const row = await store.read.volumes.byOwnerRef(volume.ref);
+  if (row === null || row.deletedAt !== null || row.status === 'DELETING' || row.status === 'ERROR') return;
+  const shown = await shownAttachments(context, row.id, volume.attachedTo);
+  await store.transact(async (tx) => {
+    const current = await tx.volumes.byId(row.id);
+    if (current !== null) await followShown(tx, current, shown, clock.now());
+  });
+}
+
+/** As rows; a machine that is on its way out, or that nobody knows, is let go of. */
+async function shownAttachments(
+  { store }: ReconcileContext,
+  volumeId: string,
+  machines: readonly OwnerRef[],
+): Promise<Attachment[]> {
+  const rows = await Promise.all(machines.map((ref) => store.read.instances.byOwnerRef(ref)));
+  return rows.flatMap((row): Attachment[] =>
+    row === null
+      ? []
+      : [{ volumeId, instanceId: row.id, state: isAttachable(row) ? 'attached' : 'detaching' }],
+  );
+}
+
+/** Each attachment goes by the states in between, as the table of the volume's states has them. */
+async function followShown(
+  tx: Transaction,
+  volume: VolumeRecord,
+  shown: readonly Attachment[],
+  now: number,
+): Promise<VolumeRecord> {
+  let current = volume;
+  const rows = await tx.volumes.attachmentsOfVolume(volume.id);
+  for (const row of rows) {
+    if (row.state !== 'attached' || shown.some(({ instanceId }) => instanceId === row.instanceId)) continue;
+    await tx.volumes.putAttachment({ ...row, state: 'detaching' });
+    current = await followAttachments(tx, current);
+    await tx.volumes.removeAttachment(row.volumeId, row.instanceId);
+    current = await followAttachments(tx, current);
+  }
+  for (const attachment of shown) {
+    const row = rows.find(({ instanceId }) => instanceId === attachment.instanceId);
+    if (row !== undefined && row.state !== 'attaching') continue;
+    await tx.volumes.putAttachment({ ...attachment, state: 'attaching' });
+    current = await followAttachments(tx, current);
+    await tx.volumes.putAttachment(attachment);
+    current = await followAttachments(tx, current);
+  }
+  const left = await tx.volumes.attachmentsOfVolume(volume.id);
+  if (left.some(({ state }) => state !== 'attached')) await workOnAttachments(tx, current, now);
+  return current;
+}

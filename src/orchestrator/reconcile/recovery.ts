@@ -1,0 +1,194 @@
+import type { Timer } from '../ports/clock.ts';
+import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
+import type { Absence } from './absence.ts';
+import { type Adopted, adoptMachine } from './adopt-machine.ts';
+import { adoptVolume, followPlatform } from './adopt-volume.ts';
+import { look } from './call-platform.ts';
+import type { ReconcileContext } from './context.ts';
+import type { Inventory } from './inventory.ts';
+import { followMachines } from './restored-rows.ts';
+import type { ResourceKind } from './work.ts';
+
+/** Resources that are adopted side by side: each may take an SSH proof. */
+const ADOPTED_AT_ONCE = 16;
+
+interface Listed<T> {
+  items: readonly T[];
+  /** Whether what it lacks is missing. */
+  isBelieved: boolean;
+}
+
+/**
+ * Holds the platform's first listing against the rows before anything is denied, and gives what has lost its row
+ * with the database its row again. In a database that was restored from a backup it does so before any durable
+ * work: what the backup says is under way has ended since.
+ */
+export class Recovery {
+  readonly #context: ReconcileContext;
+  readonly #absence: Absence;
+  readonly #ready = Promise.withResolvers<void>();
+  /** Owner refs that have a row; a row never goes away. */
+  readonly #rows = new Set<OwnerRef>();
+  readonly #told = new Set<OwnerRef>();
+  #isRestored = false;
+  /** Whether the rows still have to be brought to where the platform is. */
+  #isFollowing = false;
+  #timer: Timer | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(context: ReconcileContext) {
+    this.#context = context;
+    this.#absence = context.absence;
+  }
+
+  /** Resolves when durable work may begin: at once, unless the database was restored. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Makes the first round, and waits for it no longer than one call may take. Rejects if the store does. */
+  async start(): Promise<void> {
+    const takenAt = await this.#context.store.read.marks.get('restored_from');
+    this.#isRestored = takenAt !== null;
+    this.#isFollowing = this.#isRestored;
+    if (takenAt === null) this.#ready.resolve();
+    else this.#warn(takenAt);
+    this.#repeat();
+    await this.#roundWithin(this.#context.options.callTimeoutMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#round;
+  }
+
+  async #roundWithin(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#context.clock.setTimer(ms, resolve);
+    await Promise.race([this.#round, promise]);
+    timer.cancel();
+  }
+
+  #warn(takenAt: number): void {
+    this.#absence.restored();
+    this.#context.log.warn(
+      { backupTakenAt: new Date(takenAt).toISOString() },
+      'this database was restored from a backup: it is held against the platform before anything else. ' +
+        'API keys that were revoked since the backup are valid again: see `berth keys list`, and end them with `berth keys revoke <id>`',
+    );
+  }
+
+  #repeat(): void {
+    const { clock, options, log } = this.#context;
+    this.#round = this.#recover()
+      .catch((error) => {
+        log.error({ err: error }, 'the rows could not be held against the platform; it is tried again');
+        return false;
+      })
+      .then((isOver) => {
+        if (!isOver && !this.#isStopped)
+          this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#repeat());
+      });
+  }
+
+  /** One round; true: nothing is left to recover. */
+  async #recover(): Promise<boolean> {
+    const areMachinesHeld = await this.#holdMachines();
+    const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes());
+    if (areMachinesHeld === undefined || areVolumesHeld === undefined) return false;
+    this.#ready.resolve();
+    if (!areMachinesHeld || !areVolumesHeld) return false;
+    if (this.#isRestored) await this.#forgetBackup();
+    return true;
+  }
+
+  /** Whether all of them are recovered; undefined: the platform did not list them. */
+  async #holdMachines(): Promise<boolean | undefined> {
+    const { driver, machines, store } = this.#context;
+    const listed = await this.#list(machines, () => driver.list());
+    if (listed === undefined) return undefined;
+    for (const { ownerRef } of await store.read.instances.list({})) this.#rows.add(ownerRef);
+    const unadopted = await this.#adopt<ObservedMachine>(
+      listed.items,
+      (ref) => store.read.instances.byOwnerRef(ref),
+      (machine) => adoptMachine(this.#context, machine),
+    );
+    const byRef = new Map(listed.items.map((machine) => [machine.ref, machine]));
+    if (this.#isFollowing && !(await followMachines(this.#context, byRef))) return undefined;
+    return this.#tell('instance', listed.isBelieved, unadopted);
+  }
+
+  async #holdVolumes(): Promise<boolean | undefined> {
+    const { driver, volumes, store } = this.#context;
+    const volumeDriver = driver.volumes;
+    if (volumes === undefined || volumeDriver === undefined) return this.#tell('volume', true, []);
+    const listed = await this.#list(volumes, () => volumeDriver.list());
+    if (listed === undefined) return undefined;
+    const unadopted = await this.#adopt<ObservedVolume>(
+      listed.items,
+      (ref) => store.read.volumes.byOwnerRef(ref),
+      (volume) => adoptVolume(this.#context, volume),
+    );
+    if (this.#isFollowing) for (const volume of listed.items) await followPlatform(this.#context, volume);
+    this.#isFollowing = false;
+    return this.#tell('volume', listed.isBelieved, unadopted);
+  }
+
+  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly OwnerRef[]): boolean {
+    if (isBelieved) this.#absence.held(kind, unadopted);
+    else this.#absence.shown(kind, unadopted);
+    return isBelieved && unadopted.length === 0;
+  }
+
+  /** What a listing shows is there, also where it is not believed for what it lacks: a backup lacks much more. */
+  async #list<T extends { ref: OwnerRef }>(
+    inventory: Inventory<T>,
+    list: () => Promise<Listing<T>>,
+  ): Promise<Listed<T> | undefined> {
+    const listed = await inventory.look();
+    if (listed !== null) return { items: [...listed.items.values()], isBelieved: true };
+    if (!this.#isRestored) return undefined;
+    const listing = await look(this.#context, list);
+    return listing.answer === 'listed' ? { items: listing.items, isBelieved: false } : undefined;
+  }
+
+  /** Gives what has no row its row; returns the owner refs of those that still have none. */
+  async #adopt<T extends { ref: OwnerRef }>(
+    items: readonly T[],
+    findRow: (ref: OwnerRef) => Promise<object | null>,
+    adopt: (item: T) => Promise<Adopted>,
+  ): Promise<OwnerRef[]> {
+    const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
+    const unadopted: OwnerRef[] = [];
+    const adoptOne = async (item: T): Promise<void> => {
+      const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';
+      if (adopted === 'adopted') this.#rows.add(item.ref);
+      else if (adopted !== 'foreign') {
+        unadopted.push(item.ref);
+        this.#alarm(item.ref, adopted.problem);
+      }
+    };
+    for (let begin = 0; begin < unknown.length; begin += ADOPTED_AT_ONCE)
+      await Promise.all(unknown.slice(begin, begin + ADOPTED_AT_ONCE).map(adoptOne));
+    return unadopted;
+  }
+
+  #alarm(ref: OwnerRef, problem: string): void {
+    if (this.#told.has(ref)) return;
+    this.#told.add(ref);
+    this.#context.log.error(
+      { ref, problem },
+      'the platform has a resource with our tag that has no row, and it cannot be given one: its id answers 503 until it is removed there',
+    );
+  }
+
+  async #forgetBackup(): Promise<void> {
+    const { store, log } = this.#context;
+    if ((await store.transact((tx) => tx.marks.remove('restored_from'))) !== null)
+      log.info({}, 'the restored database was held against the platform: nothing is missing in it any more');
+    this.#absence.recovered();
+    this.#isRestored = false;
+  }
+}
