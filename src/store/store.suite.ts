@@ -75,18 +75,20 @@ export function describeStore(
         expect(await store.read.instances.byId('a')).toEqual(instance('a'));
       });
 
-      it('run one after another where they touch the same rows', async () => {
+      it('run one after another where they read the same row by its id', async () => {
+        await insert(instance('row'));
         const log: string[] = [];
         const run = (label: string) =>
           store.transact(async (tx) => {
-            log.push(`${label} begins`);
+            await tx.instances.byId('row');
+            log.push('begins');
             await tx.instances.list({});
             await new Promise((resolve) => setImmediate(resolve));
             await tx.instances.insert(instance(label));
-            log.push(`${label} ends`);
+            log.push('ends');
           });
-        await Promise.all([run('a'), run('b')]);
-        expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
+        await Promise.all(['a', 'b', 'c'].map(run));
+        expect(log).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
       });
 
       it('go on after one that failed', async () => {
@@ -302,12 +304,34 @@ export function describeStore(
         expect((await store.claimWork(claim))[0]?.attempt).toBe(2);
       });
 
-      it('can be hastened, and leases of the dead ended', async () => {
+      it('can be hastened, and leases of the dead ended where no other process can hold one', async () => {
         await put('a', { notBefore: now + 60_000 });
         await store.transact((tx) => tx.work.hasten('a', now));
         expect(await store.claimWork(claim)).toHaveLength(1);
         await store.endAbandonedLeases();
-        expect(await store.claimWork(claim)).toHaveLength(1);
+        expect(await store.claimWork(claim)).toHaveLength(store.isShared ? 0 : 1);
+      });
+
+      it('is claimed when a clock that was wrong has put it, or its lease, too far ahead', async () => {
+        const wrong = now + 365 * 24 * 3600 * 1000;
+        await put('put', { notBefore: wrong });
+        await put('claimed');
+        expect(
+          await store.claimWork({ ...claim, now: wrong, leaseUntil: wrong + 1000, limit: 10 }),
+        ).toHaveLength(2);
+        expect((await store.claimWork(claim)).map(({ resourceId }) => resourceId).sort()).toEqual([
+          'claimed',
+          'put',
+        ]);
+        expect(await store.claimWork(claim)).toEqual([]);
+      });
+
+      it('is left to a pause and a lease of a length that ours have', async () => {
+        await put('paused', { notBefore: now + 3600 * 1000 });
+        await put('held');
+        const [lease] = await store.claimWork({ ...claim, leaseUntil: now + 3600 * 1000 });
+        expect(lease?.resourceId).toBe('held');
+        expect(await store.claimWork(claim)).toEqual([]);
       });
 
       it('wakes its listener', async () => {

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, ne, type SQL } from 'drizzle-orm';
+import { and, asc, count, eq, inArray, ne, type SQL } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
@@ -26,6 +26,17 @@ export function instanceReader({ db, tables: { instances }, locking }: Connectio
         .where(ne(instances.status, 'DESTROYED'))
         .groupBy(instances.status),
   };
+}
+
+/** Those that there are, tombstones included, in no order. */
+export async function instancesByIds(
+  { db, tables: { instances } }: Connection,
+  ids: readonly string[],
+): Promise<InstanceRecord[]> {
+  return db
+    .select()
+    .from(instances)
+    .where(inArray(instances.id, [...ids]));
 }
 
 export function instanceWriter(

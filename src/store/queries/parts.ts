@@ -63,12 +63,13 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
   };
 }
 
-/** Tells listeners of one commit. */
+/** Tells listeners what was committed. */
 export function tellOf(
-  { instances, work }: { instances: ReadonlyMap<string, InstanceRecord>; work: boolean },
   listeners: Iterable<CommitListener>,
+  instances: Iterable<InstanceRecord>,
+  work = false,
 ): void {
-  const records = [...instances.values()];
+  const records = [...instances];
   for (const listener of listeners) {
     if (records.length > 0) listener.instancesChanged?.(records);
     if (work) listener.workChanged?.();

@@ -35,7 +35,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
       inTurn(async () => {
         const changes = new Changes();
         const result = await commitOrRollBack(writer, () => body(transactionOn(connection, changes)));
-        tellOf(changes, listeners);
+        tellOf(listeners, changes.instances.values(), changes.work);
         return result;
       }),
     claimWork: (claim) => inTurn(() => guarded(claimWork(connection, claim))),

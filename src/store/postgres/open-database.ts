@@ -1,0 +1,143 @@
+import { Client } from 'pg';
+import { DatabaseRefused } from '../database-refused.ts';
+import { type Migration, readMigrations } from '../migrations.ts';
+import { toAddress } from './address.ts';
+import { refusalOf } from './database-refused.ts';
+import { connectionOptions } from './pool.ts';
+import { asFailure } from './postgres-error.ts';
+
+/** `pg_current_xact_id`, by which the outcome of a commit is asked, came with 13; the one before 14 is out of care. */
+const OLDEST_SERVER = 140_000;
+/** "Brth": of the locks that a program can name, the one under which Berth's databases are brought to a version. */
+const MIGRATION_LOCK = 0x42727468;
+/** How long, in milliseconds, another Berth may take over that. */
+const MIGRATION_LOCK_MS = 60_000;
+
+export interface OpenOptions {
+  migrations?: readonly Migration[];
+  /** Called when the database is found sound or empty, before anything is written; a throw leaves all as it is. */
+  beforeWriting?: () => void;
+  /** Whether an empty database is filled, or refused. Default: filled. */
+  isNewAllowed?: boolean;
+}
+
+/**
+ * Checks the database that `url` names and brings it to the newest version: forwards only, one process at a time,
+ * all or nothing.
+ *
+ * @throws {DatabaseRefused} if it cannot be reached or used, or is not Berth's or newer than this program; then
+ *   nothing was changed.
+ */
+export async function prepareDatabase(
+  url: string,
+  {
+    migrations = readMigrations('postgres'),
+    beforeWriting = () => undefined,
+    isNewAllowed = true,
+  }: OpenOptions = {},
+): Promise<void> {
+  // A migration may take long; what is waited for without end is nothing that it does.
+  const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
+  client.on('error', () => undefined);
+  try {
+    await asFailure(client.connect());
+    await asFailure(client.query(`SET lock_timeout = ${MIGRATION_LOCK_MS}; SET synchronous_commit = on`));
+    await checkServer(client, url);
+    const newest = migrations.at(-1)?.version ?? 0;
+    const version = await checkVersion(client, url, newest);
+    if (version === 0 && !isNewAllowed)
+      throw new DatabaseRefused(
+        `There is nothing of Berth's in the database ${toAddress(url)} yet: start \`berth serve\` once, or give --database.`,
+      );
+    beforeWriting();
+    if (version < newest) await migrate(client, migrations);
+    await checkPrivileges(client, url);
+  } catch (error) {
+    throw refusalOf(error, url);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function checkServer(client: Client, url: string): Promise<void> {
+  const server = await oneRow(
+    client,
+    `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
+       pg_encoding_to_char(encoding) AS encoding, current_schema() AS schema
+     FROM pg_database WHERE datname = current_database()`,
+  );
+  const address = toAddress(url);
+  if (Number(server['number']) < OLDEST_SERVER)
+    throw new DatabaseRefused(
+      `The server of the database ${address} is PostgreSQL ${server['version']}: Berth needs 14 or later.`,
+    );
+  if (server['encoding'] !== 'UTF8')
+    throw new DatabaseRefused(
+      `The database ${address} holds ${server['encoding']} and not every text: make one with \`createdb --encoding UTF8 --template template0\`.`,
+    );
+  if (server['schema'] === null)
+    throw new DatabaseRefused(
+      `The user of the database ${address} may use no schema of its search_path: grant one, or set the search_path.`,
+    );
+}
+
+/** 0: the database is empty. */
+async function checkVersion(client: Client, url: string, newest: number): Promise<number> {
+  const { own, foreign } = await oneRow(
+    client,
+    `SELECT to_regclass(quote_ident(current_schema()) || '.berth_schema') IS NOT NULL AS own,
+       (SELECT min(relname) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+         AND relkind IN ('r', 'p') AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass
+         AND objid = pg_class.oid AND deptype = 'e')) AS foreign`,
+  );
+  if (own !== true) {
+    if (foreign === null) return 0;
+    throw new DatabaseRefused(
+      `The database ${toAddress(url)} has tables of another program (${foreign}): give --database one of its own.`,
+    );
+  }
+  const version = Number((await oneRow(client, 'SELECT version FROM berth_schema'))['version']);
+  if (version > newest)
+    throw new DatabaseRefused(
+      `The database ${toAddress(url)} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
+    );
+  return version;
+}
+
+async function migrate(client: Client, migrations: readonly Migration[]): Promise<void> {
+  const run = (text: string) => asFailure(client.query(text));
+  await run(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+  try {
+    await run('CREATE TABLE IF NOT EXISTS berth_schema (version INTEGER NOT NULL)');
+    const { rows } = await run('SELECT version FROM berth_schema');
+    const version: number = rows[0]?.version ?? 0;
+    for (const migration of migrations) if (migration.version > version) await run(migration.sql);
+    await run(
+      `DELETE FROM berth_schema; INSERT INTO berth_schema VALUES (${migrations.at(-1)?.version ?? 0})`,
+    );
+    await run('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A table may belong to another user than the one that serves. */
+async function checkPrivileges(client: Client, url: string): Promise<void> {
+  const { rows } = await asFailure(
+    client.query(
+      `SELECT relname, privilege FROM pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
+       WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+         AND NOT has_table_privilege(pg_class.oid, privilege) ORDER BY relname LIMIT 1`,
+    ),
+  );
+  if (rows[0] !== undefined)
+    throw new DatabaseRefused(
+      `The user of the database ${toAddress(url)} lacks a privilege (${rows[0].privilege} on table ${rows[0].relname}): grant it, or make the user the database's owner.`,
+    );
+}
+
+async function oneRow(client: Client, text: string): Promise<Record<string, unknown>> {
+  const { rows } = await asFailure(client.query(text));
+  return rows[0] ?? {};
+}

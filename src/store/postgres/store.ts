@@ -1,0 +1,82 @@
+import { drizzle } from 'drizzle-orm/node-postgres';
+import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
+import { type Connection, type Lockable, noLocking } from '../queries/connection.ts';
+import { instancesByIds } from '../queries/instances.ts';
+import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
+import { claimWork, nextWorkAt } from '../queries/work.ts';
+import { CommitFeed, type FeedTiming } from './commit-feed.ts';
+import { type OpenOptions, prepareDatabase } from './open-database.ts';
+import { createPool } from './pool.ts';
+import { fromPostgres } from './postgres-error.ts';
+import * as tables from './schema.ts';
+import { runTransaction } from './transaction.ts';
+
+/** Those that wait for a lock must leave some to those that read. */
+const TRANSACTIONS_AT_ONCE = 10;
+const READS_AT_ONCE = 5;
+
+/**
+ * The store of several replicas: one PostgreSQL database, written by as many processes as there are. Each hears what
+ * the others commit.
+ *
+ * @throws {DatabaseRefused} if the database cannot be used as it is.
+ */
+export async function openPostgresStore(
+  url: string,
+  { timing, ...options }: OpenOptions & { timing?: FeedTiming } = {},
+): Promise<Store> {
+  await prepareDatabase(url, options);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE);
+  const readPool = createPool(url, READS_AT_ONCE);
+  const outside: Connection = { db: drizzle(readPool), tables, locking: noLocking };
+  const claiming: Connection = { db: drizzle(pool), tables, locking: { ...noLocking, freeRows: skipLocked } };
+  const listeners = new Set<CommitListener>();
+  const feed = new CommitFeed(
+    url,
+    {
+      changed: async (ids) => {
+        tellOf(listeners, await instancesByIds(outside, ids));
+      },
+      missed: () => {
+        for (const listener of listeners) listener.commitsMissed?.();
+      },
+    },
+    timing,
+  );
+  feed.start();
+
+  return {
+    isShared: true,
+    hearsCommits: () => feed.hears(),
+    read: readerOn(outside, fromPostgres),
+    transact: async (body) => {
+      const { value, changes } = await runTransaction({ pool, readPool }, async (connection) => {
+        const changes = new Changes();
+        const value = await body(transactionOn(connection, changes));
+        return { result: { value, changes }, last: feed.notices([...changes.instances.keys()]) };
+      });
+      tellOf(listeners, changes.instances.values(), changes.work);
+      return value;
+    },
+    claimWork: (claim) => guarded(claimWork(claiming, claim)),
+    nextWorkAt: () => guarded(nextWorkAt(outside)),
+    endAbandonedLeases: async () => undefined,
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close: async () => {
+      await feed.stop();
+      await Promise.all([pool.end(), readPool.end()]);
+    },
+  };
+}
+
+function skipLocked<Query extends Lockable>(query: Query): Query {
+  query.for('no key update', { skipLocked: true });
+  return query;
+}
+
+async function guarded<T>(answer: Promise<T>): Promise<T> {
+  return answer.catch((error) => Promise.reject(fromPostgres(error)));
+}

