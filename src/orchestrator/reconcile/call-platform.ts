@@ -1,36 +1,73 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Listing, Presence, Step } from '../ports/platform-driver.ts';
+import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../ports/platform-driver.ts';
+import type { ProbeResult } from '../ports/ssh-probe.ts';
+import { cleanText } from './clean-text.ts';
 import type { ReconcileContext } from './context.ts';
 import type { Lease } from './work.ts';
 
-type Caller = Pick<ReconcileContext, 'clock' | 'options' | 'failpoint'>;
+interface Waiting {
+  clock: Clock;
+  options: { callTimeoutMs: number };
+}
 
-/** One step of a driver with a deadline. A rejection or a late answer leaves its outcome unknown. */
+type Caller = Waiting & Pick<ReconcileContext, 'failpoint' | 'health'>;
+
+/** However long a platform asks for. */
+const LONGEST_PAUSE_MS = 10 * 60_000;
+const DEFAULT_PAUSE_MS = 1_000;
+
+/** A lease ends before one more call would: its holder sends nothing and writes nothing. */
+export class LeaseEnding extends Error {
+  override readonly name = 'LeaseEnding';
+}
+
+/**
+ * One step of a driver with a deadline. A rejection or a late answer leaves its outcome unknown; refused credentials
+ * are told to the platform's health.
+ *
+ * @throws {LeaseEnding} if the call could outlast the lease, so that another holder may be at it meanwhile.
+ */
 export async function callStep<T>(
   context: Caller,
-  { kind }: Pick<Lease, 'kind'>,
+  { kind, until = Number.POSITIVE_INFINITY }: Pick<Lease, 'kind'> & Partial<Pick<Lease, 'until'>>,
   call: () => Promise<Step<T>>,
 ): Promise<Step<T>> {
   context.failpoint(`${kind}:before-call`);
+  if (context.clock.now() + context.options.callTimeoutMs > until)
+    throw new LeaseEnding(`the lease ends before a ${kind} would`);
   const answer = await beforeDeadline(context, call);
   context.failpoint(`${kind}:after-call`);
-  return 'value' in answer
-    ? answer.value
-    : { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  if (!('value' in answer))
+    return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  const step = sane(answer.value);
+  if (step.outcome === 'failed' && step.code === 'auth')
+    context.health.refused(`the platform refuses our credentials: ${step.detail}`);
+  return step;
 }
 
 /** A look at the platform with a deadline. Whatever goes wrong is `unknown`, never absence. */
 export async function look<Answer extends Presence<unknown> | Listing<unknown>>(
-  context: Pick<Caller, 'clock' | 'options'>,
+  context: Waiting,
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
   const answer = await beforeDeadline(context, call);
-  return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+  if (!('value' in answer)) return { answer: 'unknown', reason: answer.problem };
+  const { value } = answer;
+  if (value.answer === 'unknown') return { answer: 'unknown', reason: cleanText(value.reason) };
+  if (value.answer === 'observed') return { ...value, value: cleaned(value.value) };
+  return value.answer === 'listed' ? { ...value, items: value.items.map(cleaned) } : value;
+}
+
+/** One SSH proof with a deadline. What the machine says of itself is no more trusted than the platform's words. */
+export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
+  const answer = await beforeDeadline(context, probe);
+  if (!('value' in answer)) return { ok: false, step: 'connect', detail: answer.problem };
+  return answer.value.ok ? answer.value : { ...answer.value, detail: cleanText(answer.value.detail) };
 }
 
 /** Waits for an answer no longer than a call may take; never rejects. */
-export async function beforeDeadline<T>(
-  { clock, options }: { clock: Clock; options: { callTimeoutMs: number } },
+async function beforeDeadline<T>(
+  { clock, options }: Waiting,
   call: () => Promise<T>,
 ): Promise<{ value: T } | { problem: string }> {
   const { promise: deadline, resolve } = Promise.withResolvers<{ problem: string }>();
@@ -40,8 +77,49 @@ export async function beforeDeadline<T>(
   try {
     return await Promise.race([call().then((value) => ({ value })), deadline]);
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: cleanText(error instanceof Error ? error.message : String(error)) };
   } finally {
     timer.cancel();
   }
+}
+
+/** The step with its words cleaned, and with pauses that no platform's slip can make endless. */
+function sane<T>(step: Step<T>): Step<T> {
+  switch (step.outcome) {
+    case 'done':
+      return { ...step, value: cleaned(step.value) };
+    case 'pending':
+      return { ...step, pollAfterMs: pauseOf(step.pollAfterMs) };
+    case 'failed':
+      return {
+        ...{ ...step, detail: cleanText(step.detail) },
+        ...(step.retryAfterMs !== undefined && { retryAfterMs: pauseOf(step.retryAfterMs) }),
+      };
+  }
+}
+
+function pauseOf(ms: number): number {
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
+}
+
+/** What was observed, with the texts that go into rows cleaned. A note is read by who knows its form. */
+function cleaned<T>(observed: T): T {
+  if (typeof observed !== 'object' || observed === null) return observed;
+  const { detail, endpoint } = observed as Partial<ObservedMachine>;
+  if (detail === undefined && endpoint === undefined) return observed;
+  return {
+    ...observed,
+    ...(detail !== undefined && { detail: cleanText(detail) }),
+    ...(endpoint !== undefined && { endpoint: cleanedEndpoint(endpoint) }),
+  };
+}
+
+function cleanedEndpoint(endpoint: Endpoint): Endpoint {
+  const { publicIp, privateIp, sshUsername, hostKeyFingerprint } = endpoint;
+  return {
+    ...endpoint,
+    ...{ publicIp: cleanText(publicIp), sshUsername: cleanText(sshUsername) },
+    ...(privateIp !== undefined && { privateIp: cleanText(privateIp) }),
+    ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint: cleanText(hostKeyFingerprint) }),
+  };
 }
