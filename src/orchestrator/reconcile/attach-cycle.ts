@@ -2,6 +2,7 @@ import type { InstanceRecord } from '../instances/instance-record.ts';
 import { transition } from '../instances/transition.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
+import { lockVolumesOf } from './lock-rows.ts';
 import { putInstanceWork } from './put-work.ts';
 import { finish, type Next } from './settle.ts';
 
@@ -24,7 +25,10 @@ export async function beginAttachCycle(
   await putInstanceWork(tx, instance.id, 'stop', now);
 }
 
-/** Starts an instance again that was stopped for its volumes, once nothing more needs it stopped. */
+/**
+ * Starts an instance again that was stopped for its volumes, once nothing more needs it stopped. The caller has locked
+ * the instance, and all its volumes with it.
+ */
 export async function endAttachCycle(
   { clock }: ReconcileContext,
   tx: Transaction,
@@ -50,7 +54,8 @@ export async function afterStop(
 /** A volume that is still being made is not waited for: nobody knows how long that takes. */
 async function isOver(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
   if (!attachCycle || status !== 'STOPPED') return false;
-  for (const { state, volumeId } of await tx.volumes.attachmentsOfInstance(id))
-    if (state !== 'attached' && (await tx.volumes.byId(volumeId))?.status !== 'CREATING') return false;
-  return true;
+  const volumes = await lockVolumesOf(tx, [id]);
+  return (await tx.volumes.attachmentsOfInstance(id)).every(
+    ({ state, volumeId }) => state === 'attached' || volumes.get(volumeId)?.status === 'CREATING',
+  );
 }

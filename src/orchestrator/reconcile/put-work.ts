@@ -1,4 +1,5 @@
 import type { Transaction } from '../ports/store.ts';
+import { lockVolumesOf } from './lock-rows.ts';
 import type { InstanceWorkKind, VolumeWorkKind } from './work.ts';
 
 /** Puts what is to be done next for an instance, due at once. */
@@ -20,4 +21,10 @@ export async function putVolumeWork(
   now: number,
 ): Promise<void> {
   await tx.work.put({ resourceId, resourceKind: 'volume', kind, notBefore: now, deadlineAt: null });
+}
+
+/** Has the attachments of an instance's volumes gone on with at once. The instance is locked by the caller. */
+export async function hastenAttachments(tx: Transaction, instanceId: string, now: number): Promise<void> {
+  for (const id of (await lockVolumesOf(tx, [instanceId])).keys())
+    if ((await tx.work.of(id))?.kind === 'attach') await tx.work.hasten(id, now);
 }

@@ -2,84 +2,114 @@ import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
 import type { ReconcileContext } from './context.ts';
+import { lockInstances, lockVolumesOf } from './lock-rows.ts';
 import type { Lease, Work } from './work.ts';
 
 /** What follows a step. */
 export type Next =
   /** Nothing is left to do. */
   | { step: 'finish' }
-  /** The same step goes on. */
-  | { step: 'again'; afterMs: number; cookie?: string; problem?: string }
+  /** The same step goes on. `attempt` counts from there on, where the claim that ends here is not to count. */
+  | { step: 'again'; afterMs: number; cookie?: string; problem?: string; attempt?: number }
   /** Another step follows. */
   | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
 
 export const finish: Next = { step: 'finish' };
 
+/** What a step knows beside the row that it writes. */
+interface Settling {
+  /** Of a create: see `Work.createOpenUntil`. It is written also where a use case has put other work meanwhile. */
+  createOpenUntil?: number | null;
+  /** Instances that `decide` reads and writes beside the volume. */
+  instanceIds?: readonly string[];
+}
+
 /**
- * Writes the outcome of a step, in one transaction that begins by asking whether the lease still holds. A
- * lost lease writes nothing; where a use case has put other work meanwhile, the outcome is left to that.
+ * Writes the outcome of a step, in one transaction that locks the instance and then asks whether the lease still
+ * holds. A lost lease writes nothing; where a use case has put other work meanwhile, the outcome is left to that.
+ * `decide` may be run again with another state of the row: it does nothing but read, decide, write and log.
  */
 export async function settleInstance(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
+  settling: Pick<Settling, 'createOpenUntil'> = {},
 ): Promise<void> {
-  await settle(context, lease, async (tx) => {
-    const record = await tx.instances.byId(lease.resourceId);
-    if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
-    return decide(tx, record);
+  await settle(context, lease, settling, async (tx) => {
+    const record = (await lockInstances(tx, [lease.resourceId])).get(lease.resourceId);
+    if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    return () => decide(tx, record);
   });
 }
 
-/** {@link settleInstance}, for a volume. */
+/** {@link settleInstance}, for a volume and the instances that it has to do with. */
 export async function settleVolume(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
+  { instanceIds = [], ...settling }: Settling = {},
 ): Promise<void> {
-  await settle(context, lease, async (tx) => {
-    const record = await tx.volumes.byId(lease.resourceId);
-    if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
-    return decide(tx, record);
+  await settle(context, lease, settling, async (tx) => {
+    await lockInstances(tx, instanceIds);
+    const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
+    if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+    return () => decide(tx, record);
+  });
+}
+
+/** Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. */
+export async function giveBack(
+  { store }: Pick<ReconcileContext, 'store'>,
+  lease: Lease,
+  later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>,
+): Promise<void> {
+  await store.transact(async (tx) => {
+    if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
+    else await tx.volumes.byId(lease.resourceId);
+    // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
+    const isHeld = (await tx.work.check(lease)) === 'held';
+    await tx.work.release(lease, isHeld ? later : undefined);
   });
 }
 
 async function settle(
   context: ReconcileContext,
   lease: Lease,
-  decide: (tx: Transaction) => Promise<Next>,
+  { createOpenUntil }: Settling,
+  lock: (tx: Transaction) => Promise<() => Promise<Next>>,
 ): Promise<void> {
-  const { store, clock, log, failpoint } = context;
-  await store.transact(async (tx) => {
-    const state = await tx.work.check(lease);
-    if (state === 'lost')
-      return log.warn(
-        { resource: lease.resourceId, step: lease.kind },
-        'a step came back after its lease was lost; nothing was written',
-      );
-    if (state === 'superseded') return tx.work.release(lease);
-    const next = await decide(tx);
-    const now = clock.now();
-    if (next.step === 'finish') await tx.work.finish(lease);
-    else if (next.step === 'again')
-      await tx.work.release(lease, {
-        cookie: next.cookie ?? null,
-        notBefore: now + next.afterMs,
-        lastError: next.problem ?? null,
-        // A call that made progress is no failed attempt: the pause after a failure starts anew.
-        ...(next.cookie !== undefined && { attempt: 1 }),
-      });
-    else {
-      const { resourceId, resourceKind } = lease;
-      await tx.work.put({
-        resourceId,
-        resourceKind,
-        kind: next.step,
-        notBefore: now + (next.afterMs ?? 0),
-        deadlineAt: next.deadlineAt ?? null,
-      });
-      await tx.work.release(lease);
-    }
+  const { store, log, failpoint } = context;
+  const state = await store.transact(async (tx) => {
+    const decide = await lock(tx);
+    const found = await tx.work.check(lease);
+    if (found === 'lost') return found;
+    if (createOpenUntil !== undefined) await tx.work.closeCreate(lease, createOpenUntil);
+    if (found === 'superseded') await tx.work.release(lease);
+    else await follow(context, tx, lease, await decide());
+    return found;
   });
+  if (state === 'lost')
+    log.warn(
+      { resource: lease.resourceId, step: lease.kind },
+      'a step came back after its lease was lost; nothing was written',
+    );
   failpoint(`${lease.kind}:settled`);
+}
+
+async function follow({ clock }: ReconcileContext, tx: Transaction, lease: Lease, next: Next): Promise<void> {
+  const now = clock.now();
+  if (next.step === 'finish') return tx.work.finish(lease);
+  if (next.step !== 'again') {
+    const { resourceId, resourceKind } = lease;
+    const { step: kind, afterMs = 0, deadlineAt = null } = next;
+    await tx.work.put({ resourceId, resourceKind, kind, notBefore: now + afterMs, deadlineAt });
+    return tx.work.release(lease);
+  }
+  const { cookie = null, afterMs, problem = null } = next;
+  // A call that made progress is no failed attempt: the pause after a failure starts anew.
+  const attempt = next.attempt ?? (cookie === null ? undefined : 1);
+  await tx.work.release(lease, {
+    ...{ cookie, notBefore: now + afterMs, lastError: problem },
+    ...(attempt !== undefined && { attempt }),
+  });
 }

@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { getInstance } from '../instances/read.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
+import { lockInstances } from '../reconcile/lock-rows.ts';
 import { assertAttachable } from './attachable.ts';
 import { workOnAttachments } from './inline-attachments.ts';
 import { getVolume } from './read.ts';
@@ -21,6 +22,7 @@ export async function attachVolume(
   instanceIds: readonly string[],
 ): Promise<VolumeRecord> {
   return store.transact(async (tx) => {
+    await lockInstances(tx, instanceIds);
     const volume = await getVolume(tx.volumes, accountId, id);
     const existing = await tx.volumes.attachmentsOfVolume(id);
     const wanted = new Set(

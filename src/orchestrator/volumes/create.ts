@@ -4,6 +4,7 @@ import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
+import { lockInstances } from '../reconcile/lock-rows.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
 import { isAttachable } from './attachable.ts';
 import type { VolumeRecord } from './volume-record.ts';
@@ -95,10 +96,11 @@ async function instanceIssues(
   instanceIds: readonly string[],
 ): Promise<Issue[]> {
   const issues: Issue[] = [];
+  const instances = await lockInstances(tx, instanceIds);
   for (const [index, id] of instanceIds.entries()) {
-    const instance = await tx.instances.byId(id);
+    const instance = instances.get(id);
     const path = `instance_ids[${index}]`;
-    if (instance === null || instance.accountId !== accountId || instance.status === 'DESTROYED')
+    if (instance === undefined || instance.accountId !== accountId || instance.status === 'DESTROYED')
       issues.push({ path, message: 'expected the id of an existing instance' });
     else if (instance.region !== region)
       issues.push({ path, message: `expected an instance in ${region}, this one is in ${instance.region}` });

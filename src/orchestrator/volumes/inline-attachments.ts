@@ -1,6 +1,7 @@
 import type { Issue } from '../../contract/errors.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Transaction } from '../ports/store.ts';
+import { lockVolumes } from '../reconcile/lock-rows.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
 import { followAttachments } from './transition.ts';
 import type { Attachment, VolumeRecord } from './volume-record.ts';
@@ -14,22 +15,23 @@ export async function planInlineAttachments(
 ): Promise<{ volumes: VolumeRecord[]; issues: Issue[] }> {
   const volumes: VolumeRecord[] = [];
   const issues: Issue[] = [];
+  const found = await lockVolumes(tx, volumeIds);
   for (const [index, id] of volumeIds.entries()) {
-    const volume = await tx.volumes.byId(id);
+    const volume = found.get(id);
     const problem = await findProblem(tx, volume, accountId, region);
     if (problem !== undefined) issues.push({ path: `volume_ids[${index}]`, message: problem });
-    else if (volume !== null && !volumes.some((known) => known.id === id)) volumes.push(volume);
+    else if (volume !== undefined && !volumes.some((known) => known.id === id)) volumes.push(volume);
   }
   return { volumes, issues };
 }
 
 async function findProblem(
   tx: Transaction,
-  volume: VolumeRecord | null,
+  volume: VolumeRecord | undefined,
   accountId: string,
   region: string,
 ): Promise<string | undefined> {
-  if (volume === null || volume.accountId !== accountId || volume.deletedAt !== null)
+  if (volume === undefined || volume.accountId !== accountId || volume.deletedAt !== null)
     return 'expected the id of an existing volume';
   if (volume.region !== region) return `expected a volume in ${region}, this one is in ${volume.region}`;
   if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING')
