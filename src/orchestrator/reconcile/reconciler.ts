@@ -1,23 +1,27 @@
 import type { Timer } from '../ports/clock.ts';
+import { LeaseEnding } from './call-platform.ts';
 import type { ReconcileContext, StepContext } from './context.ts';
 import { CreateCalls } from './create-calls.ts';
+import { Places } from './places.ts';
 import { pauseMs } from './retry.ts';
 import { runStep } from './run-step.ts';
+import { giveBack } from './settle.ts';
 import type { Lease, ResourceKind } from './work.ts';
 
 const LONGEST_NAP_MS = 60_000;
 const AFTER_STORE_FAILURE_MS = 1_000;
-/** While every place is taken: a step that ends wakes the reconciler anyway. */
+/** While every place is taken: a step that ends wakes the reconciler anyway, one that turns slow does not. */
 const NAP_WHILE_FULL_MS = 100;
 
 /**
  * Drives each row from what is wanted to what is: claims the work that is due, runs its step, and sleeps until
- * the next is due. A step that hangs takes one place of its own kind and delays nothing else.
+ * the next is due. A step that hangs delays nothing else for long: see {@link Places}.
  */
 export class Reconciler {
   readonly #context: StepContext;
   readonly #owner: string;
-  readonly #running = new Map<Promise<void>, ResourceKind>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #places: Places;
   readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
   #pumping: Promise<void> | undefined;
@@ -25,11 +29,9 @@ export class Reconciler {
   #isStopped = false;
 
   constructor(context: ReconcileContext) {
-    const { clock, driver } = context;
-    this.#context = {
-      ...context,
-      creates: new CreateCalls(clock, driver.manifest.createVisibleWithinMs),
-    };
+    const { clock, options } = context;
+    this.#context = { ...context, creates: new CreateCalls(), startedAt: clock.now() };
+    this.#places = new Places(clock, options.maxConcurrentSteps);
     this.#owner = context.random.bytes(8).toString('hex');
     this.#unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
   }
@@ -53,7 +55,7 @@ export class Reconciler {
     this.#unsubscribe();
     this.#timer?.cancel();
     await this.#pumping;
-    await Promise.all(this.#running.keys());
+    await Promise.all(this.#running);
   }
 
   async #pump(): Promise<void> {
@@ -78,8 +80,8 @@ export class Reconciler {
 
   async #claim(resourceKind: ResourceKind): Promise<void> {
     const { store, clock, options } = this.#context;
-    const limit = this.#freePlaces(resourceKind);
-    if (limit <= 0) return;
+    const limit = this.#places.free(resourceKind);
+    if (limit === 0) return;
     const now = clock.now();
     const leases = await store.claimWork({
       owner: this.#owner,
@@ -91,45 +93,42 @@ export class Reconciler {
     for (const lease of leases) this.#run(lease);
   }
 
-  #freePlaces(resourceKind: ResourceKind): number {
-    const taken = [...this.#running.values()].filter((kind) => kind === resourceKind).length;
-    return this.#context.options.maxConcurrentSteps - taken;
-  }
-
   #isFull(): boolean {
-    return this.#freePlaces('instance') <= 0 || this.#freePlaces('volume') <= 0;
+    return this.#places.free('instance') === 0 || this.#places.free('volume') === 0;
   }
 
   #run(lease: Lease): void {
+    const leave = this.#places.take(lease.resourceKind);
     const step = this.#step(lease).finally(() => {
+      leave();
       this.#running.delete(step);
       this.wake();
     });
-    this.#running.set(step, lease.resourceKind);
+    this.#running.add(step);
   }
 
   /** A step that throws is a fault of ours or the store's: it is tried again, later and later. */
   async #step(lease: Lease): Promise<void> {
-    const { store, clock, log } = this.#context;
     try {
       await runStep(this.#context, lease);
     } catch (error) {
-      log.error(
-        { err: error, resource: lease.resourceId, step: lease.kind, attempt: lease.attempt },
-        'a step broke off',
-      );
-      const notBefore = clock.now() + pauseMs(this.#context, lease);
-      await store
-        .transact(async (tx) => {
-          // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
-          const isHeld = (await tx.work.check(lease)) === 'held';
-          const again = { cookie: lease.cookie, notBefore, lastError: 'the step broke off' };
-          await tx.work.release(lease, isHeld ? again : undefined);
-        })
-        .catch((failure) =>
-          log.error({ err: failure, resource: lease.resourceId }, 'its lease will run out instead'),
-        );
+      await this.#breakOff(lease, error);
     }
+  }
+
+  async #breakOff(lease: Lease, error: unknown): Promise<void> {
+    const { clock, log } = this.#context;
+    const { resourceId: resource, kind: step, attempt } = lease;
+    const fields = { err: error, resource, step, attempt };
+    // Nothing was sent: whoever claims it next begins with a lease of its own.
+    const isLate = error instanceof LeaseEnding;
+    if (isLate) log.warn(fields, 'a step came to its call too late for its lease; it is given back');
+    else log.error(fields, 'a step broke off');
+    const notBefore = clock.now() + pauseMs(this.#context, lease);
+    const again = { cookie: lease.cookie, notBefore, lastError: 'the step broke off' };
+    await giveBack(this.#context, lease, again).catch((failure) =>
+      log.error({ err: failure, resource: lease.resourceId }, 'its lease will run out instead'),
+    );
   }
 
   #sleep(ms: number): void {
