@@ -3,7 +3,7 @@ import type { ReconcileContext } from './context.ts';
 import type { Next } from './settle.ts';
 import type { Lease } from './work.ts';
 
-type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
+export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
 type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'log'>;
 
 /** Codes after which the same step cannot succeed. */
@@ -16,11 +16,29 @@ const FINAL = new Set<Failed['code']>([
   'boot_failed',
   'device_fault',
 ]);
+/** Codes that say nothing of the resource. */
+const DOUBT = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
 const ALARM_AFTER_ATTEMPTS = 10;
+/** A platform that refuses our credentials is not asked often: it may lock them. */
+const AFTER_AUTH_MS = 5_000;
 
 /** Whether trying the step again cannot help. A lost answer or a platform in trouble is never final. */
 export function isFinal(failed: Failed): boolean {
   return FINAL.has(failed.code);
+}
+
+/** Whether nothing follows from the failure, not even at a deadline: the platform is to be asked first. */
+export function isDoubt({ code }: Failed): boolean {
+  return DOUBT.has(code);
+}
+
+/** Whether a call of this step may have been sent before: its outcome is looked for ahead of the next one. */
+export function isRepeated({ attempt, cookie, lastError }: Lease): boolean {
+  return cookie === null && (attempt > 1 || lastError !== null);
+}
+
+export function isPastDeadline({ deadlineAt }: Lease, now: number): boolean {
+  return deadlineAt !== null && now >= deadlineAt;
 }
 
 /** A pause that doubles with each attempt, with jitter. */
@@ -42,6 +60,15 @@ export function retry(context: Retrying, lease: Lease, problem: string, retryAft
   return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem };
 }
 
-export function describeFailure({ code, detail }: Failed): string {
+/** {@link retry} after a failure of the driver. One of our credentials is none of the step. */
+export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Next {
+  const problem = describeFailure(failed);
+  if (failed.code !== 'auth' || failed.sideEffect !== 'none')
+    return retry(context, lease, problem, failed.retryAfterMs);
+  const afterMs = failed.retryAfterMs ?? AFTER_AUTH_MS;
+  return { step: 'again', afterMs, problem, attempt: lease.attempt - 1 };
+}
+
+export function describeFailure({ code, detail }: Pick<Failed, 'code' | 'detail'>): string {
   return `${code}: ${detail}`;
 }

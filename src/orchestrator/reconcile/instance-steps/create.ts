@@ -3,30 +3,48 @@ import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { callStep, look } from '../call-platform.ts';
+import { callStep } from '../call-platform.ts';
 import type { ReconcileContext, StepContext } from '../context.ts';
-import { describeFailure, isFinal, retry } from '../retry.ts';
+import { isRefused, lookBeforeCreate, openUntil } from '../look-before-create.ts';
+import { hastenAttachments } from '../put-work.ts';
+import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
 
 const BUILDING_POLL_MS = 500;
 
-type Failed = Extract<Attempted, { outcome: 'failed' }>;
-
 /** PROVISIONING, first half: the machine. An earlier call that may have reached the platform is looked for first. */
 export async function stepCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
-  const step = await adoptOrCreate(context, lease, record);
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'done') return made(context, lease, tx, current, step.value);
-    if (step.outcome === 'failed') return notMade(context, lease, tx, current, step);
-    if (isPast(lease.deadlineAt, context.clock.now()))
-      return failInstance(context, tx, current, lateText(current, unfinished[step.outcome]));
-    if (step.outcome === 'building') return { step: 'again', afterMs: BUILDING_POLL_MS };
-    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    return { step: 'again', afterMs: step.afterMs, problem: 'an earlier create may still turn up' };
-  });
+  const attempted = await adoptOrCreate(context, lease, record);
+  await settleInstance(
+    context,
+    lease,
+    async (tx, current): Promise<Next> => {
+      switch (attempted.outcome) {
+        case 'done':
+          return made(context, lease, tx, current, attempted.value);
+        case 'failed':
+          return notMade(context, lease, tx, current, attempted);
+        case 'unknown':
+          return retry(context, lease, attempted.reason);
+      }
+      if (isPastDeadline(lease, context.clock.now()))
+        return failInstance(context, tx, current, lateText(current, unfinished[attempted.outcome]));
+      switch (attempted.outcome) {
+        case 'pending':
+          return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+        case 'building':
+          return { step: 'again', afterMs: BUILDING_POLL_MS };
+        case 'absent':
+          return { ...{ step: 'again', afterMs: attempted.waitMs, attempt: 0 }, problem: MAY_TURN_UP };
+      }
+    },
+    { createOpenUntil: createOpenUntil(attempted, context.clock.now()) },
+  );
 }
+
+const MAY_TURN_UP = 'an earlier create may still turn up';
 
 const unfinished = {
   pending: 'the platform was still making the machine',
@@ -45,11 +63,11 @@ async function made(
   const hostKeyFingerprint = endpoint?.hostKeyFingerprint ?? record.hostKeyFingerprint;
   const spec = { ...record.spec, cloudInit: undefined };
   await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec });
-  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(record.id))
-    await tx.work.hasten(volumeId, now);
+  await hastenAttachments(tx, record.id, now);
   return { step: 'verify', deadlineAt: lease.deadlineAt };
 }
 
+/** A refusal that says that nothing was made is believed; any other create is looked for before it counts as failed. */
 async function notMade(
   context: StepContext,
   lease: Lease,
@@ -63,12 +81,12 @@ async function notMade(
     'the platform refused or lost a create',
   );
   const reason = describeFailure(failed);
-  if (isFinal(failed))
+  if (isRefused(failed))
     return failInstance(context, tx, record, `The platform could not make the machine (${reason}).`);
-  const isDoubt = code === 'unknown_outcome' || code === 'transient' || code === 'auth';
-  if (isPast(lease.deadlineAt, context.clock.now()) && !isDoubt)
+  const isKnown = !isDoubt(failed) && failed.sideEffect !== 'possible';
+  if (isKnown && isPastDeadline(lease, context.clock.now()))
     return failInstance(context, tx, record, lateText(record, reason));
-  return retry(context, lease, reason, failed.retryAfterMs);
+  return retryFailed(context, lease, failed);
 }
 
 type Attempted =
@@ -76,26 +94,33 @@ type Attempted =
   /** Adopted, and still being built: it is looked at again; there is no cookie of a call to hand back. */
   | { outcome: 'building' }
   /** Not there, and not to be sent again now: an earlier call may still turn up, or the window is over. */
-  | { outcome: 'absent'; afterMs: number };
+  | { outcome: 'absent'; waitMs: number }
+  | { outcome: 'unknown'; reason: string };
 
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
   const { driver, creates, clock } = context;
   const { ownerRef } = record;
-  const mayHaveBeenCalled = lease.attempt > 1 && lease.cookie === null;
-  if (mayHaveBeenCalled) {
-    const found = await look(context, () => driver.get(ownerRef));
-    if (found.answer === 'unknown')
-      return { outcome: 'failed', code: 'transient', sideEffect: 'none', detail: found.reason };
-    if (found.answer === 'observed') return adopt(found.value);
-    const afterMs = creates.mayTurnUpForMs(ownerRef);
-    if (afterMs > 0 || isPast(lease.deadlineAt, clock.now())) return { outcome: 'absent', afterMs };
-  }
+  const before = await lookBeforeCreate(context, lease, record, (ref) => driver.get(ref));
+  if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
+  if (before.answer === 'observed') return adopt(before.value);
+  if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))
+    return { outcome: 'absent', waitMs: before.waitMs };
   const spec = toMachineSpec(context, record);
   return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
 }
 
-function isPast(deadlineAt: number | null, now: number): boolean {
-  return deadlineAt !== null && now >= deadlineAt;
+/** `now` where nobody can tell yet: whatever was sent, was sent before. */
+function createOpenUntil(attempted: Attempted, now: number): number | null {
+  switch (attempted.outcome) {
+    case 'building':
+      return null;
+    case 'unknown':
+      return now;
+    case 'absent':
+      return attempted.waitMs > 0 ? now : null;
+    default:
+      return openUntil(attempted, now);
+  }
 }
 
 /** The machine is there: it is never made a second time. */

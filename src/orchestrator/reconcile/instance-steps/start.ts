@@ -1,14 +1,34 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { amend } from '../../instances/transition.ts';
-import type { Step } from '../../ports/platform-driver.ts';
+import type { ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { callStep, look } from '../call-platform.ts';
+import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
-import { describeFailure, isFinal, retry } from '../retry.ts';
+import { findMachine } from '../find.ts';
+import { vanished } from '../lose.ts';
+import {
+  describeFailure,
+  isDoubt,
+  isFinal,
+  isPastDeadline,
+  isRepeated,
+  retry,
+  retryFailed,
+} from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
-import { vanished } from './observe.ts';
+
+const STARTING_POLL_MS = 500;
+
+type Attempted =
+  | Step<ObservedMachine>
+  /** An earlier call has it on its way; there is no cookie of it. */
+  | { outcome: 'starting' }
+  | { outcome: 'gone' }
+  | { outcome: 'unknown'; reason: string }
+  /** Stopped, and the time for one more call is over. */
+  | { outcome: 'late' };
 
 /**
  * STOPPED → (the machine runs) → the SSH proof → ONLINE. A start that fails is taken back. It also brings back a
@@ -19,27 +39,67 @@ export async function stepStart(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const step = await callStep(context, lease, () => context.driver.start(record.ownerRef, lease.cookie));
-  const isClaimedGone = step.outcome === 'failed' && step.code === 'gone';
-  const found = isClaimedGone ? await look(context, () => context.driver.get(record.ownerRef)) : undefined;
+  const attempted = await findOrStart(context, lease, record);
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     const now = context.clock.now();
-    if (step.outcome === 'done') {
-      await amend(tx, current, now, { endpoint: step.value.endpoint ?? current.endpoint });
-      return { step: 'verify', deadlineAt: lease.deadlineAt };
+    const isLate = isPastDeadline(lease, now);
+    switch (attempted.outcome) {
+      case 'done':
+        await amend(tx, current, now, { endpoint: attempted.value.endpoint ?? current.endpoint });
+        return { step: 'verify', deadlineAt: lease.deadlineAt };
+      case 'gone':
+        return vanished(context, lease, tx, current);
+      case 'unknown':
+        return retry(context, lease, attempted.reason);
+      case 'pending':
+        if (isLate) break;
+        return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+      case 'starting':
+        if (isLate) break;
+        return { step: 'again', afterMs: STARTING_POLL_MS, problem: 'the machine is starting' };
+      case 'failed':
+        if (isDoubt(attempted) || (!isFinal(attempted) && !isLate))
+          return retryFailed(context, lease, attempted);
     }
-    const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
-    if (step.outcome === 'pending' && !isLate)
-      return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (found?.answer === 'gone') return vanished(context, tx, current);
-    if (step.outcome === 'failed' && !isFinal(step) && !isLate)
-      return retry(context, lease, describeFailure(step), step.retryAfterMs);
-    const reason = step.outcome === 'failed' ? describeFailure(step) : 'the machine did not start in time';
-    if (current.status === 'PROVISIONING') return notStarted(context, lease, tx, current, step);
-    context.log.warn({ instance: current.id, reason }, 'a start failed; the instance stays stopped');
-    if (current.attachCycle) await amend(tx, current, now, { attachCycle: false });
-    return { step: 'stop' };
+    return takeBack(context, lease, tx, current, attempted);
   });
+}
+
+/** A call whose outcome is not known is looked for before it is sent again. */
+async function findOrStart(
+  context: ReconcileContext,
+  lease: Lease,
+  { ownerRef }: InstanceRecord,
+): Promise<Attempted> {
+  const { driver, clock } = context;
+  if (isRepeated(lease)) {
+    const found = await findMachine(context, ownerRef);
+    if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
+    if (found.answer === 'gone') return { outcome: 'gone' };
+    const { power } = found.value;
+    if (power === 'running') return { outcome: 'done', value: found.value };
+    if (power === 'starting' || power === 'building') return { outcome: 'starting' };
+    if (isPastDeadline(lease, clock.now())) return { outcome: 'late' };
+  }
+  const step = await callStep(context, lease, () => driver.start(ownerRef, lease.cookie));
+  if (step.outcome !== 'failed' || step.code !== 'gone') return step;
+  const found = await findMachine(context, ownerRef);
+  return found.answer === 'gone' ? { outcome: 'gone' } : step;
+}
+
+async function takeBack(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  attempted: Attempted,
+): Promise<Next> {
+  if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
+  const reason =
+    attempted.outcome === 'failed' ? describeFailure(attempted) : 'the machine did not start in time';
+  context.log.warn({ instance: record.id, reason }, 'a start failed; the instance stays stopped');
+  if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
+  return { step: 'stop' };
 }
 
 /** A create that needed a start: what is certain ends it, everything else is left to its deadline. */
@@ -48,9 +108,10 @@ async function notStarted(
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
-  step: Step<unknown>,
+  attempted: Attempted,
 ): Promise<Next> {
-  if (step.outcome !== 'failed' || !isFinal(step)) return { step: 'verify', deadlineAt: lease.deadlineAt };
-  const text = `The machine powered itself off and could not be started again (${describeFailure(step)}).`;
+  if (attempted.outcome !== 'failed' || !isFinal(attempted))
+    return { step: 'verify', deadlineAt: lease.deadlineAt };
+  const text = `The machine powered itself off and could not be started again (${describeFailure(attempted)}).`;
   return failInstance(context, tx, record, text);
 }

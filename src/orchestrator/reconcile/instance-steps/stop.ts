@@ -1,15 +1,25 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { transition } from '../../instances/transition.ts';
-import type { ObservedMachine } from '../../ports/platform-driver.ts';
+import type { ObservedMachine, Presence, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { afterStop } from '../attach-cycle.ts';
-import { callStep, look } from '../call-platform.ts';
+import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
-import { describeFailure, isFinal, retry } from '../retry.ts';
+import { findMachine } from '../find.ts';
+import { failedText, lose, vanished } from '../lose.ts';
+import { hastenAttachments } from '../put-work.ts';
+import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
-import { vanished } from './observe.ts';
+
+const STOPPING_POLL_MS = 500;
+
+/** What a stop came to: what was seen of the machine, and what the driver said where it was called. */
+interface Attempted {
+  step?: Step<ObservedMachine>;
+  found?: Presence<ObservedMachine>;
+}
 
 /**
  * STOPPING → STOPPED, disk preserved; the capacity is given back where the offer says so. On an instance that
@@ -20,13 +30,11 @@ export async function stepStop(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const step = await callStep(context, lease, () => context.driver.stop(record.ownerRef, lease.cookie));
-  const found =
-    step.outcome === 'failed' ? await look(context, () => context.driver.get(record.ownerRef)) : undefined;
+  const { step, found } = await findOrStop(context, lease, record);
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'done') return stopped(context, tx, current);
-    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (found?.answer === 'gone') return vanished(context, tx, current);
+    if (step?.outcome === 'done') return stopped(context, tx, current);
+    if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (found?.answer === 'gone') return vanished(context, lease, tx, current);
     if (found?.answer === 'observed' && isDown(found.value))
       return current.status === 'STOPPING' && found.value.power === 'failed'
         ? failInstance(
@@ -36,26 +44,49 @@ export async function stepStop(
             `The machine failed: ${found.value.detail ?? 'no detail given'}.`,
           )
         : stopped(context, tx, current);
-    if (isFinal(step) && current.status === 'STOPPING')
-      return failInstance(
-        context,
-        tx,
-        current,
-        `The instance could not be stopped (${describeFailure(step)}).`,
-      );
-    return retry(context, lease, describeFailure(step), step.retryAfterMs);
+    if (step !== undefined) return notStopped(context, lease, tx, current, step);
+    return found?.answer === 'unknown'
+      ? retry(context, lease, found.reason)
+      : { step: 'again', afterMs: STOPPING_POLL_MS, problem: 'the machine is stopping' };
   });
+}
+
+/** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */
+async function findOrStop(
+  context: ReconcileContext,
+  lease: Lease,
+  { ownerRef }: InstanceRecord,
+): Promise<Attempted> {
+  const { driver } = context;
+  if (isRepeated(lease)) {
+    const found = await findMachine(context, ownerRef);
+    if (found.answer !== 'observed' || isDown(found.value) || found.value.power === 'stopping')
+      return { found };
+  }
+  const step = await callStep(context, lease, () => driver.stop(ownerRef, lease.cookie));
+  return step.outcome === 'failed' ? { step, found: await findMachine(context, ownerRef) } : { step };
 }
 
 function isDown({ power }: ObservedMachine): boolean {
   return power === 'stopped' || power === 'failed';
 }
 
+async function notStopped(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  failed: Failed,
+): Promise<Next> {
+  if (!isFinal(failed) || record.status !== 'STOPPING') return retryFailed(context, lease, failed);
+  return failInstance(context, tx, record, `The instance could not be stopped (${describeFailure(failed)}).`);
+}
+
 async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
   const now = context.clock.now();
   const current = record.status === 'STOPPING' ? await transition(tx, record, 'STOPPED', now) : record;
+  await hastenAttachments(tx, current.id, now);
+  const next = await afterStop(context, tx, current);
   if (current.spec.onStop === 'release' && !current.attachCycle) await tx.claims.release(current.id);
-  for (const { volumeId } of await tx.volumes.attachmentsOfInstance(current.id))
-    await tx.work.hasten(volumeId, now);
-  return afterStop(context, tx, current);
+  return next;
 }

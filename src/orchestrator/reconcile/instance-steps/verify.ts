@@ -3,8 +3,9 @@ import { amend, transition } from '../../instances/transition.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../ports/platform-driver.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { beforeDeadline, look } from '../call-platform.ts';
+import { prove } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
+import { findMachine } from '../find.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
@@ -36,7 +37,7 @@ export async function stepVerify(
     });
     return;
   }
-  const found = await look(context, () => context.driver.get(record.ownerRef));
+  const found = await findMachine(context, record.ownerRef);
   await settleInstance(context, lease, (tx, current) =>
     afterFailedProbe(context, lease, tx, current, result, found),
   );
@@ -52,11 +53,11 @@ async function probe(
   // The proof ends by itself before the call's deadline, so that its failure names the step.
   const withinMs = 0.9 * context.options.callTimeoutMs;
   context.failpoint('verify:before-call');
-  const answer = await beforeDeadline(context, () =>
+  const result = await prove(context, () =>
     context.probe.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined, withinMs),
   );
   context.failpoint('verify:after-call');
-  return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
+  return result;
 }
 
 async function afterFailedProbe(

@@ -1,13 +1,13 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
-import type { Step, VolumeDriver } from '../../ports/platform-driver.ts';
+import type { ObservedVolume, Presence, Step, VolumeDriver } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { isAttachable } from '../../volumes/attachable.ts';
 import { followAttachments } from '../../volumes/transition.ts';
 import type { Attachment, VolumeRecord } from '../../volumes/volume-record.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../attach-cycle.ts';
-import { callStep } from '../call-platform.ts';
+import { callStep, look } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
-import { describeFailure, isFinal, retry } from '../retry.ts';
+import { describeFailure, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
@@ -31,10 +31,10 @@ export async function stepAttach(
   const step = await callStep(context, lease, () =>
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
   );
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
     if (step.outcome === 'failed' && !isFinal(step) && !isOverdue(context, instance))
-      return retry(context, lease, describeFailure(step), step.retryAfterMs);
+      return retryFailed(context, lease, step);
     if (step.outcome === 'failed')
       context.log.warn(
         { volume: current.id, instance: instance.id, reason: describeFailure(step) },
@@ -43,7 +43,8 @@ export async function stepAttach(
     await write(tx, current, open, step.outcome === 'done' ? 'attached' : 'detaching');
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
-  });
+  };
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
 }
 
 /** The one whose call is under way, else a removal, else one whose instance is ready: none waits for another's. */
@@ -76,6 +77,7 @@ function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null 
   return cookie?.startsWith(`${instanceId} `) ? cookie.slice(instanceId.length + 1) : null;
 }
 
+/** The record counts until a look shows that it is gone (O: Volume status, rules), whatever the driver said. */
 async function detach(
   context: ReconcileContext,
   volumes: VolumeDriver,
@@ -94,14 +96,30 @@ async function detach(
     !(await isReady(context, instance))
   )
     return prepare(context, lease, open, instance);
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
+  const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
+  const found = isClaimedGone ? await look(context, () => volumes.get(record.ownerRef)) : undefined;
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
-    if (step.outcome === 'failed' && step.code !== 'gone')
-      return retry(context, lease, describeFailure(step), step.retryAfterMs);
+    if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
+    const doubt = findDoubt(found, instance);
+    if (doubt !== undefined) return retry(context, lease, doubt);
     await write(tx, current, open, 'gone');
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
-  });
+  };
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
+}
+
+/** Why a record that the driver says is gone may still be there. */
+function findDoubt(
+  found: Presence<ObservedVolume> | undefined,
+  { ownerRef }: InstanceRecord,
+): string | undefined {
+  if (found?.answer === 'unknown')
+    return `the platform could not be asked whether it is detached: ${found.reason}`;
+  if (found?.answer === 'observed' && found.value.attachedTo.includes(ownerRef))
+    return 'the platform said that it is detached, and still has its record';
+  return undefined;
 }
 
 async function settleAttachment(
@@ -148,7 +166,7 @@ async function prepare(
   open: Attachment,
   { id }: InstanceRecord,
 ): Promise<void> {
-  await settleVolume(context, lease, async (tx, volume): Promise<Next> => {
+  const settle = async (tx: Transaction, volume: VolumeRecord): Promise<Next> => {
     const instance = await tx.instances.byId(id);
     const mustStop = context.driver.manifest.attachVolume === 'cold' && instance?.status === 'ONLINE';
     if (mustStop && canCycle(context, instance)) {
@@ -162,5 +180,6 @@ async function prepare(
       return { step: 'attach' };
     }
     return { step: 'again', afterMs: WAIT_FOR_INSTANCE_MS };
-  });
+  };
+  await settleVolume(context, lease, settle, { instanceIds: [id] });
 }

@@ -1,10 +1,12 @@
-import type { VolumeDriver } from '../../ports/platform-driver.ts';
+import type { ObservedVolume, Step, VolumeDriver } from '../../ports/platform-driver.ts';
+import type { Transaction } from '../../ports/store.ts';
 import { toNote } from '../../volumes/note.ts';
 import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
 import type { StepContext } from '../context.ts';
-import { describeFailure, isFinal, retry } from '../retry.ts';
+import { isRefused, lookBeforeCreate, openUntil } from '../look-before-create.ts';
+import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
@@ -15,27 +17,76 @@ export async function stepCreateVolume(
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
+  const attempted = await findOrCreate(context, volumes, lease, record);
+  const now = context.clock.now();
+  const createOpenUntil = attempted.outcome === 'open' ? now : openUntil(attempted, now);
+  await settleVolume(
+    context,
+    lease,
+    async (tx, current): Promise<Next> => {
+      switch (attempted.outcome) {
+        case 'open':
+          return attempted.next;
+        case 'pending':
+          return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+        case 'done':
+          return made(tx, current);
+        case 'failed':
+          return isRefused(attempted)
+            ? refused(context, tx, current, attempted)
+            : retryFailed(context, lease, attempted);
+      }
+    },
+    { createOpenUntil },
+  );
+}
+
+/** `open`: nothing was sent, and an earlier create may still turn up. */
+type Attempted = Step<ObservedVolume> | { outcome: 'open'; next: Next };
+
+/** A volume that is there is made again all the same: a create that is repeated tells how far it is. */
+async function findOrCreate(
+  context: StepContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<Attempted> {
   const { catalog, creates, installationId } = context;
+  const before = await lookBeforeCreate(context, lease, record, (ref) => volumes.get(ref));
+  if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
+  if (before.answer === 'absent' && before.waitMs > 0)
+    return {
+      outcome: 'open',
+      next: {
+        ...{ step: 'again', afterMs: before.waitMs, attempt: 0 },
+        problem: 'an earlier create may still turn up',
+      },
+    };
   const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
   const spec = {
     ...{ ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined },
     note: toNote(installationId, record),
   };
-  const step = await callStep(context, lease, () =>
+  return callStep(context, lease, () =>
     creates.send(record.ownerRef, () => volumes.create(spec, lease.cookie)),
   );
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
-    if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (step.outcome === 'done') {
-      const available = await transitionVolume(tx, current, 'AVAILABLE');
-      const { status } = await followAttachments(tx, available);
-      return status === 'AVAILABLE' ? finish : { step: 'attach' };
-    }
-    if (!isFinal(step)) return retry(context, lease, describeFailure(step), step.retryAfterMs);
-    context.log.warn({ volume: current.id, reason: describeFailure(step) }, 'the platform refused a volume');
-    for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id))
-      await tx.volumes.removeAttachment(volumeId, instanceId);
-    await transitionVolume(tx, current, 'ERROR');
-    return { step: 'destroy' };
-  });
+}
+
+async function made(tx: Transaction, record: VolumeRecord): Promise<Next> {
+  const available = await transitionVolume(tx, record, 'AVAILABLE');
+  const { status } = await followAttachments(tx, available);
+  return status === 'AVAILABLE' ? finish : { step: 'attach' };
+}
+
+async function refused(
+  { log }: StepContext,
+  tx: Transaction,
+  record: VolumeRecord,
+  failed: Failed,
+): Promise<Next> {
+  log.warn({ volume: record.id, reason: describeFailure(failed) }, 'the platform refused a volume');
+  for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(record.id))
+    await tx.volumes.removeAttachment(volumeId, instanceId);
+  await transitionVolume(tx, record, 'ERROR');
+  return { step: 'destroy' };
 }

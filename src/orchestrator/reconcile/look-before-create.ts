@@ -1,0 +1,49 @@
+import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
+import { look } from './call-platform.ts';
+import type { StepContext } from './context.ts';
+import { type Failed, isFinal, isRepeated } from './retry.ts';
+import type { Lease } from './work.ts';
+
+/** What a create finds before it is sent. */
+export type BeforeCreate<T> =
+  | { answer: 'send' }
+  | Presence<T>
+  /** Not there, and an earlier create may still turn up for so long. */
+  | { answer: 'absent'; waitMs: number };
+
+interface Creatable {
+  ownerRef: OwnerRef;
+  createdAt: number;
+}
+
+/**
+ * Looks for what an earlier create may have made, before one is sent: after an attempt whose outcome is not known, or
+ * where the row is older than this process, since a restored backup does not know what was done after it. Who finds
+ * nothing waits as long as the platform may still show it, and then counts its attempts anew: a first attempt has
+ * nothing before it that could turn up.
+ */
+export async function lookBeforeCreate<T>(
+  context: StepContext,
+  lease: Lease,
+  { ownerRef, createdAt }: Creatable,
+  get: (ref: OwnerRef) => Promise<Presence<T>>,
+): Promise<BeforeCreate<T>> {
+  const isOlder = createdAt < context.startedAt;
+  if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };
+  const found: Presence<T> = await look(context, () => get(ownerRef));
+  if (found.answer !== 'gone') return found;
+  const hasWaited = lease.attempt === 1 && lease.lastError !== null;
+  return { answer: 'absent', waitMs: hasWaited ? 0 : context.driver.manifest.createVisibleWithinMs };
+}
+
+/** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */
+export function isRefused(failed: Failed): boolean {
+  return isFinal(failed) && failed.sideEffect !== 'possible';
+}
+
+/** Until when something of a create that was answered so may turn up unexpected: see `Work.createOpenUntil`. */
+export function openUntil(step: Step<unknown>, now: number): number | null {
+  const isLost =
+    step.outcome === 'failed' && (step.code === 'unknown_outcome' || step.sideEffect === 'possible');
+  return isLost ? now : null;
+}
