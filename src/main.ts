@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { accountsCommand } from './cli/accounts-command.ts';
+import { backupCommand } from './cli/backup-command.ts';
 import { checkConfigCommand } from './cli/check-config-command.ts';
 import { createProgram } from './cli/create-program.ts';
 import { isForUser } from './cli/fatal.ts';
@@ -21,6 +22,7 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
     serveCommand(parts),
     keysCommand(),
     accountsCommand(),
+    backupCommand(),
     checkConfigCommand(),
     simulatorCommand(),
     new Command('conformance').description('test a provider orchestrator, in whatever language'),

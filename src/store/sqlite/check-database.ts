@@ -1,9 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { DatabaseRefused, damaged } from './database-refused.ts';
+import { DatabaseRefused } from '../database-refused.ts';
+import { damaged } from './database-refused.ts';
 
 /** Marks a file as Berth's ("Brth"), so that another program's database is never written to. */
 export const APPLICATION_ID = 0x42727468;
+/** Marks a copy that `berth backup` made ("Brtb"), until something is started from it. */
+export const BACKUP_ID = 0x42727462;
 /** SQLite takes a file that is shorter than its header for a new one, and would write over it. */
 const HEADER_BYTES = 100;
 
@@ -35,22 +38,32 @@ export function isThere(path: string): boolean {
  * @throws {DatabaseRefused | SqliteError}
  */
 export function checkDatabase(db: Database.Database, path: string, newest: number): void {
-  if (pragmaNumber(db, 'application_id') !== APPLICATION_ID)
+  const version = checkIdentity(db, path, newest);
+  const damage = findDamage(db, path, version);
+  if (damage !== undefined) throw damaged(path, damage);
+}
+
+/** That the file is Berth's, and of a version that this program knows, which it returns. @throws {DatabaseRefused} */
+export function checkIdentity(db: Database.Database, path: string, newest: number): number {
+  const id = pragmaNumber(db, 'application_id');
+  if (id !== APPLICATION_ID && id !== BACKUP_ID)
     throw new DatabaseRefused(`${path} is a database of another program: give --database another file.`);
   const version = pragmaNumber(db, 'user_version');
   if (version > newest)
     throw new DatabaseRefused(
       `The database ${path} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
     );
-  const damage = findDamage(db, path, version);
-  if (damage !== undefined) throw damaged(path, damage);
+  return version;
 }
 
-/** SQLite's own check of the structure, and of what it does not know: the end of the file, and the JSON in it. */
-function findDamage(db: Database.Database, path: string, version: number): string | undefined {
+/**
+ * SQLite's own check of the structure, and of what it does not know: the end of the file, and what a row must hold.
+ * It costs 1 ms for each 1000 rows.
+ */
+export function findDamage(db: Database.Database, path: string, version: number): string | undefined {
   if (version === 0) return 'its version number is missing';
   if (statSync(path).size % pragmaNumber(db, 'page_size') !== 0) return 'the file is cut short';
-  const structure = db.pragma('quick_check(1)', { simple: true });
+  const structure = db.pragma('integrity_check(1)', { simple: true });
   if (structure !== 'ok') return String(structure);
   const unreadable = db
     .prepare('SELECT id FROM instances WHERE NOT json_valid(spec) OR NOT json_valid(endpoint)')
@@ -59,6 +72,6 @@ function findDamage(db: Database.Database, path: string, version: number): strin
   return unreadable === undefined ? undefined : `the row of instance ${unreadable} cannot be read`;
 }
 
-function pragmaNumber(db: Database.Database, name: string): number {
+export function pragmaNumber(db: Database.Database, name: string): number {
   return Number(db.pragma(name, { simple: true }));
 }

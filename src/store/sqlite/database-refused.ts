@@ -1,9 +1,5 @@
 import Database from 'better-sqlite3';
-
-/** Why a database cannot be opened, in one sentence with the remedy. Nothing was changed. */
-export class DatabaseRefused extends Error {
-  override readonly name = 'DatabaseRefused';
-}
+import { DatabaseRefused } from '../database-refused.ts';
 
 export function damaged(path: string, what: string, cause?: unknown): DatabaseRefused {
   const plain = what

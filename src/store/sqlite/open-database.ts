@@ -1,37 +1,12 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { DatabaseRefused } from '../database-refused.ts';
+import { type Migration, readMigrations } from '../migrations.ts';
+import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
 import { APPLICATION_ID, checkDatabase, isThere } from './check-database.ts';
-import { DatabaseRefused, fileProblem, refusalOf } from './database-refused.ts';
-
-const migrationsFolder = new URL('../migrations/', import.meta.url);
-
-interface Migration {
-  version: number;
-  sql: string;
-}
-
-/** The migrations in order; `sqlite-0003-….sql` brings a database to version 3. */
-export function readMigrations(): Migration[] {
-  return readdirSync(migrationsFolder)
-    .filter((file) => /^sqlite-\d{4}-.*\.sql$/.test(file))
-    .sort()
-    .map((file) => ({
-      version: Number(file.slice(7, 11)),
-      sql: readFileSync(new URL(file, migrationsFolder), 'utf8'),
-    }));
-}
+import { fileProblem, refusalOf } from './database-refused.ts';
+import { putInPlace, removeDraft, sync } from './draft-file.ts';
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
@@ -41,21 +16,29 @@ export interface OpenOptions {
 
 /**
  * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), checks it, and
- * brings it to the newest version. Where there is none, it is made.
+ * brings it to the newest version. Where there is none, it is made; a backup becomes the database.
  *
  * @throws {DatabaseRefused} if the file is damaged, not Berth's, newer than this program, or unreadable; then
  *   nothing was changed.
  */
 export function openDatabase(
   path: string,
-  { migrations = readMigrations(), beforeWriting = () => undefined }: OpenOptions = {},
+  { migrations = readMigrations('sqlite'), beforeWriting = () => undefined }: OpenOptions = {},
 ): Database.Database {
   const newest = migrations.at(-1)?.version ?? 0;
   let db: Database.Database | undefined;
   try {
-    if (isThere(path)) db = connectSound(path, newest);
+    const exists = isThere(path);
+    const isRestored = exists && isBackup(path);
+    if (isRestored) assertAlone(path);
+    if (exists) db = connectSound(path, newest);
     else makeFolder(dirname(path), path);
     beforeWriting();
+    if (isRestored) {
+      db?.close();
+      makeDatabase(path);
+      db = new Database(path, { fileMustExist: true });
+    }
     if (db === undefined) {
       createDatabase(path, migrations);
       db = connectSound(path, newest);
@@ -128,36 +111,9 @@ function createDatabase(path: string, migrations: readonly Migration[]): void {
       db.close();
     }
     putInPlace(draft, path);
-    syncFolder(dirname(path));
+    sync(dirname(path));
   } finally {
     removeDraft(draft);
-  }
-}
-
-/** Gives the draft its name unless another process was first. */
-function putInPlace(draft: string, path: string): void {
-  try {
-    linkSync(draft, path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return;
-    // Some file systems have no hard links.
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'ENOSYS') throw error;
-    if (!existsSync(path)) renameSync(draft, path);
-  }
-}
-
-function removeDraft(draft: string): void {
-  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
-}
-
-/** Makes the new name durable, as SQLite does for the content. */
-function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

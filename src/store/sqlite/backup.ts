@@ -1,0 +1,111 @@
+import { chmodSync, closeSync, lstatSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { DatabaseRefused, DatabaseRefused } from '../database-refused.ts';
+import { readMigrations, readMigrations } from '../migrations.ts';
+import { isBackup } from './backup-mark.ts';
+import { BACKUP_ID, checkIdentity, findDamage, isThere, pragmaNumber } from './check-database.ts';
+import { damaged, fileProblem, refusalOf } from './database-refused.ts';
+import { putInPlace, removeDraft, sync } from './draft-file.ts';
+
+/** The keys' digests are in it, and what cloud_init held. */
+const MODE = 0o600;
+const ALL_PAGES = 0x7fff_ffff;
+/** The version that brought the table of marks; what is older has no notes on the platform either. */
+const MARKS_SINCE = 2;
+
+/**
+ * Copies a database, also while another process writes to it: the copy is what was committed at one moment. It is
+ * written under another name, checked, and put in its place whole; on a failure nothing is left. `takenAt` in
+ * milliseconds since the epoch goes into the copy, which is marked as a backup.
+ *
+ * @throws {DatabaseRefused} if the database cannot be copied, the copy not be written, or there is a file at `target`.
+ */
+export async function backUpDatabase(
+  path: string,
+  target: string,
+  takenAt: number,
+): Promise<{ bytes: number }> {
+  const source = openSource(path);
+  const draft = `${target}.part-${process.pid}`;
+  try {
+    if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw taken(target);
+    try {
+      closeSync(openSync(draft, 'wx', MODE));
+      await source.backup(draft, { progress: () => ALL_PAGES });
+      finishCopy(draft, path, takenAt);
+      if (!putInPlace(draft, target)) throw taken(target);
+      sync(dirname(target));
+      return { bytes: statSync(target).size };
+    } finally {
+      removeDraft(draft);
+    }
+  } catch (error) {
+    throw refusalOfCopy(error, path, target);
+  } finally {
+    source.close();
+  }
+}
+
+/** As it is: a database of an earlier version is not brought to this one before it is backed up. */
+function openSource(path: string): Database.Database {
+  let source: Database.Database | undefined;
+  try {
+    if (!isThere(path)) throw new DatabaseRefused(`There is no database ${path}: give --database.`);
+    if (isBackup(path))
+      throw new DatabaseRefused(`${path} is a backup that nothing was started from: copy the file itself.`);
+    source = new Database(path, { fileMustExist: true });
+    source.pragma('busy_timeout = 5000');
+    checkIdentity(source, path, readMigrations('sqlite').at(-1)?.version ?? 0);
+    return source;
+  } catch (error) {
+    source?.close();
+    throw refusalOf(error, path);
+  }
+}
+
+function finishCopy(draft: string, path: string, takenAt: number): void {
+  const copy = new Database(draft, { fileMustExist: true });
+  try {
+    // A file by itself: with nothing beside it that would have to be moved along.
+    copy.pragma('journal_mode = DELETE');
+    copy.pragma('synchronous = FULL');
+    const version = pragmaNumber(copy, 'user_version');
+    const damage = findDamage(copy, draft, version);
+    if (damage !== undefined) throw damaged(path, damage);
+    copy.transaction(() => {
+      if (version >= MARKS_SINCE)
+        copy.prepare("INSERT OR REPLACE INTO marks (name, at) VALUES ('restored_from', ?)").run(takenAt);
+      copy.pragma(`application_id = ${BACKUP_ID}`);
+    })();
+  } finally {
+    copy.close();
+  }
+  chmodSync(draft, MODE);
+  sync(draft);
+}
+
+function taken(target: string): DatabaseRefused {
+  return new DatabaseRefused(`There is a file ${target} already: give the backup another name.`);
+}
+
+function refusalOfCopy(error: unknown, path: string, target: string): Error {
+  if (error instanceof DatabaseRefused) return error;
+  if (error instanceof Database.SqliteError) {
+    const { code, message } = error;
+    if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) return damaged(path, message, error);
+    return notWritten(target, code === 'SQLITE_FULL' ? 'the disk is full' : message, error);
+  }
+  if (error instanceof Error && 'syscall' in error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return notWritten(target, code === 'ENOENT' ? 'there is no such folder' : fileProblem(error), error);
+  }
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function notWritten(target: string, problem: string, cause: unknown): DatabaseRefused {
+  return new DatabaseRefused(
+    `The backup ${target} cannot be written (${problem}): give a place with room where this user may write; nothing was left there.`,
+    { cause },
+  );
+}
