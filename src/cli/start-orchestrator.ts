@@ -15,13 +15,17 @@ import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
+import { Expectations } from '../orchestrator/reconcile/expectations.ts';
+import { judgeMachines, judgeVolumes } from '../orchestrator/reconcile/honesty.ts';
 import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
 import { ensureInstallation } from '../orchestrator/reconcile/installation.ts';
-import { callTimeoutMs, fixedReconcileOptions } from '../orchestrator/reconcile/options.ts';
+import { Inventory } from '../orchestrator/reconcile/inventory.ts';
+import { LossCap } from '../orchestrator/reconcile/loss-cap.ts';
 import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
 import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
 import { Watch } from '../orchestrator/reconcile/watch.ts';
 import { createSshProbe } from '../ssh/probe.ts';
+import { toReconcileOptions } from './reconcile-options.ts';
 
 export interface OrchestratorDeps {
   config: Config;
@@ -50,10 +54,11 @@ export interface Orchestrator {
 /** Composes an orchestrator and starts its durable work. */
 export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchestrator> {
   const { store, clock, random, log } = deps;
-  const health = new PlatformHealth(log);
-  const http = composeHttp(deps, health);
+  const health = new PlatformHealth({ store, clock, log });
+  const losses = new LossCap({ clock, log, options: toReconcileOptions(deps.config) });
+  const http = composeHttp(deps, health, losses);
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
-  const { reconciler, watch } = composeReconcile({ ...deps, installationId }, health);
+  const { reconciler, watch, stopListing } = composeReconcile({ ...deps, installationId, health, losses });
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
@@ -68,6 +73,7 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
       isServing = false;
     },
     close: async () => {
+      stopListing();
       await watch.stop();
       await reconciler.stop();
       await housekeeping.stop();
@@ -79,6 +85,7 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
 function composeHttp(
   { config, catalog, store, driver, environmentKey, clock, random, log }: OrchestratorDeps,
   platform: PlatformHealth,
+  losses: LossCap,
 ): HttpDeps {
   const { rate_limits: limits } = config;
   const toBucket = (bucket: { per_second: number; burst: number }) => ({
@@ -96,30 +103,29 @@ function composeHttp(
       requestsPerAccount: toBucket(limits.requests_per_account),
       createsPerAccount: toBucket(limits.creates_per_account),
     }),
-    metrics: new Metrics({ store, clock, platform }),
+    metrics: new Metrics({ store, clock, platform, losses }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,
     maxBodyBytes: config.limits.max_body_bytes,
   };
 }
 
+/** `stopListing` lets go whoever waits for a listing. */
 function composeReconcile(
-  deps: OrchestratorDeps & { installationId: string },
-  health: PlatformHealth,
-): { reconciler: Reconciler; watch: Watch } {
-  const { reconcile } = deps.config;
-  const leaseMs = reconcile.lease_s * 1000;
-  const context = {
-    ...deps,
-    ...{ health, probe: deps.probe ?? createSshProbe() },
-    options: {
-      ...fixedReconcileOptions,
-      leaseMs,
-      callTimeoutMs: callTimeoutMs(leaseMs),
-      probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
-      watchIntervalMs: reconcile.watch_interval_s * 1000,
-      orphans: reconcile.orphans,
-      orphanGraceMs: reconcile.orphan_grace_s * 1000,
+  deps: OrchestratorDeps & { installationId: string; health: PlatformHealth; losses: LossCap },
+): { reconciler: Reconciler; watch: Watch; stopListing: () => void } {
+  const { driver } = deps;
+  const base = { ...deps, options: toReconcileOptions(deps.config), probe: deps.probe ?? createSshProbe() };
+  const expectations = new Expectations(deps.store);
+  const machines = new Inventory(base, () => driver.list(), judgeMachines(base, expectations));
+  const { volumes: volumeDriver } = driver;
+  const volumes = volumeDriver && new Inventory(base, () => volumeDriver.list(), judgeVolumes(base));
+  const context = { ...base, machines, volumes };
+  return {
+    reconciler: new Reconciler(context),
+    watch: new Watch(context, expectations),
+    stopListing: () => {
+      machines.stop();
+      volumes?.stop();
     },
   };
-  return { reconciler: new Reconciler(context), watch: new Watch(context) };
 }

@@ -32,18 +32,16 @@ const serverSchema = z
   .prefault({});
 
 const SQLITE_PREFIX = 'sqlite:';
+const POSTGRES = /^postgres(ql)?:\/\//;
 
 const databaseSchema = z
   .string()
   .refine(
-    (url) => !/^postgres(ql)?:/.test(url),
-    'this version of Berth serves SQLite only; write sqlite:PATH, such as sqlite:./.berth/berth.db',
-  )
-  .refine(
     (url) =>
-      /^postgres(ql)?:/.test(url) ||
-      (url.startsWith(SQLITE_PREFIX) && url.length > SQLITE_PREFIX.length && !url.includes(':memory:')),
-    'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db',
+      POSTGRES.test(url)
+        ? URL.canParse(url)
+        : url.startsWith(SQLITE_PREFIX) && url.length > SQLITE_PREFIX.length && !url.includes(':memory:'),
+    'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
   )
   .default('sqlite:./.berth/berth.db');
 
@@ -90,6 +88,18 @@ const reconcileSchema = z
     orphans: z.enum(['log', 'stop', 'reap']).default('log'),
     /** A younger machine is never taken for an orphan. */
     orphan_grace_s: secondsSchema.default(600),
+    /** A listing that lacks more than this share of the machines that it should have is not believed. */
+    suspect_share: z.number().min(0.01).max(1).default(0.5),
+    /** More instances than this are not ended for what the platform lost, until an operator has looked. */
+    max_losses: z
+      .strictObject({
+        /** Of the instances that there were. */
+        share: z.number().min(0).max(1).default(0.2),
+        /** However few there were. */
+        least: z.int().min(1).max(1_000_000).default(5),
+        window_s: secondsSchema.default(600),
+      })
+      .prefault({}),
   })
   .prefault({});
 
@@ -122,8 +132,13 @@ export const configSchema = z.strictObject({
 /** What a config file says, before paths are resolved. */
 export type ConfigFile = z.infer<typeof configSchema>;
 
-/** What Berth runs with: `catalog`, the TLS files and the path in `database` are absolute. */
+/** What Berth runs with: `catalog`, the TLS files and the path in `database`, where it has one, are absolute. */
 export type Config = ConfigFile & { catalog: string };
+
+/** Whether a database is a PostgreSQL, which several servers may share. */
+export function isPostgres(database: string): boolean {
+  return POSTGRES.test(database);
+}
 
 /** The file of a `sqlite:PATH` database. */
 export function sqlitePath(database: string): string {

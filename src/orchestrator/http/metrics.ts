@@ -13,6 +13,13 @@ function processMetrics(): Registry {
   return ofProcess;
 }
 
+interface Deps {
+  store: Store;
+  clock: Clock;
+  platform: { isUp: boolean; isSuspect: boolean };
+  losses: { held: number };
+}
+
 /** What /metrics tells, in the Prometheus text format. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -20,7 +27,7 @@ export class Metrics {
   readonly #durations: Histogram<'route'>;
   #polledReads = 0;
 
-  constructor({ store, clock, platform }: { store: Store; clock: Clock; platform: { isUp: boolean } }) {
+  constructor({ store, clock, platform, losses }: Deps) {
     const registers = [this.#registry];
     this.#requests = new Counter({
       name: 'berth_http_requests_total',
@@ -44,12 +51,7 @@ export class Metrics {
         polled.inc(this.#polledReads);
       },
     });
-    const up: Gauge = new Gauge({
-      name: 'berth_platform_up',
-      help: 'Whether the platform answers.',
-      registers,
-      collect: () => up.set(platform.isUp ? 1 : 0),
-    });
+    tellPlatform(registers, platform, losses);
     tellInstances(registers, store);
     tellWork(registers, store, clock);
   }
@@ -68,6 +70,21 @@ export class Metrics {
     const all = Registry.merge([processMetrics(), this.#registry]);
     return { contentType: all.contentType, text: await all.metrics() };
   }
+}
+
+function tellPlatform(registers: Registry[], platform: Deps['platform'], losses: Deps['losses']): void {
+  const tell = (name: string, help: string, toValue: () => number): void => {
+    const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(toValue()) });
+  };
+  tell('berth_platform_up', 'Whether the platform answers and can be believed.', () => Number(platform.isUp));
+  tell('berth_platform_suspect', 'Whether the platform answers and cannot be believed.', () =>
+    Number(platform.isSuspect),
+  );
+  tell(
+    'berth_losses_held',
+    'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
+    () => losses.held,
+  );
 }
 
 function tellInstances(registers: Registry[], store: Store): void {

@@ -1,10 +1,12 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { PlatformDriver } from '../ports/platform-driver.ts';
+import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../ports/platform-driver.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Store } from '../ports/store.ts';
 import type { CreateCalls } from './create-calls.ts';
+import type { Inventory } from './inventory.ts';
+import type { LossCap } from './loss-cap.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
 
@@ -23,6 +25,11 @@ export interface ReconcileContext {
   random: Random;
   log: Log;
   health: PlatformHealth;
+  /** The platform's listings, shared by the watch and by every proof of absence. */
+  machines: Inventory<ObservedMachine>;
+  /** Undefined where the platform has no volumes. */
+  volumes: Inventory<ObservedVolume> | undefined;
+  losses: LossCap;
   options: ReconcileOptions;
   failpoint: Failpoint;
 }
@@ -30,4 +37,6 @@ export interface ReconcileContext {
 /** What a step of the reconciler uses. */
 export interface StepContext extends ReconcileContext {
   creates: CreateCalls;
+  /** When this process began: what is older was in other hands before. */
+  startedAt: number;
 }

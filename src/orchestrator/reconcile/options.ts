@@ -1,3 +1,12 @@
+/** How many instances the platform may take before an operator has to look. */
+export interface LossCapOptions {
+  /** Of the instances there were, from 0 to 1. */
+  share: number;
+  /** However few there were. */
+  least: number;
+  windowMs: number;
+}
+
 /** How the durable work is driven. All times in milliseconds. */
 export interface ReconcileOptions {
   /** How long a claim on a row of work lasts; longer than any call to the platform. */
@@ -13,6 +22,11 @@ export interface ReconcileOptions {
   lastRetryMs: number;
   /** How often the platform's listing is held against the rows. */
   watchIntervalMs: number;
+  /** The shortest pause between two listings. */
+  listPauseMs: number;
+  /** Above this share of machines that are missing, from 0 to 1, a listing is not believed. */
+  suspectShare: number;
+  maxLosses: LossCapOptions;
   /** What is done with a machine that carries our tag and has no live row. */
   orphans: 'log' | 'stop' | 'reap';
   /** How old an orphan must be before anything is done with it. */
@@ -24,12 +38,13 @@ export const fixedReconcileOptions = {
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,
+  listPauseMs: 250,
 } satisfies Partial<ReconcileOptions>;
 
 /** The longest that one call may take, however long the lease is. */
 const MAX_CALL_MS = 20_000;
 
-/** A step makes up to two calls, and writes after them, all within its lease. */
+/** A step makes up to two calls and waits for two listings, and writes after them, all within its lease. */
 export function callTimeoutMs(leaseMs: number): number {
-  return Math.min(MAX_CALL_MS, leaseMs / 3);
+  return Math.min(MAX_CALL_MS, leaseMs / 4);
 }

@@ -1,40 +1,51 @@
-import type { ObservedMachine, ObservedVolume } from '../ports/platform-driver.ts';
+import { z } from 'zod';
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
+import { putInstanceWork } from './put-work.ts';
+import { readNote } from './read-note.ts';
+
+const AT_ONCE = 16;
+/** Whatever else a note says: whose it is, and that it is on the resource that it was written for. */
+const anyNote = z.looseObject({ id: z.string() });
 
 /**
- * Finds machines that carry our tag and that no live row owns, in two phases: seen in one listing, still there
- * in the next, and older than the grace. What is done then is the operator's choice; the default only tells.
+ * Finds machines that carry our tag and that no live row owns, in two phases: seen in one listing, still there in the
+ * next. One whose row has ended is a deletion that is not finished and is taken up again. One without any row is an
+ * orphan once it is older than the grace: what is done then is the operator's choice, and the default only tells.
  */
 export class OrphanSweep {
   readonly #context: ReconcileContext;
-  #seen = new Set<string>();
-  readonly #told = new Set<string>();
-  readonly #ownedVolumes = new Set<string>();
-  #seenVolumes = new Set<string>();
+  #seen: ReadonlySet<OwnerRef> = new Set();
+  readonly #told = new Set<OwnerRef>();
+  readonly #foreign = new Set<OwnerRef>();
+  readonly #ownedVolumes = new Set<OwnerRef>();
+  #seenVolumes = new Set<OwnerRef>();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
   }
 
-  /** `strangers`: listed machines that no live row expects. */
-  async sweep(strangers: readonly ObservedMachine[]): Promise<void> {
-    const { clock, options } = this.#context;
-    const again = strangers.filter(
-      ({ ref, createdAt }) => this.#seen.has(ref) && clock.now() - createdAt >= options.orphanGraceMs,
-    );
+  /** `strangers`: machines that no live row expects, of a listing that can be believed and began at `begunAt`. */
+  async sweep(strangers: readonly ObservedMachine[], begunAt: number): Promise<void> {
+    const before = this.#seen;
     this.#seen = new Set(strangers.map(({ ref }) => ref));
-    await Promise.all(
-      again.map(async (machine) => {
-        if (await this.#isOwnerless(machine)) await this.#act(machine);
-      }),
-    );
+    const queue = strangers.filter((machine) => !this.#isForeign(machine));
+    const take = async () => {
+      for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
+        await this.#look(machine, before.has(machine.ref), begunAt);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, take));
   }
 
   /** Volumes hold data: one that no row owns is never touched, only told of. */
   async sweepVolumes(volumes: readonly ObservedVolume[]): Promise<void> {
     const { clock, options, store, log } = this.#context;
-    const strangers = volumes.filter(({ ref }) => !this.#ownedVolumes.has(ref) && !this.#told.has(ref));
+    const strangers = volumes.filter(
+      (volume) =>
+        !this.#ownedVolumes.has(volume.ref) && !this.#told.has(volume.ref) && !this.#isForeign(volume),
+    );
     for (const { ref, createdAt } of strangers) {
       const row = await store.read.volumes.byOwnerRef(ref);
       if (row !== null && row.deletedAt === null) this.#ownedVolumes.add(ref);
@@ -46,14 +57,47 @@ export class OrphanSweep {
     this.#seenVolumes = new Set(strangers.map(({ ref }) => ref));
   }
 
-  async #isOwnerless({ ref }: ObservedMachine): Promise<boolean> {
-    const row = await this.#context.store.read.instances.byOwnerRef(ref);
-    return row === null || row.status === 'DESTROYED';
+  /** Another Berth on the same platform made it. */
+  #isForeign(resource: ObservedMachine | ObservedVolume): boolean {
+    const { log, installationId } = this.#context;
+    if (this.#foreign.has(resource.ref)) return true;
+    if (readNote(resource, installationId, anyNote).owner !== 'foreign') return false;
+    this.#foreign.add(resource.ref);
+    log.debug({ ref: resource.ref }, 'another installation made this one');
+    return true;
   }
 
-  async #act({ ref, power }: ObservedMachine): Promise<void> {
-    const { driver, options, log } = this.#context;
-    const action = options.orphans === 'stop' && power !== 'running' ? 'log' : options.orphans;
+  async #look(machine: ObservedMachine, isSeenAgain: boolean, begunAt: number): Promise<void> {
+    const { store, clock, options } = this.#context;
+    const row = await store.read.instances.byOwnerRef(machine.ref);
+    if (!isSeenAgain) return;
+    if (row !== null) await this.#destroyAgain(row, machine, begunAt);
+    else if (clock.now() - machine.createdAt >= options.orphanGraceMs) await this.#act(machine);
+  }
+
+  /** A create that turned up after the proof that there was nothing: the row stays as it is, the machine goes. */
+  async #destroyAgain(
+    { id }: InstanceRecord,
+    { ref, power }: ObservedMachine,
+    begunAt: number,
+  ): Promise<void> {
+    const { store, clock, log } = this.#context;
+    await store.transact(async (tx) => {
+      const row = await tx.instances.byId(id);
+      const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
+      if (!hasEnded || row.updatedAt >= begunAt || (await tx.work.of(id)) !== null) return;
+      await putInstanceWork(tx, id, 'destroy', clock.now());
+      log.error(
+        { instance: id, ref, power, status: row.status },
+        'the machine of an instance that has ended is there: it is destroyed again',
+      );
+    });
+  }
+
+  async #act(machine: ObservedMachine): Promise<void> {
+    const { driver, log } = this.#context;
+    const { ref, power } = machine;
+    const action = this.#actionFor(machine);
     if (!this.#told.has(ref))
       log.error({ ref, power, action }, 'a machine with our tag has no instance: it may be costing money');
     this.#told.add(ref);
@@ -65,5 +109,13 @@ export class OrphanSweep {
       call,
     );
     log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');
+  }
+
+  /** Where the platform keeps notes, a machine without one of ours is not known to be ours: it is told of only. */
+  #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
+    const { driver, options, installationId } = this.#context;
+    const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';
+    if (!isOurs || (options.orphans === 'stop' && machine.power !== 'running')) return 'log';
+    return options.orphans;
   }
 }

@@ -1,32 +1,28 @@
 import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
-import { callStep, look } from './call-platform.ts';
+import { callStep } from './call-platform.ts';
 import type { StepContext } from './context.ts';
-import { describeFailure, retry } from './retry.ts';
+import { retry, retryFailed } from './retry.ts';
 import type { Next } from './settle.ts';
 import type { Lease } from './work.ts';
 
 /** What a driver said of a resource that it was asked to remove, and what a look then showed. */
 export interface Removal {
   step: Step<null>;
-  /** Only where the driver said that it is gone. */
+  /** Only where the driver said that it is gone: `gone` is proved. */
   found: Presence<unknown> | undefined;
 }
 
 interface Removable {
-  destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
-  get(ref: OwnerRef): Promise<Presence<unknown>>;
+  destroy(cookie: string | null): Promise<Step<null>>;
+  /** A look whose `gone` is proved. */
+  find(): Promise<Presence<unknown>>;
 }
 
-/** Has the platform remove a resource; that it is gone is not believed without a look. */
-export async function remove(
-  context: StepContext,
-  lease: Lease,
-  driver: Removable,
-  ref: OwnerRef,
-): Promise<Removal> {
-  const step = await callStep(context, lease, () => driver.destroy(ref, lease.cookie));
+/** Has the platform remove a resource; that it is gone is not believed without proof. */
+export async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
+  const step = await callStep(context, lease, () => removable.destroy(lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
-  return { step, found: isClaimedGone ? await look(context, () => driver.get(ref)) : undefined };
+  return { step, found: isClaimedGone ? await removable.find() : undefined };
 }
 
 /**
@@ -40,17 +36,15 @@ export function unproved(
   { step, found }: Removal,
   wasSeen: boolean,
 ): Next | undefined {
-  const { creates } = context;
+  const { creates, clock, startedAt, driver } = context;
   if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-  if (found === undefined && step.outcome === 'failed')
-    return retry(context, lease, describeFailure(step), step.retryAfterMs);
-  if (found?.answer === 'unknown')
-    return retry(context, lease, `the platform could not be asked whether it is gone: ${found.reason}`);
+  if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
+  if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
   if (found?.answer !== 'gone')
     return retry(context, lease, 'the platform said that it is gone, and still has it');
   if (creates.isOut(ref)) return retry(context, lease, 'a create has not come back yet');
-  const waitMs = wasSeen ? 0 : creates.mayTurnUpForMs(ref);
-  if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' };
-  creates.forget(ref);
-  return undefined;
+  // A database that was restored does not know of the creates that were sent after its backup.
+  const sentBy = Math.max(lease.createOpenUntil ?? 0, startedAt);
+  const waitMs = wasSeen ? 0 : sentBy + driver.manifest.createVisibleWithinMs - clock.now();
+  return waitMs > 0 ? { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' } : undefined;
 }

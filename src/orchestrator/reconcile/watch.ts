@@ -1,107 +1,96 @@
-import type { InstanceStatus } from '../../contract/instance.ts';
-import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Timer } from '../ports/clock.ts';
-import type { Endpoint, ObservedMachine } from '../ports/platform-driver.ts';
-import { look } from './call-platform.ts';
+import type { ObservedMachine, OwnerRef } from '../ports/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
+import type { Expectation, Expectations } from './expectations.ts';
+import type { Listed } from './inventory.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import { putInstanceWork } from './put-work.ts';
-
-/** What a row makes us expect of the platform. */
-interface Expectation {
-  id: string;
-  status: InstanceStatus;
-  endpoint: Endpoint | null;
-  since: number;
-}
 
 const ROWS_BETWEEN_PAUSES = 5_000;
 
 /**
  * Holds the platform's listing against the rows, every few seconds. A difference decides nothing: it has the
- * one instance looked at. A listing that fails takes every offer out of availability.
+ * one instance looked at. A listing that fails, or cannot be believed, freezes all that decides something.
  */
 export class Watch {
   readonly #context: ReconcileContext;
-  readonly #expected = new Map<string, Expectation>();
+  readonly #expectations: Expectations;
   readonly #orphans: OrphanSweep;
-  readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
   #isStopped = false;
   #round: Promise<void> = Promise.resolve();
 
-  constructor(context: ReconcileContext) {
+  constructor(context: ReconcileContext, expectations: Expectations) {
     this.#context = context;
+    this.#expectations = expectations;
     this.#orphans = new OrphanSweep(context);
-    this.#unsubscribe = context.store.subscribe({
-      instancesChanged: (records) => {
-        for (const record of records) this.#expect(record);
-      },
-    });
   }
 
+  /** Waits for the first listing, as long as a call may take: until then nothing is sold and nothing decided. */
   async start(): Promise<void> {
-    for (const record of await this.#context.store.read.instances.list({})) this.#expect(record);
-    this.#repeat();
+    await this.#expectations.refresh();
+    this.#goOn(this.#hold(await this.#context.machines.look()));
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#unsubscribe();
     this.#timer?.cancel();
     await this.#round;
+    this.#expectations.close();
   }
 
   /** One round; it never rejects. */
   async look(): Promise<void> {
-    const { driver, clock, health, log } = this.#context;
-    const begunAt = clock.now();
-    const listing = await look(this.#context, () => driver.list());
-    if (listing.answer === 'unknown') return health.failed(listing.reason);
-    health.answered();
+    await this.#hold(await this.#context.machines.look());
+  }
+
+  #goOn(round: Promise<void>): void {
+    const { clock, options } = this.#context;
+    this.#round = round.then(() => {
+      if (!this.#isStopped)
+        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#goOn(this.look()));
+    });
+  }
+
+  async #hold(listed: Listed<ObservedMachine> | null): Promise<void> {
+    if (listed === null) return;
+    const { log, volumes } = this.#context;
     try {
-      const machines = new Map(listing.items.map((machine) => [machine.ref, machine]));
-      await this.#compare(machines, begunAt);
-      await this.#orphans.sweep(listing.items.filter(({ ref }) => !this.#expected.has(ref)));
-      const { volumes } = driver;
-      if (volumes === undefined) return;
-      const listedVolumes = await look(this.#context, () => volumes.list());
-      if (listedVolumes.answer === 'listed') await this.#orphans.sweepVolumes(listedVolumes.items);
+      await this.#compare(listed);
+      await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);
+      const listedVolumes = await volumes?.look();
+      if (listedVolumes != null) await this.#orphans.sweepVolumes([...listedVolumes.items.values()]);
     } catch (error) {
       log.error({ err: error }, 'the listing could not be held against the rows');
     }
   }
 
-  #repeat(): void {
-    this.#round = this.look().then(() => {
-      if (!this.#isStopped)
-        this.#timer = this.#context.clock.setTimer(this.#context.options.watchIntervalMs, () =>
-          this.#repeat(),
-        );
-    });
-  }
-
   /** A row that changed after the listing began is left for the next round. */
-  async #compare(machines: ReadonlyMap<string, ObservedMachine>, begunAt: number): Promise<void> {
+  async #compare({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
     let seen = 0;
-    for (const [ref, expectation] of this.#expected) {
+    for (const [ref, expectation] of this.#expectations.entries()) {
       if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-      if (expectation.since < begunAt && differs(expectation, machines.get(ref)))
-        await this.#observe(expectation.id);
+      if (expectation.since < begunAt && differs(expectation, items.get(ref)))
+        await this.#observe(ref, expectation);
     }
   }
 
-  async #observe(id: string): Promise<void> {
-    const { store, clock } = this.#context;
-    await store.transact(async (tx) => {
-      if ((await tx.work.of(id)) !== null) return;
-      await putInstanceWork(tx, id, 'observe', clock.now());
+  /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */
+  #strangers({ items }: Listed<ObservedMachine>): ObservedMachine[] {
+    return [...items.values()].filter(({ ref }) => {
+      const status = this.#expectations.get(ref)?.status;
+      return status === undefined || status === 'ERROR' || status === 'OFFLINE';
     });
   }
 
-  #expect({ id, ownerRef, status, endpoint, updatedAt }: InstanceRecord): void {
-    if (status === 'DESTROYED') this.#expected.delete(ownerRef);
-    else this.#expected.set(ownerRef, { id, status, endpoint, since: updatedAt });
+  async #observe(ref: OwnerRef, { id, version }: Expectation): Promise<void> {
+    const { store, clock } = this.#context;
+    await store.transact(async (tx) => {
+      const record = await tx.instances.byId(id);
+      if (record === null || record.status === 'DESTROYED') return this.#expectations.forget(ref);
+      if (record.version !== version || (await tx.work.of(id)) !== null) return;
+      await putInstanceWork(tx, id, 'observe', clock.now());
+    });
   }
 }
 

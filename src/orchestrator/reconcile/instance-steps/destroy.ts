@@ -3,6 +3,8 @@ import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { dropAttachments } from '../../volumes/inline-attachments.ts';
 import type { ReconcileContext, StepContext } from '../context.ts';
+import { findMachine } from '../find.ts';
+import { lockVolumesOf } from '../lock-rows.ts';
 import { remove, unproved } from '../removal.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
@@ -12,7 +14,11 @@ import type { Lease } from '../work.ts';
  * is no giving up. DESTROYING then becomes DESTROYED; ERROR and OFFLINE stay as they are, cleaned.
  */
 export async function stepDestroy(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
-  const removal = await remove(context, lease, context.driver, record.ownerRef);
+  const { driver } = context;
+  const removal = await remove(context, lease, {
+    destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
+    find: () => findMachine(context, record.ownerRef),
+  });
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     const wasSeen = current.endpoint !== null;
     return unproved(context, lease, current.ownerRef, removal, wasSeen) ?? destroyed(context, tx, current);
@@ -25,11 +31,12 @@ async function destroyed(
   record: InstanceRecord,
 ): Promise<Next> {
   const now = clock.now();
-  await tx.claims.release(record.id);
+  const volumes = await lockVolumesOf(tx, [record.id]);
   for (const attachment of await tx.volumes.attachmentsOfInstance(record.id)) {
-    const volume = await tx.volumes.byId(attachment.volumeId);
-    if (volume !== null) await dropAttachments(tx, volume, [attachment], now);
+    const volume = volumes.get(attachment.volumeId);
+    if (volume !== undefined) await dropAttachments(tx, volume, [attachment], now);
   }
+  await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
   log.info({ instance: record.id, status: record.status }, 'the machine is proved gone');

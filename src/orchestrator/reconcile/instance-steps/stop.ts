@@ -6,7 +6,7 @@ import { afterStop } from '../attach-cycle.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findMachine } from '../find.ts';
-import { failedText, lose, vanished } from '../lose.ts';
+import { fails, vanished } from '../lose.ts';
 import { hastenAttachments } from '../put-work.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
@@ -37,12 +37,7 @@ export async function stepStop(
     if (found?.answer === 'gone') return vanished(context, lease, tx, current);
     if (found?.answer === 'observed' && isDown(found.value))
       return current.status === 'STOPPING' && found.value.power === 'failed'
-        ? failInstance(
-            context,
-            tx,
-            current,
-            `The machine failed: ${found.value.detail ?? 'no detail given'}.`,
-          )
+        ? fails(context, lease, tx, current, found.value)
         : stopped(context, tx, current);
     if (step !== undefined) return notStopped(context, lease, tx, current, step);
     return found?.answer === 'unknown'

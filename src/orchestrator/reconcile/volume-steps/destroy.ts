@@ -1,7 +1,9 @@
 import type { VolumeDriver } from '../../ports/platform-driver.ts';
+import type { Transaction } from '../../ports/store.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { endAttachCycle } from '../attach-cycle.ts';
 import type { StepContext } from '../context.ts';
+import { findVolume } from '../find.ts';
 import { remove, unproved } from '../removal.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
@@ -16,8 +18,14 @@ export async function stepDestroyVolume(
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
-  const removal = await remove(context, lease, volumes, record.ownerRef);
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
+  const removal = await remove(context, lease, {
+    destroy: (cookie) => volumes.destroy(record.ownerRef, cookie),
+    find: () => findVolume(context, volumes, record.ownerRef),
+  });
+  const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
+  // None is added while it is DELETING or ERROR.
+  const instanceIds = attachments.map(({ instanceId }) => instanceId);
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     const next = unproved(context, lease, current.ownerRef, removal, false);
     if (next !== undefined) return next;
     for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) {
@@ -27,5 +35,6 @@ export async function stepDestroyVolume(
     if (current.status === 'DELETING')
       await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
-  });
+  };
+  await settleVolume(context, lease, settle, { instanceIds });
 }

@@ -1,0 +1,103 @@
+import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
+import type { Store } from '../ports/store.ts';
+import type { ReconcileContext } from './context.ts';
+import { type Expectations, isExpected } from './expectations.ts';
+import type { Judge } from './inventory.ts';
+
+type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options'>;
+
+const ROWS_BETWEEN_PAUSES = 5_000;
+/** Fewer than this many that are missing, unless they are all, are taken for what they look like. */
+const LEAST_SUSPECT = 3;
+
+/**
+ * Whether so much is missing that the platform is doubted, not its machines: a revoked key, another project or a
+ * page that got lost look exactly like that. `share` is from 0 to 1.
+ */
+export function isSuspect({ expected, missing }: { expected: number; missing: number }, share: number) {
+  if (missing >= 2 && missing === expected) return true;
+  return missing >= LEAST_SUSPECT && missing > share * expected;
+}
+
+/** Holds a listing of machines against the rows, and tells the platform's health what comes of it. */
+export function judgeMachines(deps: Deps, expectations: Expectations): Judge<ObservedMachine> {
+  return async (listing, begunAt) => {
+    const { health, options } = deps;
+    if (listing.answer === 'unknown') {
+      await health.troubled({ kind: 'down', problem: listing.reason }, begunAt);
+      return false;
+    }
+    await expectations.refresh();
+    const held = await count(expectations, new Set(listing.items.map(({ ref }) => ref)), begunAt);
+    if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
+      const problem = `its listing lacks ${held.missing} of ${held.expected} machines that it should have`;
+      await health.troubled({ kind: 'suspect', problem }, begunAt);
+      return false;
+    }
+    await health.answered(begunAt);
+    return health.isUp;
+  };
+}
+
+/** A row that changed after the listing began is not held against it. */
+async function count(
+  expectations: Expectations,
+  listed: ReadonlySet<OwnerRef>,
+  begunAt: number,
+): Promise<{ expected: number; missing: number }> {
+  const counts = { expected: 0, missing: 0 };
+  let seen = 0;
+  for (const [ref, expectation] of expectations.entries()) {
+    if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
+    if (!isExpected(expectation) || expectation.since >= begunAt) continue;
+    counts.expected++;
+    if (!listed.has(ref)) counts.missing++;
+  }
+  return counts;
+}
+
+/** Whether the operator has said that what is missing is lost, for now. */
+export async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<boolean> {
+  const until = await store.read.marks.get('losses_accepted_until');
+  return until !== null && clock.now() < until;
+}
+
+/**
+ * Holds a listing of volumes against the one before: what nobody deletes stays. A volume decides nothing about the
+ * platform's health; one that cannot be believed only proves nothing.
+ */
+export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
+  let known: OwnerRef[] = [];
+  let isDoubted = false;
+  return async (listing) => {
+    const { log, options, health } = deps;
+    const held = await countVolumes(deps, listing, known);
+    if (held === undefined) return false;
+    if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
+      if (!isDoubted)
+        log.error(held, 'the platform lacks too many volumes that it should have: none is believed gone');
+      isDoubted = true;
+      return false;
+    }
+    isDoubted = false;
+    if (listing.answer === 'listed' && health.isUp) known = listing.items.map(({ ref }) => ref);
+    return health.isUp;
+  };
+}
+
+async function countVolumes(
+  { store }: { store: Store },
+  listing: Listing<ObservedVolume>,
+  known: readonly OwnerRef[],
+): Promise<{ expected: number; missing: number } | undefined> {
+  if (listing.answer === 'unknown') return undefined;
+  const listed = new Set(listing.items.map(({ ref }) => ref));
+  const counts = { expected: known.length, missing: 0 };
+  for (const ref of known) {
+    if (listed.has(ref)) continue;
+    const row = await store.read.volumes.byOwnerRef(ref);
+    if (row === null || row.status === 'DELETING' || row.status === 'ERROR') counts.expected--;
+    else counts.missing++;
+  }
+  return counts;
+}

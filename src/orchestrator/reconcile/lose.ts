@@ -1,0 +1,65 @@
+import type { InstanceRecord } from '../instances/instance-record.ts';
+import { transition } from '../instances/transition.ts';
+import type { ObservedMachine } from '../ports/platform-driver.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { ReconcileContext } from './context.ts';
+import { failInstance } from './instance-steps/fail.ts';
+import { HELD } from './loss-cap.ts';
+import { pauseMs } from './retry.ts';
+import { finish, type Next } from './settle.ts';
+import type { Lease } from './work.ts';
+
+const VANISHED = 'The platform no longer has the machine of this instance.';
+
+/** Gone, proved, without our doing. */
+export async function vanished(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+): Promise<Next> {
+  const now = context.clock.now();
+  switch (record.status) {
+    case 'STOPPED':
+      return lose(context, lease, tx, record, async () => {
+        await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
+        return { step: 'destroy' };
+      });
+    case 'ONLINE':
+    case 'STOPPING':
+      return lose(context, lease, tx, record, async () => {
+        if (record.spec.instanceType !== 'SPOT') return failInstance(context, tx, record, VANISHED);
+        await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
+        return { step: 'destroy' };
+      });
+    case 'PROVISIONING':
+      return failInstance(context, tx, record, VANISHED);
+    default:
+      return finish;
+  }
+}
+
+/** Ends an instance for what the platform did; where too many would end, it is left as it is and asked for again. */
+export async function lose(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  end: () => Promise<Next>,
+): Promise<Next> {
+  if (await context.losses.admits(tx, record)) return end();
+  return { step: 'again', afterMs: pauseMs(context, lease), problem: HELD };
+}
+
+/** The machine is there and has failed, without our doing. */
+export async function fails(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  { detail }: ObservedMachine,
+): Promise<Next> {
+  return lose(context, lease, tx, record, () =>
+    failInstance(context, tx, record, `The machine failed: ${detail ?? 'no detail given'}.`),
+  );
+}
