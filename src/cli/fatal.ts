@@ -1,7 +1,7 @@
 import { ConfigError } from '../config/findings.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
 import { PlatformMismatch } from '../orchestrator/reconcile/installation.ts';
-import { DatabaseRefused } from '../store/sqlite/database-refused.ts';
+import { DatabaseRefused } from '../store/database-refused.ts';
 
 /** A reason to end with a sentence for the person at the terminal, and exit code 1. */
 export class Fatal extends Error {

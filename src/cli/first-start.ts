@@ -1,4 +1,4 @@
-import { createAccount, createKey } from '../orchestrator/accounts/accounts.ts';
+import { addAccount, addKey } from '../orchestrator/accounts/accounts.ts';
 import { digestSecret } from '../orchestrator/accounts/api-key.ts';
 import type { AccountRecord } from '../orchestrator/accounts/credential-records.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
@@ -31,17 +31,20 @@ export function readEnvironmentKey(env: Readonly<Record<string, string | undefin
 
 /**
  * Sees to it that there is an account and a way in. `apiKey` is the key made now, to be shown once; null: there
- * were keys before, or the environment brings one. `accountId` is the account that such a one opens.
+ * were keys before, or the environment brings one. `accountId` is the account that such a one opens. Of several
+ * servers that start on an empty database at once, one makes both.
  */
 export async function ensureAccess(
-  deps: Deps,
+  { store, ...parts }: Deps,
   environmentKey: Buffer | undefined,
 ): Promise<{ apiKey: string | null; accountId: string }> {
-  const accounts = await deps.store.read.credentials.listAccounts();
-  const { id: accountId, name } = findDefault(accounts) ?? (await createAccount(deps, DEFAULT_ACCOUNT));
-  const hasWayIn = environmentKey !== undefined || (await deps.store.read.credentials.listKeys()).length > 0;
-  const apiKey = hasWayIn ? null : (await createKey(deps, name, { label: 'first start' })).key;
-  return { apiKey, accountId };
+  return store.transact(async (tx) => {
+    const accounts = await tx.credentials.listAccounts();
+    const { id: accountId } = findDefault(accounts) ?? (await addAccount(tx, parts, DEFAULT_ACCOUNT));
+    const hasWayIn = environmentKey !== undefined || (await tx.credentials.listKeys()).length > 0;
+    const apiKey = hasWayIn ? null : (await addKey(tx, parts, accountId, { label: 'first start' })).key;
+    return { apiKey, accountId };
+  });
 }
 
 function findDefault(accounts: readonly AccountRecord[]): AccountRecord | undefined {

@@ -67,7 +67,7 @@ export function keysCommand(): Command {
 /** The two options by which a command finds the database. */
 export function withDatabase(command: Command): Command {
   return command
-    .option('--database <url>', 'sqlite:PATH; default sqlite:./.berth/berth.db')
+    .option('--database <url>', 'sqlite:PATH or postgres://…; default sqlite:./.berth/berth.db')
     .option('--config <file>', 'berth.yaml');
 }
 

@@ -1,15 +1,29 @@
 import { existsSync } from 'node:fs';
 import { loadConfig } from '../config/load.ts';
-import { sqlitePath } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/schema.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
+import { toAddress } from '../store/postgres/address.ts';
+import { openPostgresStore } from '../store/postgres/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { Fatal } from './fatal.ts';
 
 export interface StoreFlags {
   config?: string;
   database?: string;
+}
+
+/**
+ * The store that `database` names, made where there is none. `beforeWriting` is called when it is found sound or
+ * absent; a throw leaves all as it is.
+ *
+ * @throws {DatabaseRefused}
+ */
+export async function openStore(database: string, beforeWriting: () => void): Promise<Store> {
+  return isPostgres(database)
+    ? openPostgresStore(database, { beforeWriting })
+    : openSqliteStore(sqlitePath(database), { beforeWriting });
 }
 
 /** Opens the database that `berth serve` with the same flags uses, also while it runs, and closes it after `body`. */
@@ -22,13 +36,23 @@ export async function withStore<T>(
     flags: { database: flags.database },
     env: process.env,
   });
-  const path = sqlitePath(config.database);
-  if (!existsSync(path))
-    throw new Fatal(`There is no database ${path} yet: start \`berth serve\` once, or give --database.`);
-  const store = openSqliteStore(path);
+  const store = await openThere(config.database);
   try {
     return await body({ store, clock: systemClock, random: systemRandom });
   } finally {
     await store.close();
   }
+}
+
+async function openThere(database: string): Promise<Store> {
+  if (isPostgres(database)) return openPostgresStore(database, { isNewAllowed: false });
+  const path = sqlitePath(database);
+  if (!existsSync(path))
+    throw new Fatal(`There is no database ${path} yet: start \`berth serve\` once, or give --database.`);
+  return openSqliteStore(path);
+}
+
+/** A database as a log may name it: without a password. */
+export function describeDatabase(database: string): string {
+  return isPostgres(database) ? toAddress(database) : sqlitePath(database);
 }

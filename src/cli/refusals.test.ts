@@ -131,7 +131,7 @@ describe('a database that cannot be used is refused', () => {
     );
   });
 
-  it.each(['berth.db', 'postgres://localhost/berth', 'sqlite:', 'sqlite::memory:'])(
+  it.each(['berth.db', 'mysql://localhost/berth', 'sqlite:', 'sqlite::memory:'])(
     'the address %s',
     async (address) => expectRefused(serve('--database', address), /^berth: --database .*sqlite:PATH/),
   );

@@ -18,7 +18,7 @@ export function serveCommand(parts: ServeParts = {}): Command {
     .description('serve the /v1 contract; without a config on the simulator and the bundled catalog')
     .option('--host <address>', 'where to listen; default 127.0.0.1')
     .option('--port <number>', '0 takes any free one; default 8080')
-    .option('--database <url>', 'sqlite:PATH; default sqlite:./.berth/berth.db')
+    .option('--database <url>', 'sqlite:PATH or postgres://…; default sqlite:./.berth/berth.db')
     .option('--config <file>', 'berth.yaml; see berth.example.yaml')
     .option('--tls-cert <file>', 'PEM certificate chain')
     .option('--tls-key <file>', 'PEM private key')

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { loadConfig } from '../config/load.ts';
 import { loadCatalog } from '../config/load-catalog.ts';
-import { type Config, sqlitePath } from '../config/schema.ts';
+import { type Config, isPostgres, sqlitePath } from '../config/schema.ts';
 import type { ConfigFlags } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
 import { requestIds } from '../orchestrator/http/request-context.ts';
@@ -9,13 +9,13 @@ import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Log } from '../orchestrator/ports/log.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
-import { systemClock, systemRandom } from '../runtime/system.ts';
+import { createSystemClock, systemRandom } from '../runtime/system.ts';
 import { takeServeLock } from '../store/sqlite/serve-lock.ts';
-import { openSqliteStore } from '../store/sqlite/store.ts';
 import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
 import { isLoopback, listen } from './listen.ts';
 import { createLog } from './log.ts';
+import { describeDatabase, openStore } from './open-store.ts';
 import { readSimulatorToken } from './simulator-token.ts';
 import { startOrchestrator } from './start-orchestrator.ts';
 
@@ -57,7 +57,7 @@ export async function serve(
   const catalog = loadCatalog(config.catalog);
   const log = createLog(config.log.level);
   const {
-    clock = systemClock,
+    clock = createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }),
     random = systemRandom,
     failpoint = () => undefined,
     wrapStore = (store) => store,
@@ -71,13 +71,10 @@ export async function serve(
   const baseUrl = `${origin}/v1`;
   const undo: (() => unknown)[] = [() => server.close(0)];
   try {
-    const databasePath = sqlitePath(config.database);
     const stateFile = simulatorStateFile(config.database);
-    const opened = openSqliteStore(databasePath, {
-      beforeWriting: () => {
-        checkDriver(config, stateFile);
-        undo.push(takeServeLock(databasePath));
-      },
+    const opened = await openStore(config.database, () => {
+      checkDriver(config, stateFile);
+      if (!isPostgres(config.database)) undo.push(takeServeLock(sqlitePath(config.database)));
     });
     undo.unshift(() => opened.close());
     const store = wrapStore(opened);
@@ -98,7 +95,10 @@ export async function serve(
     listener = orchestrator.listener;
     warnOfPlainHttp(log, config);
     log.info(
-      { baseUrl, database: databasePath, catalog: config.catalog, platform: config.platform.driver },
+      {
+        ...{ baseUrl, database: describeDatabase(config.database) },
+        ...{ catalog: config.catalog, platform: config.platform.driver },
+      },
       'serving',
     );
     return {
@@ -124,6 +124,13 @@ function warnOfPlainHttp(log: Log, { server }: Config): void {
       { host: server.host },
       'serving plain HTTP beyond this machine: the contract asks for HTTPS; set --tls-cert and --tls-key, or put a proxy in front',
     );
+}
+
+function warnOfJump(log: Log, byMs: number): void {
+  log.warn(
+    { byMs: Math.round(byMs) },
+    'the clock of this machine was set: nothing runs out for it, the time here follows it by a tenth; a restart takes it over at once',
+  );
 }
 
 function answerNotReady(nextId: () => string): RequestListener {

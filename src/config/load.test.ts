@@ -94,6 +94,16 @@ describe('the configuration', () => {
     expect(flagged.database).toBe(`sqlite:${resolve('b.db')}`);
   });
 
+  it.each([
+    'postgres://berth:p%40ss@db/berth?sslmode=verify-full',
+    'postgresql:///berth?host=/run/postgresql',
+  ])('leaves the address %s as it is, wherever it comes from', (address) => {
+    expect(loadConfig({ file, flags: { database: address }, env: {} }).config.database).toBe(address);
+    const named = join(folder, 'postgres.yaml');
+    writeFileSync(named, `database: ${address}\n`);
+    expect(loadConfig({ file: named, flags: {}, env: {} }).config.database).toBe(address);
+  });
+
   it.each<[string, Partial<LoadOptions>, string]>([
     [
       'a port that is no number',
@@ -121,19 +131,19 @@ describe('the configuration', () => {
       'BERTH_TLS_KEY server.tls.cert: needs --tls-cert beside it',
     ],
     [
-      'PostgreSQL',
-      { env: { BERTH_DATABASE: 'postgres://db/berth' } },
-      'BERTH_DATABASE database: this version of Berth serves SQLite only; write sqlite:PATH, such as sqlite:./.berth/berth.db',
+      'a PostgreSQL address that is none',
+      { env: { BERTH_DATABASE: 'postgres://user:pass word@:x/berth' } },
+      'BERTH_DATABASE database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
     ],
     [
       'a database in memory',
       { flags: { database: 'sqlite::memory:' } },
-      '--database database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db',
+      '--database database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
     ],
     [
       'a database of no kind',
       { flags: { database: 'berth.db' } },
-      '--database database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db',
+      '--database database: expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
     ],
   ])('names the flag or the variable of %s, and says what to do', (_what, options, line) => {
     expect(errorLines(options)).toEqual([line, 'Correct it and try again.']);

@@ -9,7 +9,7 @@ import {
   valueAt,
 } from './findings.ts';
 import { packageRoot } from './package-root.ts';
-import { type Config, type ConfigFile, configSchema, sqlitePath, toDatabase } from './schema.ts';
+import { type Config, type ConfigFile, configSchema, isPostgres, sqlitePath, toDatabase } from './schema.ts';
 import {
   type ConfigFlags,
   type Environment,
@@ -135,7 +135,9 @@ function resolvePaths(
   return {
     ...config,
     server: tls === undefined ? server : { ...server, tls },
-    database: toDatabase(absolute('database', sqlitePath(config.database))),
+    database: isPostgres(config.database)
+      ? config.database
+      : toDatabase(absolute('database', sqlitePath(config.database))),
     catalog: catalogFileOf(config.catalog, file),
   };
 }

@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store, Transaction } from '../ports/store.ts';
 import { describeApiKey, digestSecret, generateApiKey } from './api-key.ts';
 import type { AccountRecord, ApiKeyRecord } from './credential-records.ts';
 import { hashPassword } from './password.ts';
@@ -19,22 +19,27 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 const MIN_PASSWORD_LENGTH = 12;
 
 /** @throws {AccountsError} if the name is taken or not a name. */
-export async function createAccount({ store, clock, random }: Deps, name: string): Promise<AccountRecord> {
+export async function createAccount({ store, ...parts }: Deps, name: string): Promise<AccountRecord> {
   if (!NAME.test(name))
     throw new AccountsError(
       `"${name}" is no account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`,
     );
-  const record = {
-    id: `acct-${random.bytes(10).toString('hex')}`,
-    name,
-    passwordHash: null,
-    createdAt: clock.now(),
-  };
-  await store.transact(async (tx) => {
+  return store.transact(async (tx) => {
     if ((await tx.credentials.accountByName(name)) !== null)
       throw new AccountsError(`There is an account "${name}" already.`);
-    await tx.credentials.insertAccount(record);
+    return addAccount(tx, parts, name);
   });
+}
+
+/** Writes a new account, whose name is one and not taken. */
+export async function addAccount(
+  tx: Transaction,
+  { clock, random }: Omit<Deps, 'store'>,
+  name: string,
+): Promise<AccountRecord> {
+  const id = `acct-${random.bytes(10).toString('hex')}`;
+  const record = { id, name, passwordHash: null, createdAt: clock.now() };
+  await tx.credentials.insertAccount(record);
   return record;
 }
 
@@ -54,19 +59,34 @@ export async function setPassword(
   });
 }
 
+interface KeyOptions {
+  label?: string;
+  expiresAt?: number;
+}
+
 /** Makes a key and returns it: the only time that it is seen. Several may be valid at once (O: Authentication, 2). */
 export async function createKey(
-  { store, clock, random }: Deps,
+  { store, ...parts }: Deps,
   accountName: string,
-  options: { label?: string; expiresAt?: number } = {},
+  options: KeyOptions = {},
 ): Promise<{ key: string; record: ApiKeyRecord }> {
-  const account = await store.read.credentials.accountByName(accountName);
-  if (account === null) throw new AccountsError(noAccount(accountName));
+  return store.transact(async (tx) => {
+    const account = await tx.credentials.accountByName(accountName);
+    if (account === null) throw new AccountsError(noAccount(accountName));
+    return addKey(tx, parts, account.id, options);
+  });
+}
+
+/** Writes a new key of an account that there is. */
+export async function addKey(
+  tx: Transaction,
+  { clock, random }: Omit<Deps, 'store'>,
+  accountId: string,
+  options: KeyOptions,
+): Promise<{ key: string; record: ApiKeyRecord }> {
   const key = generateApiKey(random);
   const record: ApiKeyRecord = {
-    id: `key-${random.bytes(6).toString('hex')}`,
-    accountId: account.id,
-    digest: digestSecret(key),
+    ...{ id: `key-${random.bytes(6).toString('hex')}`, accountId, digest: digestSecret(key) },
     ...describeApiKey(key),
     label: options.label ?? null,
     createdAt: clock.now(),
@@ -74,7 +94,7 @@ export async function createKey(
     revokedAt: null,
     lastUsedAt: null,
   };
-  await store.transact((tx) => tx.credentials.insertKey(record));
+  await tx.credentials.insertKey(record);
   return { key, record };
 }
 

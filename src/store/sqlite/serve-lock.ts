@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { DatabaseRefused } from './database-refused.ts';
+import { DatabaseRefused } from '../database-refused.ts';
 
 /**
  * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends
