@@ -33,7 +33,12 @@ export class Reconciler {
     this.#context = { ...context, creates: new CreateCalls(), startedAt: clock.now() };
     this.#places = new Places(clock, options.maxConcurrentSteps);
     this.#owner = context.random.bytes(8).toString('hex');
-    this.#unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
+    const unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
+    const unlisten = context.health.onRecovery(() => this.wake());
+    this.#unsubscribe = () => {
+      unsubscribe();
+      unlisten();
+    };
   }
 
   /** Begins with the work that an earlier process left. */
@@ -59,10 +64,12 @@ export class Reconciler {
   }
 
   async #pump(): Promise<void> {
-    const { store, clock, log } = this.#context;
+    const { store, clock, health, log } = this.#context;
     try {
       while (this.#isAsked && !this.#isStopped) {
         this.#isAsked = false;
+        // A platform that cannot be believed freezes all work; its recovery wakes.
+        if (!health.isUp) return this.#sleep(LONGEST_NAP_MS);
         await this.#claim('instance');
         await this.#claim('volume');
       }

@@ -16,6 +16,11 @@ export type Next =
 
 export const finish: Next = { step: 'finish' };
 
+/** The platform cannot be believed at the moment at which a step would conclude something from it. */
+class Frozen extends Error {
+  override readonly name = 'Frozen';
+}
+
 /** What a step knows beside the row that it writes. */
 interface Settling {
   /** Of a create: see `Work.createOpenUntil`. It is written also where a use case has put other work meanwhile. */
@@ -27,6 +32,7 @@ interface Settling {
 /**
  * Writes the outcome of a step, in one transaction that locks the instance and then asks whether the lease still
  * holds. A lost lease writes nothing; where a use case has put other work meanwhile, the outcome is left to that.
+ * While the platform cannot be believed nothing is concluded: the step goes on when it can be.
  * `decide` may be run again with another state of the row: it does nothing but read, decide, write and log.
  */
 export async function settleInstance(
@@ -78,15 +84,24 @@ async function settle(
   { createOpenUntil }: Settling,
   lock: (tx: Transaction) => Promise<() => Promise<Next>>,
 ): Promise<void> {
-  const { store, log, failpoint } = context;
-  const state = await store.transact(async (tx) => {
+  const { store, clock, health, log, failpoint } = context;
+  const writing = store.transact(async (tx) => {
     const decide = await lock(tx);
     const found = await tx.work.check(lease);
     if (found === 'lost') return found;
     if (createOpenUntil !== undefined) await tx.work.closeCreate(lease, createOpenUntil);
     if (found === 'superseded') await tx.work.release(lease);
-    else await follow(context, tx, lease, await decide());
+    else {
+      const next = await decide();
+      if (!health.isUp && isConclusion(lease, next)) throw new Frozen();
+      await follow(context, tx, lease, next);
+    }
     return found;
+  });
+  const state = await writing.catch(async (error) => {
+    if (!(error instanceof Frozen)) throw error;
+    const lastError = 'the platform cannot be believed now: nothing is concluded';
+    await giveBack(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
     log.warn(
@@ -94,6 +109,11 @@ async function settle(
       'a step came back after its lease was lost; nothing was written',
     );
   failpoint(`${lease.kind}:settled`);
+}
+
+/** Whatever ends a resource has its machine or volume destroyed next, or has just done so. */
+function isConclusion({ kind }: Lease, { step }: Next): boolean {
+  return step === 'destroy' || (kind === 'destroy' && step === 'finish');
 }
 
 async function follow({ clock }: ReconcileContext, tx: Transaction, lease: Lease, next: Next): Promise<void> {
