@@ -78,7 +78,7 @@ describe('what the platform does by itself', () => {
 });
 
 describe('a machine with our tag and no row', () => {
-  const stray = (ref: string): MachineSpec => ({
+  const stray = (ref: string, note: string): MachineSpec => ({
     ...{
       ref,
       offerId: 'cpu-4x16',
@@ -89,8 +89,12 @@ describe('a machine with our tag and no row', () => {
       memoryGb: 16,
       rootDiskGb: 80,
     },
-    ...{ gpuCount: 0, gpuType: undefined, sshKeys: [newPublicKey()], cloudInit: undefined, note: '' },
+    ...{ gpuCount: 0, gpuType: undefined, sshKeys: [newPublicKey()], cloudInit: undefined, note },
   });
+  const stateOf = async ({ simulator }: TestOrchestrator, ref: string): Promise<string> => {
+    const found = await simulator.get(ref);
+    return found.answer === 'observed' ? found.value.power : found.answer;
+  };
 
   it.each([
     ['log', 'running'],
@@ -105,16 +109,16 @@ describe('a machine with our tag and no row', () => {
     });
     const datacenter = orchestrator.catalog.regions.get('eu-frankfurt')?.datacenter ?? '';
     const mine = await online(orchestrator);
-    await behind(() => orchestrator.simulator.create({ ...stray('berth-inst-stray'), datacenter }, null));
-    const state = async () => {
-      const found = await orchestrator.simulator.get('berth-inst-stray');
-      return found.answer === 'observed' ? found.value.power : found.answer;
-    };
+    const installation = (await orchestrator.store.read.installation.get())?.id;
+    const note = JSON.stringify({ installation, id: 'inst-stray' });
+    await behind(() =>
+      orchestrator.simulator.create({ ...stray('berth-inst-stray', note), datacenter }, null),
+    );
     await until(
       `the stray is ${expected}`,
       async () =>
         errors.some((fields) => 'ref' in fields && fields.ref === 'berth-inst-stray') &&
-        (await state()) === expected,
+        (await stateOf(orchestrator, 'berth-inst-stray')) === expected,
     );
     expect((await orchestrator.request('GET', `/instances/${mine}`)).body['status']).toBe('ONLINE');
   });
