@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
 import { type Fault, InjectedFault, withFaults } from './faults.ts';
 
@@ -39,9 +40,9 @@ function countingDriver(): PlatformDriver & { reached: string[] } {
   };
 }
 
-function faulty(fault: Fault): { driver: ReturnType<typeof withFaults>; reached: string[] } {
+function faulty(fault: Fault, clock = new VirtualClock(1_000)) {
   const platform = countingDriver();
-  return { driver: withFaults(platform, () => fault), reached: platform.reached };
+  return { driver: withFaults(platform, () => fault, clock), reached: platform.reached, clock };
 }
 
 describe('injected faults', () => {
@@ -91,7 +92,59 @@ describe('injected faults', () => {
     expect(reached).toEqual([]);
   });
 
-  it('refuses a fault that does not fit the call', async () => {
-    await expect(faulty('lie-empty').driver.get('a')).rejects.toThrow(TypeError);
+  it('delays an answer, the work being done', async () => {
+    const { driver, reached, clock } = faulty({ kind: 'delay', ms: 500 });
+    const answers: unknown[] = [];
+    void driver.stop('a', null).then((step) => answers.push(step.outcome));
+    await clock.advance(499);
+    expect([reached, answers]).toEqual([['stop'], []]);
+    await clock.advance(1);
+    expect([answers, clock.pendingTimers]).toEqual([['done'], 0]);
   });
+
+  it('lets a call go through late', async () => {
+    const { driver, reached, clock } = faulty({ kind: 'late', ms: 500 });
+    const call = driver.stop('a', null);
+    await clock.advance(499);
+    expect(reached).toEqual([]);
+    await clock.advance(1);
+    expect(await call).toMatchObject({ outcome: 'done' });
+    expect(reached).toEqual(['stop']);
+  });
+
+  it('lets nothing through late once it is closed', async () => {
+    const { driver, reached, clock } = faulty({ kind: 'late', ms: 500 });
+    const call = driver.stop('a', null);
+    await clock.advance(100);
+    await driver.close();
+    await expect(call).rejects.toThrow('closed');
+    expect([reached, clock.pendingTimers]).toEqual([['close'], 0]);
+  });
+
+  it('cuts a listing short, and leaves out what is young', async () => {
+    const listed = async (fault: Fault, clock?: VirtualClock): Promise<unknown> => {
+      const listing = await faulty(fault, clock).driver.list();
+      return listing.answer === 'listed' ? listing.items.length : listing;
+    };
+    expect(await listed({ kind: 'part', items: 0 })).toBe(0);
+    expect(await listed({ kind: 'part', items: 1 })).toBe(1);
+    expect(await listed({ kind: 'lag', ms: 1_000 })).toBe(1);
+    expect(await listed({ kind: 'lag', ms: 1_001 })).toBe(0);
+  });
+
+  it.each([true, false])('claims a failure of a step, done: %s', async (isDone) => {
+    const fault = { kind: 'misclaim', code: 'capacity', sideEffect: 'none', isDone } as const;
+    const { driver, reached } = faulty(fault);
+    expect(await driver.stop('a', null)).toMatchObject({
+      ...{ outcome: 'failed', code: 'capacity', sideEffect: 'none' },
+    });
+    expect(reached).toEqual(isDone ? ['stop'] : []);
+  });
+
+  it.each<Fault>(['lie-empty', { kind: 'part', items: 1 }, { kind: 'lag', ms: 1 }])(
+    'refuses a fault that does not fit the call: %j',
+    async (fault) => {
+      await expect(faulty(fault).driver.get('a')).rejects.toThrow(TypeError);
+    },
+  );
 });
