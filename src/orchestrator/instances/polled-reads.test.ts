@@ -3,7 +3,10 @@ import type { CommitListener, InstanceReader, Store } from '../ports/store.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { PolledReads } from './polled-reads.ts';
 
-const record = (status: InstanceRecord['status'], id = 'a'): InstanceRecord => ({
+/** Later states have a higher version, as they have in a store. */
+const versions = { PROVISIONING: 1, ONLINE: 2, DESTROYING: 3, DESTROYED: 4 };
+
+const record = (status: keyof typeof versions, id = 'a'): InstanceRecord => ({
   ...{ id, accountId: 'acct', ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here', status },
   spec: {
     ...{
@@ -31,23 +34,32 @@ const record = (status: InstanceRecord['status'], id = 'a'): InstanceRecord => (
     error: null,
     createdAt: 0,
     updatedAt: 0,
-    version: 1,
+    version: versions[status],
   },
 });
 
 /** A store whose reads are answered when the test says so. */
 function slowStore() {
   let listener: CommitListener = {};
+  let hears = true;
   const reads: ((found: InstanceRecord | null) => void)[] = [];
   const byId = () => new Promise<InstanceRecord | null>((resolve) => reads.push(resolve));
   const store = {
     read: { instances: { byId } as unknown as InstanceReader },
+    hearsCommits: () => hears,
     subscribe: (added: CommitListener) => {
       listener = added;
       return () => undefined;
     },
   } as unknown as Store;
-  return { store, reads, commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records) };
+  return {
+    ...{ store, reads },
+    commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
+    missCommits: () => listener.commitsMissed?.(),
+    hear: (value: boolean) => {
+      hears = value;
+    },
+  };
 }
 
 const statusOf = (reply: { bytes: Buffer } | undefined) =>
@@ -98,5 +110,51 @@ describe('prepared replies', () => {
     const polled = new PolledReads(store, 2);
     for (const id of ['a', 'b', 'c']) commit(record('ONLINE', id));
     expect(['a', 'b', 'c'].map((id) => polled.kept(id) !== undefined)).toEqual([false, true, true]);
+  });
+
+  it('are the newest that was told, in whatever order', () => {
+    const { store, commit } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('ONLINE'));
+    commit(record('PROVISIONING'));
+    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+    commit(record('DESTROYED'));
+    commit(record('DESTROYING'));
+    expect(polled.kept('a')).toBeUndefined();
+  });
+
+  it('go when commits of other processes were missed, and a read from before is not kept', async () => {
+    const { store, reads, commit, missCommits } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('ONLINE', 'b'));
+    const reading = polled.get('acct', 'a');
+    missCommits();
+    reads[0]?.(record('ONLINE'));
+    expect(statusOf(await reading)).toBe('ONLINE');
+    expect([polled.kept('a'), polled.kept('b')]).toEqual([undefined, undefined]);
+  });
+
+  it('are not answered while commits of other processes go unheard', async () => {
+    const { store, reads, commit, hear } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('PROVISIONING'));
+    hear(false);
+    expect(polled.kept('a')).toBeUndefined();
+    const reading = polled.get('acct', 'a');
+    reads[0]?.(record('ONLINE'));
+    expect(statusOf(await reading)).toBe('ONLINE');
+    hear(true);
+    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+  });
+
+  it('do not come back from a read that began before it was forgotten that the instance is destroyed', async () => {
+    const { store, reads, commit } = slowStore();
+    const polled = new PolledReads(store, 1);
+    const reading = polled.get('acct', 'a');
+    commit(record('DESTROYED'));
+    commit(record('ONLINE', 'b'));
+    reads[0]?.(record('ONLINE'));
+    await reading;
+    expect(polled.kept('a')).toBeUndefined();
   });
 });

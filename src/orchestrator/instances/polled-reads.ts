@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { InstanceReader, Store } from '../ports/store.ts';
+import type { Store } from '../ports/store.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { getInstance } from './read.ts';
 import { toInstance } from './to-instance.ts';
@@ -12,42 +12,51 @@ export interface PreparedReply {
   readonly etag: string;
 }
 
+interface Kept {
+  /** Undefined: the instance is destroyed; what is older is not kept again. */
+  readonly reply: PreparedReply | undefined;
+  readonly version: number;
+}
+
 const DEFAULT_CAPACITY = 200_000;
 
 /**
  * O: Instances, rule 2: the polled read "must be fast, cheap and accurate". The bytes are prepared when an
- * instance is committed and kept in memory; one that is not kept is prepared from the store. What is kept
- * only ever says what an instance is: that there is none, only the store can say.
+ * instance is committed, by whatever process, and kept in memory; one that is not kept is prepared from the store.
+ * What is kept only ever says what an instance is: that there is none, only the store can say. Nothing kept is
+ * answered while commits of other processes may go unheard.
  */
 export class PolledReads {
-  readonly #instances: InstanceReader;
+  readonly #store: Store;
   readonly #capacity: number;
-  readonly #kept = new Map<string, PreparedReply>();
+  readonly #kept = new Map<string, Kept>();
   readonly #unsubscribe: () => void;
-  #commits = 0;
+  /** Counts what was forgotten, be it that an instance is destroyed. */
+  #forgotten = 0;
 
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
-    this.#instances = store.read.instances;
+    this.#store = store;
     this.#capacity = capacity;
     this.#unsubscribe = store.subscribe({
       instancesChanged: (records) => this.#follow(records),
+      commitsMissed: () => this.#forget(),
     });
   }
 
   /** What is kept of an instance that is not destroyed; undefined says nothing about whether it exists. */
   kept(id: string): PreparedReply | undefined {
-    return this.#kept.get(id);
+    return this.#store.hearsCommits() ? this.#kept.get(id)?.reply : undefined;
   }
 
   /** @throws {ApiError} `not_found`, from the store's own answer. */
   async get(accountId: string, id: string): Promise<PreparedReply> {
-    const kept = this.#kept.get(id);
+    const kept = this.kept(id);
     if (kept?.accountId === accountId) return kept;
-    const commitsBefore = this.#commits;
-    const record = await getInstance(this.#instances, accountId, id);
+    const forgottenBefore = this.#forgotten;
+    const record = await getInstance(this.#store.read.instances, accountId, id);
     const reply = prepareReply(record);
-    // What was read may be older than what was committed meanwhile: then it is answered, but not kept.
-    if (this.#commits === commitsBefore) this.#keep(id, reply);
+    // What was read may be older than what was told meanwhile; that can only be seen if nothing was forgotten.
+    if (this.#forgotten === forgottenBefore) this.#keep(id, { reply, version: record.version });
     return reply;
   }
 
@@ -56,17 +65,28 @@ export class PolledReads {
   }
 
   #follow(records: readonly InstanceRecord[]): void {
-    this.#commits++;
     for (const record of records) {
-      this.#kept.delete(record.id);
-      if (record.status !== 'DESTROYED') this.#keep(record.id, prepareReply(record));
+      const reply = record.status === 'DESTROYED' ? undefined : prepareReply(record);
+      this.#keep(record.id, { reply, version: record.version });
     }
   }
 
-  #keep(id: string, reply: PreparedReply): void {
+  #forget(): void {
+    this.#forgotten++;
+    this.#kept.clear();
+  }
+
+  /** Commits of several processes may be told in another order than they were made in. */
+  #keep(id: string, kept: Kept): void {
+    const known = this.#kept.get(id);
+    if (known !== undefined && known.version >= kept.version) return;
+    this.#kept.delete(id);
     const oldest = this.#kept.size >= this.#capacity ? this.#kept.keys().next().value : undefined;
-    if (oldest !== undefined) this.#kept.delete(oldest);
-    this.#kept.set(id, reply);
+    if (oldest !== undefined) {
+      if (this.#kept.get(oldest)?.reply === undefined) this.#forgotten++;
+      this.#kept.delete(oldest);
+    }
+    this.#kept.set(id, kept);
   }
 }
 

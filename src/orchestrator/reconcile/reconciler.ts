@@ -141,6 +141,13 @@ export class Reconciler {
   #sleep(ms: number): void {
     this.#timer?.cancel();
     if (this.#isStopped) return;
-    this.#timer = this.#context.clock.setTimer(Math.min(Math.max(ms, 0), LONGEST_NAP_MS), () => this.wake());
+    const nap = Math.min(Math.max(ms, 0), this.#longestNapMs());
+    this.#timer = this.#context.clock.setTimer(nap, () => this.wake());
+  }
+
+  /** Nobody is woken by what another process writes; if that one dies, its work is found within the time of a lease. */
+  #longestNapMs(): number {
+    const { store, options } = this.#context;
+    return store.isShared ? Math.min(LONGEST_NAP_MS, options.leaseMs / 3) : LONGEST_NAP_MS;
   }
 }
