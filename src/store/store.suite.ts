@@ -362,8 +362,10 @@ export function describeStore(
           await tx.volumes.insert(volume);
           await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attaching' });
           await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' });
-          await tx.volumes.update({ ...volume, status: 'ATTACHED', deletedAt: now });
         });
+        expect(await store.read.volumes.countLive()).toBe(1);
+        await store.transact((tx) => tx.volumes.update({ ...volume, status: 'ATTACHED', deletedAt: now }));
+        expect(await store.read.volumes.countLive()).toBe(0);
         expect(await store.read.volumes.byId('v')).toEqual({ ...volume, status: 'ATTACHED', deletedAt: now });
         expect(await store.read.volumes.byOwnerRef('berth-v')).not.toBeNull();
         expect(await store.read.volumes.attachmentsOfVolume('v')).toEqual([

@@ -29,6 +29,8 @@ export interface VolumeReader {
   byOwnerRef(ref: string): Promise<VolumeRecord | null>;
   attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
   attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
+  /** Those that are not proved gone. */
+  countLive(): Promise<number>;
 }
 export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;

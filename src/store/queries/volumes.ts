@@ -1,4 +1,4 @@
-import { and, eq, type SQL } from 'drizzle-orm';
+import { and, count, eq, isNull, type SQL } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/ports/store.ts';
 import type { VolumeRecord } from '../../orchestrator/volumes/volume-record.ts';
 import type { Connection } from './connection.ts';
@@ -13,6 +13,8 @@ export function volumeReader({ db, tables: { attachments, volumes }, locking }: 
       db.select().from(attachments).where(eq(attachments.volumeId, volumeId)),
     attachmentsOfInstance: async (instanceId) =>
       db.select().from(attachments).where(eq(attachments.instanceId, instanceId)),
+    countLive: async () =>
+      (await db.select({ count: count() }).from(volumes).where(isNull(volumes.deletedAt)))[0]?.count ?? 0,
   };
 }
 

@@ -1,8 +1,8 @@
 import { chmodSync, closeSync, lstatSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { DatabaseRefused, DatabaseRefused } from '../database-refused.ts';
-import { readMigrations, readMigrations } from '../migrations.ts';
+import { DatabaseRefused } from '../database-refused.ts';
+import { readMigrations } from '../migrations.ts';
 import { isBackup } from './backup-mark.ts';
 import { BACKUP_ID, checkIdentity, findDamage, isThere, pragmaNumber } from './check-database.ts';
 import { damaged, fileProblem, refusalOf } from './database-refused.ts';
