@@ -6,6 +6,7 @@ import { checkConfigCommand } from './cli/check-config-command.ts';
 import { createProgram } from './cli/create-program.ts';
 import { isForUser } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
+import { lossesCommand } from './cli/losses-command.ts';
 import type { ServeParts } from './cli/serve.ts';
 import { serveCommand } from './cli/serve-command.ts';
 import { simulatorCommand } from './cli/simulator-command.ts';
@@ -22,6 +23,7 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
     serveCommand(parts),
     keysCommand(),
     accountsCommand(),
+    lossesCommand(),
     backupCommand(),
     checkConfigCommand(),
     simulatorCommand(),

@@ -1,0 +1,89 @@
+import { Command } from 'commander';
+import { loadConfig } from '../config/load.ts';
+import type { Reader } from '../orchestrator/ports/store.ts';
+import { countLosses, HELD, type LossCount } from '../orchestrator/reconcile/loss-cap.ts';
+import type { LossCapOptions } from '../orchestrator/reconcile/options.ts';
+import { Fatal } from './fatal.ts';
+import { toTime, withDatabase } from './keys-command.ts';
+import { type StoreFlags, withStore } from './open-store.ts';
+import { printLine, printTable } from './print.ts';
+import { toReconcileOptions } from './reconcile-options.ts';
+
+const MINUTE_MS = 60_000;
+const LONGEST_MS = 24 * 60 * MINUTE_MS;
+
+/** `berth losses`: what the platform took, and the cap beyond which an operator looks first. */
+export function lossesCommand(): Command {
+  const losses = new Command('losses').description(
+    'what the platform has lost: how much, how much there may be, and which instances are held',
+  );
+  withDatabase(losses).action(async (options: StoreFlags) =>
+    withStore(options, async ({ store, clock }) => {
+      const cap = capOf(options);
+      tellCount(await countLosses(store.read, cap, clock.now()), cap);
+      tellHeld(await findHeld(store.read));
+      const since = await store.read.marks.get('platform_down_since');
+      if (since !== null)
+        printLine(`The platform cannot be believed since ${toTime(since)}: nothing is sold or ended.`);
+    }),
+  );
+  withDatabase(losses.command('accept'))
+    .description('say that what the platform lacks is lost: instances end for it until the time is over')
+    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
+    // A flag that the command above knows too is taken by that one, wherever it stands.
+    .action(async (_options: StoreFlags & { for: string }, command: Command) => {
+      const options = command.optsWithGlobals<StoreFlags & { for: string }>();
+      const forMs = parseDuration(options.for);
+      await withStore(options, async ({ store, clock }) => {
+        const until = clock.now() + forMs;
+        await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
+        printLine(
+          `Losses are accepted until ${toTime(until)}: a running server ends what the platform lacks within a minute.`,
+        );
+      });
+    });
+  return losses;
+}
+
+function capOf({ config: file, database }: StoreFlags): LossCapOptions {
+  const { config } = loadConfig({ file, flags: { database }, env: process.env });
+  return toReconcileOptions(config).maxLosses;
+}
+
+function tellCount({ count, cap, acceptedUntil }: LossCount, { windowMs }: LossCapOptions): void {
+  printLine(`${count} instances lost within ${Math.round(windowMs / MINUTE_MS)} minutes; ${cap} may be.`);
+  if (acceptedUntil !== null) printLine(`Losses are accepted until ${toTime(acceptedUntil)}.`);
+}
+
+interface Held {
+  id: string;
+  status: string;
+  region: string;
+}
+
+async function findHeld({ instances, work }: Pick<Reader, 'instances' | 'work'>): Promise<Held[]> {
+  const held: Held[] = [];
+  for (const record of await instances.list({}))
+    if ((await work.of(record.id))?.lastError === HELD) held.push(record);
+  return held;
+}
+
+function tellHeld(held: readonly Held[]): void {
+  if (held.length === 0) {
+    printLine('No instance is held.');
+    return;
+  }
+  printTable(
+    ['HELD INSTANCE', 'STATUS', 'REGION'],
+    held.map(({ id, status, region }) => [id, status, region]),
+  );
+  printLine('If they are really lost: berth losses accept');
+}
+
+function parseDuration(text: string): number {
+  const [, count = '', unit] = /^(\d{1,4})([mh])$/.exec(text) ?? [];
+  const ms = Number(count) * (unit === 'h' ? 60 * MINUTE_MS : MINUTE_MS);
+  if (unit === undefined || ms === 0 || ms > LONGEST_MS)
+    throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
+  return ms;
+}
