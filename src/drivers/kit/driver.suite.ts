@@ -1,33 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type {
-  MachineSpec,
-  ObservedMachine,
-  OwnerRef,
-  PlatformDriver,
-  Step,
-  VolumeDriver,
-  VolumeSpec,
-} from '../../orchestrator/ports/platform-driver.ts';
+import {
+  create,
+  type DriverSuiteContext,
+  destroy,
+  finish,
+  finishAfterCrash,
+  NOTE,
+  refsOf,
+} from './calls.suite.ts';
+import { describeVolumes } from './volumes.suite.ts';
 
-/** What a driver's platform must offer to the suite. */
-export interface DriverSuiteContext {
-  driver: PlatformDriver;
-  /** A machine that fits on the platform; `ref` is fresh each time. */
-  machineSpec: (ref: OwnerRef) => MachineSpec;
-  volumeSpec: (ref: OwnerRef) => VolumeSpec;
-  /** How many machines of `machineSpec` the platform holds at once. */
-  units: number;
-  /** Lets the platform's time pass. */
-  wait: (ms: number) => Promise<void>;
-}
+export type { DriverSuiteContext } from './calls.suite.ts';
 
 export interface DriverSuiteHooks {
   setup: () => Promise<DriverSuiteContext>;
   /** Called after each test; everything that `setup` opened is to be closed. */
   teardown: (context: DriverSuiteContext) => Promise<void>;
 }
-
-const MAX_POLLS = 200;
 
 /** The behaviour that the core relies on, for every driver. */
 export function describeDriver(name: string, hooks: DriverSuiteHooks): void {
@@ -41,39 +30,9 @@ export function describeDriver(name: string, hooks: DriverSuiteHooks): void {
     describeLooks(() => context);
     describeLifecycle(() => context);
     describePower(() => context);
+    describeCrashes(() => context);
     describeVolumes(() => context);
   });
-}
-
-/** Repeats a step, as the core does, until it is done. @throws if it fails. */
-async function finish<T>(
-  { wait }: DriverSuiteContext,
-  call: (cookie: string | null) => Promise<Step<T>>,
-): Promise<T> {
-  let cookie: string | null = null;
-  for (let poll = 0; poll < MAX_POLLS; poll++) {
-    const step = await call(cookie);
-    if (step.outcome === 'done') return step.value;
-    if (step.outcome === 'failed') throw new Error(`${step.code}: ${step.detail}`);
-    expect(step.pollAfterMs).toBeGreaterThan(0);
-    cookie = step.cookie;
-    await wait(step.pollAfterMs);
-  }
-  throw new Error('the step never ended');
-}
-
-function create(context: DriverSuiteContext, ref: OwnerRef): Promise<ObservedMachine> {
-  return finish(context, (cookie) => context.driver.create(context.machineSpec(ref), cookie));
-}
-
-function destroy(context: DriverSuiteContext, ref: OwnerRef): Promise<null> {
-  return finish(context, (cookie) => context.driver.destroy(ref, cookie));
-}
-
-async function refsOf({ driver }: DriverSuiteContext): Promise<OwnerRef[]> {
-  const listing = await driver.list();
-  if (listing.answer === 'unknown') throw new Error(listing.reason);
-  return listing.items.map((item) => item.ref).sort();
 }
 
 function describeLooks(context: () => DriverSuiteContext): void {
@@ -87,6 +46,42 @@ function describeLooks(context: () => DriverSuiteContext): void {
     expect(await refsOf(context())).toEqual(['suite-a']);
     await destroy(context(), 'suite-a');
     expect(await refsOf(context())).toEqual([]);
+  });
+}
+
+function describeCrashes(context: () => DriverSuiteContext): void {
+  it('goes on with a create, a stop, a start and a destroy of which the core knows nothing any more', async () => {
+    const { driver, machineSpec } = context();
+    const { stop, resume } = driver.manifest;
+    const made = await finishAfterCrash(context(), (cookie) => driver.create(machineSpec('suite-a'), cookie));
+    expect(made).toMatchObject({ ref: 'suite-a', power: 'running' });
+    if (stop) {
+      const stopped = await finishAfterCrash(context(), (cookie) => driver.stop('suite-a', cookie));
+      expect(stopped).toMatchObject({ power: 'stopped', createdAt: made.createdAt });
+    }
+    if (stop && resume) {
+      const started = await finishAfterCrash(context(), (cookie) => driver.start('suite-a', cookie));
+      expect(started).toMatchObject({ power: 'running', createdAt: made.createdAt });
+    }
+    expect(await refsOf(context())).toEqual(['suite-a']);
+    await finishAfterCrash(context(), (cookie) => driver.destroy('suite-a', cookie));
+    expect(await driver.get('suite-a')).toEqual({ answer: 'gone' });
+  });
+
+  it('gives the note of a machine back from its first look to its last, or none at all', async () => {
+    const { driver, machineSpec } = context();
+    const spec = { ...machineSpec('suite-a'), note: NOTE };
+    const expected = driver.manifest.keepsNotes ? NOTE : undefined;
+    await driver.create(spec, null);
+    const early = await driver.get('suite-a');
+    expect(early.answer === 'observed' ? early.value.note : early).toBe(expected);
+    const made = await finish(context(), (cookie) => driver.create(spec, cookie));
+    expect(made.note).toBe(expected);
+    const listing = await driver.list();
+    expect(listing.answer === 'listed' ? listing.items.map(({ note }) => note) : listing).toEqual([expected]);
+    if (!driver.manifest.stop) return;
+    const stopped = await finish(context(), (cookie) => driver.stop('suite-a', cookie));
+    expect(stopped.note).toBe(expected);
   });
 }
 
@@ -202,76 +197,5 @@ function describePower(context: () => DriverSuiteContext): void {
     if (driver.manifest.stop) await finish(context(), (cookie) => driver.stop('suite-a', cookie));
     await destroy(context(), 'suite-a');
     expect(await driver.get('suite-a')).toEqual({ answer: 'gone' });
-  });
-}
-
-function describeVolumes(context: () => DriverSuiteContext): void {
-  function volumesOf({ driver }: DriverSuiteContext): VolumeDriver | undefined {
-    expect(driver.volumes !== undefined, 'volumes and the manifest disagree').toBe(
-      driver.manifest.attachVolume !== 'none',
-    );
-    return driver.volumes;
-  }
-  const make = (volumes: VolumeDriver, ref: OwnerRef) =>
-    finish(context(), (cookie) => volumes.create(context().volumeSpec(ref), cookie));
-  const look = async (volumes: VolumeDriver, ref: OwnerRef) => {
-    const presence = await volumes.get(ref);
-    return presence.answer === 'observed' ? presence.value.attachedTo : presence.answer;
-  };
-
-  it('makes, lists and destroys volumes, each call repeated', async () => {
-    const volumes = volumesOf(context());
-    if (volumes === undefined) return;
-    expect(await look(volumes, 'suite-v')).toBe('gone');
-    const made = await make(volumes, 'suite-v');
-    expect(await make(volumes, 'suite-v')).toEqual(made);
-    expect(await volumes.list()).toEqual({ answer: 'listed', items: [made] });
-    await finish(context(), (cookie) => volumes.destroy('suite-v', cookie));
-    expect(await volumes.destroy('suite-v', null)).toEqual({ outcome: 'done', value: null });
-    expect(await look(volumes, 'suite-v')).toBe('gone');
-  });
-
-  it('attaches and detaches a volume, each call repeated', async () => {
-    const volumes = volumesOf(context());
-    if (volumes === undefined) return;
-    const { driver } = context();
-    await Promise.all([make(volumes, 'suite-v'), create(context(), 'suite-a')]);
-    const attach = (cookie: string | null) => volumes.attach('suite-v', 'suite-a', cookie);
-    if (driver.manifest.attachVolume === 'cold') {
-      expect(await attach(null)).toMatchObject({ outcome: 'failed', code: 'conflict', sideEffect: 'none' });
-      await finish(context(), (cookie) => driver.stop('suite-a', cookie));
-    }
-    await finish(context(), attach);
-    await finish(context(), attach);
-    expect(await look(volumes, 'suite-v')).toEqual(['suite-a']);
-
-    const detach = (cookie: string | null) => volumes.detach('suite-v', 'suite-a', cookie);
-    await finish(context(), detach);
-    await finish(context(), detach);
-    expect(await look(volumes, 'suite-v')).toEqual([]);
-  });
-
-  it('keeps a volume when its machine is destroyed, and drops the attachment', async () => {
-    const volumes = volumesOf(context());
-    if (volumes === undefined) return;
-    const { driver } = context();
-    await Promise.all([make(volumes, 'suite-v'), create(context(), 'suite-a')]);
-    if (driver.manifest.attachVolume === 'cold')
-      await finish(context(), (cookie) => driver.stop('suite-a', cookie));
-    await finish(context(), (cookie) => volumes.attach('suite-v', 'suite-a', cookie));
-    await destroy(context(), 'suite-a');
-    expect(await look(volumes, 'suite-v')).toEqual([]);
-  });
-
-  it('destroys a volume that is still attached', async () => {
-    const volumes = volumesOf(context());
-    if (volumes === undefined) return;
-    const { driver } = context();
-    await Promise.all([make(volumes, 'suite-v'), create(context(), 'suite-a')]);
-    if (driver.manifest.attachVolume === 'cold')
-      await finish(context(), (cookie) => driver.stop('suite-a', cookie));
-    await finish(context(), (cookie) => volumes.attach('suite-v', 'suite-a', cookie));
-    await finish(context(), (cookie) => volumes.destroy('suite-v', cookie));
-    expect(await look(volumes, 'suite-v')).toBe('gone');
   });
 }
