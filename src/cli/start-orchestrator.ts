@@ -14,6 +14,7 @@ import type { Log } from '../orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
+import { Absence, withoutDenials } from '../orchestrator/reconcile/absence.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { Expectations } from '../orchestrator/reconcile/expectations.ts';
 import { judgeMachines, judgeVolumes } from '../orchestrator/reconcile/honesty.ts';
@@ -23,6 +24,7 @@ import { Inventory } from '../orchestrator/reconcile/inventory.ts';
 import { LossCap } from '../orchestrator/reconcile/loss-cap.ts';
 import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
 import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
+import { Recovery } from '../orchestrator/reconcile/recovery.ts';
 import { Watch } from '../orchestrator/reconcile/watch.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 import { toReconcileOptions } from './reconcile-options.ts';
@@ -56,15 +58,16 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
   const { store, clock, random, log } = deps;
   const health = new PlatformHealth({ store, clock, log });
   const losses = new LossCap({ clock, log, options: toReconcileOptions(deps.config) });
-  const http = composeHttp(deps, health, losses);
+  const absence = new Absence();
+  const http = composeHttp({ ...deps, store: withoutDenials(store, absence) }, health, losses);
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
-  const { reconciler, watch, stopListing } = composeReconcile({ ...deps, installationId, health, losses });
+  const parts = { ...deps, installationId, health, losses, absence };
+  const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
   const app = createApp(http, { nextId, isServing: () => isServing });
-  await watch.start();
-  await reconciler.start();
+  await recovery.start(await watch.start());
   housekeeping.start();
   return {
     app,
@@ -74,6 +77,7 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
     },
     close: async () => {
       stopListing();
+      await recovery.stop();
       await watch.stop();
       await reconciler.stop();
       await housekeeping.stop();
@@ -109,10 +113,22 @@ function composeHttp(
   };
 }
 
-/** `stopListing` lets go whoever waits for a listing. */
+interface Reconciling {
+  reconciler: Reconciler;
+  watch: Watch;
+  recovery: Recovery;
+  /** Lets go whoever waits for a listing. */
+  stopListing: () => void;
+}
+
 function composeReconcile(
-  deps: OrchestratorDeps & { installationId: string; health: PlatformHealth; losses: LossCap },
-): { reconciler: Reconciler; watch: Watch; stopListing: () => void } {
+  deps: OrchestratorDeps & {
+    installationId: string;
+    health: PlatformHealth;
+    losses: LossCap;
+    absence: Absence;
+  },
+): Reconciling {
   const { driver } = deps;
   const base = { ...deps, options: toReconcileOptions(deps.config), probe: deps.probe ?? createSshProbe() };
   const expectations = new Expectations(deps.store);
@@ -120,9 +136,11 @@ function composeReconcile(
   const { volumes: volumeDriver } = driver;
   const volumes = volumeDriver && new Inventory(base, () => volumeDriver.list(), judgeVolumes(base));
   const context = { ...base, machines, volumes };
+  const reconciler = new Reconciler(context);
   return {
-    reconciler: new Reconciler(context),
+    reconciler,
     watch: new Watch(context, expectations),
+    recovery: new Recovery(context, () => reconciler.start()),
     stopListing: () => {
       machines.stop();
       volumes?.stop();

@@ -4,6 +4,7 @@ import type { Log } from '../ports/log.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../ports/platform-driver.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Store } from '../ports/store.ts';
+import type { Absence } from './absence.ts';
 import type { CreateCalls } from './create-calls.ts';
 import type { Inventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
@@ -25,6 +26,8 @@ export interface ReconcileContext {
   random: Random;
   log: Log;
   health: PlatformHealth;
+  /** What may be said not to exist, and whether the database lacks rows since it was restored. */
+  absence: Absence;
   /** The platform's listings, shared by the watch and by every proof of absence. */
   machines: Inventory<ObservedMachine>;
   /** Undefined where the platform has no volumes. */

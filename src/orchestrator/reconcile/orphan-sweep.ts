@@ -68,11 +68,13 @@ export class OrphanSweep {
   }
 
   async #look(machine: ObservedMachine, isSeenAgain: boolean, begunAt: number): Promise<void> {
-    const { store, clock, options } = this.#context;
+    const { absence, store, clock, options } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
     if (!isSeenAgain) return;
     if (row !== null) await this.#destroyAgain(row, machine, begunAt);
-    else if (clock.now() - machine.createdAt >= options.orphanGraceMs) await this.#act(machine);
+    // In a restored database a machine without a row is rather a row that was lost.
+    else if (!absence.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
+      await this.#act(machine);
   }
 
   /** A create that turned up after the proof that there was nothing: the row stays as it is, the machine goes. */

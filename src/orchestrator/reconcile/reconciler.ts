@@ -26,6 +26,7 @@ export class Reconciler {
   #timer: Timer | undefined;
   #pumping: Promise<void> | undefined;
   #isAsked = false;
+  #isStarted = false;
   #isStopped = false;
 
   constructor(context: ReconcileContext) {
@@ -41,15 +42,16 @@ export class Reconciler {
     };
   }
 
-  /** Begins with the work that an earlier process left. */
+  /** Begins with the work that an earlier process left. Before, nothing is claimed. */
   async start(): Promise<void> {
     await this.#context.store.endAbandonedLeases();
+    this.#isStarted = true;
     this.wake();
   }
 
   /** Looks for work soon. Cheap to call often. */
   wake(): void {
-    if (this.#isStopped) return;
+    if (this.#isStopped || !this.#isStarted) return;
     this.#isAsked = true;
     this.#pumping ??= this.#pump();
   }

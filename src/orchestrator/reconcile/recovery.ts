@@ -5,8 +5,9 @@ import { type Adopted, adoptMachine } from './adopt-machine.ts';
 import { adoptVolume, followPlatform } from './adopt-volume.ts';
 import { look } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
-import type { Inventory } from './inventory.ts';
+import type { Listed as BelievedListing, Inventory } from './inventory.ts';
 import { followMachines } from './restored-rows.ts';
+import type { FirstListings } from './watch.ts';
 import type { ResourceKind } from './work.ts';
 
 /** Resources that are adopted side by side: each may take an SSH proof. */
@@ -26,7 +27,7 @@ interface Listed<T> {
 export class Recovery {
   readonly #context: ReconcileContext;
   readonly #absence: Absence;
-  readonly #ready = Promise.withResolvers<void>();
+  readonly #begin: () => Promise<void>;
   /** Owner refs that have a row; a row never goes away. */
   readonly #rows = new Set<OwnerRef>();
   readonly #told = new Set<OwnerRef>();
@@ -37,24 +38,21 @@ export class Recovery {
   #round: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor(context: ReconcileContext) {
+  /** `begin` starts the durable work: at once, unless the database was restored. */
+  constructor(context: ReconcileContext, begin: () => Promise<void>) {
     this.#context = context;
     this.#absence = context.absence;
+    this.#begin = begin;
   }
 
-  /** Resolves when durable work may begin: at once, unless the database was restored. */
-  get ready(): Promise<void> {
-    return this.#ready.promise;
-  }
-
-  /** Makes the first round, and waits for it no longer than one call may take. Rejects if the store does. */
-  async start(): Promise<void> {
+  /** Holds the first listings against the rows, and waits for it no longer than one call may take. */
+  async start(first: FirstListings): Promise<void> {
     const takenAt = await this.#context.store.read.marks.get('restored_from');
     this.#isRestored = takenAt !== null;
     this.#isFollowing = this.#isRestored;
-    if (takenAt === null) this.#ready.resolve();
+    if (takenAt === null) await this.#begin();
     else this.#warn(takenAt);
-    this.#repeat();
+    this.#repeat(first);
     await this.#roundWithin(this.#context.options.callTimeoutMs);
   }
 
@@ -80,9 +78,9 @@ export class Recovery {
     );
   }
 
-  #repeat(): void {
+  #repeat(first?: FirstListings): void {
     const { clock, options, log } = this.#context;
-    this.#round = this.#recover()
+    this.#round = this.#recover(first)
       .catch((error) => {
         log.error({ err: error }, 'the rows could not be held against the platform; it is tried again');
         return false;
@@ -94,20 +92,21 @@ export class Recovery {
   }
 
   /** One round; true: nothing is left to recover. */
-  async #recover(): Promise<boolean> {
-    const areMachinesHeld = await this.#holdMachines();
-    const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes());
+  async #recover(first?: FirstListings): Promise<boolean> {
+    const areMachinesHeld = await this.#holdMachines(first?.machines);
+    const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes(first?.volumes));
     if (areMachinesHeld === undefined || areVolumesHeld === undefined) return false;
-    this.#ready.resolve();
+    if (this.#isFollowing) await this.#begin();
+    this.#isFollowing = false;
     if (!areMachinesHeld || !areVolumesHeld) return false;
     if (this.#isRestored) await this.#forgetBackup();
     return true;
   }
 
   /** Whether all of them are recovered; undefined: the platform did not list them. */
-  async #holdMachines(): Promise<boolean | undefined> {
+  async #holdMachines(first?: FirstListings['machines']): Promise<boolean | undefined> {
     const { driver, machines, store } = this.#context;
-    const listed = await this.#list(machines, () => driver.list());
+    const listed = await this.#list(machines, () => driver.list(), first);
     if (listed === undefined) return undefined;
     for (const { ownerRef } of await store.read.instances.list({})) this.#rows.add(ownerRef);
     const unadopted = await this.#adopt<ObservedMachine>(
@@ -120,11 +119,11 @@ export class Recovery {
     return this.#tell('instance', listed.isBelieved, unadopted);
   }
 
-  async #holdVolumes(): Promise<boolean | undefined> {
+  async #holdVolumes(first?: FirstListings['volumes']): Promise<boolean | undefined> {
     const { driver, volumes, store } = this.#context;
     const volumeDriver = driver.volumes;
     if (volumes === undefined || volumeDriver === undefined) return this.#tell('volume', true, []);
-    const listed = await this.#list(volumes, () => volumeDriver.list());
+    const listed = await this.#list(volumes, () => volumeDriver.list(), first);
     if (listed === undefined) return undefined;
     const unadopted = await this.#adopt<ObservedVolume>(
       listed.items,
@@ -132,7 +131,6 @@ export class Recovery {
       (volume) => adoptVolume(this.#context, volume),
     );
     if (this.#isFollowing) for (const volume of listed.items) await followPlatform(this.#context, volume);
-    this.#isFollowing = false;
     return this.#tell('volume', listed.isBelieved, unadopted);
   }
 
@@ -146,8 +144,9 @@ export class Recovery {
   async #list<T extends { ref: OwnerRef }>(
     inventory: Inventory<T>,
     list: () => Promise<Listing<T>>,
+    first?: BelievedListing<T> | null,
   ): Promise<Listed<T> | undefined> {
-    const listed = await inventory.look();
+    const listed = first === undefined ? await inventory.look() : first;
     if (listed !== null) return { items: [...listed.items.values()], isBelieved: true };
     if (!this.#isRestored) return undefined;
     const listing = await look(this.#context, list);

@@ -1,5 +1,5 @@
 import type { Timer } from '../ports/clock.ts';
-import type { ObservedMachine, OwnerRef } from '../ports/platform-driver.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
 import type { Expectation, Expectations } from './expectations.ts';
 import type { Listed } from './inventory.ts';
@@ -7,6 +7,12 @@ import { OrphanSweep } from './orphan-sweep.ts';
 import { putInstanceWork } from './put-work.ts';
 
 const ROWS_BETWEEN_PAUSES = 5_000;
+
+/** What the platform showed first; null: nothing that can be believed. */
+export interface FirstListings {
+  machines: Listed<ObservedMachine> | null;
+  volumes: Listed<ObservedVolume> | null;
+}
 
 /**
  * Holds the platform's listing against the rows, every few seconds. A difference decides nothing: it has the
@@ -26,10 +32,13 @@ export class Watch {
     this.#orphans = new OrphanSweep(context);
   }
 
-  /** Waits for the first listing, as long as a call may take: until then nothing is sold and nothing decided. */
-  async start(): Promise<void> {
+  /** Waits for the first listings, as long as a call may take: until then nothing is sold and nothing decided. */
+  async start(): Promise<FirstListings> {
     await this.#expectations.refresh();
-    this.#goOn(this.#hold(await this.#context.machines.look()));
+    const machines = await this.#context.machines.look();
+    const volumes = machines === null ? null : await this.#lookAtVolumes();
+    this.#goOn(this.#hold(machines, async () => volumes));
+    return { machines, volumes };
   }
 
   async stop(): Promise<void> {
@@ -41,7 +50,11 @@ export class Watch {
 
   /** One round; it never rejects. */
   async look(): Promise<void> {
-    await this.#hold(await this.#context.machines.look());
+    await this.#hold(await this.#context.machines.look(), () => this.#lookAtVolumes());
+  }
+
+  async #lookAtVolumes(): Promise<Listed<ObservedVolume> | null> {
+    return (await this.#context.volumes?.look()) ?? null;
   }
 
   #goOn(round: Promise<void>): void {
@@ -52,14 +65,17 @@ export class Watch {
     });
   }
 
-  async #hold(listed: Listed<ObservedMachine> | null): Promise<void> {
+  async #hold(
+    listed: Listed<ObservedMachine> | null,
+    lookAtVolumes: () => Promise<Listed<ObservedVolume> | null>,
+  ): Promise<void> {
     if (listed === null) return;
-    const { log, volumes } = this.#context;
+    const { log } = this.#context;
     try {
       await this.#compare(listed);
       await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);
-      const listedVolumes = await volumes?.look();
-      if (listedVolumes != null) await this.#orphans.sweepVolumes([...listedVolumes.items.values()]);
+      const listedVolumes = await lookAtVolumes();
+      if (listedVolumes !== null) await this.#orphans.sweepVolumes([...listedVolumes.items.values()]);
     } catch (error) {
       log.error({ err: error }, 'the listing could not be held against the rows');
     }
