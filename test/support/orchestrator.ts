@@ -11,6 +11,7 @@ import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { Clock } from '../../src/orchestrator/ports/clock.ts';
 import type { Log } from '../../src/orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../../src/orchestrator/ports/store.ts';
 import type { Failpoint } from '../../src/orchestrator/reconcile/context.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
@@ -37,6 +38,8 @@ export interface TestOptions {
   /** Changes the offers of the catalog, for the platform too. */
   changeOffer?: (offer: Offer) => Offer;
   clock?: Clock;
+  /** How SSH is proved; with a real handshake where it is left out. */
+  probe?: SshProbe;
   log?: Log;
   failpoint?: Failpoint;
   /** Puts something between the core and the simulator, such as `withFaults`. */
@@ -86,6 +89,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     environmentKey: options.environmentKey,
     log,
     failpoint,
+    ...(options.probe !== undefined && { probe: options.probe }),
     ...deps,
   });
 

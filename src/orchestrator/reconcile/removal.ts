@@ -32,7 +32,7 @@ export async function remove(context: StepContext, lease: Lease, removable: Remo
 export function unproved(
   context: StepContext,
   lease: Lease,
-  ref: OwnerRef,
+  { ownerRef, createdAt }: { ownerRef: OwnerRef; createdAt: number },
   { step, found }: Removal,
   wasSeen: boolean,
 ): Next | undefined {
@@ -42,9 +42,9 @@ export function unproved(
   if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
   if (found?.answer !== 'gone')
     return retry(context, lease, 'the platform said that it is gone, and still has it');
-  if (creates.isOut(ref)) return retry(context, lease, 'a create has not come back yet');
+  if (creates.isOut(ownerRef)) return retry(context, lease, 'a create has not come back yet');
   // A database that was restored does not know of the creates that were sent after its backup.
-  const sentBy = Math.max(lease.createOpenUntil ?? 0, startedAt);
-  const waitMs = wasSeen ? 0 : sentBy + driver.manifest.createVisibleWithinMs - clock.now();
+  const sentBy = Math.max(lease.createOpenUntil ?? 0, createdAt < startedAt ? startedAt : 0);
+  const waitMs = wasSeen || sentBy === 0 ? 0 : sentBy + driver.manifest.createVisibleWithinMs - clock.now();
   return waitMs > 0 ? { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' } : undefined;
 }

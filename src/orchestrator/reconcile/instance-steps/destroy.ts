@@ -21,7 +21,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   });
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     const wasSeen = current.endpoint !== null;
-    return unproved(context, lease, current.ownerRef, removal, wasSeen) ?? destroyed(context, tx, current);
+    return unproved(context, lease, current, removal, wasSeen) ?? destroyed(context, tx, current);
   });
 }
 

@@ -26,7 +26,7 @@ export async function stepDestroyVolume(
   // None is added while it is DELETING or ERROR.
   const instanceIds = attachments.map(({ instanceId }) => instanceId);
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
-    const next = unproved(context, lease, current.ownerRef, removal, false);
+    const next = unproved(context, lease, current, removal, false);
     if (next !== undefined) return next;
     for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) {
       await tx.volumes.removeAttachment(volumeId, instanceId);
