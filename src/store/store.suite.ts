@@ -2,40 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InstanceRecord } from '../orchestrator/instances/instance-record.ts';
 import type { Store, Transaction } from '../orchestrator/ports/store.ts';
 import type { VolumeRecord } from '../orchestrator/volumes/volume-record.ts';
-
-const accountId = 'acct-1';
-const now = Date.UTC(2026, 10, 21);
-
-function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {
-  return {
-    ...{ id, accountId, ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here' },
-    status: 'PROVISIONING',
-    spec: {
-      ...{
-        instanceType: 'DEDICATED',
-        vcpus: 1,
-        memoryGb: 1,
-        storageGb: 1,
-        gpuCount: undefined,
-        gpuType: undefined,
-      },
-      ...{
-        image: 'os',
-        sshKeys: ['ssh-ed25519 AAAA'],
-        cloudInit: undefined,
-        onStop: 'release',
-        resumable: true,
-        onlineWithinMs: 1,
-      },
-    },
-    ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1, error: null },
-    ...{ createdAt: now, updatedAt: now, version: 1 },
-    ...changes,
-  };
-}
-
-const dueWork = { resourceKind: 'instance', kind: 'create', notBefore: now, deadlineAt: null } as const;
-const claim = { owner: 'me', now, leaseUntil: now + 1000, limit: 10, resourceKind: 'instance' } as const;
+import { accountId, claim, dueWork, instance, now } from './records.fixture.ts';
 
 /** What every store must do. `open` makes an empty one, `reopen` opens what is there once more. */
 export function describeStore(

@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client, escapeLiteral } from 'pg';
 import { connectionOptions } from './pool.ts';
 
+/** What `pg_stat_activity` shows for the connection of a feed. */
+export const FEED_NAME = 'berth commits';
 const CHANNEL = 'berth_commits';
 /** A notification holds less than 8,000 bytes. */
 const IDS_PER_NOTICE = 100;
@@ -44,7 +46,7 @@ export class CommitFeed {
   #pending = new Set<string>();
   #told: Promise<void> = Promise.resolve();
 
-  constructor(url: string, listener: FeedListener, timing: FeedTiming = defaultTiming) {
+  constructor(url: string, listener: FeedListener, timing: FeedTiming) {
     this.#url = url;
     this.#listener = listener;
     this.#timing = timing;
@@ -93,7 +95,10 @@ export class CommitFeed {
     // What was being told when the last connection broke is told before it is said that more may be missing.
     await this.#told.catch(() => undefined);
     this.#told = Promise.resolve();
-    const client = new Client({ ...connectionOptions(this.#url), query_timeout: believedForMs });
+    const client = new Client({
+      ...connectionOptions(this.#url),
+      ...{ application_name: FEED_NAME, query_timeout: believedForMs },
+    });
     client.on('error', () => undefined);
     client.on('notification', ({ payload = '' }) => this.#receive(payload));
     try {

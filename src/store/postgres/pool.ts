@@ -21,11 +21,14 @@ export function connectionOptions(url: string): PoolConfig {
   };
 }
 
-/** Connections of which each keeps what it answers for: a commit is on the disk, and nothing is waited for too long. */
-export function createPool(url: string, max: number): Pool {
+/**
+ * Connections of which each keeps what it answers for: a commit is on the disk, and nothing is waited for too long,
+ * nor, for `connectMs` milliseconds at most, that one is free.
+ */
+export function createPool(url: string, max: number, connectMs: number = CONNECT_MS): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
-    max,
+    ...{ max, connectionTimeoutMillis: connectMs },
     // The pool awaits it; its type does not say so.
     onConnect: ((client: ClientBase) => prepareSession(client)) as unknown as (client: ClientBase) => void,
   });

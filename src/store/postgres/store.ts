@@ -4,7 +4,7 @@ import { type Connection, type Lockable, noLocking } from '../queries/connection
 import { instancesByIds } from '../queries/instances.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
-import { CommitFeed, type FeedTiming } from './commit-feed.ts';
+import { CommitFeed, defaultTiming, type FeedTiming } from './commit-feed.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool } from './pool.ts';
 import { fromPostgres } from './postgres-error.ts';
@@ -15,6 +15,12 @@ import { runTransaction } from './transaction.ts';
 const TRANSACTIONS_AT_ONCE = 10;
 const READS_AT_ONCE = 5;
 
+export interface PostgresOptions extends OpenOptions {
+  timing?: FeedTiming;
+  /** How long, in milliseconds, a connection is waited for. */
+  connectMs?: number;
+}
+
 /**
  * The store of several replicas: one PostgreSQL database, written by as many processes as there are. Each hears what
  * the others commit.
@@ -23,11 +29,11 @@ const READS_AT_ONCE = 5;
  */
 export async function openPostgresStore(
   url: string,
-  { timing, ...options }: OpenOptions & { timing?: FeedTiming } = {},
+  { timing = defaultTiming, connectMs, ...options }: PostgresOptions = {},
 ): Promise<Store> {
   await prepareDatabase(url, options);
-  const pool = createPool(url, TRANSACTIONS_AT_ONCE);
-  const readPool = createPool(url, READS_AT_ONCE);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE, connectMs);
+  const readPool = createPool(url, READS_AT_ONCE, connectMs);
   const outside: Connection = { db: drizzle(readPool), tables, locking: noLocking };
   const claiming: Connection = { db: drizzle(pool), tables, locking: { ...noLocking, freeRows: skipLocked } };
   const listeners = new Set<CommitListener>();

@@ -1,0 +1,256 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { until } from '../../../test/support/until.ts';
+import { ensureAccess } from '../../cli/first-start.ts';
+import { createOnce } from '../../orchestrator/idempotency/create-once.ts';
+import type { Store, Transaction } from '../../orchestrator/ports/store.ts';
+import { ensureInstallation } from '../../orchestrator/reconcile/installation.ts';
+import { systemClock, systemRandom } from '../../runtime/system.ts';
+import { account, accountId, claim, dueWork, instance, now } from '../records.fixture.ts';
+import { FEED_NAME } from './commit-feed.ts';
+import { openPostgresStore, type PostgresOptions } from './store.ts';
+import { startWire } from './wire.fixture.ts';
+
+const timing = { heartbeatMs: 50, believedForMs: 1_000 };
+let server: PostgresServer;
+let url: string;
+let stores: Store[];
+let a: Store;
+let b: Store;
+
+async function open(options: PostgresOptions = {}, to = url): Promise<Store> {
+  const store = await openPostgresStore(to, { timing, ...options });
+  stores.push(store);
+  return store;
+}
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  url = await server.createDatabase();
+  stores = [];
+  [a, b] = await Promise.all([open(), open()]);
+  await a.transact((tx) => tx.credentials.insertAccount(account));
+});
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+/** What a store tells, in its order. */
+function follow(store: Store): string[] {
+  const told: string[] = [];
+  store.subscribe({
+    instancesChanged: (records) => told.push(...records.map(({ id, status }) => `${id} ${status}`)),
+    commitsMissed: () => told.push('missed'),
+  });
+  return told;
+}
+
+const hears = async (...listening: Store[]): Promise<void> =>
+  until('every commit is heard', () => listening.every((store) => store.hearsCommits()));
+
+const insert = (store: Store, id: string) => store.transact((tx) => tx.instances.insert(instance(id)));
+
+describe('a replica hears', () => {
+  it('what another commits, after the commit, and nothing of what is rolled back', async () => {
+    await hears(b);
+    const told = follow(b);
+    await a
+      .transact(async (tx) => {
+        await tx.instances.insert(instance('rolled-back'));
+        throw new Error('no');
+      })
+      .catch(() => undefined);
+    await insert(a, 'x');
+    await a.transact((tx) => tx.instances.update(instance('x', { status: 'ONLINE', version: 2 })));
+    await until('b hears of both', () => told.includes('x ONLINE'));
+    expect(told.filter((words) => !words.startsWith('x '))).toEqual([]);
+  });
+
+  it('its own commits once', async () => {
+    await hears(a, b);
+    const told = follow(a);
+    await insert(a, 'x');
+    await insert(b, 'y');
+    await until('a hears of y', () => told.includes('y PROVISIONING'));
+    expect(told).toEqual(['x PROVISIONING', 'y PROVISIONING']);
+  });
+
+  it('of more instances than one notice holds', async () => {
+    await hears(b);
+    const told = follow(b);
+    const ids = Array.from({ length: 250 }, (_, index) => `inst-${'0'.repeat(29)}${index}`);
+    await a.transact(async (tx) => {
+      for (const id of ids) await tx.instances.insert(instance(id));
+    });
+    await until('b hears of the last', () => told.length >= ids.length);
+    expect(new Set(told).size).toBe(ids.length);
+  });
+
+  it('that commits were missed, when its connection broke, and those that follow', async () => {
+    await hears(b);
+    const told = follow(b);
+    await server.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}'`,
+      url,
+    );
+    await until('b says so', () => told.includes('missed'));
+    await insert(a, 'x');
+    await until('b hears again', () => told.includes('x PROVISIONING'));
+  });
+
+  it('that a notice came which it cannot read', async () => {
+    await hears(b);
+    const told = follow(b);
+    await server.query(`NOTIFY berth_commits, 'of a later version'`, url);
+    await until('b says so', () => told.includes('missed'));
+  });
+
+  it('nothing on a line that went silent, and says so until it is heard again', async () => {
+    await using wire = await startWire(url);
+    const far = await open({ timing: { heartbeatMs: 20, believedForMs: 200 } }, wire.url);
+    await hears(far);
+    const told = follow(far);
+    wire.silence(true);
+    await until('it knows that it hears nothing', () => !far.hearsCommits());
+    await insert(a, 'x');
+    wire.silence(false);
+    await hears(far);
+    expect(told).toContain('missed');
+    await far.close();
+    stores.splice(stores.indexOf(far), 1);
+  });
+});
+
+describe('two replicas', () => {
+  it('share the work that is due, and no row goes to both', async () => {
+    const ids = Array.from({ length: 40 }, (_, index) => `i${index}`);
+    await a.transact(async (tx) => {
+      for (const resourceId of ids) await tx.work.put({ resourceId, ...dueWork });
+    });
+    const claims = [a, b, a, b, a, b].map((store) => store.claimWork({ ...claim, limit: 10 }));
+    const claimed = (await Promise.all(claims)).flat().map(({ resourceId }) => resourceId);
+    expect(claimed.length).toBeLessThanOrEqual(ids.length);
+    expect(new Set(claimed).size).toBe(claimed.length);
+    const rest = await b.claimWork({ ...claim, limit: 100 });
+    expect([...claimed, ...rest.map(({ resourceId }) => resourceId)].sort()).toEqual([...ids].sort());
+  });
+
+  it('never claim more than they ask for, however many rows are due', async () => {
+    await a.transact(async (tx) => {
+      for (let row = 0; row < 30; row++) await tx.work.put({ resourceId: `i${row}`, ...dueWork });
+    });
+    expect(await a.claimWork({ ...claim, limit: 3 })).toHaveLength(3);
+  });
+
+  it('pass a lease on when it has run out, and the first holder writes nothing more', async () => {
+    await a.transact((tx) => tx.work.put({ resourceId: 'i', ...dueWork }));
+    const [first] = await a.claimWork(claim);
+    const [second] = await b.claimWork({ ...claim, now: now + 1000, leaseUntil: now + 2000 });
+    if (first === undefined || second === undefined) throw new Error('expected two claims');
+    await a.transact(async (tx) => {
+      expect(await tx.work.check(first)).toBe('lost');
+      await tx.work.release(first, { cookie: 'stale', notBefore: 0, lastError: null });
+      await tx.work.finish(first);
+    });
+    expect(await b.read.work.of('i')).toMatchObject({ cookie: null });
+  });
+
+  it('give M units to M of N creates at once', async () => {
+    const creates = Array.from({ length: 60 }, (_, index) => [a, b][index % 2] ?? a).map((store, index) =>
+      store.transact(async (tx) => {
+        await tx.instances.insert(instance(`i${index}`));
+        const isTaken = await take(tx, `i${index}`, 7);
+        if (!isTaken) throw new Error('sold out');
+      }),
+    );
+    const settled = await Promise.allSettled(creates);
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(7);
+    expect(await a.read.claims.use()).toEqual([{ offerId: 'offer', region: 'here', claimed: 7 }]);
+    expect(await b.read.instances.list({})).toHaveLength(7);
+  });
+
+  it('make one instance of one Idempotency-Key, also of the last unit', async () => {
+    const asked = { accountId, operation: 'createInstance', request: {}, key: 'k' } as const;
+    const create = (store: Store, id: string) =>
+      store.transact((tx) =>
+        createOnce(tx, asked, tx.instances.byId, async () => {
+          await tx.instances.insert(instance(id));
+          if (!(await take(tx, id, 1))) throw new Error('sold out');
+          return instance(id);
+        }),
+      );
+    const made = await Promise.all(Array.from({ length: 12 }, (_, n) => create(n % 2 ? a : b, `i${n}`)));
+    expect(new Set(made.map(({ record }) => record.id)).size).toBe(1);
+    expect(made.filter(({ isReplay }) => !isReplay)).toHaveLength(1);
+  });
+
+  it('take turns at a row that both read', async () => {
+    await insert(a, 'x');
+    const count = (store: Store) =>
+      store.transact(async (tx) => {
+        const row = await tx.instances.byId('x');
+        if (row === null) throw new Error('expected the row');
+        await tx.instances.update({ ...row, version: row.version + 1 });
+      });
+    await Promise.all(Array.from({ length: 20 }, (_, n) => count(n % 2 ? a : b)));
+    expect((await a.read.instances.byId('x'))?.version).toBe(21);
+  });
+
+  it('both end well when each waits for the row of the other', async () => {
+    await insert(a, 'x');
+    await insert(a, 'y');
+    const both = Promise.withResolvers<void>();
+    let waiting = 0;
+    let runs = 0;
+    const touch = (store: Store, first: string, second: string) =>
+      store.transact(async (tx) => {
+        runs++;
+        await tx.instances.byId(first);
+        if (++waiting === 2) both.resolve();
+        await both.promise;
+        await tx.instances.byId(second);
+        await tx.marks.put('restored_from', runs);
+      });
+    await Promise.all([touch(a, 'x', 'y'), touch(b, 'y', 'x')]);
+    expect(runs).toBe(3);
+  });
+
+  it('agree on a mark that both would set, and count losses one after the other', async () => {
+    const mark = (store: Store, at: number) =>
+      store.transact(async (tx) => {
+        const known = await tx.marks.get('platform_down_since');
+        if (known === null) await tx.marks.put('platform_down_since', at);
+        return known ?? at;
+      });
+    expect(new Set(await Promise.all([mark(a, 1), mark(b, 2), mark(a, 3)])).size).toBe(1);
+    for (const id of ['x', 'y', 'z']) await insert(a, id);
+    const lose = (store: Store, instanceId: string) =>
+      store.transact(async (tx) => {
+        if ((await tx.losses.countSince(0)) >= 1) return false;
+        await tx.losses.add({ instanceId, at: now });
+        return true;
+      });
+    const lost = await Promise.all([lose(a, 'x'), lose(b, 'y'), lose(a, 'z')]);
+    expect(lost.filter(Boolean)).toHaveLength(1);
+  });
+
+  it('that start at once agree on the installation, the account and the key', async () => {
+    await server.query('DELETE FROM accounts', url);
+    const parts = { clock: systemClock, random: systemRandom };
+    const starts = [a, b, a, b].map((store) => ensureAccess({ store, ...parts }, undefined));
+    const ways = await Promise.all(starts);
+    expect(new Set(ways.map(({ accountId: id }) => id)).size).toBe(1);
+    expect(ways.filter(({ apiKey }) => apiKey !== null)).toHaveLength(1);
+    const ids = await Promise.all(
+      [a, b, a].map((store) => ensureInstallation({ store, random: systemRandom }, { name: 'simulator' })),
+    );
+    expect(new Set(ids.map(({ id }) => id)).size).toBe(1);
+  });
+});
+
+function take(tx: Transaction, instanceId: string, capacity: number): Promise<boolean> {
+  return tx.claims.take({ instanceId, offerId: 'offer', region: 'here', capacity });
+}

@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/**
+ * When a connection breaks at some words: before the server hears them, after it has answered them, or at once while
+ * the server hears them later, when somebody asks what became of the transaction.
+ */
+export type Break = 'before' | 'after' | 'late';
+
+/** The way to a database, on which a test cuts connections, or lets nothing through; `await using` ends it. */
+export async function startWire(databaseUrl: string) {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let armed: { words: string; when: Break } | undefined;
+  let isSilent = false;
+  let sayLate = (): void => undefined;
+
+  function breakAs(when: Break, client: Socket, upstream: Socket, words: Buffer): void {
+    upstream.removeAllListeners('data');
+    upstream.on('data', () => upstream.destroy());
+    if (when === 'after') upstream.write(words);
+    else client.destroy();
+    if (when === 'before') upstream.destroy();
+    if (when === 'late') sayLate = () => upstream.write(words);
+  }
+
+  function relay(client: Socket, upstream: Socket): void {
+    upstream.on('data', (chunk) => {
+      if (!isSilent) client.write(chunk);
+    });
+    upstream.on('close', () => client.destroy());
+    client.on('end', () => upstream.end());
+    client.on('data', (chunk) => {
+      if (isSilent) return;
+      const said = chunk.toString('latin1');
+      if (armed !== undefined && said.includes(armed.words)) {
+        const { when } = armed;
+        armed = undefined;
+        breakAs(when, client, upstream, chunk);
+        return;
+      }
+      upstream.write(chunk);
+      if (said.includes('pg_xact_status')) sayLate();
+    });
+  }
+
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    }
+    relay(client, upstream);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(databaseUrl);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  return {
+    url: url.href,
+    /** The next connection on which `words` are sent breaks. */
+    breakAt(words: string, when: Break): void {
+      armed = { words, when };
+    },
+    /** From now on nothing comes through, and nobody is told; or it does again. */
+    silence(value: boolean): void {
+      isSilent = value;
+    },
+    /** Breaks what is open, and takes no new connection. */
+    async cut(): Promise<void> {
+      const closed = server.listening ? once(server, 'close') : undefined;
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await this.cut();
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import type { InstanceRecord } from '../orchestrator/instances/instance-record.ts';
+
+export const accountId = 'acct-1';
+export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };
+export const now = Date.UTC(2026, 10, 21);
+
+/** A row of the account, as a create writes it. */
+export function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {
+  return {
+    ...{ id, accountId, ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here' },
+    status: 'PROVISIONING',
+    spec: {
+      ...{
+        instanceType: 'DEDICATED',
+        vcpus: 1,
+        memoryGb: 1,
+        storageGb: 1,
+        gpuCount: undefined,
+        gpuType: undefined,
+      },
+      ...{
+        image: 'os',
+        sshKeys: ['ssh-ed25519 AAAA'],
+        cloudInit: undefined,
+        onStop: 'release',
+        resumable: true,
+        onlineWithinMs: 1,
+      },
+    },
+    ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1, error: null },
+    ...{ createdAt: now, updatedAt: now, version: 1 },
+    ...changes,
+  };
+}
+
+export const dueWork = {
+  resourceKind: 'instance',
+  kind: 'create',
+  notBefore: now,
+  deadlineAt: null,
+} as const;
+export const claim = {
+  owner: 'me',
+  now,
+  leaseUntil: now + 1000,
+  limit: 10,
+  resourceKind: 'instance',
+} as const;
