@@ -51,7 +51,8 @@ export class Reconciler {
 
   /** Looks for work soon. Cheap to call often. */
   wake(): void {
-    if (this.#isStopped || !this.#isStarted) return;
+    // A platform that cannot be believed freezes all work; its recovery wakes.
+    if (this.#isStopped || !this.#isStarted || !this.#context.health.isUp) return;
     this.#isAsked = true;
     this.#pumping ??= this.#pump();
   }
@@ -68,10 +69,8 @@ export class Reconciler {
   async #pump(): Promise<void> {
     const { store, clock, health, log } = this.#context;
     try {
-      while (this.#isAsked && !this.#isStopped) {
+      while (this.#isAsked && !this.#isStopped && health.isUp) {
         this.#isAsked = false;
-        // A platform that cannot be believed freezes all work; its recovery wakes.
-        if (!health.isUp) return this.#sleep(LONGEST_NAP_MS);
         await this.#claim('instance');
         await this.#claim('volume');
       }
