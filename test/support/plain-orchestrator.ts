@@ -1,0 +1,86 @@
+import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
+import type { DriverManifest } from '../../src/orchestrator/ports/platform-driver.ts';
+import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
+import { everyProbeWorks, PlainPlatform } from './plain-platform.ts';
+import { instanceRequest, volumeRequest } from './requests.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+/** What goes wrong with the n-th call (from 1) of a method. */
+export type Plan = (call: DriverCall, nth: number) => Fault;
+
+const TICK_MS = 100;
+
+/** An orchestrator on a {@link PlainPlatform} with faults before it; time passes only where a test lets it. */
+export async function startPlainOrchestrator(
+  plan: Plan = () => 'none',
+  { manifest = {}, ...options }: TestOptions & { manifest?: Partial<DriverManifest> } = {},
+) {
+  const clock = new VirtualClock();
+  const platform = new PlainPlatform(clock, manifest);
+  let current = plan;
+  const count = (method: DriverCall['method']): number =>
+    faulty.calls.filter((call) => call.method === method).length;
+  const faulty: FaultyDriver = withFaults(
+    platform.driver,
+    (call) => current(call, count(call.method)),
+    clock,
+  );
+  const { wrapDriver = (driver) => driver } = options;
+  const starting = startTestOrchestrator({
+    ...{ clock, probe: everyProbeWorks, ...options },
+    wrapDriver: () => wrapDriver(faulty),
+  });
+  let isStarted = false;
+  starting.then(
+    () => {
+      isStarted = true;
+    },
+    () => undefined,
+  );
+  while (!isStarted) await Promise.race([starting, clock.advance(TICK_MS)]);
+  const orchestrator = await starting;
+
+  async function make(path: string, body: Record<string, unknown>): Promise<string> {
+    const reply = await orchestrator.request('POST', path, { body });
+    if (reply.status !== 201) throw new Error(reply.text);
+    return String(reply.body['id']);
+  }
+
+  async function read(path: string): Promise<Record<string, unknown>> {
+    const reply = await orchestrator.request('GET', path);
+    return reply.status === 404 ? { status: 'GONE' } : reply.body;
+  }
+
+  /** Lets time pass until the resource reads so; how long that took, in milliseconds. @throws if it takes longer */
+  async function passUntil(path: string, status: string, withinMs = 60_000): Promise<number> {
+    const begunAt = clock.now();
+    for (;;) {
+      const body = await read(path);
+      if (body['status'] === status) return clock.now() - begunAt;
+      if (clock.now() - begunAt >= withinMs)
+        throw new Error(`${path} reads ${JSON.stringify(body)}, not ${status}`);
+      await clock.advance(TICK_MS);
+    }
+  }
+
+  return {
+    ...{ orchestrator, clock, platform, count, read, passUntil },
+    setPlan: (next: Plan) => {
+      current = next;
+    },
+    release: () => faulty.release(),
+    create: (overrides: Record<string, unknown> = {}) => make('/instances', instanceRequest(overrides)),
+    createVolume: (overrides: Record<string, unknown> = {}) => make('/volumes', volumeRequest(overrides)),
+    post: (path: string, body?: unknown) => orchestrator.request('POST', path, { body }),
+    async [Symbol.asyncDispose](): Promise<void> {
+      current = () => 'none';
+      faulty.release();
+      let isClosed = false;
+      const closing = orchestrator[Symbol.asyncDispose]().finally(() => {
+        isClosed = true;
+      });
+      while (!isClosed) await Promise.race([closing, clock.advance(TICK_MS)]);
+      await closing;
+    },
+  };
+}
