@@ -22,6 +22,8 @@ const FLAGS = {
 export interface PostgresServer extends AsyncDisposable {
   /** Makes an empty database and returns its URL. */
   createDatabase(): Promise<string>;
+  /** Takes every row out of Berth's tables, where there are any. */
+  empty(url: string): Promise<void>;
   /** Asks as the superuser, in the database that `url` names or in one that is always there. */
   query(text: string, url?: string): Promise<Record<string, unknown>[]>;
 }
@@ -45,6 +47,13 @@ function useServer(serverUrl: string, stop: () => Promise<void>): PostgresServer
   };
   return {
     query,
+    async empty(url) {
+      const tables = await query(
+        "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relname <> 'berth_schema' AND relnamespace = 'public'::regnamespace",
+        url,
+      );
+      if (tables.length > 0) await query(`TRUNCATE ${tables.map(({ name }) => name).join()}`, url);
+    },
     async createDatabase() {
       const name = `berth_test_${randomBytes(6).toString('hex')}`;
       await query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);

@@ -26,10 +26,11 @@ async function open(options: PostgresOptions = {}, to = url): Promise<Store> {
 
 beforeAll(async () => {
   server = await startPostgres();
+  url = await server.createDatabase();
 });
 afterAll(() => server[Symbol.asyncDispose]());
 beforeEach(async () => {
-  url = await server.createDatabase();
+  await server.empty(url);
   stores = [];
   [a, b] = await Promise.all([open(), open()]);
   await a.transact((tx) => tx.credentials.insertAccount(account));

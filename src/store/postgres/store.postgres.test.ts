@@ -12,18 +12,9 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function empty(): Promise<void> {
-  const tables = await server.query(
-    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'berth_schema'",
-    url,
-  );
-  if (tables.length > 0)
-    await server.query(`TRUNCATE ${tables.map(({ relname }) => `"${relname}"`).join()}`, url);
-}
-
 describeStore('the PostgreSQL store', {
   setup: async () => {
-    await empty();
+    await server.empty(url);
     return openPostgresStore(url);
   },
   teardown: (store) => store.close(),

@@ -1,0 +1,208 @@
+import { is } from 'drizzle-orm';
+import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { DatabaseRefused } from '../database-refused.ts';
+import { prepareDatabase } from './open-database.ts';
+import * as schema from './schema.ts';
+
+const PASSWORD = 'the-canary-password';
+let server: PostgresServer;
+let url: string;
+
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  url = await server.createDatabase();
+});
+
+const tables = async (): Promise<unknown[]> =>
+  (
+    await server.query(
+      "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+      url,
+    )
+  ).map(({ relname }) => relname);
+
+describe('the schema', () => {
+  const described = Object.values(schema)
+    .filter((value) => is(value, PgTable))
+    .map((table) => getTableConfig(table));
+
+  it('has the tables that the migrations leave', async () => {
+    await prepareDatabase(url);
+    expect([...described.map(({ name }) => name), 'berth_schema'].sort()).toEqual((await tables()).sort());
+  });
+
+  it('describes each of them as it is', async () => {
+    await prepareDatabase(url);
+    for (const { name, columns, primaryKeys } of described) {
+      const made = await server.query(
+        `SELECT attname AS name, format_type(atttypid, NULL) AS type, attnotnull AS "notNull",
+           attnum IN (SELECT unnest(indkey) FROM pg_index WHERE indrelid = attrelid AND indisprimary) AS key
+         FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attnum > 0 ORDER BY attnum`,
+        url,
+      );
+      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
+      expect(
+        columns.map((column) => {
+          const key = column.primary || composite.includes(column.name);
+          return { name: column.name, type: column.getSQLType(), notNull: column.notNull || key, key };
+        }),
+        name,
+      ).toEqual(made);
+    }
+  });
+});
+
+describe('migrations', () => {
+  const first = { version: 1, sql: 'CREATE TABLE runs (n INTEGER); INSERT INTO runs VALUES (1)' };
+  const second = { version: 2, sql: 'INSERT INTO runs VALUES (2)' };
+  const runs = async () => (await server.query('SELECT n FROM runs', url)).map(({ n }) => n);
+
+  it('run once when several servers start at once, on nothing and on an older version', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(url, { migrations: [first] })));
+    expect(await runs()).toEqual([1]);
+    await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(url, { migrations: [first, second] })));
+    expect(await runs()).toEqual([1, 2]);
+  });
+
+  it('leave the database as it was when one of them fails', async () => {
+    const broken = { version: 2, sql: 'INSERT INTO runs VALUES (2); INSERT INTO nowhere VALUES (1)' };
+    await expect(prepareDatabase(url, { migrations: [first, broken] })).rejects.toThrow();
+    expect(await tables()).toEqual([]);
+    await prepareDatabase(url, { migrations: [first, second] });
+    expect(await runs()).toEqual([1, 2]);
+  });
+
+  it('ask before anything is written, and write nothing when told not to', async () => {
+    const beforeWriting = (): never => {
+      throw new DatabaseRefused('not now');
+    };
+    await expect(prepareDatabase(url, { beforeWriting })).rejects.toThrow('not now');
+    expect(await tables()).toEqual([]);
+  });
+});
+
+describe('refused in one sentence, and left as it is:', () => {
+  /** The URL with something changed. */
+  const changed = (change: (url: URL) => void): string => {
+    const other = new URL(url);
+    change(other);
+    return other.href;
+  };
+
+  /** A user that owns nothing. */
+  async function stranger(grants: string): Promise<string> {
+    const name = `stranger_${Math.random().toString(36).slice(2)}`;
+    await server.query(
+      `CREATE USER ${name} PASSWORD '${PASSWORD}'; ${grants.replaceAll('$USER', name)}`,
+      url,
+    );
+    return changed((other) => {
+      other.username = name;
+      other.password = PASSWORD;
+    });
+  }
+
+  const cases: [string, RegExp, () => Promise<string>][] = [
+    [
+      'a server that is not there',
+      /cannot be reached \(connect ECONNREFUSED .*\): check that it runs, and the address/,
+      async () => changed((other) => (other.port = '1')),
+    ],
+    [
+      'a host that nobody knows',
+      /cannot be reached \(getaddrinfo .*\): check that it runs, and the address/,
+      async () => changed((other) => (other.hostname = 'nowhere.invalid')),
+    ],
+    [
+      'a wrong password',
+      /refuses the login \(password authentication failed for user "postgres"\): check the user and the password/,
+      async () => changed((other) => (other.password = PASSWORD)),
+    ],
+    [
+      'no password',
+      /asks for a password, and --database has none: write postgres:/,
+      async () => changed((other) => (other.password = '')),
+    ],
+    [
+      'a database that is not there',
+      /There is no database .*\/nowhere on its server: make it with `createdb`/,
+      async () => changed((other) => (other.pathname = '/nowhere')),
+    ],
+    [
+      'a user who may make no tables',
+      /lacks a privilege \(permission denied for schema public\): grant it/,
+      () => stranger(''),
+    ],
+    [
+      'a user who may not write the tables',
+      /lacks a privilege \(DELETE on table accounts\): grant it/,
+      async () => {
+        await prepareDatabase(url);
+        return stranger('GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO $USER');
+      },
+    ],
+    [
+      'a newer version',
+      /is newer \(version 1000\) than this program \(version \d+\): run the Berth that wrote it/,
+      async () => {
+        await prepareDatabase(url);
+        await server.query('UPDATE berth_schema SET version = 1000', url);
+        return url;
+      },
+    ],
+    [
+      'the tables of another program',
+      /has tables of another program \(customers\): give --database one of its own/,
+      async () => {
+        await server.query('CREATE TABLE customers (id INTEGER)', url);
+        return url;
+      },
+    ],
+    [
+      'a standby',
+      /is read-only: give --database the primary server/,
+      () =>
+        stranger(
+          'ALTER USER $USER SET default_transaction_read_only = on; GRANT CREATE ON SCHEMA public TO $USER',
+        ),
+    ],
+    [
+      'a database that cannot hold every text',
+      /holds LATIN1 and not every text: make one with `createdb --encoding UTF8/,
+      async () => {
+        await server.query(`CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'`);
+        return changed((other) => (other.pathname = '/latin'));
+      },
+    ],
+  ];
+
+  it.each(cases)('%s', async (_what, sentence, prepare) => {
+    const other = await prepare();
+    const before = await tables();
+    const refused: unknown = await prepareDatabase(other).catch((error) => error);
+    expect(refused).toBeInstanceOf(DatabaseRefused);
+    const { message } = refused as DatabaseRefused;
+    expect(message).toMatch(sentence);
+    expect(message).not.toContain(PASSWORD);
+    expect(message.split('\n')).toHaveLength(1);
+    expect(await tables()).toEqual(before);
+  });
+
+  it('nothing of what is sound', async () => {
+    await prepareDatabase(url);
+    const served = await stranger(
+      'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO $USER',
+    );
+    await prepareDatabase(served);
+  });
+
+  it('an empty database, where a command needs one that is in use', async () => {
+    await expect(prepareDatabase(url, { isNewAllowed: false })).rejects.toThrow(/start `berth serve` once/);
+    expect(await tables()).toEqual([]);
+  });
+});
