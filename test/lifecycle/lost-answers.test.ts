@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
+import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+
+/** The first call of the method meets the fault. */
+const first =
+  (method: DriverCall['method'], fault: Fault): Plan =>
+  (call, nth) =>
+    call.method === method && nth === 1 ? fault : 'none';
+
+type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;
+
+async function online({ create, passUntil }: Berth): Promise<string> {
+  const id = await create();
+  await passUntil(`/instances/${id}`, 'ONLINE');
+  return id;
+}
+
+async function stopped(berth: Berth): Promise<string> {
+  const id = await online(berth);
+  await berth.post(`/instances/${id}/stop`);
+  await berth.passUntil(`/instances/${id}`, 'STOPPED');
+  return id;
+}
+
+describe('a call whose answer is lost is looked for, not repeated:', () => {
+  it('a stop', async () => {
+    await using berth = await startPlainOrchestrator(first('stop', 'fail-after'));
+    await stopped(berth);
+    expect(berth.count('stop')).toBe(1);
+  });
+
+  it('a start', async () => {
+    await using berth = await startPlainOrchestrator(first('start', 'fail-after'));
+    const id = await stopped(berth);
+    await berth.post(`/instances/${id}/start`);
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    expect(berth.count('start')).toBe(1);
+  });
+
+  it('a create', async () => {
+    await using berth = await startPlainOrchestrator(first('create', 'fail-after'));
+    await online(berth);
+    expect(berth.count('create')).toBe(1);
+  });
+});
+
+describe('a call that did not get through is sent again:', () => {
+  it('a stop', async () => {
+    await using berth = await startPlainOrchestrator(first('stop', 'fail-before'));
+    await stopped(berth);
+    expect(berth.count('stop')).toBe(2);
+  });
+
+  it('a start', async () => {
+    await using berth = await startPlainOrchestrator(first('start', 'fail-before'));
+    const id = await stopped(berth);
+    await berth.post(`/instances/${id}/start`);
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    expect(berth.count('start')).toBe(2);
+  });
+});
+
+it.each(['stop', 'start'] as const)(
+  'a %s is not sent again while the platform cannot be asked',
+  async (method) => {
+    await using berth = await startPlainOrchestrator(first(method, 'fail-before'));
+    const id = method === 'stop' ? await online(berth) : await stopped(berth);
+    berth.setPlan((call, nth) => {
+      if (call.method === 'get') return 'unknown';
+      return call.method === method && nth === 1 ? 'fail-before' : 'none';
+    });
+    await berth.post(`/instances/${id}/${method}`);
+    const before = berth.count('get');
+    await berth.clock.advance(20_000);
+    expect(berth.count('get')).toBeGreaterThan(before + 2);
+    expect(berth.count(method)).toBe(1);
+    berth.setPlan(() => 'none');
+    await berth.passUntil(`/instances/${id}`, method === 'stop' ? 'STOPPED' : 'ONLINE');
+  },
+);
+
+describe('a create that fails', () => {
+  const refusal = { kind: 'misclaim', code: 'capacity', isDone: true } as const;
+
+  it('and may have made the machine all the same is looked for: the machine is adopted', async () => {
+    await using berth = await startPlainOrchestrator(first('create', { ...refusal, sideEffect: 'possible' }));
+    await online(berth);
+    expect([berth.count('create'), berth.platform.machines.size]).toEqual([1, 1]);
+  });
+
+  it.each(['none', 'certain'] as const)(
+    'for good, with a machine that the platform says to be of %s, is ERROR, and the machine is removed',
+    async (sideEffect) => {
+      await using berth = await startPlainOrchestrator(first('create', { ...refusal, sideEffect }));
+      const id = await berth.create();
+      await berth.passUntil(`/instances/${id}`, 'ERROR');
+      await berth.clock.advance(5_000);
+      expect(berth.platform.machines.size).toBe(0);
+      expect(await berth.orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
+    },
+  );
+});
+
+describe('on a platform that shows a machine only after minutes', () => {
+  const visible = { createVisibleWithinMs: 240_000 };
+
+  it('a create whose answer was lost is not sent a second time, and adopted when it turns up', async () => {
+    await using berth = await startPlainOrchestrator(first('create', { kind: 'late', ms: 200_000 }), {
+      manifest: visible,
+    });
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE', 300_000);
+    expect([berth.count('create'), berth.platform.machines.size]).toEqual([1, 1]);
+  });
+
+  it('a create that never arrived is sent again after that time, once', async () => {
+    await using berth = await startPlainOrchestrator(first('create', 'fail-before'), { manifest: visible });
+    const id = await berth.create();
+    expect(await berth.passUntil(`/instances/${id}`, 'ONLINE', 300_000)).toBeGreaterThanOrEqual(240_000);
+    expect(berth.count('create')).toBe(2);
+  });
+
+  it('a DELETE waits for a create whose answer was lost, and for none that was answered', async () => {
+    await using berth = await startPlainOrchestrator(first('create', { kind: 'late', ms: 5_000 }), {
+      manifest: visible,
+    });
+    const answered = await berth.create();
+    await berth.orchestrator.request('DELETE', `/instances/${answered}`);
+    expect(await berth.passUntil(`/instances/${answered}`, 'GONE')).toBeLessThan(20_000);
+
+    berth.setPlan((call) => (call.method === 'create' ? 'fail-before' : 'none'));
+    const lost = await berth.create();
+    await berth.clock.advance(1_000);
+    await berth.orchestrator.request('DELETE', `/instances/${lost}`);
+    const tookMs = await berth.passUntil(`/instances/${lost}`, 'GONE', 300_000);
+    expect(tookMs).toBeGreaterThan(230_000);
+    expect(tookMs).toBeLessThan(260_000);
+  });
+});
+
+it('a platform that refuses our credentials fails no create, however often, and sells nothing meanwhile', async () => {
+  const refused = { kind: 'misclaim', code: 'auth', sideEffect: 'none', isDone: false } as const;
+  const refuse: Plan = ({ method }) => (method === 'create' ? refused : 'none');
+  await using berth = await startPlainOrchestrator(refuse, { reconcile: { watch_interval_s: 30 } });
+  const id = await berth.create();
+  await berth.clock.advance(10);
+  expect((await berth.read('/availability'))['configurations']).toEqual([]);
+
+  for (let minute = 0; minute < 9; minute++) {
+    await berth.clock.advance(60_000);
+  }
+  expect(berth.count('create')).toBeGreaterThan(8);
+  expect((await berth.read(`/instances/${id}`))['status']).toBe('PROVISIONING');
+  expect((await berth.orchestrator.store.read.work.of(id))?.attempt).toBeLessThanOrEqual(1);
+  berth.setPlan(() => 'none');
+  await berth.passUntil(`/instances/${id}`, 'ONLINE');
+});
+
+describe('a volume', () => {
+  it('whose create was lost is looked for before it is sent again', async () => {
+    await using berth = await startPlainOrchestrator((call, nth) => {
+      if (call.method === 'volumes.create' && nth === 1) return 'fail-after';
+      return call.method === 'volumes.get' && nth <= 3 ? 'unknown' : 'none';
+    });
+    const id = await berth.createVolume();
+    await berth.passUntil(`/volumes/${id}`, 'AVAILABLE');
+    expect([berth.count('volumes.get'), berth.count('volumes.create')]).toEqual([4, 2]);
+    expect(berth.platform.volumes.size).toBe(1);
+  });
+
+  it('that the platform made, and says it has not, is adopted', async () => {
+    const fault = { kind: 'misclaim', code: 'quota', sideEffect: 'possible', isDone: true } as const;
+    await using berth = await startPlainOrchestrator(first('volumes.create', fault));
+    const id = await berth.createVolume();
+    await berth.passUntil(`/volumes/${id}`, 'AVAILABLE');
+  });
+
+  it('reads as attached until a look shows that the record is gone, whatever the driver says', async () => {
+    let lies = true;
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      wrapDriver: (driver) => {
+        const { volumes } = driver;
+        if (volumes === undefined) throw new Error('the platform has volumes');
+        const detach: typeof volumes.detach = async (...asked) =>
+          lies ? { outcome: 'done', value: null } : volumes.detach(...asked);
+        return { ...driver, volumes: { ...volumes, detach } };
+      },
+    });
+    const machine = await online(berth);
+    const id = await berth.createVolume({ instance_ids: [machine] });
+    await berth.passUntil(`/volumes/${id}`, 'ATTACHED');
+    await berth.post(`/volumes/${id}/detach`);
+    await berth.clock.advance(60_000);
+    expect(await berth.read(`/volumes/${id}`)).toMatchObject({
+      ...{ status: 'DETACHING', attached_instance_ids: [machine] },
+    });
+    lies = false;
+    await berth.passUntil(`/volumes/${id}`, 'AVAILABLE');
+  });
+});
