@@ -15,6 +15,8 @@ const ADOPTED_AT_ONCE = 16;
 
 interface Listed<T> {
   items: readonly T[];
+  /** Milliseconds since the epoch. */
+  begunAt: number;
   /** Whether what it lacks is missing. */
   isBelieved: boolean;
 }
@@ -108,14 +110,14 @@ export class Recovery {
     const { driver, machines, store } = this.#context;
     const listed = await this.#list(machines, () => driver.list(), first);
     if (listed === undefined) return undefined;
+    const byRef = new Map(listed.items.map((machine) => [machine.ref, machine]));
+    if (this.#isFollowing && !(await followMachines(this.#context, byRef, listed.begunAt))) return undefined;
     for (const { ownerRef } of await store.read.instances.list({})) this.#rows.add(ownerRef);
     const unadopted = await this.#adopt<ObservedMachine>(
       listed.items,
       (ref) => store.read.instances.byOwnerRef(ref),
       (machine) => adoptMachine(this.#context, machine),
     );
-    const byRef = new Map(listed.items.map((machine) => [machine.ref, machine]));
-    if (this.#isFollowing && !(await followMachines(this.#context, byRef))) return undefined;
     return this.#tell('instance', listed.isBelieved, unadopted);
   }
 
@@ -147,10 +149,12 @@ export class Recovery {
     first?: BelievedListing<T> | null,
   ): Promise<Listed<T> | undefined> {
     const listed = first === undefined ? await inventory.look() : first;
-    if (listed !== null) return { items: [...listed.items.values()], isBelieved: true };
+    if (listed !== null)
+      return { items: [...listed.items.values()], begunAt: listed.begunAt, isBelieved: true };
     if (!this.#isRestored) return undefined;
+    const begunAt = this.#context.clock.now();
     const listing = await look(this.#context, list);
-    return listing.answer === 'listed' ? { items: listing.items, isBelieved: false } : undefined;
+    return listing.answer === 'listed' ? { items: listing.items, begunAt, isBelieved: false } : undefined;
   }
 
   /** Gives what has no row its row; returns the owner refs of those that still have none. */

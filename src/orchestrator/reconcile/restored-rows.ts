@@ -13,11 +13,13 @@ import type { InstanceWorkKind } from './work.ts';
  * Brings the rows of a restored database, and the work that the backup held, to where the machines are now. What
  * was begun before the backup has ended since, and its cookies and deadlines say nothing any more.
  *
- * @returns whether every row could be dealt with.
+ * @param machines as listed, in a listing that began at `begunAt`
+ * @returns whether every row could be dealt with
  */
 export async function followMachines(
   context: ReconcileContext,
   machines: ReadonlyMap<OwnerRef, ObservedMachine>,
+  begunAt: number,
 ): Promise<boolean> {
   let isComplete = true;
   for (const { id, ownerRef, status } of await context.store.read.instances.list({})) {
@@ -33,7 +35,8 @@ export async function followMachines(
     }
     await context.store.transact(async (tx) => {
       const record = await tx.instances.byId(id);
-      if (record !== null) await follow(context, tx, record, machine);
+      // What changed after the listing began did so in this life, or in that of another replica.
+      if (record !== null && record.updatedAt < begunAt) await follow(context, tx, record, machine);
     });
   }
   return isComplete;
@@ -54,9 +57,8 @@ async function follow(
   // It was started after the backup: it is proved and becomes ONLINE again.
   if (record.status === 'STOPPED' && isUp) return verify(context, tx, record, machine);
   if (work === null) return;
-  const isTimed = work.kind === 'verify' || work.kind === 'start';
   const now = context.clock.now();
-  const deadlineAt = isTimed ? now + record.spec.onlineWithinMs : work.deadlineAt;
+  const deadlineAt = work.deadlineAt === null ? null : now + record.spec.onlineWithinMs;
   await putInstanceWork(tx, record.id, work.kind as InstanceWorkKind, now, deadlineAt);
 }
 

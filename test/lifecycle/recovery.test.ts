@@ -1,0 +1,340 @@
+import { describe, expect, it } from 'vitest';
+import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
+import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/requests.ts';
+import { backUp } from '../support/restored.ts';
+import { until } from '../support/until.ts';
+
+/** It is there for its platform; once what a test prepares is done it does nothing by itself. */
+const startFirst = (options: TestOptions = {}) =>
+  startTestOrchestrator({ ...options, reconcile: { watch_interval_s: 3600 } });
+
+async function make(first: TestOrchestrator, overrides: Record<string, unknown> = {}): Promise<string> {
+  const { body } = await first.request('POST', '/instances', { body: instanceRequest(overrides) });
+  const id = String(body['id']);
+  await first.waitFor(id, 'ONLINE');
+  return id;
+}
+
+async function makeVolume(first: TestOrchestrator): Promise<string> {
+  const { body } = await first.request('POST', '/volumes', { body: volumeRequest() });
+  const path = `/volumes/${body['id']}`;
+  await until('the volume is there', async () => (await volumeOf(first, path))['status'] === 'AVAILABLE');
+  return String(body['id']);
+}
+const volumeOf = async (first: TestOrchestrator, path: string) => (await first.request('GET', path)).body;
+
+async function stop(first: TestOrchestrator, id: string): Promise<void> {
+  await first.request('POST', `/instances/${id}/stop`);
+  await first.waitFor(id, 'STOPPED');
+}
+
+/** Each look at the driver's listings goes through `change`. */
+function withListing(
+  driver: PlatformDriver,
+  change: (machines: ObservedMachine[]) => ObservedMachine[] | undefined,
+): PlatformDriver {
+  return {
+    ...driver,
+    list: async () => {
+      const listing = await driver.list();
+      const items = listing.answer === 'listed' ? change(listing.items) : undefined;
+      return items === undefined ? { answer: 'unknown', reason: 'test' } : { answer: 'listed', items };
+    },
+  };
+}
+
+const unreachable: SshProbe = {
+  probe: async () => ({ ok: false, step: 'connect', detail: 'connection refused' }),
+};
+
+const UNKNOWN = `inst-${'0'.repeat(32)}`;
+
+describe('an id without a row', () => {
+  it('is 503 until the first listing was held against the rows, and 404 from then on', async () => {
+    let isDown = true;
+    await using first = await startTestOrchestrator({
+      wrapDriver: (driver) => withListing(driver, (items) => (isDown ? undefined : items)),
+    });
+    const unknown = { body: { error: { code: 'unavailable' } }, status: 503 };
+    const volume = `vol-${'0'.repeat(32)}`;
+    for (const [method, path, body] of [
+      ['GET', `/instances/${UNKNOWN}`],
+      ['HEAD', `/instances/${UNKNOWN}`],
+      ['DELETE', `/instances/${UNKNOWN}`],
+      ['POST', `/instances/${UNKNOWN}/stop`],
+      ['POST', `/instances/${UNKNOWN}/start`],
+      ['GET', `/volumes/${volume}`],
+      ['DELETE', `/volumes/${volume}`],
+      ['POST', `/volumes/${volume}/attach`, { instance_ids: [UNKNOWN] }],
+      ['POST', `/volumes/${volume}/detach`, {}],
+      ['POST', '/instances', instanceRequest({ volume_ids: [volume] })],
+      ['POST', '/volumes', volumeRequest({ instance_ids: [UNKNOWN] })],
+    ] as const) {
+      const reply = await first.request(method, path, body === undefined ? {} : { body });
+      if (method === 'HEAD') expect(reply.status).toBe(503);
+      else expect(reply).toMatchObject(unknown);
+      expect(reply.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    }
+    for (const id of ['inst-1', 'nonsense', `${UNKNOWN}0`])
+      expect((await first.request('GET', `/instances/${id}`)).status).toBe(404);
+    expect((await first.request('GET', '/instances')).status).toBe(200);
+    isDown = false;
+    await until('the id is known', async () => {
+      const { status } = await first.request('GET', `/instances/${UNKNOWN}`);
+      expect([503, 404]).toContain(status);
+      return status === 404 && (await first.request('GET', `/volumes/${volume}`))['status'] === 404;
+    });
+  });
+
+  it('is 404 from the first request on where the platform answers', async () => {
+    await using first = await startTestOrchestrator();
+    expect((await first.request('GET', `/instances/${UNKNOWN}`)).status).toBe(404);
+    expect((await first.request('GET', `/volumes/vol-${'0'.repeat(32)}`)).status).toBe(404);
+  });
+
+  it('of an instance that was destroyed is 404 at once', async () => {
+    await using first = await startFirst();
+    const id = await make(first);
+    await first.request('DELETE', `/instances/${id}`);
+    await first.waitFor(id, 'GONE');
+    const restore = await backUp(first);
+    await using restored = await restore({ wrapDriver: (driver) => withListing(driver, () => undefined) });
+    expect(await restored.read(`/instances/${id}`)).toBe('404');
+    expect(await restored.read(`/instances/${UNKNOWN}`)).toBe('503');
+    expect(await restored.read('/instances')).toBe('503');
+  });
+});
+
+describe('in a database that was restored from a backup', () => {
+  it('what is younger than the backup has its row again, before the first request is answered', async () => {
+    await using first = await startFirst();
+    const restore = await backUp(first);
+    const running = await make(first, { name: 'young', root_disk_size_gb: 100 });
+    const stopped = await make(first);
+    await stop(first, stopped);
+    const volume = await makeVolume(first);
+    await first.request('POST', `/volumes/${volume}/attach`, { body: { instance_ids: [running] } });
+    await until(
+      'it is attached',
+      async () => (await volumeOf(first, `/volumes/${volume}`))['status'] === 'ATTACHED',
+    );
+
+    await using restored = await restore();
+    const before = await first.store.read.instances.byId(running);
+    expect(await restored.store.read.instances.byId(running)).toEqual({
+      ...before,
+      updatedAt: expect.any(Number),
+      version: 1,
+    });
+    expect(await restored.read(`/instances/${running}`)).toBe('ONLINE');
+    expect(await restored.read(`/instances/${stopped}`)).toBe('STOPPED');
+    expect(await restored.read(`/volumes/${volume}`)).toBe('ATTACHED');
+    expect(await restored.store.read.volumes.byId(volume)).toEqual(
+      await first.store.read.volumes.byId(volume),
+    );
+    expect(await restored.store.read.volumes.attachmentsOfVolume(volume)).toEqual([
+      { volumeId: volume, instanceId: running, state: 'attached' },
+    ]);
+    expect(await restored.store.read.claims.isHeldBy(running)).toBe(true);
+    expect(await restored.store.read.claims.isHeldBy(stopped)).toBe(false);
+    expect(await restored.store.read.work.backlog()).toMatchObject({ count: 0 });
+    expect(await restored.store.read.marks.get('restored_from')).toBeNull();
+    expect(restored.lines.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(
+        /API keys that were revoked since the backup are valid again: .*berth keys revoke/,
+      ),
+    );
+    const { status } = await restored.app.request(`/v1/instances/${running}`, {
+      method: 'DELETE',
+      headers: { Authorization: `Bearer ${first.key}` },
+    });
+    expect(status).toBe(200);
+    await until('it is gone', async () => (await restored.read(`/instances/${running}`)) === '404');
+  });
+
+  it('a machine that has no place left takes one all the same', async () => {
+    await using first = await startFirst({
+      changeOffer: (offer) => ({ ...offer, placements: offer.placements.map((at) => ({ ...at, units: 1 })) }),
+    });
+    const restore = await backUp(first);
+    const id = await make(first);
+    await using restored = await restore({
+      prepare: (store) =>
+        store.transact(async (tx) => {
+          const record = await first.store.read.instances.byId(id);
+          if (record === null) throw new Error('no record');
+          const other = {
+            ...record,
+            id: 'inst-other',
+            ownerRef: 'berth-inst-other',
+            status: 'ERROR' as const,
+          };
+          await tx.instances.insert({ ...other, error: 'failed' });
+          const { offerId, region } = record;
+          await tx.claims.take({ instanceId: 'inst-other', offerId, region, capacity: 1 });
+        }),
+    });
+    expect(await restored.read(`/instances/${id}`)).toBe('ONLINE');
+    expect(await restored.store.read.claims.use()).toMatchObject([{ claimed: 2 }]);
+  });
+
+  it('what was stopped, started, attached or detached since is what it is now', async () => {
+    await using first = await startFirst();
+    const [started, stopped] = [await make(first), await make(first)];
+    const [attached, detached] = [await makeVolume(first), await makeVolume(first)];
+    await stop(first, started);
+    await first.request('POST', `/volumes/${detached}/attach`, { body: { instance_ids: [stopped] } });
+    await until(
+      'it is attached',
+      async () => (await volumeOf(first, `/volumes/${detached}`))['status'] === 'ATTACHED',
+    );
+    const restore = await backUp(first);
+
+    await first.request('POST', `/instances/${started}/start`);
+    await first.waitFor(started, 'ONLINE');
+    await first.request('POST', `/volumes/${detached}/detach`);
+    await first.request('POST', `/volumes/${attached}/attach`, { body: { instance_ids: [stopped] } });
+    await until('both are done', async () => {
+      const [a, d] = [
+        await volumeOf(first, `/volumes/${attached}`),
+        await volumeOf(first, `/volumes/${detached}`),
+      ];
+      return a['status'] === 'ATTACHED' && d['status'] === 'AVAILABLE';
+    });
+    await stop(first, stopped);
+
+    await using restored = await restore();
+    expect(await restored.read(`/volumes/${attached}`)).toBe('ATTACHED');
+    expect(await restored.read(`/volumes/${detached}`)).toBe('AVAILABLE');
+    await until('the one that runs is ONLINE', async () => {
+      const status = await restored.read(`/instances/${started}`);
+      expect(['STOPPED', 'ONLINE']).toContain(status);
+      return status === 'ONLINE';
+    });
+    await until(
+      'the other is STOPPED',
+      async () => (await restored.read(`/instances/${stopped}`)) === 'STOPPED',
+    );
+    expect(await restored.store.read.claims.isHeldBy(started)).toBe(true);
+    const found = await first.driver.get(`berth-${started}`);
+    expect(found).toMatchObject({ answer: 'observed', value: { power: 'running' } });
+    await until(
+      'the mark is gone',
+      async () => (await restored.store.read.marks.get('restored_from')) === null,
+    );
+  });
+
+  it('a create that the backup held is not sent again: its machine is taken, or nobody waits for it', async () => {
+    await using first = await startFirst({ platform: { boot_ms: [400, 400] } });
+    const [{ body: kept }, { body: deleted }] = [
+      await first.request('POST', '/instances', { body: instanceRequest() }),
+      await first.request('POST', '/instances', { body: instanceRequest() }),
+    ];
+    const [keptId, deletedId] = [String(kept['id']), String(deleted['id'])];
+    const restore = await backUp(first);
+    await first.waitFor(keptId, 'ONLINE');
+    await first.request('DELETE', `/instances/${deletedId}`);
+    await first.waitFor(deletedId, 'GONE');
+    const creates: string[] = [];
+    await using restored = await restore({
+      wrapDriver: (driver) => ({
+        ...driver,
+        create: (spec, cookie) => {
+          creates.push(spec.ref);
+          return driver.create(spec, cookie);
+        },
+      }),
+      prepare: (store) =>
+        store.transact(async (tx) => {
+          for (const id of [keptId, deletedId]) {
+            await tx.instances.byId(id);
+            const work = await tx.work.of(id);
+            expect(work?.kind).toBe('create');
+            if (work !== null) await tx.work.put({ ...work, deadlineAt: Date.now() - 1 });
+          }
+        }),
+    });
+    await until('one is ONLINE', async () => (await restored.read(`/instances/${keptId}`)) === 'ONLINE');
+    expect(await restored.read(`/instances/${deletedId}`)).toBe('ERROR');
+    await until('nothing is open', async () => (await restored.store.read.work.backlog()).count === 0);
+    expect(creates).toEqual([]);
+  });
+
+  it('a machine that cannot be given its row is 503 and is never reaped', async () => {
+    await using first = await startFirst();
+    const restore = await backUp(first);
+    const id = await make(first);
+    await using restored = await restore({
+      reconcile: { orphans: 'reap', orphan_grace_s: 0, watch_interval_s: 0.02 },
+      wrapDriver: (driver) =>
+        withListing(driver, (items) => items.map((machine) => ({ ...machine, note: 'of another program' }))),
+    });
+    let rounds = 0;
+    await until('there were some rounds', async () => {
+      expect(await restored.read(`/instances/${id}`)).toBe('503');
+      return ++rounds > 40;
+    });
+    expect(await restored.read(`/instances/${UNKNOWN}`)).toBe('404');
+    expect(await first.driver.get(`berth-${id}`)).toMatchObject({ answer: 'observed' });
+    const alarms = restored.lines.filter(({ message }) => /it cannot be given one/.test(message));
+    expect(alarms).toMatchObject([{ fields: { ref: `berth-${id}`, problem: 'its note cannot be read' } }]);
+    expect(await restored.store.read.marks.get('restored_from')).not.toBeNull();
+  });
+
+  it('a machine of an account that is gone is 503, one of another installation is not ours', async () => {
+    await using first = await startFirst();
+    const restore = await backUp(first);
+    const otherKey = await first.addAccount('late');
+    const { body } = await first.request('POST', '/instances', { body: instanceRequest(), key: otherKey });
+    const foreign = await make(first);
+    await until('it runs', async () => {
+      const found = await first.driver.get(`berth-${body['id']}`);
+      return found.answer === 'observed' && found.value.power === 'running';
+    });
+    await using restored = await restore({
+      wrapDriver: (driver) =>
+        withListing(driver, (items) =>
+          items.map((machine) =>
+            machine.ref === `berth-${foreign}`
+              ? {
+                  ...machine,
+                  note: JSON.stringify({ ...JSON.parse(machine.note ?? ''), installation: 'other' }),
+                }
+              : machine,
+          ),
+        ),
+    });
+    expect(await restored.read(`/instances/${body['id']}`)).toBe('503');
+    expect(await restored.read(`/instances/${foreign}`)).toBe('404');
+    expect(await restored.store.read.instances.byId(foreign)).toBeNull();
+  });
+
+  it.each([
+    ['within its window ends there as any create', 60_000, expect.any(Number)],
+    [
+      'after its window has no other end: it was ONLINE once, and its guest may have closed its door',
+      1,
+      null,
+    ],
+  ])('a machine that runs and proves nothing %s', async (_what, onlineWithinMs, deadlineAt) => {
+    await using first = await startFirst({
+      probe: { probe: async () => ({ ok: true, hostKeyFingerprint: 'SHA256:x' }) },
+    });
+    const restore = await backUp(first);
+    const id = await make(first);
+    await using restored = await restore({
+      probe: unreachable,
+      wrapDriver: (driver) =>
+        withListing(driver, (items) =>
+          items.map((machine) => {
+            const note = JSON.parse(machine.note ?? '');
+            return { ...machine, note: JSON.stringify({ ...note, spec: { ...note.spec, onlineWithinMs } }) };
+          }),
+        ),
+    });
+    expect(await restored.read(`/instances/${id}`)).toBe('PROVISIONING');
+    expect(await restored.store.read.work.of(id)).toMatchObject({ kind: 'verify', deadlineAt });
+  });
+});

@@ -1,0 +1,86 @@
+import { copyFileSync } from 'node:fs';
+import { startOrchestrator } from '../../src/cli/start-orchestrator.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import type { Clock } from '../../src/orchestrator/ports/clock.ts';
+import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
+import type { Store } from '../../src/orchestrator/ports/store.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
+import { backUpDatabase } from '../../src/store/sqlite/backup.ts';
+import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { assertKeepsContract } from './contract.ts';
+import type { TestOrchestrator } from './orchestrator.ts';
+
+export interface RestoredOptions {
+  reconcile?: Partial<Config['reconcile']>;
+  wrapDriver?: (driver: PlatformDriver) => PlatformDriver;
+  probe?: SshProbe;
+  /** Changes the database before it is started from. */
+  prepare?: (store: Store) => Promise<void>;
+  clock?: Clock;
+}
+
+export interface LogLine {
+  fields: Record<string, unknown>;
+  message: string;
+}
+
+/** Copies the database of an orchestrator that runs; returns how to start another one from the copy, on its platform. */
+export async function backUp(first: TestOrchestrator) {
+  const backup = `${first.databasePath}.backup`;
+  await backUpDatabase(first.databasePath, backup, Date.now());
+  return (options: RestoredOptions = {}) => startFrom(first, backup, options);
+}
+
+let lives = 0;
+
+async function startFrom(first: TestOrchestrator, backup: string, options: RestoredOptions) {
+  const path = `${first.databasePath}.life-${++lives}`;
+  copyFileSync(backup, path);
+  const store = openSqliteStore(path);
+  await options.prepare?.(store);
+  return startOn(first, store, options);
+}
+
+/** Starts an orchestrator on the platform of `first`, with a store of its own. */
+export async function startOn(
+  first: TestOrchestrator,
+  store: Store,
+  { reconcile, probe, wrapDriver = (driver) => driver, clock = first.clock }: RestoredOptions = {},
+) {
+  const lines: LogLine[] = [];
+  const told = (fields: object, message: string) => void lines.push({ fields: { ...fields }, message });
+  const { config } = loadConfig({ flags: {}, env: {} });
+  const orchestrator = await startOrchestrator({
+    config: {
+      ...config,
+      reconcile: { ...config.reconcile, watch_interval_s: 0.1, ssh_probe_interval_s: 0.1, ...reconcile },
+      rate_limits: { ...config.rate_limits, enabled: false },
+    },
+    ...{ store, clock, random: systemRandom, catalog: first.catalog, environmentKey: undefined },
+    driver: wrapDriver(first.driver),
+    ...(probe !== undefined && { probe }),
+    log: { debug: () => undefined, info: told, warn: told, error: told },
+    failpoint: () => undefined,
+  });
+
+  /** The status of a GET, and the resource's where there is one. */
+  async function read(path: string): Promise<string> {
+    const response = await orchestrator.app.request(`/v1${path}`, {
+      headers: { Authorization: `Bearer ${first.key}` },
+    });
+    const body = await response.text();
+    const contentType = response.headers.get('content-type');
+    assertKeepsContract({ method: 'GET', path: `/v1${path}`, status: response.status, contentType, body });
+    return response.status === 200 ? String(JSON.parse(body).status ?? 200) : String(response.status);
+  }
+
+  return {
+    ...{ store, lines, read, app: orchestrator.app },
+    async [Symbol.asyncDispose](): Promise<void> {
+      await orchestrator.close();
+      await store.close();
+    },
+  };
+}
