@@ -27,6 +27,8 @@ interface Lie {
   refusesOrders?: boolean;
   /** Every machine has failed. */
   failsAll?: boolean;
+  /** No create reaches it. */
+  losesCreates?: boolean;
   /** The volumes cannot be listed. */
   hidesVolumes?: boolean;
 }
@@ -102,6 +104,7 @@ function lying(
     },
     create: async (spec, cookie) => {
       counts.create++;
+      if (lie().losesCreates) throw new Error('the create did not get there');
       return reached().refusesOrders ? refused : driver.create(spec, cookie);
     },
     destroy: async (ref, cookie) => {
@@ -364,8 +367,10 @@ describe('an outage', () => {
   it('of twenty minutes fails no create: the deadlines of what could not be done are moved', async () => {
     const clock = new VirtualClock();
     await using troubled = await startTroubled({ clock, reconcile: { watch_interval_s: 5 } });
-    const { orchestrator, say } = troubled;
+    const { orchestrator, say, counts } = troubled;
+    say({ losesCreates: true });
     const id = await create(orchestrator);
+    await until('it was tried', () => counts.create > 0);
     say({ isDown: true });
     await clock.advance(20 * 60_000);
     expect(await statuses(orchestrator, [id])).toEqual(['PROVISIONING']);
