@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { type Client, createClient, until } from '../support/http-client.ts';
+import { faultsOf, readLedger } from '../support/ledger.ts';
+import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
+import { instanceRequest } from '../support/requests.ts';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+/** An orphan is reaped at its second sight. */
+function writeConfig(folder: string): string {
+  const config = writeFastConfig(folder);
+  const eager = 'reconcile: { orphans: reap, orphan_grace_s: 0.001, ';
+  writeFileSync(config, readFileSync(config, 'utf8').replace('reconcile: { ', eager));
+  return config;
+}
+
+const create = async (client: Client): Promise<string> =>
+  `/instances/${(await client.request('POST', '/instances', { body: instanceRequest() })).body['id']}`;
+
+/** Polls each path until it has read the state that it is to end in; whatever else it reads on the way is kept. */
+async function pollUntil(
+  client: Client,
+  goals: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const seen = new Map([...goals.keys()].map((path) => [path, new Set<string>()]));
+  for (const [path, goal] of goals)
+    await until(
+      async () => {
+        for (const [each, states] of seen) {
+          const { status, body } = await client.request('GET', each);
+          states.add(String(body['status'] ?? status));
+        }
+        return seen.get(path)?.has(goal) ?? false;
+      },
+      () => `${path} never read ${goal}: ${[...(seen.get(path) ?? [])]}`,
+    );
+  return seen;
+}
+
+it('a backup of a busy server, restored after a kill, denies nothing that lives and reaps nothing', async () => {
+  using folder = temporaryFolder();
+  const config = writeConfig(folder.path);
+  const data = join(folder.path, 'data');
+  const copy = join(folder.path, 'copy.db');
+  const first = await startServing(['--config', config]);
+  const client = createClient(first.baseUrl, first.apiKey);
+  const kept = await Promise.all(Array.from({ length: 5 }, () => create(client)));
+  const deleted = await create(client);
+  for (const path of [...kept, deleted]) await client.waitFor(path, 'ONLINE');
+
+  const creating = Promise.all(Array.from({ length: 10 }, () => create(client)));
+  const backedUp = await runBerth(['backup', copy, '--json', '--config', config]);
+  expect(backedUp).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(backedUp.stdout)).toEqual({
+    ...{ file: copy, bytes: statSync(copy).size },
+    taken_at: expect.stringMatching(/^\d{4}-.*Z$/),
+  });
+  const during = await creating;
+  await client.request('DELETE', deleted);
+  await client.waitFor(deleted, 'GONE');
+  const after = await Promise.all(Array.from({ length: 5 }, () => create(client)));
+  const living = [...kept, ...during, ...after];
+  for (const path of living) await client.waitFor(path, 'ONLINE');
+  await first.end('SIGKILL');
+  const machines = readLedger(join(data, 'berth.db')).machines.sort();
+
+  for (const name of readdirSync(data)) if (/^berth\.db(-\w+)?$/.test(name)) rmSync(join(data, name));
+  copyFileSync(copy, join(data, 'berth.db'));
+  await using second = await startServing(['--config', config]);
+  expect(second.apiKey).toBe('');
+  const again = createClient(second.baseUrl, first.apiKey);
+  const goals = new Map([...living.map((path) => [path, 'ONLINE'] as const), [deleted, 'ERROR']]);
+  const seen = await pollUntil(again, goals);
+  for (const [path, states] of seen)
+    expect([path, [...states].filter((state) => state === '404')]).toEqual([path, []]);
+  for (const path of [...kept, ...after]) expect([...(seen.get(path) ?? [])]).toEqual(['ONLINE']);
+
+  await until(
+    async () => readLedger(join(data, 'berth.db')).work.length === 0,
+    () => 'work is still open',
+  );
+  const ledger = readLedger(join(data, 'berth.db'));
+  expect(ledger.machines.sort()).toEqual(machines);
+  expect(
+    faultsOf({ ...ledger, instances: ledger.instances.filter(({ status }) => status !== 'ERROR') }),
+  ).toEqual([]);
+  expect(second.stderr).toMatch(/this database was restored from a backup/);
+  expect(second.stderr).not.toMatch(/acted on an orphan/);
+  expect(await second.end('SIGTERM')).toMatchObject({ code: 0 });
+});
+
+it('a start beside the journal of the database before is refused, and says what to move away', async () => {
+  using folder = temporaryFolder();
+  const config = writeConfig(folder.path);
+  const database = join(folder.path, 'data', 'berth.db');
+  const copy = join(folder.path, 'copy.db');
+  const first = await startServing(['--config', config]);
+  expect(await runBerth(['backup', copy, '--config', config])).toMatchObject({ code: 0, stderr: '' });
+  await create(createClient(first.baseUrl, first.apiKey));
+  await first.end('SIGKILL');
+  expect(statSync(`${database}-wal`).size).toBeGreaterThan(0);
+  copyFileSync(copy, database);
+  const refused = await runBerth(['serve', '--json', '--port', '0', '--config', config]);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(
+    /^berth: The database .* was restored from a backup, and .*-wal beside it is of/,
+  );
+  rmSync(`${database}-wal`);
+  rmSync(`${database}-shm`);
+  await using second = await startServing(['--config', config]);
+  expect((await fetch(new URL('/readyz', second.baseUrl))).status).toBe(200);
+});
+
+it('a backup that finds no room says so in one sentence and leaves nothing', async ({ skip }) => {
+  using folder = temporaryFolder();
+  const config = writeConfig(folder.path);
+  await (await startServing(['--config', config])).end('SIGTERM');
+  const small = join(folder.path, 'small');
+  mkdirSync(small);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'none', small], { stdio: 'ignore' });
+  } catch {
+    skip();
+  }
+  try {
+    const refused = await runBerth(['backup', join(small, 'copy.db'), '--config', config]);
+    expect(refused).toMatchObject({ code: 1, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /^berth: The backup .*copy\.db cannot be written \(.+\): give a place .*\n$/,
+    );
+    expect(readdirSync(small)).toEqual([]);
+  } finally {
+    execFileSync('umount', ['-l', small]);
+  }
+});
+
+it('of a PostgreSQL database it names the tool', async () => {
+  const refused = await runBerth(['backup', 'copy.db', '--database', 'postgres://127.0.0.1:1/berth']);
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(
+    /^berth: A PostgreSQL database is backed up with its own tools, `pg_dump` for one: .*\n$/,
+  );
+});
