@@ -103,7 +103,7 @@ export function oversold({ claims }: Pick<Books, 'claims'>, catalog: Catalog): s
 }
 
 /** What the platform's own history says of units that were sold while they were taken. */
-export function soldTwice({ units, capacity }: Pick<SimulatorTruth, 'units' | 'capacity'>): string[] {
+function soldTwice({ units, capacity }: Pick<SimulatorTruth, 'units' | 'capacity'>): string[] {
   const found = units
     .filter(({ event }) => event === 'refused')
     .map(({ at, ref, offerId }) => `the platform had no unit of ${offerId} left for ${ref} at ${at}`);

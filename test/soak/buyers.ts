@@ -66,7 +66,7 @@ export class Market {
     const [first] = replicas;
     if (first === undefined) return;
     for (const possession of this.possessions) {
-      if (possession.boughtAt === undefined) await this.create(possession, first);
+      if (possession.isCreateInDoubt && possession.id === undefined) await this.create(possession, first);
       if (possession.deleteSentAt !== undefined && possession.deleteAnsweredAt === undefined)
         await this.delete(possession, first);
     }
@@ -76,6 +76,7 @@ export class Market {
   async create(possession: Possession, replica: Replica): Promise<boolean> {
     const { kind, key, request } = possession;
     const reply = await this.#insist(replica, 'POST', `/${kind}`, { body: request, key });
+    if (reply === undefined || reply.isRepeated) possession.isCreateInDoubt = true;
     if (reply?.status === 201) possession.created(reply);
     else if (reply !== undefined && reply.status !== 409) this.#odd(possession, 'create', reply);
     return reply?.status === 201;

@@ -16,6 +16,8 @@ export class Journal {
   readonly pickUpsMs: number[] = [];
   /** From the last fault until all books agreed. */
   quietAfterMs: number | null = null;
+  /** How long after one replica's 404 another one still showed the resource on its way out. */
+  longestStaleMs = 0;
   readonly #tell: (line: string) => void;
 
   constructor(tell: (line: string) => void) {

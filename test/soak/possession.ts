@@ -14,6 +14,8 @@ export class Possession {
   readonly request: Readonly<Record<string, unknown>>;
   /** Undefined until a create was answered. */
   id: string | undefined;
+  /** A create had no clear reply: it may have been carried out, or may still be. */
+  isCreateInDoubt = false;
   /** When the 201 was there. */
   boughtAt: number | undefined;
   /** From now on 404 may be right. */
@@ -67,12 +69,20 @@ export class Possession {
   read(reply: Reply): boolean {
     if (reply.status === 404) return this.#notFound(reply);
     if (reply.status !== 200) return false;
-    if (this.goneAt !== undefined && reply.sentAt > this.goneAt)
-      this.#lose('was gone and is there again', reply);
     const status = String(reply.body['status']);
+    if (this.goneAt !== undefined && reply.sentAt > this.goneAt)
+      this.#judgeReturn(status, reply, this.goneAt);
     if (status === 'ERROR') this.#lose('failed', reply);
     if (this.kind === 'instances') this.#judgeStatus(status, reply);
     return false;
+  }
+
+  /** A replica hears of another's commit soon; until then it shows the last state before it. */
+  #judgeReturn(status: string, reply: Reply, goneAt: number): void {
+    const lateMs = reply.sentAt - goneAt;
+    const isLast = status === 'DESTROYING' || status === 'DELETING';
+    if (lateMs > STALE_MS || !isLast) this.#lose('was gone and is there again', reply);
+    else this.#journal.longestStaleMs = Math.max(this.#journal.longestStaleMs, lateMs);
   }
 
   #judgeStatus(status: string, reply: Reply): void {

@@ -12,18 +12,21 @@ export interface Report extends Run {
   replies: Record<string, number>;
   faults: Record<string, number>;
   pickUps: { count: number; longestMs: number | null };
+  /** How long a replica still showed what another one answered 404 for. */
+  longestStaleMs: number;
   quietAfterMs: number | null;
   losses: readonly Loss[];
 }
 
 export function toReport(journal: Journal, run: Run): Report {
-  const { operations, replies, faults, pickUpsMs, losses, quietAfterMs } = journal;
+  const { operations, replies, faults, pickUpsMs, losses, quietAfterMs, longestStaleMs } = journal;
   return {
     ...run,
     operations: sortedCounts(operations),
     replies: sortedCounts(replies),
     faults: sortedCounts(faults),
     pickUps: { count: pickUpsMs.length, longestMs: pickUpsMs.length === 0 ? null : Math.max(...pickUpsMs) },
+    longestStaleMs,
     quietAfterMs,
     losses,
   };
@@ -41,6 +44,7 @@ export function toText(report: Report): string {
     ...table('Replies', replies),
     ...table('Faults', faults),
     `Work of ${pickUps.count} killed servers was taken up after at most ${pickUps.longestMs ?? '-'} ms.`,
+    `A replica showed what was gone for ${report.longestStaleMs} ms at most.`,
     `Quiet, all books in balance, ${quietAfterMs ?? '-'} ms after the last fault.`,
     `Lost: ${losses.length}`,
     ...losses.slice(0, 20).map(({ at, what, details }) => `  ${at} ${what} ${JSON.stringify(details)}`),

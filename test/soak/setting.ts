@@ -78,6 +78,6 @@ function toConfig(port: number): string {
   volume_ms: [20, 200]
 reconcile: { watch_interval_s: 1, ssh_probe_interval_s: 0.5, lease_s: ${LEASE_MS / 1000}, orphan_grace_s: 30 }
 rate_limits: { enabled: false }
-log: { level: warn }
+log: { level: info }
 `;
 }

@@ -17,7 +17,7 @@ export async function balance(market: Market, ledgers: Ledgers, journal: Journal
     const found = await findings(market, ledgers);
     if (found.length === 0) return Date.now() - begun;
     if (Date.now() - begun > QUIET_WITHIN_MS) {
-      for (const finding of found) journal.lose(finding);
+      journal.lose('the books disagree', { findings: found });
       return Date.now() - begun;
     }
     await sleep(250);

@@ -10,7 +10,7 @@ import { connectSimulator } from './remote-driver.ts';
 import type { FaultSettings } from './remote-faults.ts';
 import { createRemoteServer } from './remote-server.ts';
 
-export const TOKEN = 'a-token-for-the-tests';
+const TOKEN = 'a-token-for-the-tests';
 
 export interface RemotePair extends AsyncDisposable {
   address: string;
