@@ -29,6 +29,8 @@ interface Lie {
   failsAll?: boolean;
   /** No create reaches it. */
   losesCreates?: boolean;
+  /** A create comes back then, with a failure that is final. */
+  failsCreatesAt?: Promise<void>;
   /** The volumes cannot be listed. */
   hidesVolumes?: boolean;
 }
@@ -104,6 +106,11 @@ function lying(
     },
     create: async (spec, cookie) => {
       counts.create++;
+      const { failsCreatesAt } = lie();
+      if (failsCreatesAt !== undefined) {
+        await failsCreatesAt;
+        return { outcome: 'failed', code: 'boot_failed', sideEffect: 'certain', detail: 'it did not boot' };
+      }
       if (lie().losesCreates) throw new Error('the create did not get there');
       return reached().refusesOrders ? refused : driver.create(spec, cookie);
     },
@@ -221,6 +228,24 @@ describe('a platform that cannot be believed', () => {
     expect(await statuses(orchestrator, [deleted, ...others])).toEqual(['DESTROYING', 'ONLINE', 'ONLINE']);
     say({});
     await orchestrator.waitFor(deleted, 'GONE');
+  });
+
+  it('ends nothing with an answer that comes meanwhile: what it says is asked for again', async () => {
+    await using troubled = await startTroubled({ platform: { boot_failure_rate: 1 } });
+    const { orchestrator, say, counts } = troubled;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    say({ failsCreatesAt: promise });
+    const id = await create(orchestrator);
+    await until('it is being made', () => counts.create === 1);
+    say({ isDown: true });
+    await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
+    resolve();
+    const work = () => orchestrator.store.read.work.of(id);
+    await until('it is left', async () => /nothing is concluded/.test((await work())?.lastError ?? ''));
+    expect(await statuses(orchestrator, [id])).toEqual(['PROVISIONING']);
+    say({});
+    await orchestrator.waitFor(id, 'ERROR');
+    expect(counts.create).toBeGreaterThan(1);
   });
 
   it('because it refuses our credentials sells nothing until a listing that began later', async () => {
