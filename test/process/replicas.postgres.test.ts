@@ -1,0 +1,171 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Client, createClient } from '../support/http-client.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import {
+  BerthProcess,
+  runBerth,
+  type ServingProcess,
+  startServing,
+  temporaryFolder,
+  writeFastConfig,
+} from '../support/process.ts';
+import { instanceRequest } from '../support/requests.ts';
+import { until } from '../support/until.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** Of the bundled catalog. */
+const SCARCE = { offer: 'h100-sxm-1x', region: 'eu-frankfurt', units: 3 };
+
+const folder = temporaryFolder();
+let postgres: PostgresServer;
+let database: string;
+let simulator: BerthProcess;
+let config: string;
+let apiKey: string;
+let servers: [ServingProcess, ServingProcess];
+let clients: [Client, Client];
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  database = await postgres.createDatabase();
+  const platform = writeFastConfig(join(folder.path, 'platform'));
+  const state = join(folder.path, 'platform.db');
+  simulator = new BerthProcess([
+    'simulator',
+    '--json',
+    '--port',
+    '0',
+    '--config',
+    platform,
+    '--state',
+    state,
+  ]);
+  const line = await simulator.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
+  config = writeFastConfig(folder.path, { address: JSON.parse(line)['address'], leaseS: 2 });
+  servers = await Promise.all([serve(), serve()]);
+  apiKey = servers[0].apiKey || servers[1].apiKey;
+  clients = [createClient(servers[0].baseUrl, apiKey), createClient(servers[1].baseUrl, apiKey)];
+});
+
+afterAll(async () => {
+  for (const process of [...(servers ?? []), simulator]) await process?.end('SIGKILL');
+  await postgres?.[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+const serve = () => startServing(['--config', config, '--database', database]);
+
+async function create(client: Client, overrides: Record<string, unknown> = {}) {
+  const { status, body } = await client.request('POST', '/instances', { body: instanceRequest(overrides) });
+  expect(status).toBe(201);
+  return `/instances/${body['id']}`;
+}
+
+async function destroy(client: Client, ...paths: string[]): Promise<void> {
+  for (const path of paths) await client.request('DELETE', path);
+  for (const path of paths) await client.waitFor(path, 'GONE');
+}
+
+it('start on an empty database at once, and one of them shows a key', () => {
+  expect(servers.map((server) => server.apiKey).filter(Boolean)).toHaveLength(1);
+});
+
+it('know each other’s instances from the moment of the 201', async () => {
+  const round = async (index: number): Promise<string> => {
+    const [one, other] = index % 2 ? clients : clients.toReversed();
+    if (one === undefined || other === undefined) throw new Error('expected two');
+    const path = await create(one);
+    for (let read = 0; read < 5; read++) expect((await other.request('GET', path)).status).toBe(200);
+    return path;
+  };
+  const made = await Promise.all(Array.from({ length: 30 }, (_, index) => round(index)));
+  await destroy(clients[0], ...made);
+});
+
+it('show every change of state, whoever made it', async () => {
+  const [one, other] = clients;
+  const path = await create(one);
+  await Promise.all(clients.map((client) => client.waitFor(path, 'ONLINE')));
+  await other.request('POST', `${path}/stop`);
+  await Promise.all(clients.map((client) => client.waitFor(path, 'STOPPED')));
+  await destroy(other, path);
+  await one.waitFor(path, 'GONE');
+});
+
+it('give M units to M of N creates', async () => {
+  const creates = Array.from({ length: 24 }, (_, index) =>
+    (clients[index % 2] ?? clients[0]).request('POST', '/instances', {
+      body: instanceRequest({ configuration_id: SCARCE.offer, region: SCARCE.region }),
+    }),
+  );
+  const replies = await Promise.all(creates);
+  const made = replies.filter(({ status }) => status === 201);
+  expect(made).toHaveLength(SCARCE.units);
+  for (const { status, body: refusal } of replies)
+    if (status !== 201)
+      expect([status, refusal['error']]).toMatchObject([409, { code: 'capacity_unavailable' }]);
+  await destroy(clients[1], ...made.map(({ body: instance }) => `/instances/${instance['id']}`));
+});
+
+it('let a revoked key in for less than 5 seconds, wherever it was revoked', async () => {
+  const flags = ['--config', config, '--database', database];
+  const { stdout } = await runBerth(['keys', 'create', '--json', ...flags]);
+  const { id, api_key: key } = JSON.parse(stdout);
+  const path = await create(clients[0]);
+  const statusOn = async (client: Client) => (await client.request('GET', path, { key })).status;
+  for (const client of clients) expect(await statusOn(client)).toBe(200);
+  const polling = clients.map(async (client) => {
+    await until('the key is refused', async () => (await statusOn(client)) === 401, 30_000);
+    return performance.now();
+  });
+  expect(await runBerth(['keys', 'revoke', id, ...flags])).toMatchObject({ code: 0 });
+  const revokedAt = performance.now();
+  for (const refusedAt of await Promise.all(polling)) expect(refusedAt - revokedAt).toBeLessThan(5_000);
+  await destroy(clients[0], path);
+});
+
+describe('when one of them', () => {
+  it('is paused for a while, it answers nothing from before', async () => {
+    const [one, other] = clients;
+    const path = await create(one);
+    await other.waitFor(path, 'ONLINE');
+    servers[1].child.kill('SIGSTOP');
+    const stoppedAt = performance.now();
+    await destroy(one, path);
+    await until(
+      'the pause is longer than what was heard is believed',
+      () => performance.now() > stoppedAt + 3_100,
+    );
+    const reply = other.request('GET', path);
+    servers[1].child.kill('SIGCONT');
+    expect((await reply).status).toBe(404);
+  });
+
+  it('is killed right after a 201, the other brings the instance up', async () => {
+    const path = await create(clients[0]);
+    await servers[0].end('SIGKILL');
+    await clients[1].waitFor(path, 'ONLINE');
+    await destroy(clients[1], path);
+    servers[0] = await serve();
+    clients[0] = createClient(servers[0].baseUrl, apiKey);
+    expect((await clients[0].request('GET', path)).status).toBe(404);
+  });
+
+  it('loses every connection to the database, it is itself again soon', async () => {
+    const path = await create(clients[0]);
+    await postgres.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'berth%'`,
+      database,
+    );
+    const answers: number[] = [];
+    await until('it is up everywhere', async () => {
+      const replies = await Promise.all(clients.map((client) => client.request('GET', path)));
+      answers.push(...replies.map(({ status }) => status));
+      return replies.every(({ body }) => body['status'] === 'ONLINE');
+    });
+    expect(answers).not.toContain(404);
+    await destroy(clients[0], path);
+  });
+});
