@@ -1,11 +1,14 @@
+import { dirname } from 'node:path';
 import { serve } from '../src/cli/serve.ts';
 import { answerBench } from './measured-process.ts';
 
 // `berth serve` as it is, with rate limits that count every poll and refuse none of this load.
-const [databasePath = '', configFile = ''] = process.argv.slice(2);
+const [database = '', configFile = ''] = process.argv.slice(2);
+// The simulator keeps its state in the working directory where the database is no file.
+process.chdir(dirname(configFile));
 const { baseUrl } = await serve({
   configFile,
-  flags: { port: '0', database: `sqlite:${databasePath}` },
+  flags: { port: '0', database },
   env: {},
 });
 answerBench({ port: Number(new URL(baseUrl).port) });

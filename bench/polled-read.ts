@@ -4,6 +4,7 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/cli/print.ts';
+import { startPostgres } from '../test/support/postgres.ts';
 import { fetchReply, toRequest } from './load.ts';
 import type { RecordedReplies } from './node-server.ts';
 import { type Candidate, type Measured, measureRounds, median, warmUp } from './paired-rounds.ts';
@@ -15,9 +16,11 @@ const WARM_UP_REQUESTS = 20_000;
 const AIMS = { toNode: 1.3, toFew: 1.15 };
 const FEW = 100;
 
+const RATE_LIMITS_FILE = 'berth.yaml';
 const NODE = 'node:http, the same bytes';
 const BERTH = 'Berth';
 const BERTH_MANY = 'Berth, many instances';
+const BERTH_POSTGRES = 'Berth, on PostgreSQL';
 const NOT_MODIFIED = 'Berth, 304';
 const THROUGH_HONO = 'Berth, through Hono';
 
@@ -36,10 +39,12 @@ interface Options {
 const options = readOptions();
 const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
 const servers: ServerProcess[] = [];
+const postgres = await startPostgres();
 try {
   report(await measure(options), options);
 } finally {
   for (const server of servers) await server.stop();
+  await postgres[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -51,17 +56,23 @@ interface Results {
 
 async function measure({ rounds, requests, many }: Options): Promise<Results> {
   const stored = {
-    few: await storeInstances(join(folder, 'few.db'), FEW),
-    many: await storeInstances(join(folder, 'many.db'), many),
+    few: await storeInstances(`sqlite:${join(folder, 'few.db')}`, FEW),
+    many: await storeInstances(`sqlite:${join(folder, 'many.db')}`, many),
+    postgres: await storeInstances(await postgres.createDatabase(), FEW),
   };
   const few = await startBerth(stored.few);
   const manyServer = await startBerth(stored.many);
+  const postgresServer = await startBerth(stored.postgres);
   const node = await startYardstick(few, stored.few);
   const polls = pollsOf(stored.few);
   const candidates: Candidate[] = [
     { name: NODE, server: node, requests: polls, expectedStatus: 200 },
     { name: BERTH, server: few, requests: polls, expectedStatus: 200 },
     { name: BERTH_MANY, server: manyServer, requests: pollsOf(stored.many), expectedStatus: 200 },
+    {
+      ...{ name: BERTH_POSTGRES, server: postgresServer, expectedStatus: 200 },
+      requests: pollsOf(stored.postgres),
+    },
     { name: NOT_MODIFIED, server: few, requests: await revalidations(few, stored.few), expectedStatus: 304 },
     // A client's own X-Request-Id is the one thing that sends a poll the long way and changes nothing else.
     {
@@ -86,10 +97,10 @@ async function startServer(file: string, args: readonly string[]): Promise<Serve
   return server;
 }
 
-async function startBerth({ databasePath }: StoredInstances): Promise<ServerProcess> {
-  const configFile = `${databasePath}.yaml`;
+async function startBerth({ database }: StoredInstances): Promise<ServerProcess> {
+  const configFile = join(folder, RATE_LIMITS_FILE);
   writeFileSync(configFile, RATE_LIMITS);
-  return startServer('./berth-server.ts', [databasePath, configFile]);
+  return startServer('./berth-server.ts', [database, configFile]);
 }
 
 /** Takes Berth's replies down, has plain node:http serve them, and sees that they are the same on the wire. */
@@ -151,6 +162,7 @@ async function revalidations(server: ServerProcess, { ids, apiKey }: StoredInsta
 function report({ cpuUs, rssFewMb, rssManyMb }: Results, { rounds, requests, many }: Options): void {
   const ratios = {
     berthToNode: ratio(cpuUs, BERTH, NODE),
+    postgresToNode: ratio(cpuUs, BERTH_POSTGRES, NODE),
     manyToFew: ratio(cpuUs, BERTH_MANY, BERTH),
     notModifiedToBerth: ratio(cpuUs, NOT_MODIFIED, BERTH),
     honoToBerth: ratio(cpuUs, THROUGH_HONO, BERTH),
@@ -175,6 +187,7 @@ function report({ cpuUs, rssFewMb, rssManyMb }: Results, { rounds, requests, man
     ['ratio, paired by round', 'median', 'aim'],
     [
       ['Berth / node:http', ratios.berthToNode.toFixed(2), `≤ ${AIMS.toNode.toFixed(2)}`],
+      ['Berth on PostgreSQL / node:http', ratios.postgresToNode.toFixed(2), `≤ ${AIMS.toNode.toFixed(2)}`],
       [`${many} / ${FEW} instances`, ratios.manyToFew.toFixed(2), `≤ ${AIMS.toFew.toFixed(2)}`],
       ['304 / 200', ratios.notModifiedToBerth.toFixed(2), ''],
       ['through Hono / direct', ratios.honoToBerth.toFixed(2), ''],

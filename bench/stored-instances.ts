@@ -1,10 +1,11 @@
+import { openStore } from '../src/cli/open-store.ts';
 import { createAccount, createKey } from '../src/orchestrator/accounts/accounts.ts';
 import type { InstanceRecord } from '../src/orchestrator/instances/instance-record.ts';
 import { systemClock, systemRandom } from '../src/runtime/system.ts';
-import { openSqliteStore } from '../src/store/sqlite/store.ts';
 
 export interface StoredInstances {
-  databasePath: string;
+  /** As `--database` names it. */
+  database: string;
   apiKey: string;
   ids: string[];
 }
@@ -12,8 +13,8 @@ export interface StoredInstances {
 const ROWS_PER_TRANSACTION = 5_000;
 
 /** Makes a database with `count` instances of one account, written through the store, and a key for them. */
-export async function storeInstances(databasePath: string, count: number): Promise<StoredInstances> {
-  const store = openSqliteStore(databasePath);
+export async function storeInstances(database: string, count: number): Promise<StoredInstances> {
+  const store = await openStore(database, () => undefined);
   try {
     const deps = { store, clock: systemClock, random: systemRandom };
     const account = await createAccount(deps, 'default');
@@ -29,7 +30,7 @@ export async function storeInstances(databasePath: string, count: number): Promi
         }
       });
     }
-    return { databasePath, apiKey: key, ids };
+    return { database, apiKey: key, ids };
   } finally {
     await store.close();
   }
