@@ -8,7 +8,7 @@ function caller() {
   const refusals: string[] = [];
   return {
     ...{ clock, refusals, options: { callTimeoutMs: 1_000 }, failpoint: () => undefined },
-    health: { refused: (problem: string) => void refusals.push(problem) },
+    health: { accepted: () => undefined, refused: (problem: string) => void refusals.push(problem) },
   };
 }
 

@@ -42,6 +42,7 @@ export async function callStep<T>(
   const step = sane(answer.value);
   if (step.outcome === 'failed' && step.code === 'auth')
     context.health.refused(`the platform refuses our credentials: ${step.detail}`);
+  if (step.outcome !== 'failed') context.health.accepted();
   return step;
 }
 

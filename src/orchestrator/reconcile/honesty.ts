@@ -4,7 +4,7 @@ import type { ReconcileContext } from './context.ts';
 import { type Expectations, isExpected } from './expectations.ts';
 import type { Judge } from './inventory.ts';
 
-type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options'>;
+type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
 
 const ROWS_BETWEEN_PAUSES = 5_000;
 /** Fewer than this many that are missing, unless they are all, are taken for what they look like. */
@@ -22,13 +22,15 @@ export function isSuspect({ expected, missing }: { expected: number; missing: nu
 /** Holds a listing of machines against the rows, and tells the platform's health what comes of it. */
 export function judgeMachines(deps: Deps, expectations: Expectations): Judge<ObservedMachine> {
   return async (listing, begunAt) => {
-    const { health, options } = deps;
+    const { health, options, driver } = deps;
     if (listing.answer === 'unknown') {
       await health.troubled({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
     }
     await expectations.refresh();
-    const held = await count(expectations, new Set(listing.items.map(({ ref }) => ref)), begunAt);
+    // What is younger may be missing in the listing of an honest platform too.
+    const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
+    const held = await count(expectations, new Set(listing.items.map(({ ref }) => ref)), settledBy);
     if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${held.missing} of ${held.expected} machines that it should have`;
       await health.troubled({ kind: 'suspect', problem }, begunAt);
@@ -39,17 +41,17 @@ export function judgeMachines(deps: Deps, expectations: Expectations): Judge<Obs
   };
 }
 
-/** A row that changed after the listing began is not held against it. */
+/** A row that changed since is not held against the listing. */
 async function count(
   expectations: Expectations,
   listed: ReadonlySet<OwnerRef>,
-  begunAt: number,
+  settledBy: number,
 ): Promise<{ expected: number; missing: number }> {
   const counts = { expected: 0, missing: 0 };
   let seen = 0;
   for (const [ref, expectation] of expectations.entries()) {
     if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (!isExpected(expectation) || expectation.since >= begunAt) continue;
+    if (!isExpected(expectation) || expectation.since >= settledBy) continue;
     counts.expected++;
     if (!listed.has(ref)) counts.missing++;
   }

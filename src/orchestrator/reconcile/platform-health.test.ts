@@ -95,6 +95,19 @@ describe('the health of the platform', () => {
     expect([health.isUp, await mark()]).toEqual([true, null]);
   });
 
+  it('is not troubled by one order that is refused among others that are accepted', async () => {
+    const health = newHealth();
+    await health.answered(clock.now());
+    health.accepted();
+    health.refused('this machine is locked');
+    expect(health.isUp).toBe(true);
+    health.accepted();
+    health.refused('this machine is locked');
+    expect(health.isUp).toBe(true);
+    health.refused('the key is revoked');
+    expect(health.isUp).toBe(false);
+  });
+
   it('stays in doubt while the store cannot say how long the outage was', async () => {
     const health = newHealth();
     await store.close();

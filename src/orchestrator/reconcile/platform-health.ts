@@ -27,7 +27,9 @@ export class PlatformHealth {
   #trouble: Trouble | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
   #hasTold = false;
   #isMarked = false;
-  #failedAt = Number.NEGATIVE_INFINITY;
+  /** Whether an order was accepted since the last one that was refused. */
+  #isAccepting = false;
+  #refusedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: { store: Store; clock: Clock; log: Log }) {
     this.#deps = deps;
@@ -47,9 +49,20 @@ export class PlatformHealth {
     return () => this.#listeners.delete(listener);
   }
 
-  /** A call was refused for its credentials: only a listing that begins later says otherwise. */
+  /** An order was accepted: the credentials are good for some. */
+  accepted(): void {
+    this.#isAccepting = true;
+  }
+
+  /**
+   * An order was refused for its credentials: only a listing that begins later says otherwise. One among others that
+   * are accepted is not the platform's trouble, but that of what it was about.
+   */
   refused(problem: string): void {
-    this.#failedAt = this.#deps.clock.now();
+    const isAlone = this.#isAccepting;
+    this.#isAccepting = false;
+    if (isAlone) return;
+    this.#refusedAt = this.#deps.clock.now();
     this.#enter({ kind: 'down', problem });
   }
 
@@ -64,7 +77,7 @@ export class PlatformHealth {
    * Rejects if the store does: then nothing is believed yet.
    */
   async answered(begunAt: number): Promise<void> {
-    if (this.#failedAt >= begunAt) return this.#mark(this.#failedAt);
+    if (this.#refusedAt >= begunAt) return this.#mark(this.#refusedAt);
     await this.#endOutage();
     if (this.#trouble === undefined) return;
     if (this.#hasTold) this.#deps.log.info({}, 'the platform can be believed again');
