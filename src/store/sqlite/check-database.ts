@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
+import { instanceStatusSchema } from '../../contract/instance.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { damaged } from './database-refused.ts';
 
@@ -17,7 +18,13 @@ const HEADER_BYTES = 100;
  */
 export function isThere(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return false;
+  if (found === undefined) {
+    if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+      throw new DatabaseRefused(
+        `There is no database ${path}, but its journal ${path}-wal: put the file back, or restore it from a backup and move the journal away.`,
+      );
+    return false;
+  }
   if (!found.isFile())
     throw new DatabaseRefused(
       `${path} is a ${found.isDirectory() ? 'folder' : 'device'} and no database: give --database a file.`,
@@ -58,18 +65,39 @@ export function checkIdentity(db: Database.Database, path: string, newest: numbe
 
 /**
  * SQLite's own check of the structure, and of what it does not know: the end of the file, and what a row must hold.
- * It costs 1 ms for each 1000 rows.
+ * It takes some milliseconds for each 1000 rows.
  */
 export function findDamage(db: Database.Database, path: string, version: number): string | undefined {
   if (version === 0) return 'its version number is missing';
   if (statSync(path).size % pragmaNumber(db, 'page_size') !== 0) return 'the file is cut short';
   const structure = db.pragma('integrity_check(1)', { simple: true });
   if (structure !== 'ok') return String(structure);
-  const unreadable = db
-    .prepare('SELECT id FROM instances WHERE NOT json_valid(spec) OR NOT json_valid(endpoint)')
-    .pluck()
-    .get();
+  const unreadable = db.prepare(UNREADABLE).pluck().get();
   return unreadable === undefined ? undefined : `the row of instance ${unreadable} cannot be read`;
+}
+
+const specTypes = {
+  ...{ instanceType: ['text'], image: ['text'], onStop: ['text'], sshKeys: ['array'] },
+  ...{ vcpus: ['integer'], memoryGb: ['integer', 'real'], storageGb: ['integer', 'real'] },
+  ...{ onlineWithinMs: ['integer', 'real'], resumable: ['true', 'false'] },
+};
+const endpointTypes = { publicIp: ['text'], sshPort: ['integer'], sshUsername: ['text'] };
+
+/** What integrity_check cannot know: SQLite keeps any text, and a flipped bit leaves it text. */
+const UNREADABLE = `
+  SELECT id FROM instances
+  WHERE status NOT IN (${instanceStatusSchema.options.map((status) => `'${status}'`).join()})
+    OR CASE WHEN json_valid(spec) THEN ${lacksAny('spec', specTypes)} ELSE TRUE END
+    OR endpoint IS NOT NULL
+      AND CASE WHEN json_valid(endpoint) THEN ${lacksAny('endpoint', endpointTypes)} ELSE TRUE END
+  LIMIT 1`;
+
+function lacksAny(column: string, types: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(types)
+    .map(
+      ([key, allowed]) => `coalesce(json_type(${column}, '$.${key}'), '') NOT IN ('${allowed.join("','")}')`,
+    )
+    .join(' OR ');
 }
 
 export function pragmaNumber(db: Database.Database, name: string): number {

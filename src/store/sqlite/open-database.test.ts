@@ -104,7 +104,10 @@ describe('the schema', () => {
 });
 
 describe('migrations', () => {
-  const first = { version: 1, sql: 'CREATE TABLE instances (id, spec, endpoint); CREATE TABLE runs (n);' };
+  const first = {
+    version: 1,
+    sql: 'CREATE TABLE instances (id, status, spec, endpoint); CREATE TABLE runs (n);',
+  };
   const second = { version: 2, sql: 'INSERT INTO runs VALUES (2);' };
 
   /** Opens the file and writes a row in processes of their own, all at the same moment. */
@@ -179,6 +182,18 @@ describe('a file that is refused is left as it is', () => {
     db.close();
   }
 
+  function insertInstance(db: Database.Database): void {
+    const spec = {
+      ...{ instanceType: 'DEDICATED', vcpus: 4, memoryGb: 16, storageGb: 0.5, image: 'os', sshKeys: [] },
+      ...{ onStop: 'release', resumable: true, onlineWithinMs: 1 },
+    };
+    const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'user' };
+    db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");
+    db.prepare(
+      "INSERT INTO instances VALUES ('inst-1', 'a', 'r', NULL, 'o', 'r', 'ONLINE', ?, ?, NULL, 0, 0, NULL, 0, 0, 1)",
+    ).run(JSON.stringify(spec), JSON.stringify(endpoint));
+  }
+
   function withBytes(change: (bytes: Buffer) => Buffer): void {
     openDatabase(path).close();
     writeFileSync(path, change(readFileSync(path)));
@@ -207,6 +222,21 @@ describe('a file that is refused is left as it is', () => {
           );
         }),
     ],
+    ...(
+      [
+        ['of an unknown state', "status = 'OOLINE'"],
+        ['without a part of its spec', "spec = replace(spec, 'vcpus', 'vcqus')"],
+        ['without a part of its endpoint', "endpoint = replace(endpoint, 'sshPort', 'sshQort')"],
+      ] as const
+    ).map(([what, change]): [string, RegExp, () => void] => [
+      `with a row ${what}`,
+      /is damaged \(the row of instance inst-1 cannot be read\)/,
+      () =>
+        withDatabase((db) => {
+          insertInstance(db);
+          db.exec(`UPDATE instances SET ${change}`);
+        }),
+    ]),
     ['cut to one byte', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, 1))],
     ['cut in its header', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, 50))],
     ['cut by its last byte', /is damaged/, () => withBytes((bytes) => bytes.subarray(0, -1))],
@@ -235,7 +265,7 @@ describe('a file that is refused is left as it is', () => {
   });
 
   it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', () => {
-    withBytes((bytes) => bytes);
+    withDatabase(insertInstance);
     copyFileSync(path, `${path}.copy`);
     expect(() => openDatabase(`${path}.copy`).close()).not.toThrow();
   });
@@ -247,7 +277,7 @@ describe('a file that is refused is left as it is', () => {
     expect(() => openDatabase(path, { beforeWriting: refuse })).toThrow('locked');
     expect(readdirSync(join(folder, 'new'))).toEqual([]);
     openDatabase(path, {
-      migrations: [{ version: 1, sql: 'CREATE TABLE instances (id, spec, endpoint)' }],
+      migrations: [{ version: 1, sql: 'CREATE TABLE instances (id, status, spec, endpoint)' }],
     }).close();
     const before = bytesOf(join(folder, 'new'));
     const more = [

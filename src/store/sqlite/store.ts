@@ -1,8 +1,10 @@
+import { realpathSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { toConnection } from './connection.ts';
+import { FileIdentity } from './file-identity.ts';
 import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 import { fromSqlite } from './sqlite-error.ts';
 
@@ -15,6 +17,9 @@ import { fromSqlite } from './sqlite-error.ts';
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
   const writer = openDatabase(path, options);
   const reader = openReader(path);
+  // The journal is there from the first read on.
+  reader.prepare('SELECT count(*) FROM sqlite_schema').get();
+  const file = new FileIdentity(realpathSync(path));
   const connection = toConnection(writer);
   const readConnection = toConnection(reader);
   const listeners = new Set<CommitListener>();
@@ -34,11 +39,16 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     transact: (body) =>
       inTurn(async () => {
         const changes = new Changes();
+        file.assertInPlace();
         const result = await commitOrRollBack(writer, () => body(transactionOn(connection, changes)));
         tellOf(listeners, changes.instances.values(), changes.work);
         return result;
       }),
-    claimWork: (claim) => inTurn(() => guarded(claimWork(connection, claim))),
+    claimWork: (claim) =>
+      inTurn(async () => {
+        file.assertInPlace();
+        return guarded(claimWork(connection, claim));
+      }),
     nextWorkAt: () => guarded(nextWorkAt(readConnection)),
     endAbandonedLeases: () => inTurn(() => guarded(endAbandonedLeases(connection))),
     subscribe: (listener) => {
