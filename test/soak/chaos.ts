@@ -97,7 +97,7 @@ export class Chaos {
 
   async #kill(killed: readonly Replica[]): Promise<void> {
     await Promise.all(killed.map((replica) => replica.end('SIGKILL')));
-    this.#pickUps.push(this.#timePickUp());
+    if (killed.length < this.#parts.replicas.length) this.#pickUps.push(this.#timePickUp());
     await sleep(this.#dice.between(0, 2_000));
     await Promise.all(killed.map((replica) => replica.start()));
   }

@@ -56,9 +56,11 @@ async function soak(setting: Setting): Promise<void> {
   await Promise.all(buying);
   await market.settle();
   journal.quietAfterMs = await balance(market, setting, journal);
-  journal.say(`quiet after ${journal.quietAfterMs} ms`);
-  await sellOut(market, setting, journal);
-  await clear(market, setting, journal);
+  if (journal.quietAfterMs !== null) {
+    journal.say(`quiet after ${journal.quietAfterMs} ms`);
+    await sellOut(market, setting, journal);
+    await clear(market, setting, journal);
+  }
   await watchers.stop();
   await Promise.all(watching);
   await chaos.countFaults();

@@ -10,15 +10,15 @@ const QUIET_WITHIN_MS = 120_000;
 
 type Ledgers = Pick<Setting, 'platform' | 'database' | 'catalog'>;
 
-/** Waits until nothing is under way, and all books agree; how long it took. */
-export async function balance(market: Market, ledgers: Ledgers, journal: Journal): Promise<number> {
+/** Waits until nothing is under way and all books agree; how long it took, null: they never did. */
+export async function balance(market: Market, ledgers: Ledgers, journal: Journal): Promise<number | null> {
   const begun = Date.now();
   for (;;) {
     const found = await findings(market, ledgers);
     if (found.length === 0) return Date.now() - begun;
     if (Date.now() - begun > QUIET_WITHIN_MS) {
-      journal.lose('the books disagree', { findings: found });
-      return Date.now() - begun;
+      journal.lose('the books do not agree', { findings: found });
+      return null;
     }
     await sleep(250);
   }
