@@ -31,7 +31,7 @@ const leftOut = [
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'conformance/**/*.test.ts', 'test/**/*.test.ts', 'simulation/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...leftOut],
     pool: 'forks',
     // Vitest leaves one core free, and of two that is half of them.

@@ -42,9 +42,9 @@ const BUILT = [
   ...['src/store/', 'src/ssh/', 'src/config/', 'src/runtime/', 'src/cli/', 'src/main.ts'],
 ];
 
-/** Tests, shared suites and fixtures may import anything, and are imported by their own kind only. */
+/** Tests, the simulation, shared suites and fixtures may import anything, and are imported by their own kind only. */
 const isForTests = (path: string): boolean =>
-  /\.(test|suite|fixture)\.ts$/.test(path) || /^test\//.test(path);
+  /\.(test|suite|fixture)\.ts$/.test(path) || /^(test|simulation)\//.test(path);
 
 type Files = ReadonlyMap<string, string>;
 
@@ -124,6 +124,7 @@ it.each([
   ['src/main.ts', "import { run } from '../conformance/run/run.ts';"],
   ['src/cli/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
+  ['src/cli/a.ts', "import { run } from '../../simulation/run.ts';"],
   ['src/utils/a.ts', 'export const x = 1;'],
 ])('catches a planted violation: %s with %s', (path, text) => {
   expect(violations(new Map([[path, text]]))).toHaveLength(1);

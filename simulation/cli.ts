@@ -1,0 +1,83 @@
+import { fork } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { prepare } from './clients/accounts.ts';
+import { describeFailure, Summary } from './report.ts';
+import { type Outcome, run } from './run.ts';
+import { shrink } from './shrink.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string' },
+    seed: { type: 'string' },
+    commands: { type: 'string', default: '300' },
+    workers: { type: 'string', default: String(availableParallelism()) },
+    json: { type: 'boolean', default: false },
+    worker: { type: 'boolean', default: false },
+  },
+});
+const commands = Number(values.commands);
+const first = Number(values.seed ?? 1);
+const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
+if (![commands, first, count].every((value) => Number.isInteger(value) && value >= 0))
+  throw new Error('--seeds, --seed and --commands take whole numbers');
+
+/** Runs the seeds that its parent sends, one after another. */
+async function work(): Promise<void> {
+  const prepared = await prepare();
+  const clean = (): void => rmSync(prepared.folder, { recursive: true, force: true });
+  process.on('exit', clean);
+  process.on('disconnect', () => process.exit());
+  process.on('message', (seed: number) => {
+    void run(prepared, String(seed), commands).then((outcome) => process.send?.(outcome));
+  });
+  process.send?.('ready');
+}
+
+/** Gives each seed to the next worker that is free. */
+async function spread(workers: number, done: (outcome: Outcome) => void): Promise<void> {
+  let next = first;
+  const one = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const child = fork(import.meta.filename, ['--worker', '--commands', String(commands)]);
+      child.on('error', reject);
+      child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+      child.on('message', (message: Outcome | 'ready') => {
+        if (message !== 'ready') done(message);
+        if (next < first + count) child.send(next++);
+        else child.disconnect();
+      });
+    });
+  await Promise.all(Array.from({ length: Math.min(workers, count) }, one));
+}
+
+async function main(): Promise<void> {
+  const startedAt = performance.now();
+  const summary = new Summary();
+  const failures: Outcome[] = [];
+  await spread(Number(values.workers), (outcome) => {
+    summary.add(outcome);
+    if (outcome.failure !== undefined) failures.push(outcome);
+    if (outcome.failure !== undefined && !values.json)
+      process.stdout.write(`seed ${outcome.seed} fails: ${outcome.failure.message}\n`);
+  });
+  const [worst] = failures.sort((a, b) => Number(a.seed) - Number(b.seed));
+  const smallest = worst === undefined ? undefined : await shrinkAlone(worst);
+  const report = summary.toReport(performance.now() - startedAt);
+  if (values.json) process.stdout.write(`${JSON.stringify({ ...report, failures }, null, 2)}\n`);
+  else process.stdout.write(summary.toText(performance.now() - startedAt));
+  if (smallest?.failure !== undefined && !values.json) process.stdout.write(describeFailure(smallest));
+  process.exitCode = failures.length > 0 ? 1 : 0;
+}
+
+async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
+  const prepared = await prepare();
+  try {
+    return await shrink(prepared, outcome);
+  } finally {
+    rmSync(prepared.folder, { recursive: true, force: true });
+  }
+}
+
+await (values.worker ? work() : main());

@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import type { Reply } from '../invariants/replies.ts';
+import { hold } from '../invariants/violation.ts';
+import { catalog } from '../world/catalog.ts';
+import type { World } from '../world.ts';
+import type { Asked } from './clients.ts';
+import type { CreateSent, Tenant } from './tenant.ts';
+
+/** What a client may do next, and how often. */
+const weights = {
+  create: 14,
+  race: 3,
+  retry: 5,
+  poll: 26,
+  pollAll: 3,
+  list: 6,
+  stop: 8,
+  start: 8,
+  destroy: 9,
+  createVolume: 4,
+  pollVolume: 4,
+  attach: 5,
+  detach: 3,
+  destroyVolume: 3,
+  configurations: 2,
+  availability: 3,
+  stranger: 1,
+  addKey: 0.4,
+  revokeKey: 0.5,
+};
+
+/** Draws the next command and sends it; what comes of it is learnt when its reply arrives. */
+export function command(world: World): void {
+  const { clients, scheduler } = world;
+  const { chance } = clients;
+  const tenant = chance.pick(clients.tenants);
+  const what = chance.weighted(weights);
+  world.tally.commands++;
+  scheduler.stir();
+  const running = run(world, tenant, what);
+  running.catch((error: unknown) => world.fail(error));
+}
+
+async function run(world: World, tenant: Tenant, what: keyof typeof weights): Promise<void> {
+  const { clients } = world;
+  const { chance } = clients;
+  switch (what) {
+    case 'create':
+      return create(world, tenant);
+    case 'race':
+      await Promise.all(
+        Array.from({ length: chance.whole(2, 5) }, () => create(world, chance.pick(clients.tenants))),
+      );
+      return;
+    case 'retry':
+      return createTwice(world, tenant);
+    case 'poll':
+      return ofInstance(world, tenant, 'GET', '');
+    case 'pollAll':
+      for (const id of tenant.instances.slice(-8))
+        await clients.ask(tenant, { method: 'GET', path: `/v1/instances/${id}` });
+      return;
+    case 'list':
+      return list(world, tenant);
+    case 'stop':
+    case 'start':
+      return ofInstance(world, tenant, 'POST', `/${what}`);
+    case 'destroy':
+      return ofInstance(world, tenant, 'DELETE', '');
+    case 'configurations':
+    case 'availability':
+      await clients.ask(tenant, { method: 'GET', path: `/v1/${what}` });
+      return;
+    case 'stranger':
+      return stranger(world, tenant);
+    case 'addKey':
+      return clients.addKey(tenant);
+    case 'revokeKey':
+      return clients.revokeKey(tenant);
+    default:
+      return volumeCommand(world, tenant, what);
+  }
+}
+
+async function volumeCommand(
+  world: World,
+  tenant: Tenant,
+  what: 'createVolume' | 'pollVolume' | 'attach' | 'detach' | 'destroyVolume',
+): Promise<void> {
+  const { clients } = world;
+  const { chance } = clients;
+  if (what === 'createVolume') return createVolume(world, tenant);
+  if (tenant.volumes.length === 0) return;
+  const path = `/v1/volumes/${chance.pick(tenant.volumes.slice(-6))}`;
+  const [instance] = tenant.instances.length === 0 ? [] : [chance.pick(tenant.instances.slice(-8))];
+  switch (what) {
+    case 'pollVolume':
+      await clients.ask(tenant, { method: 'GET', path });
+      return;
+    case 'attach':
+      if (instance !== undefined)
+        await clients.ask(tenant, {
+          method: 'POST',
+          path: `${path}/attach`,
+          body: { instance_ids: [instance] },
+        });
+      return;
+    case 'detach':
+      await clients.ask(tenant, { method: 'POST', path: `${path}/detach`, body: {} });
+      return;
+    case 'destroyVolume':
+      await clients.ask(tenant, { method: 'DELETE', path });
+      return;
+  }
+}
+
+async function ofInstance(world: World, tenant: Tenant, method: string, action: string): Promise<void> {
+  const { clients } = world;
+  if (tenant.instances.length === 0) return create(world, tenant);
+  const id = clients.chance.pick(tenant.instances.slice(clients.chance.happens(0.1) ? 0 : -8));
+  if (method === 'DELETE') tenant.deleteSent.add(id);
+  await clients.ask(tenant, { method, path: `/v1/instances/${id}${action}` });
+}
+
+/** Asks for what is another tenant's. */
+async function stranger(world: World, tenant: Tenant): Promise<void> {
+  const { clients } = world;
+  const other = clients.tenants.find(({ name }) => name !== tenant.name);
+  if (other === undefined || other.instances.length === 0) return;
+  const path = `/v1/instances/${clients.chance.pick(other.instances)}`;
+  const reply = await clients.ask(tenant, { method: clients.chance.pick(['GET', 'DELETE']), path });
+  world.inspector.check(() =>
+    hold('I18', reply === undefined || reply.status >= 400, () => `${tenant.name} reached ${path}`),
+  );
+}
+
+async function list(world: World, tenant: Tenant): Promise<void> {
+  const reply = await world.clients.ask(tenant, { method: 'GET', path: '/v1/instances' });
+  if (reply?.status !== 200) return;
+  const { instances } = reply.body as { instances: { id: string; name?: string }[] };
+  for (const { id, name } of instances) {
+    tenant.learnInstance(id);
+    const sent = tenant.creates.get(name ?? '');
+    // The doubt about a lost reply ends here.
+    if (sent?.outcome === 'unknown') sent.outcome = 'created';
+  }
+}
+
+function drawCreate({ clients }: World, tenant: Tenant): { asked: Asked; sent: CreateSent } {
+  const { chance } = clients;
+  const offer = chance.pick([...catalog.offers.values()]);
+  const { region } = chance.pick(offer.placements);
+  const name = `${tenant.name}-i${tenant.creates.size + 1}`;
+  const sent: CreateSent = { name, outcome: 'unknown', isRetried: false };
+  tenant.creates.set(name, sent);
+  const keys = chance.happens(0.2) ? clients.sshKeys.slice(0, 2) : [chance.pick(clients.sshKeys)];
+  const body = {
+    ...{ configuration_id: offer.id, region, name, ssh_keys: keys },
+    ...(chance.happens(0.1) && { cloud_init: { packages: ['htop'] } }),
+    ...(chance.happens(0.15) && tenant.volumes.length > 0 && { volume_ids: [chance.pick(tenant.volumes)] }),
+  };
+  return { asked: { method: 'POST', path: '/v1/instances', body }, sent };
+}
+
+async function create(world: World, tenant: Tenant): Promise<void> {
+  const { asked, sent } = drawCreate(world, tenant);
+  learn(tenant, sent, await world.clients.ask(tenant, asked));
+}
+
+function learn(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): string | undefined {
+  if (reply === undefined || reply.status >= 500) return undefined;
+  if (reply.status !== 201) {
+    sent.outcome = 'refused';
+    return undefined;
+  }
+  sent.outcome = 'created';
+  const { id } = reply.body as { id: string };
+  tenant.learnInstance(id);
+  return id;
+}
+
+/** I10: with one Idempotency-Key, several at once and again later: one instance. */
+async function createTwice(world: World, tenant: Tenant): Promise<void> {
+  const { clients, scheduler } = world;
+  const { asked, sent } = drawCreate(world, tenant);
+  sent.isRetried = true;
+  const idempotencyKey = createHash('sha256').update(sent.name).digest('hex').slice(0, 20);
+  const keyed = { ...asked, idempotencyKey };
+  const both = clients.chance.happens(0.5)
+    ? await Promise.all([clients.ask(tenant, keyed), clients.ask(tenant, keyed)])
+    : [await clients.ask(tenant, keyed)];
+  await scheduler.sleep(clients.chance.between(0, 20_000));
+  const replies = [...both, await clients.ask(tenant, keyed)];
+  const ids = new Set<string>();
+  for (const reply of replies) {
+    const id = learnRetry(tenant, sent, reply);
+    if (id !== undefined) ids.add(id);
+  }
+  world.inspector.check(() =>
+    hold('I10', ids.size <= 1, () => `${sent.name} was made ${ids.size} times`, [...ids]),
+  );
+  const other = await clients.ask(tenant, { ...keyed, body: { ...asked.body, name: `${sent.name}-other` } });
+  if (ids.size === 0 || other === undefined) return;
+  world.inspector.check(() =>
+    hold('I10', other.status !== 201, () => `${sent.name}: its key was taken for another request`, [...ids]),
+  );
+}
+
+/** A refusal is no news about an earlier try whose reply was lost. */
+function learnRetry(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): string | undefined {
+  const before = sent.outcome;
+  const id = learn(tenant, sent, reply);
+  if (id === undefined) sent.outcome = before;
+  return id;
+}
+
+async function createVolume(world: World, tenant: Tenant): Promise<void> {
+  const { chance } = world.clients;
+  const region = chance.pick([...catalog.regions.keys()]);
+  const body = {
+    ...{ name: `${tenant.name}-v${tenant.volumes.length + 1}`, region, size_gb: 20 },
+    type: chance.pick(['single', 'shared']),
+  };
+  const reply = await world.clients.ask(tenant, { method: 'POST', path: '/v1/volumes', body });
+  if (reply?.status === 201) tenant.learnVolume((reply.body as { id: string }).id);
+}

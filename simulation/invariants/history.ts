@@ -1,0 +1,66 @@
+import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
+import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
+
+/** A committed state of an instance. */
+export interface Version {
+  at: number;
+  record: InstanceRecord;
+}
+
+/** Every committed state of every row, in order: what a reader may have seen. */
+export class History {
+  readonly #instances = new Map<string, Version[]>();
+  readonly #idByRef = new Map<string, string>();
+  readonly #volumes = new Map<string, VolumeRecord>();
+
+  /** Returns the state before. */
+  add(at: number, record: InstanceRecord): InstanceRecord | undefined {
+    const versions = this.#instances.get(record.id) ?? [];
+    const before = versions.at(-1)?.record;
+    versions.push({ at, record });
+    this.#instances.set(record.id, versions);
+    this.#idByRef.set(record.ownerRef, record.id);
+    return before;
+  }
+
+  addVolume(record: VolumeRecord): void {
+    this.#volumes.set(record.id, record);
+  }
+
+  instances(): InstanceRecord[] {
+    return [...this.#instances.values()].flatMap((versions) => versions.at(-1)?.record ?? []);
+  }
+
+  volumes(): VolumeRecord[] {
+    return [...this.#volumes.values()];
+  }
+
+  instance(id: string): InstanceRecord | undefined {
+    return this.#instances.get(id)?.at(-1)?.record;
+  }
+
+  versions(id: string): readonly Version[] {
+    return this.#instances.get(id) ?? [];
+  }
+
+  volume(id: string): VolumeRecord | undefined {
+    return this.#volumes.get(id);
+  }
+
+  byRef(ref: string): InstanceRecord | undefined {
+    const id = this.#idByRef.get(ref);
+    return id === undefined ? undefined : this.instance(id);
+  }
+
+  volumeByRef(ref: string): VolumeRecord | undefined {
+    return this.volume(ref.replace(/^berth-/, ''));
+  }
+
+  /** The states that were current at some moment from `from` to `to`. */
+  current(id: string, from: number, to: number): InstanceRecord[] {
+    const versions = this.versions(id);
+    return versions
+      .filter(({ at }, index) => at <= to && (versions[index + 1]?.at ?? Number.POSITIVE_INFINITY) >= from)
+      .map(({ record }) => record);
+  }
+}

@@ -1,0 +1,207 @@
+import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
+import type { Lease } from '../../src/orchestrator/reconcile/work.ts';
+import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
+import type { Machine } from '../platform/machine.ts';
+import type { Cause, MachineObserver } from '../platform/machines.ts';
+import type { Call } from '../platform/network.ts';
+import type { TrueVolume, VolumeObserver } from '../platform/volumes.ts';
+import type { Life } from '../replicas/life.ts';
+import type { StoreObserver } from '../replicas/store.ts';
+import type { World } from '../world.ts';
+import { History } from './history.ts';
+import { type Holder, leaseIsHeld } from './leases.ts';
+import {
+  callsAreSerial,
+  diskIsKept,
+  nothingMadeForTheDead,
+  oneMachineForARow,
+  onlyDeletedVolumesAreRemoved,
+  onlyTheEndedAreRemoved,
+  singleStaysSingle,
+} from './platform.ts';
+import {
+  destroyedIsProved,
+  endIsTrue,
+  errorSaysWhy,
+  followsTheTable,
+  nothingIsForgotten,
+  onlineIsEarned,
+  timeGoesOn,
+} from './rows.ts';
+import { Violation } from './violation.ts';
+
+const KEPT_CALLS = 12;
+
+/** Sees all that happens and holds it against the invariants. What is broken is kept, and thrown by `assertHeld`. */
+export class Inspector implements MachineObserver, VolumeObserver, StoreObserver {
+  readonly history = new History();
+  readonly #world: World;
+  readonly #holders = new Map<string, Holder>();
+  readonly #calls = new Map<string, Call[]>();
+  readonly #suffered = new Set<string>();
+  readonly #made = new Set<string>();
+  /** Owner refs of which a create landed later than any promise of the platform. */
+  readonly #late = new Set<string>();
+  #landing: Call | undefined;
+  #broken: Violation | undefined;
+  /** Losses that the platform really had. */
+  losses = 0;
+  /** Whether the units that are taken have to be counted again. */
+  areClaimsWritten = true;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** @throws {Violation} the first that was found */
+  assertHeld(): void {
+    if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  /** Runs a check where a throw would be lost in what is checked. */
+  check(body: () => void): void {
+    try {
+      body();
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      if (this.#broken === undefined) this.#world.journal.note('!', error.message);
+      this.#broken ??= error;
+    }
+  }
+
+  /** Runs what a call does to the platform: it is known then whose doing it is. */
+  land<T>(call: Call, apply: () => T): T {
+    this.#landing = call;
+    try {
+      return apply();
+    } finally {
+      this.#landing = undefined;
+    }
+  }
+
+  instancesWritten(records: readonly InstanceRecord[]): void {
+    for (const record of records) {
+      const before = this.history.add(this.#world.scheduler.now, record);
+      if (before?.status !== record.status)
+        this.#world.journal.note(
+          'row',
+          `${record.id} ${before?.status ?? 'new'} → ${record.status} ${record.error ?? ''}`,
+        );
+      this.check(() => this.#checkWritten(before, record));
+    }
+  }
+
+  /** After a power cut: what was committed is there. */
+  async recovered(): Promise<void> {
+    const { read } = this.#world.database.store;
+    for (const record of this.history.instances()) {
+      const found = await read.instances.byId(record.id);
+      this.check(() => nothingIsForgotten(record, found));
+    }
+  }
+
+  volumeWritten(volume: VolumeRecord): void {
+    const before = this.history.volume(volume.id);
+    if (before?.status !== volume.status || before.deletedAt !== volume.deletedAt)
+      this.#world.journal.note('row', `${volume.id} → ${volume.deletedAt === null ? volume.status : 'gone'}`);
+    this.history.addVolume(volume);
+  }
+
+  claimed(life: Life, leases: readonly Lease[]): void {
+    for (const lease of leases) {
+      this.#holders.set(lease.resourceId, { life: life.name, token: lease.token });
+      this.#world.journal.note(life.name, `claims ${lease.kind} of ${lease.resourceId} #${lease.attempt}`);
+    }
+  }
+
+  claimsWritten(): void {
+    this.areClaimsWritten = true;
+  }
+
+  checked(life: Life, lease: Lease, hasWritten: boolean): void {
+    this.check(() => leaseIsHeld(lease, hasWritten, this.#holders.get(lease.resourceId), life.name));
+  }
+
+  called(call: Call): void {
+    if (call.ref === undefined) return;
+    const calls = this.#calls.get(call.ref) ?? [];
+    const isOwned = this.history.byRef(call.ref)?.status !== 'DESTROYED';
+    if (isOwned) this.check(() => callsAreSerial(call, calls, this.#world.callTimeoutMs));
+    calls.push(call);
+    this.#calls.set(call.ref, calls.slice(-KEPT_CALLS));
+  }
+
+  made(machine: Machine): void {
+    const { ref } = machine.spec;
+    this.#world.journal.note('platform', `makes ${ref} (${machine.diskId})`);
+    if (this.#isBeyondPromise()) this.#late.add(ref);
+    const row = this.history.byRef(ref);
+    const wasOnline =
+      row !== undefined && this.history.versions(row.id).some(({ record }) => record.status === 'ONLINE');
+    if (!this.#late.has(ref))
+      this.check(() => {
+        oneMachineForARow(this.#world.machines.of(ref));
+        nothingMadeForTheDead(ref, row);
+        if (this.#made.has(ref)) diskIsKept(ref, { wasOnline, isLost: this.#suffered.has(ref) });
+      });
+    this.#made.add(ref);
+  }
+
+  condemned({ spec: { ref } }: Machine): void {
+    if (!this.#late.has(ref)) this.check(() => onlyTheEndedAreRemoved(ref, this.history.byRef(ref)));
+  }
+
+  removed({ spec: { ref } }: Machine, cause: Cause): void {
+    this.#world.journal.note('platform', `has no ${ref} any more: ${cause}`);
+    if (cause !== 'destroyed') this.suffered(ref);
+  }
+
+  /** The machine was lost, or broke down. */
+  suffered(ref: string): void {
+    if (!this.#suffered.has(ref)) this.losses++;
+    this.#suffered.add(ref);
+  }
+
+  volumeRemoved({ spec: { ref } }: TrueVolume): void {
+    this.#world.journal.note('platform', `has no ${ref} any more`);
+    this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
+  }
+
+  attached(volume: TrueVolume): void {
+    const holders = this.#world.volumes.holders(volume);
+    this.check(() => singleStaysSingle(volume.spec.ref, volume.spec.type, holders));
+  }
+
+  #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
+    const { machines, ssh, scheduler, scenario, clients } = this.#world;
+    const written = { before, after };
+    followsTheTable(written);
+    errorSaysWhy(written);
+    timeGoesOn(written);
+    onlineIsEarned(written, ssh.proofs.get(after.ownerRef), {
+      now: scheduler.now,
+      withinMs: 2_000 * scenario.leaseS,
+    });
+    endIsTrue(written, {
+      machines: machines.of(after.ownerRef),
+      hasSuffered: this.#suffered.has(after.ownerRef),
+      isDeleteSent: clients.hasAskedToDelete(after.id),
+    });
+    if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, machines.of(after.ownerRef));
+  }
+
+  /**
+   * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
+   * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
+   */
+  #isBeyondPromise(): boolean {
+    const call = this.#landing;
+    if (call === undefined) return false;
+    const { scheduler, traits, scenario } = this.#world;
+    const promisedMs = Math.max(
+      traits.manifest.createVisibleWithinMs,
+      scenario.leaseS * 1_000 - this.#world.callTimeoutMs,
+    );
+    return scheduler.now - call.sentAt > promisedMs || call.life.pausedUntil > 0;
+  }
+}

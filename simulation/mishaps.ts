@@ -1,0 +1,132 @@
+import type { Machine } from './platform/machine.ts';
+import type { Mishaps } from './scenario.ts';
+import type { Chance } from './world/chance.ts';
+import type { World } from './world.ts';
+
+/** Lets happen what the scenario says may happen between two commands. */
+export async function mishaps(world: World, chance: Chance): Promise<void> {
+  for (const name of Object.keys(world.scenario.mishaps) as (keyof Mishaps)[])
+    if (chance.happens(world.scenario.mishaps[name])) await happen(world, chance, name);
+}
+
+async function happen(world: World, chance: Chance, name: keyof Mishaps): Promise<void> {
+  switch (name) {
+    case 'crash':
+      return chance.pick(world.replicas).crash('');
+    case 'powerCut':
+      return cutPower(world);
+    case 'pause':
+      return pause(world, chance);
+    case 'partition':
+      return partition(world, chance);
+    case 'clockJump':
+      return jump(world, chance);
+    case 'outage':
+      return outage(world, chance);
+    case 'revokedCredential':
+      if (!hasMany(world)) return;
+      world.journal.note('platform', 'shows an empty account');
+      world.tally.outages++;
+      return world.faults.revoke(chance.between(10_000, 240_000));
+    default:
+      return befall(world, chance, name);
+  }
+}
+
+async function cutPower(world: World): Promise<void> {
+  world.journal.note('world', 'loses its power');
+  world.tally.powerCuts++;
+  for (const replica of world.replicas) replica.end();
+  await world.scheduler.settle();
+  await world.database.cutPower();
+  await world.inspector.recovered();
+  for (const replica of world.replicas) replica.start();
+}
+
+function pause(world: World, chance: Chance): void {
+  const { life } = chance.pick(world.replicas);
+  if (life === undefined || life.isPaused) return;
+  const ms = chance.pick([1_000, 10_000, 40_000, 300_000]) * chance.between(0.5, 1.5);
+  world.journal.note(life.name, `is paused for ${Math.round(ms / 1_000)} s`);
+  world.tally.pauses++;
+  life.pause();
+  world.scheduler.after(ms, () => {
+    if (!life.isDead) world.journal.note(life.name, 'goes on');
+    life.resume();
+  });
+}
+
+function partition(world: World, chance: Chance): void {
+  const { news, name } = chance.pick(world.replicas);
+  if (news === undefined || world.scenario.replicas === 1) return;
+  world.journal.note(name, 'hears of no commits');
+  world.tally.partitions++;
+  news.partition();
+  world.scheduler.after(chance.between(500, 90_000), () => news.heal());
+}
+
+/** Longest that the clock of one of several servers stays wrong. */
+const SET_RIGHT_WITHIN_MS = 40_000;
+
+/** One server alone may keep a wrong clock; of several, each is set right soon: they share leases by the clock. */
+function jump(world: World, chance: Chance): void {
+  const replica = chance.pick(world.replicas);
+  const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
+  replica.clockOffsetMs = Math.round(ms);
+  world.journal.note(replica.name, `has a clock that is ${replica.clockOffsetMs} ms off`);
+  world.tally.clockJumps++;
+  if (world.scenario.replicas === 1) return;
+  world.scheduler.after(chance.between(1_000, SET_RIGHT_WITHIN_MS), () => {
+    replica.clockOffsetMs = 0;
+  });
+}
+
+function outage(world: World, chance: Chance): void {
+  const ms = chance.happens(0.7) ? chance.between(20_000, 300_000) : chance.between(300_000, 3_600_000);
+  world.journal.note('platform', `is away for ${Math.round(ms / 1_000)} s`);
+  world.tally.outages++;
+  world.faults.beginOutage(ms);
+}
+
+/** Something happens to one machine. */
+function befall(
+  world: World,
+  chance: Chance,
+  name: 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss' | 'move',
+): void {
+  const fitting = world.machines.all().filter((machine) => fits(name, machine));
+  if (fitting.length === 0) return;
+  const machine = chance.pick(fitting);
+  const { ref } = machine.spec;
+  world.journal.note('platform', `${name} of ${ref}`);
+  if (name === 'reclaim' || name === 'breakDown') world.inspector.suffered(ref);
+  const { machines } = world;
+  const befalls = {
+    reclaim: () => machines.lose(machine, 'reclaimed'),
+    reap: () => machines.lose(machine, 'reaped'),
+    powerOff: () => machines.powerOff(machine),
+    breakDown: () => machines.breakDown(machine),
+    loss: () => machines.lose(machine, 'lost'),
+    move: () => machines.move(machine),
+  };
+  befalls[name]();
+}
+
+const SETTLED = new Set(['ONLINE', 'STOPPED']);
+const MANY = 4;
+
+/**
+ * Whether so many instances are settled that a platform which shows none of them gives itself away. Of one or two
+ * nobody can tell a lie from a loss.
+ */
+export function hasMany({ inspector, machines, isLossAccepted }: World): boolean {
+  if (isLossAccepted) return false;
+  const settled = inspector.history.instances().filter(({ status }) => SETTLED.has(status));
+  return settled.filter(({ ownerRef }) => machines.of(ownerRef).length > 0).length >= MANY;
+}
+
+function fits(name: keyof Mishaps, { power, spec }: Machine): boolean {
+  if (name === 'reap') return power === 'stopped';
+  if (name === 'reclaim') return power === 'running' && spec.offerId === 'spot';
+  return power === 'running';
+}

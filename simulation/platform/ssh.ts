@@ -1,0 +1,57 @@
+import type { ProbeResult, SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
+import type { Life } from '../replicas/life.ts';
+import type { Chance } from '../world/chance.ts';
+import type { Scheduler } from '../world/scheduler.ts';
+import type { Faults } from './faults.ts';
+import { SSH_PORT } from './machine.ts';
+import type { Machines } from './machines.ts';
+
+/** A proof that was given: at which machine, when, and for how many keys. */
+export interface Proof {
+  at: number;
+  host: string;
+  keys: readonly string[];
+}
+
+/** Proves SSH against the machines that there are. */
+export class TrueSsh {
+  readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults };
+  /** The last proof that the machines of an owner ref gave. */
+  readonly proofs = new Map<string, Proof>();
+
+  constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults }) {
+    this.#parts = parts;
+  }
+
+  of(life: Life): SshProbe {
+    const { chance, faults, scheduler } = this.#parts;
+    return {
+      probe: (target, keys, fingerprint) =>
+        life.reach(async () => {
+          if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
+          if (!faults.isOver && chance.happens(0.05))
+            return { ok: false, step: 'banner', detail: 'the connection broke off' };
+          return this.#probe(target, keys, fingerprint);
+        }),
+    };
+  }
+
+  #probe(
+    { host, port }: { host: string; port: number },
+    keys: readonly string[],
+    fingerprint?: string,
+  ): ProbeResult {
+    const { machines, scheduler } = this.#parts;
+    const machine = machines
+      .all()
+      .find(({ ip, power }) => ip === host && port === SSH_PORT && power === 'running');
+    if (machine === undefined || machine.sshReadyAt > scheduler.now)
+      return { ok: false, step: 'connect', detail: 'connection refused' };
+    if (fingerprint !== undefined && fingerprint !== machine.hostKey)
+      return { ok: false, step: 'host_key', detail: 'another host key' };
+    const keyIndex = keys.findIndex((key) => !machine.spec.sshKeys.includes(key));
+    if (keyIndex !== -1) return { ok: false, step: 'auth', keyIndex, detail: 'the key was refused' };
+    this.proofs.set(machine.spec.ref, { at: scheduler.now, host, keys });
+    return { ok: true, hostKeyFingerprint: machine.hostKey };
+  }
+}

@@ -1,0 +1,142 @@
+import type {
+  ObservedVolume,
+  Presence,
+  Step,
+  VolumeSpec,
+} from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Chance } from '../world/chance.ts';
+import type { Scheduler } from '../world/scheduler.ts';
+import type { Machines } from './machines.ts';
+import { done, failed, pending } from './steps.ts';
+import type { Traits } from './traits.ts';
+
+/** A volume as it is. */
+export interface TrueVolume {
+  spec: VolumeSpec;
+  createdAt: number;
+  visibleAt: number;
+  readyAt: number;
+  /** The serial of the machine of each attachment record, by the machine's ref. */
+  records: Map<string, number>;
+}
+
+/** Who is told of what happens to volumes. */
+export interface VolumeObserver {
+  volumeRemoved(volume: TrueVolume): void;
+  attached(volume: TrueVolume): void;
+}
+
+/** The volumes that there are, and what the platform holds them attached to. */
+export class Volumes {
+  readonly #parts: {
+    scheduler: Scheduler;
+    chance: Chance;
+    traits: Traits;
+    machines: Machines;
+    observer: VolumeObserver;
+  };
+  readonly #volumes = new Map<string, TrueVolume>();
+
+  constructor(parts: {
+    scheduler: Scheduler;
+    chance: Chance;
+    traits: Traits;
+    machines: Machines;
+    observer: VolumeObserver;
+  }) {
+    this.#parts = parts;
+  }
+
+  all(): TrueVolume[] {
+    return [...this.#volumes.values()];
+  }
+
+  /** The live machines that a volume is attached to. */
+  holders(volume: TrueVolume): string[] {
+    return [...volume.records]
+      .filter(([ref, serial]) => this.#parts.machines.of(ref).some((machine) => machine.serial === serial))
+      .map(([ref]) => ref);
+  }
+
+  get(ref: string): Presence<ObservedVolume> {
+    const volume = this.#visible(ref);
+    return volume === undefined ? { answer: 'gone' } : { answer: 'observed', value: this.#show(volume) };
+  }
+
+  list(): ObservedVolume[] {
+    return this.all()
+      .filter(({ visibleAt }) => visibleAt <= this.#parts.scheduler.now)
+      .map((volume) => this.#show(volume));
+  }
+
+  create(spec: VolumeSpec): Step<ObservedVolume> {
+    const { scheduler, chance, traits } = this.#parts;
+    const volume = this.#volumes.get(spec.ref) ?? {
+      ...{ spec, createdAt: scheduler.now },
+      visibleAt: scheduler.now + chance.between(0, traits.manifest.createVisibleWithinMs),
+      readyAt: scheduler.now + chance.between(0, 6_000),
+      records: new Map<string, number>(),
+    };
+    this.#volumes.set(spec.ref, volume);
+    const leftMs = volume.readyAt - scheduler.now;
+    return leftMs > 0 ? pending('making', leftMs) : done(this.#show(volume));
+  }
+
+  attach(ref: string, machineRef: string): Step<null> {
+    const { machines, traits, observer } = this.#parts;
+    const volume = this.#visible(ref);
+    const machine = machines.of(machineRef)[0];
+    if (volume === undefined) return failed('gone', 'the platform has no such volume');
+    this.#forgetRecords(volume);
+    if (machine === undefined) return failed('gone', 'the platform has no such machine');
+    if (volume.records.get(machineRef) === machine.serial) return done(null);
+    const fitting = traits.manifest.attachVolume === 'cold' ? ['stopped'] : ['running', 'stopped'];
+    if (!fitting.includes(machine.power)) return failed('conflict', `the machine is ${machine.power}`);
+    if (volume.spec.type === 'single' && volume.records.size > 0)
+      return failed('conflict', 'the volume is attached to another machine');
+    volume.records.set(machineRef, machine.serial);
+    observer.attached(volume);
+    return done(null);
+  }
+
+  detach(ref: string, machineRef: string): Step<null> {
+    const { machines, traits } = this.#parts;
+    const volume = this.#visible(ref);
+    if (volume === undefined || !volume.records.has(machineRef)) return done(null);
+    const isRunning = machines.of(machineRef).some(({ power }) => power === 'running');
+    if (isRunning && traits.manifest.attachVolume === 'cold')
+      return failed('conflict', 'the machine is running');
+    volume.records.delete(machineRef);
+    return done(null);
+  }
+
+  destroy(ref: string): Step<null> {
+    const volume = this.#visible(ref);
+    if (volume === undefined) return done(null);
+    this.#volumes.delete(ref);
+    this.#parts.observer.volumeRemoved(volume);
+    return done(null);
+  }
+
+  #visible(ref: string): TrueVolume | undefined {
+    const volume = this.#volumes.get(ref);
+    return volume !== undefined && volume.visibleAt <= this.#parts.scheduler.now ? volume : undefined;
+  }
+
+  #show(volume: TrueVolume): ObservedVolume {
+    this.#forgetRecords(volume);
+    const { traits } = this.#parts;
+    return {
+      ...{ ref: volume.spec.ref, createdAt: volume.createdAt, attachedTo: [...volume.records.keys()] },
+      ...(traits.keepsNotes && { note: volume.spec.note }),
+    };
+  }
+
+  /** Records of machines that are no more, where the platform drops them by itself. */
+  #forgetRecords(volume: TrueVolume): void {
+    const { traits, machines } = this.#parts;
+    if (traits.recordsLinger) return;
+    for (const [ref, serial] of volume.records)
+      if (!machines.of(ref).some((machine) => machine.serial === serial)) volume.records.delete(ref);
+  }
+}

@@ -1,0 +1,132 @@
+import { type Orchestrator, startOrchestrator } from '../../src/cli/start-orchestrator.ts';
+import type { Config } from '../../src/config/schema.ts';
+import type { Log } from '../../src/orchestrator/ports/log.ts';
+import type { Store } from '../../src/orchestrator/ports/store.ts';
+import { simulatedDriver } from '../platform/driver.ts';
+import { catalog } from '../world/catalog.ts';
+import type { Chance } from '../world/chance.ts';
+import type { World } from '../world.ts';
+import { CommitNews } from './commit-news.ts';
+import { Life } from './life.ts';
+import { noTrouble, replicaStore } from './store.ts';
+
+/** One of the servers: a process at a time, with a clock of its own. */
+export class Replica {
+  readonly name: string;
+  readonly #world: World;
+  readonly #chance: Chance;
+  readonly #config: Config;
+  #processes = 0;
+  #life: Life | undefined;
+  #news: CommitNews | undefined;
+  #store: Store | undefined;
+  #orchestrator: Orchestrator | undefined;
+  /** How far its wall clock is off, in milliseconds. */
+  clockOffsetMs = 0;
+
+  constructor(name: string, world: World, config: Config) {
+    this.name = name;
+    this.#world = world;
+    this.#chance = world.chance.fork(name);
+    this.#config = config;
+  }
+
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  get news(): CommitNews | undefined {
+    return this.#news;
+  }
+
+  /** Of the process that runs; undefined while there is none that serves. */
+  get serving(): { life: Life; orchestrator: Orchestrator; store: Store } | undefined {
+    const [life, orchestrator, store] = [this.#life, this.#orchestrator, this.#store];
+    return life === undefined || orchestrator === undefined || store === undefined
+      ? undefined
+      : { life, orchestrator, store };
+  }
+
+  /** Starts a process; one that cannot start ends, and is started again. */
+  start(): void {
+    const { scheduler, journal, database, scenario, inspector } = this.#world;
+    const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
+    const chance = this.#chance.fork(String(this.#processes));
+    const news = new CommitNews(scheduler, chance.fork('news'), life);
+    const store = replicaStore({
+      ...{ database, news, life, chance: chance.fork('store'), observer: inspector },
+      isShared: scenario.replicas > 1,
+      trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
+      die: () => this.crash('in a transaction'),
+    });
+    [this.#life, this.#news, this.#store] = [life, news, store];
+    if (scenario.replicas > 1) this.clockOffsetMs = 0;
+    journal.note(life.name, 'starts');
+    startOrchestrator({
+      ...{ config: this.#config, catalog, store, environmentKey: undefined },
+      driver: simulatedDriver(this.#world, life),
+      probe: this.#world.ssh.of(life),
+      clock: life.clock(() => this.clockOffsetMs),
+      random: chance.fork('random'),
+      log: this.#log(life),
+      failpoint: () => this.#failpoint(life, chance),
+    }).then(
+      (orchestrator) => {
+        if (life.isDead) return;
+        this.#orchestrator = orchestrator;
+        journal.note(life.name, 'serves');
+      },
+      (error: unknown) => {
+        if (life.isDead) return;
+        this.crash(`could not start: ${error instanceof Error ? error.message : String(error)}`);
+      },
+    );
+  }
+
+  /** The process ends at once; another is started after a while. */
+  crash(why: string): void {
+    const life = this.#life;
+    if (life === undefined || life.isDead) return;
+    this.#world.journal.note(life.name, `dies ${why}`);
+    this.#world.tally.crashes++;
+    this.#end(life);
+    const delayMs = this.#world.isCalm ? 1_000 : this.#chance.between(500, 40_000);
+    this.#world.scheduler.after(delayMs, () => {
+      if (this.#life === undefined && !this.#world.isOver) this.start();
+    });
+  }
+
+  /** The process ends, and no other follows by itself. */
+  end(): void {
+    if (this.#life !== undefined) this.#end(this.#life);
+  }
+
+  #end(life: Life): void {
+    life.kill();
+    this.#world.network.died(life);
+    this.#life = undefined;
+    this.#news = undefined;
+    this.#orchestrator = undefined;
+  }
+
+  #failpoint(life: Life, chance: Chance): void {
+    if (life.isDead || this.#world.isCalm) return;
+    if (chance.happens(this.#world.scenario.trouble.death * 4)) this.crash('at a failpoint');
+  }
+
+  #log(life: Life): Log {
+    const write = (level: string) => (fields: object, message: string) => {
+      if (life.isDead) return;
+      this.#world.journal.note(life.name, `${level} ${message} ${brief(fields)}`);
+    };
+    return { debug: () => undefined, info: () => undefined, warn: write('warn'), error: write('error') };
+  }
+}
+
+function brief(fields: object): string {
+  const parts = Object.entries(fields).map(([name, value]) => {
+    const text = value instanceof Error ? `${value.name}: ${value.message}` : String(value);
+    return `${name}=${text.slice(0, 120)}`;
+  });
+  return parts.join(' ');
+}

@@ -1,0 +1,52 @@
+import { createHash, type Hash } from 'node:crypto';
+
+/** What is kept for a person; all of it is in the hash. */
+const KEPT = 4_000;
+
+/** All that happened in a run, in order, as one line each. */
+export class Journal {
+  readonly #now: () => number;
+  readonly #startAt: number;
+  readonly #hash: Hash = createHash('sha256');
+  readonly #lines: string[] = [];
+  #count = 0;
+  #unhashed = '';
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#startAt = now();
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  note(who: string, what: string): void {
+    const line = `${((this.#now() - this.#startAt) / 1000).toFixed(3)} ${who} ${what}`;
+    this.#count++;
+    this.#unhashed += `${line}\n`;
+    if (this.#unhashed.length > 16_384) this.#flush();
+    this.#lines.push(line);
+    if (this.#lines.length > 2 * KEPT) this.#lines.splice(0, KEPT);
+  }
+
+  /** The last lines that name any of `words`; without words, the last of all. */
+  last(count: number, words: readonly string[] = []): string[] {
+    const fitting =
+      words.length === 0
+        ? this.#lines
+        : this.#lines.filter((line) => words.some((word) => line.includes(word)));
+    return fitting.slice(-count);
+  }
+
+  /** SHA-256 of every line: equal for two runs in which the same happened. */
+  digest(): string {
+    this.#flush();
+    return this.#hash.copy().digest('hex');
+  }
+
+  #flush(): void {
+    this.#hash.update(this.#unhashed);
+    this.#unhashed = '';
+  }
+}
