@@ -262,6 +262,40 @@ describe('in a database that was restored from a backup', () => {
     expect(creates).toEqual([]);
   });
 
+  it('work that the backup held waits until it is known what became of it', async () => {
+    await using first = await startFirst({ platform: { boot_ms: [200, 200] } });
+    const started = await make(first);
+    await stop(first, started);
+    const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
+    const restore = await backUp(first);
+    await first.request('DELETE', `/instances/${body['id']}`);
+    await first.waitFor(String(body['id']), 'GONE');
+    await first.request('POST', `/instances/${started}/start`);
+    await first.waitFor(started, 'ONLINE');
+    const stops: string[] = [];
+    await using restored = await restore({
+      wrapDriver: (driver) => ({
+        ...driver,
+        // The row of the one that is gone is dealt with slowly; the work of the other is long due.
+        get: async (ref) => {
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          return driver.get(ref);
+        },
+        stop: (ref, cookie) => {
+          stops.push(ref);
+          return driver.stop(ref, cookie);
+        },
+      }),
+      prepare: (store) =>
+        store.transact(async (tx) => {
+          const step = { resourceKind: 'instance', kind: 'stop', notBefore: 0, deadlineAt: null } as const;
+          await tx.work.put({ resourceId: started, ...step });
+        }),
+    });
+    await until('it is ONLINE', async () => (await restored.read(`/instances/${started}`)) === 'ONLINE');
+    expect(stops).toEqual([]);
+  });
+
   const noteOf = (machine: ObservedMachine) => JSON.parse(machine.note ?? '');
   it.each<[string, (machine: ObservedMachine) => string, RegExp]>([
     ['whose note cannot be read', () => 'of another program', /^its note cannot be read$/],
