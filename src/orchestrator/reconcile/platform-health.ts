@@ -22,7 +22,7 @@ const alarms: Record<Trouble['kind'], string> = {
  */
 export class PlatformHealth {
   readonly #deps: { store: Store; clock: Clock; log: Log };
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(recovery: { isOutage: boolean }) => void>();
   /** A process begins in doubt: what it has not seen it cannot decide on. */
   #trouble: Trouble | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
   #hasTold = false;
@@ -43,8 +43,8 @@ export class PlatformHealth {
     return this.#trouble?.kind === 'suspect';
   }
 
-  /** Calls `listener` whenever the platform is believed again. Returns the way to end that. */
-  onRecovery(listener: () => void): () => void {
+  /** Calls `listener` whenever the platform is believed again, or at last. Returns the way to end that. */
+  onRecovery(listener: (recovery: { isOutage: boolean }) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -80,11 +80,12 @@ export class PlatformHealth {
     if (this.#refusedAt >= begunAt) return this.#mark(this.#refusedAt);
     await this.#endOutage();
     if (this.#trouble === undefined) return;
-    if (this.#hasTold) this.#deps.log.info({}, 'the platform can be believed again');
+    const isOutage = this.#hasTold;
+    if (isOutage) this.#deps.log.info({}, 'the platform can be believed again');
     this.#trouble = undefined;
     this.#hasTold = false;
     this.#isMarked = false;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) listener({ isOutage });
   }
 
   #enter(trouble: Trouble): void {

@@ -6,6 +6,7 @@ import { Places } from './places.ts';
 import { pauseMs } from './retry.ts';
 import { runStep } from './run-step.ts';
 import { giveBack } from './settle.ts';
+import { WarmUp } from './warm-up.ts';
 import type { Lease, ResourceKind } from './work.ts';
 
 const LONGEST_NAP_MS = 60_000;
@@ -22,6 +23,7 @@ export class Reconciler {
   readonly #owner: string;
   readonly #running = new Set<Promise<void>>();
   readonly #places: Places;
+  readonly #warmUps: Record<ResourceKind, WarmUp>;
   readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
   #pumping: Promise<void> | undefined;
@@ -35,7 +37,11 @@ export class Reconciler {
     this.#places = new Places(clock, options.maxConcurrentSteps);
     this.#owner = context.random.bytes(8).toString('hex');
     const unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
-    const unlisten = context.health.onRecovery(() => this.wake());
+    this.#warmUps = { instance: new WarmUp(clock), volume: new WarmUp(clock) };
+    const unlisten = context.health.onRecovery(({ isOutage }) => {
+      if (isOutage) for (const warmUp of Object.values(this.#warmUps)) warmUp.begin();
+      this.wake();
+    });
     this.#unsubscribe = () => {
       unsubscribe();
       unlisten();
@@ -76,7 +82,9 @@ export class Reconciler {
       }
       const next = await store.nextWorkAt();
       const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
-      this.#sleep(this.#isFull() ? Math.max(nap, NAP_WHILE_FULL_MS) : nap);
+      const { instance, volume } = this.#warmUps;
+      const leastMs = Math.max(this.#isFull() ? NAP_WHILE_FULL_MS : 0, instance.pauseMs, volume.pauseMs);
+      this.#sleep(Math.max(nap, leastMs));
     } catch (error) {
       log.error({ err: error }, 'the store does not answer; durable work waits');
       this.#sleep(AFTER_STORE_FAILURE_MS);
@@ -88,7 +96,7 @@ export class Reconciler {
 
   async #claim(resourceKind: ResourceKind): Promise<void> {
     const { store, clock, options } = this.#context;
-    const limit = this.#places.free(resourceKind);
+    const limit = Math.min(this.#places.free(resourceKind), this.#warmUps[resourceKind].allowance);
     if (limit === 0) return;
     const now = clock.now();
     const leases = await store.claimWork({
@@ -98,6 +106,7 @@ export class Reconciler {
       limit,
       resourceKind,
     });
+    this.#warmUps[resourceKind].take(leases.length);
     for (const lease of leases) this.#run(lease);
   }
 
