@@ -79,7 +79,8 @@ export const errorTable = {
   unavailable: {
     status: 503,
     retry: 'later',
-    meaning: 'The orchestrator cannot read or write its store now; nothing is known to have changed.',
+    meaning:
+      'The orchestrator cannot use its store now, or has not compared it with the platform yet; nothing is known to have changed.',
   },
 } as const satisfies Record<
   string,
