@@ -166,6 +166,11 @@ async function offered({ request }: TestOrchestrator): Promise<number> {
   return body.configurations.length;
 }
 
+async function metric({ app }: TestOrchestrator, name: string): Promise<string | undefined> {
+  const text = await (await app.request('/metrics')).text();
+  return new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
+}
+
 /** The platform has been listed `times` more since the call. */
 async function listings({ counts }: Troubled, times: number): Promise<void> {
   const before = counts.list;
@@ -181,6 +186,8 @@ describe('a platform that cannot be believed', () => {
     await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
     await listings(troubled, 3);
     expect(await statuses(orchestrator, ids)).toEqual(['ONLINE', 'ONLINE', 'ONLINE']);
+    expect(await metric(orchestrator, 'berth_platform_suspect')).toBe('1');
+    expect(await metric(orchestrator, 'berth_platform_up')).toBe('0');
     expect(alarms(/lacks too much/)).toMatchObject([
       { fields: { problem: 'its listing lacks 3 of 3 machines that it should have' } },
     ]);
@@ -348,6 +355,8 @@ describe('losses', () => {
     await listings(troubled, 3);
     expect([await count('ERROR'), await count('ONLINE')]).toEqual([2, 4]);
     expect(alarms(held)).toMatchObject([{ fields: { losses: 2, cap: 2 } }]);
+    await until('both are told', async () => (await metric(orchestrator, 'berth_losses_held')) === '2');
+    expect(await metric(orchestrator, 'berth_platform_suspect')).toBe('0');
 
     const database = ['--database', `sqlite:${orchestrator.databasePath}`];
     const told = await runMain(['losses', ...database]);

@@ -59,7 +59,7 @@ async function count(
 }
 
 /** Whether the operator has said that what is missing is lost, for now. */
-export async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<boolean> {
+async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<boolean> {
   const until = await store.read.marks.get('losses_accepted_until');
   return until !== null && clock.now() < until;
 }
