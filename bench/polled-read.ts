@@ -152,7 +152,7 @@ async function revalidations(server: ServerProcess, { ids, apiKey }: StoredInsta
   const requests: Buffer[] = [];
   for (const id of ids) {
     const reply = await fetchReply(server.port, toRequest(id, apiKey));
-    const etag = /^ETag: (.*)$/m.exec(reply)?.[1];
+    const etag = /^ETag: (.*)$/im.exec(reply)?.[1];
     if (etag === undefined) throw new Error(`no ETag in ${reply.slice(0, 300)}`);
     requests.push(toRequest(id, apiKey, { 'If-None-Match': etag }));
   }

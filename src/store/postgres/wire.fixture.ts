@@ -21,12 +21,15 @@ export async function startWire(databaseUrl: string) {
     if (when === 'after') upstream.write(words);
     else client.destroy();
     if (when === 'before') upstream.destroy();
-    if (when === 'late') sayLate = () => upstream.write(words);
+    if (when === 'late') sayLate = () => upstream.end(words);
   }
 
   function relay(client: Socket, upstream: Socket): void {
+    let hasAsked = false;
     upstream.on('data', (chunk) => {
-      if (!isSilent) client.write(chunk);
+      if (isSilent) return;
+      client.write(chunk);
+      if (hasAsked) sayLate();
     });
     upstream.on('close', () => client.destroy());
     client.on('end', () => upstream.end());
@@ -40,7 +43,7 @@ export async function startWire(databaseUrl: string) {
         return;
       }
       upstream.write(chunk);
-      if (said.includes('pg_xact_status')) sayLate();
+      hasAsked ||= said.includes('pg_xact_status');
     });
   }
 
