@@ -3,7 +3,7 @@ import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { DatabaseRefused } from '../database-refused.ts';
-import { prepareDatabase } from './open-database.ts';
+import { assertUsable, prepareDatabase } from './open-database.ts';
 import * as schema from './schema.ts';
 
 const PASSWORD = 'the-canary-password';
@@ -191,6 +191,15 @@ describe('refused in one sentence, and left as it is:', () => {
     expect(message).not.toContain(PASSWORD);
     expect(message.split('\n')).toHaveLength(1);
     expect(await tables()).toEqual(before);
+  });
+
+  it.each([
+    [{ number: 130_014, version: '13.14' }, /is PostgreSQL 13\.14: Berth needs 14 or later/],
+    [{ schema: null }, /may use no schema of its search_path: grant one/],
+  ])('a server that says %o', (facts, sentence) => {
+    const usable = { number: 140_000, version: '14.0', encoding: 'UTF8', schema: 'public' };
+    expect(() => assertUsable(usable, 'here')).not.toThrow();
+    expect(() => assertUsable({ ...usable, ...facts }, 'here')).toThrow(sentence);
   });
 
   it('nothing of what is sound', async () => {

@@ -59,23 +59,37 @@ export async function prepareDatabase(
   }
 }
 
+/** What a server says of itself and of the database. */
+export interface ServerFacts {
+  /** Such as 180003. */
+  number: number;
+  version: string;
+  encoding: string;
+  /** Where tables are made and found; null: nowhere. */
+  schema: string | null;
+}
+
 async function checkServer(client: Client, url: string): Promise<void> {
-  const server = await oneRow(
+  const facts = await oneRow(
     client,
     `SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS version,
        pg_encoding_to_char(encoding) AS encoding, current_schema() AS schema
      FROM pg_database WHERE datname = current_database()`,
   );
-  const address = toAddress(url);
-  if (Number(server['number']) < OLDEST_SERVER)
+  assertUsable(facts as unknown as ServerFacts, toAddress(url));
+}
+
+/** @throws {DatabaseRefused} */
+export function assertUsable({ number, version, encoding, schema }: ServerFacts, address: string): void {
+  if (number < OLDEST_SERVER)
     throw new DatabaseRefused(
-      `The server of the database ${address} is PostgreSQL ${server['version']}: Berth needs 14 or later.`,
+      `The server of the database ${address} is PostgreSQL ${version}: Berth needs 14 or later.`,
     );
-  if (server['encoding'] !== 'UTF8')
+  if (encoding !== 'UTF8')
     throw new DatabaseRefused(
-      `The database ${address} holds ${server['encoding']} and not every text: make one with \`createdb --encoding UTF8 --template template0\`.`,
+      `The database ${address} holds ${encoding} and not every text: make one with \`createdb --encoding UTF8 --template template0\`.`,
     );
-  if (server['schema'] === null)
+  if (schema === null)
     throw new DatabaseRefused(
       `The user of the database ${address} may use no schema of its search_path: grant one, or set the search_path.`,
     );
