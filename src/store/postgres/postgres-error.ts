@@ -55,7 +55,7 @@ export function fromPostgres(error: unknown): unknown {
   return unavailable(failure);
 }
 
-export function unavailable(failure: PostgresFailure): StoreUnavailable {
+function unavailable(failure: PostgresFailure): StoreUnavailable {
   return new StoreUnavailable(`${failure.code || 'connection'}: ${failure.message}`, { cause: failure });
 }
 
