@@ -43,7 +43,7 @@ beforeAll(async () => {
     state,
   ]);
   const line = await simulator.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
-  config = writeFastConfig(folder.path, { address: JSON.parse(line)['address'], leaseS: 2 });
+  config = writeFastConfig(folder.path, { address: JSON.parse(line)['address'], leaseS: 6 });
   servers = await Promise.all([serve(), serve()]);
   apiKey = servers[0].apiKey || servers[1].apiKey;
   clients = [createClient(servers[0].baseUrl, apiKey), createClient(servers[1].baseUrl, apiKey)];
@@ -59,7 +59,7 @@ const serve = () => startServing(['--config', config, '--database', database]);
 
 async function create(client: Client, overrides: Record<string, unknown> = {}) {
   const { status, body } = await client.request('POST', '/instances', { body: instanceRequest(overrides) });
-  expect(status).toBe(201);
+  expect({ status, error: body['error'] }).toMatchObject({ status: 201 });
   return `/instances/${body['id']}`;
 }
 
