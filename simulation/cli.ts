@@ -14,6 +14,7 @@ const { values } = parseArgs({
     commands: { type: 'string', default: '300' },
     workers: { type: 'string', default: String(availableParallelism()) },
     json: { type: 'boolean', default: false },
+    mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
 });
@@ -80,4 +81,21 @@ async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
   }
 }
 
-await (values.worker ? work() : main());
+/** The same again, in a process that has the mutant loaded; those that it starts have it too. */
+function restartWith(mutant: string): Promise<void> {
+  const child = fork(import.meta.filename, process.argv.slice(2), {
+    execArgv: ['--import', new URL('mutants/hook.ts', import.meta.url).href],
+    env: { ...process.env, BERTH_SIM_MUTANT: mutant },
+  });
+  return new Promise((resolve) => {
+    child.on('exit', (code) => {
+      process.exitCode = code ?? 1;
+      resolve();
+    });
+  });
+}
+
+const { mutant, worker } = values;
+if (worker) await work();
+else if (mutant !== undefined && process.env['BERTH_SIM_MUTANT'] === undefined) await restartWith(mutant);
+else await main();

@@ -1,3 +1,4 @@
+import { servesItsOwnPlatform } from './invariants/platform.ts';
 import type { Machine } from './platform/machine.ts';
 import type { Mishaps } from './scenario.ts';
 import type { Chance } from './world/chance.ts';
@@ -28,6 +29,8 @@ async function happen(world: World, chance: Chance, name: keyof Mishaps): Promis
       world.journal.note('platform', 'shows an empty account');
       world.tally.outages++;
       return world.faults.revoke(chance.between(10_000, 240_000));
+    case 'wrongPlatform':
+      return misconfigure(world, chance);
     default:
       return befall(world, chance, name);
   }
@@ -63,6 +66,23 @@ function partition(world: World, chance: Chance): void {
   world.tally.partitions++;
   news.partition();
   world.scheduler.after(chance.between(500, 90_000), () => news.heal());
+}
+
+const LONG_ENOUGH_TO_START_MS = 2_000;
+
+/** L7: a server is started again with the driver of another platform, where all that there is would look gone. */
+async function misconfigure(world: World, chance: Chance): Promise<void> {
+  const hasLive = world.inspector.history.instances().some(({ status }) => status !== 'DESTROYED');
+  const replica = chance.pick(world.replicas);
+  if (!hasLive || replica.life === undefined) return;
+  world.journal.note(replica.name, 'is configured for another platform');
+  replica.end();
+  replica.start('another');
+  await world.scheduler.runUntil(world.scheduler.now + LONG_ENOUGH_TO_START_MS);
+  const isServing = replica.serving !== undefined && replica.platform === 'another';
+  world.inspector.check(() => servesItsOwnPlatform(replica.name, isServing));
+  replica.end();
+  replica.start();
 }
 
 /** Longest that the clock of one of several servers stays wrong. */

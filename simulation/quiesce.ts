@@ -9,7 +9,7 @@ import {
   rowsMatchMachines,
   volumesAreThere,
 } from './invariants/quiescence.ts';
-import { Violation } from './invariants/violation.ts';
+import { hold, Violation } from './invariants/violation.ts';
 import { lookAtLosses } from './operator.ts';
 import { catalog } from './world/catalog.ts';
 import type { World } from './world.ts';
@@ -83,6 +83,7 @@ async function checkRest(world: World): Promise<void> {
   const { machines, volumes, clients, inspector } = world;
   const { history } = inspector;
   const { read } = world.database.store;
+  hold('I24', world.running === 0, () => `${world.running} requests have no answer`);
   const { count } = await read.work.backlog();
   const instances = history.instances();
   everyIntentEnds(instances, history.volumes(), count);

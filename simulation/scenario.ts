@@ -17,6 +17,7 @@ export interface Mishaps {
   breakDown: number;
   loss: number;
   move: number;
+  wrongPlatform: number;
 }
 
 /** What a seed stands for: drawn once, before anything happens. */
@@ -65,6 +66,7 @@ export function drawScenario(chance: Chance): Scenario {
       breakDown: 0.002 * storm,
       loss: 0.002 * storm,
       move: 0.003 * storm,
+      wrongPlatform: 0.001 * storm,
     },
     lostReplies: isCalm ? 0 : 0.03,
     paceMs: chance.pick([1_000, 3_000, 9_000]),

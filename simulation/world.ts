@@ -64,6 +64,8 @@ export class World {
   /** From now on nothing goes wrong. */
   isCalm = false;
   isOver = false;
+  /** Commands that have not come to their end. */
+  running = 0;
   #lossesAcceptedUntil = 0;
   #failure: { error: unknown } | undefined;
 

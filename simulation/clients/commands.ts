@@ -37,8 +37,12 @@ export function command(world: World): void {
   const what = chance.weighted(weights);
   world.tally.commands++;
   scheduler.stir();
-  const running = run(world, tenant, what);
-  running.catch((error: unknown) => world.fail(error));
+  world.running++;
+  run(world, tenant, what)
+    .catch((error: unknown) => world.fail(error))
+    .finally(() => {
+      world.running--;
+    });
 }
 
 async function run(world: World, tenant: Tenant, what: keyof typeof weights): Promise<void> {

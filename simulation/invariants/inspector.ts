@@ -20,6 +20,7 @@ import {
   singleStaysSingle,
 } from './platform.ts';
 import {
+  createIsNotGivenUp,
   destroyedIsProved,
   endIsTrue,
   errorSaysWhy,
@@ -173,7 +174,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   }
 
   #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
-    const { machines, ssh, scheduler, scenario, clients } = this.#world;
+    const { machines, ssh, scheduler, scenario, clients, tally } = this.#world;
     const written = { before, after };
     followsTheTable(written);
     errorSaysWhy(written);
@@ -182,11 +183,15 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
       now: scheduler.now,
       withinMs: 2_000 * scenario.leaseS,
     });
-    endIsTrue(written, {
-      machines: machines.of(after.ownerRef),
+    const createdAt = this.history.versions(after.id)[0]?.at ?? 0;
+    const isEarly = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
+    const truth = {
+      ...{ machines: machines.of(after.ownerRef), isEarly },
       hasSuffered: this.#suffered.has(after.ownerRef),
       isDeleteSent: clients.hasAskedToDelete(after.id),
-    });
+    };
+    endIsTrue(written, truth);
+    createIsNotGivenUp(written, truth);
     if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, machines.of(after.ownerRef));
   }
 

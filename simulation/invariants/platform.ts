@@ -71,3 +71,8 @@ export function callsAreSerial(call: Call, earlier: readonly Call[], callTimeout
 function isExcused({ life }: Call): boolean {
   return life.isDead || life.pausedUntil > 0;
 }
+
+/** I3: a database with live instances is not served with another platform's driver: they would all look gone. */
+export function servesItsOwnPlatform(name: string, isServingAnother: boolean): void {
+  hold('I3', !isServingAnother, () => `${name} serves live instances of another platform`, [name]);
+}

@@ -82,6 +82,8 @@ export interface Truth {
   hasSuffered: boolean;
   /** Whether its tenant ever sent a DELETE. */
   isDeleteSent: boolean;
+  /** Whether the window of its create was open still; false where a clock was wrong, and nobody can tell. */
+  isEarly: boolean;
 }
 
 const GONE_TEXT = /no longer has the machine|is gone from the platform/;
@@ -103,6 +105,20 @@ export function endIsTrue({ before, after }: Written, truth: Truth): void {
     truth.hasSuffered || before.status === 'PROVISIONING',
     () => `${after.id} was ended for a loss that never was`,
     [after.id, after.ownerRef],
+  );
+}
+
+const ON_ITS_WAY = new Set<string>(['building', 'starting', 'running']);
+
+/** I3: a create is not given up before its time while its machine is on its way (L12: "create failed" was wrong). */
+export function createIsNotGivenUp({ before, after }: Written, { machines, isEarly }: Truth): void {
+  if (before?.status !== 'PROVISIONING' || after.status !== 'ERROR' || !isEarly) return;
+  const own = machines.find(({ power }) => ON_ITS_WAY.has(power));
+  hold(
+    'I3',
+    own === undefined,
+    () => `${after.id} is ERROR (${after.error}), and its machine is ${own?.power}`,
+    [...[after.id, after.ownerRef]],
   );
 }
 

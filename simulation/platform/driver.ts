@@ -43,6 +43,7 @@ export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
       ),
     create: (spec, cookie) =>
       network.send(life, { method: 'create', ref: spec.ref }, () => machines.create(spec, cookie), {
+        answered: () => machines.reveal(spec.ref),
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     stop: (ref) =>
@@ -81,6 +82,7 @@ function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDr
       ),
     create: (spec) =>
       network.send(life, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec), {
+        answered: () => volumes.reveal(spec.ref),
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     attach: (ref, machine) =>
@@ -125,3 +127,14 @@ function idleLies<T>(look: () => Presence<T>): Lies<Step<T>> {
     revoked: notThere,
   };
 }
+
+/** A platform that has nothing of ours. */
+export const emptyDriver: Omit<PlatformDriver, 'manifest'> = {
+  get: async () => nothingThere(),
+  list: async () => nothingListed(),
+  create: async () => notThere(),
+  stop: async () => notThere(),
+  start: async () => notThere(),
+  destroy: async () => done(null),
+  close: async () => undefined,
+};

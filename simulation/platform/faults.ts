@@ -48,9 +48,9 @@ const LOOK: Weights = { ...ANY, unknown: 4 };
 const weights: Readonly<Record<Method, Weights>> = {
   get: LOOK,
   list: { ...LOOK, empty: 2, partial: 3 },
-  create: { ...ORDER, after: 8, 'no-capacity': 0.5 },
+  create: { ...ORDER, after: 8 },
   stop: { ...ORDER, idle: 1 },
-  start: { ...ORDER, idle: 1, 'no-capacity': 0.5 },
+  start: { ...ORDER, idle: 1, 'no-capacity': 2 },
   destroy: { ...ORDER, idle: 3 },
   'volumes.get': LOOK,
   'volumes.list': { ...LOOK, empty: 2, partial: 3 },

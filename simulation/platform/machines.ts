@@ -77,9 +77,12 @@ export class Machines {
         : this.all().find(({ serial }) => cookie === `build-${serial}`);
     if (cookie !== null && known === undefined) return failed('gone', 'the platform has no such machine');
     if (known === undefined && !this.#hasFreeUnit(spec)) return failed('capacity', 'every unit is taken');
-    // Who has its cookie has had an answer: from then on looks show it.
-    if (known !== undefined) known.visibleAt = Math.min(known.visibleAt, this.#scheduler.now);
     return this.#answerCreate(known ?? this.#make(spec));
+  }
+
+  /** A create was answered: from then on looks show what it made, as the port has it. */
+  reveal(ref: string): void {
+    for (const machine of this.of(ref)) machine.visibleAt = Math.min(machine.visibleAt, this.#scheduler.now);
   }
 
   stop(ref: string): Step<ObservedMachine> {
@@ -117,10 +120,10 @@ export class Machines {
       this.#enter(machine, 'destroying', 'removed', this.#chance.between(500, 9_000));
       this.#causes.set(machine.serial, 'destroyed');
     }
-    const last = Math.max(0, ...machines.map(({ until }) => until));
-    return machines.length === 0
-      ? done(null)
-      : pending('removing', Math.min(POLL_MS, last - this.#scheduler.now));
+    if (machines.length === 0)
+      return this.#traits.refusesTheGone ? failed('gone', 'the platform has no such machine') : done(null);
+    const last = Math.max(...machines.map(({ until }) => until));
+    return pending('removing', Math.min(POLL_MS, last - this.#scheduler.now));
   }
 
   /** It is gone without our doing. */

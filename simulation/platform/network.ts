@@ -23,6 +23,8 @@ export interface Lies<T> {
   partial?: (answer: T) => T;
   idle?: () => T;
   revoked: () => T;
+  /** Not a lie: what follows for the platform from an answer that is not lost. */
+  answered?: () => void;
 }
 
 /** Who is told of calls. */
@@ -79,7 +81,10 @@ export class Network {
       this.#observer.called(call);
       this.#journal.note(life.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
       return this.#carry(call, fault, () => this.#observer.land(call, apply), lies).then(
-        (answer) => this.#answered(call, answer),
+        (answer) => {
+          lies.answered?.();
+          return this.#answered(call, answer);
+        },
         (error) => {
           call.answeredAt = this.#scheduler.now;
           throw error;

@@ -13,6 +13,8 @@ export interface Traits {
   sshNeverRate: number;
   /** A machine cannot be given back earlier. */
   leastReservationMs: number;
+  /** Whether the removal of what is gone is an error. */
+  refusesTheGone: boolean;
   /** Whether a machine that is being built answers "locked" to a removal. */
   locksWhileBuilding: boolean;
   /** Whether a stopped machine loses its address. */
@@ -43,6 +45,7 @@ export function drawTraits(chance: Chance): Traits {
     bootFailureRate: chance.happens(0.5) ? 0.05 : 0,
     sshNeverRate: chance.happens(0.3) ? 0.1 : 0,
     leastReservationMs: chance.happens(0.15) ? 900_000 : 0,
+    refusesTheGone: chance.happens(0.5),
     locksWhileBuilding: chance.happens(0.3),
     addressesChange: chance.happens(0.7),
     staleAddressMs: chance.happens(0.4) ? 8_000 : 0,

@@ -1,8 +1,9 @@
 import { type Orchestrator, startOrchestrator } from '../../src/cli/start-orchestrator.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { Log } from '../../src/orchestrator/ports/log.ts';
+import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/ports/store.ts';
-import { simulatedDriver } from '../platform/driver.ts';
+import { emptyDriver, simulatedDriver } from '../platform/driver.ts';
 import { catalog } from '../world/catalog.ts';
 import type { Chance } from '../world/chance.ts';
 import type { World } from '../world.ts';
@@ -17,6 +18,7 @@ export class Replica {
   readonly #chance: Chance;
   readonly #config: Config;
   #processes = 0;
+  #platform = '';
   #life: Life | undefined;
   #news: CommitNews | undefined;
   #store: Store | undefined;
@@ -47,8 +49,14 @@ export class Replica {
       : { life, orchestrator, store };
   }
 
+  /** The name of the platform that the process was configured for. */
+  get platform(): string {
+    return this.#platform;
+  }
+
   /** Starts a process; one that cannot start ends, and is started again. */
-  start(): void {
+  start(platform = this.#world.traits.manifest.name): void {
+    this.#platform = platform;
     const { scheduler, journal, database, scenario, inspector } = this.#world;
     const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
     const chance = this.#chance.fork(String(this.#processes));
@@ -64,7 +72,7 @@ export class Replica {
     journal.note(life.name, 'starts');
     startOrchestrator({
       ...{ config: this.#config, catalog, store, environmentKey: undefined },
-      driver: simulatedDriver(this.#world, life),
+      driver: this.#driver(life),
       probe: this.#world.ssh.of(life),
       clock: life.clock(() => this.clockOffsetMs),
       random: chance.fork('random'),
@@ -99,6 +107,15 @@ export class Replica {
   /** The process ends, and no other follows by itself. */
   end(): void {
     if (this.#life !== undefined) this.#end(this.#life);
+  }
+
+  /** Of the platform that it is configured for; of another one nothing is there. */
+  #driver(life: Life): PlatformDriver {
+    const driver = simulatedDriver(this.#world, life);
+    const { manifest } = driver;
+    return this.#platform === manifest.name
+      ? driver
+      : { ...emptyDriver, manifest: { ...manifest, name: this.#platform } };
   }
 
   #end(life: Life): void {

@@ -1,0 +1,34 @@
+import { rmSync } from 'node:fs';
+import { prepare } from '../clients/accounts.ts';
+import { run } from '../run.ts';
+
+/** What a hunt came to. */
+export interface Hunted {
+  invariant: string;
+  message: string;
+  /** How many seeds it took, the one that showed it included. */
+  seeds: number;
+}
+
+export const HUNT_COMMANDS = 100;
+export const MOST_SEEDS = 500;
+
+/** Runs seeds in this process, which has the mutant loaded, until an invariant is broken; null: none was. */
+async function hunt(): Promise<Hunted | null> {
+  const prepared = await prepare();
+  try {
+    for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+      const { failure } = await run(prepared, String(seed), HUNT_COMMANDS);
+      if (failure !== undefined)
+        return { invariant: failure.invariant, message: failure.message, seeds: seed };
+    }
+    return null;
+  } finally {
+    rmSync(prepared.folder, { recursive: true, force: true });
+  }
+}
+
+if (process.send !== undefined) {
+  process.send(await hunt());
+  process.disconnect();
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { applyMutant } from './apply.ts';
+import { mutants } from './mutants.ts';
+import { replaceTable, toTable } from './table.ts';
+
+const read = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+it.each(mutants.map((mutant) => [mutant.id, mutant] as const))(
+  'the mutant %s fits the source',
+  (_, mutant) => {
+    for (const file of new Set(mutant.patches.map((patch) => patch.file)))
+      expect(applyMutant(mutant, file, read(file))).not.toBe(read(file));
+  },
+);
+
+it('refuses a patch that is stale', () => {
+  const mutant = { id: 'x', title: '', patches: [{ file: 'a.ts', find: 'b', replace: 'c' }] };
+  expect(() => applyMutant(mutant, 'a.ts', 'none of it')).toThrow('0 times');
+  expect(() => applyMutant(mutant, 'a.ts', 'b and b')).toThrow('2 times');
+  expect(applyMutant(mutant, 'a.ts', 'a b')).toBe('a c');
+  expect(applyMutant(mutant, 'other.ts', 'b b')).toBe('b b');
+});
+
+it('has a row for each mutant, found or not, between its marks', () => {
+  const found = new Map([['L1', { invariant: 'I12', message: '', seeds: 7 }]]);
+  const table = toTable(mutants, found, 100);
+  expect(table).toContain('| I12 | 7 | `npm run sim -- --mutant L1 --seed 7 --commands 100` |');
+  expect(table.match(/not found/g)).toHaveLength(mutants.length - 1);
+  expect(replaceTable('a <!-- mutants --> old <!-- /mutants --> b', 'new')).toBe(
+    'a <!-- mutants -->\n\nnew\n\n<!-- /mutants --> b',
+  );
+  expect(() => replaceTable('nothing', 'new')).toThrow('mutants');
+});

@@ -1,0 +1,212 @@
+/** A change of production source that takes a protection away. `find` occurs exactly once in `file`. */
+export interface Mutant {
+  id: string;
+  /** What the program then does wrong. */
+  title: string;
+  patches: readonly { file: string; find: string; replace: string }[];
+}
+
+const RECONCILE = 'src/orchestrator/reconcile';
+
+/**
+ * L1 to L13 are the leaks that comparable projects had (docs/reliability.md): each mutant takes away what keeps one
+ * of them out.
+ */
+export const mutants: readonly Mutant[] = [
+  {
+    id: 'L1',
+    title: 'a row is proved gone while a create that was cut off may still make its machine',
+    patches: [
+      {
+        file: `${RECONCILE}/removal.ts`,
+        find: 'return waitMs > 0 ? { step:',
+        replace: 'return waitMs > Number.MAX_VALUE ? { step:',
+      },
+      { file: `${RECONCILE}/removal.ts`, find: 'creates.isOut(ownerRef)', replace: 'false' },
+    ],
+  },
+  {
+    id: 'L2',
+    title: 'a removal that the platform calls done is believed',
+    patches: [
+      {
+        file: `${RECONCILE}/removal.ts`,
+        find: 'found: isClaimedGone ? await removable.find() : undefined',
+        replace: "found: isClaimedGone ? { answer: 'gone' } : undefined",
+      },
+    ],
+  },
+  {
+    id: 'L3',
+    title: 'a removal that is refused again and again is given up',
+    patches: [
+      {
+        file: `${RECONCILE}/removal.ts`,
+        find: "if (found === undefined && step.outcome === 'failed') return",
+        replace:
+          "if (found === undefined && step.outcome === 'failed') return lease.attempt > 4 ? undefined :",
+      },
+    ],
+  },
+  {
+    id: 'L4',
+    title: 'a machine that is gone already cannot be removed',
+    patches: [
+      {
+        file: `${RECONCILE}/removal.ts`,
+        find: "step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone')",
+        replace: "step.outcome === 'done'",
+      },
+    ],
+  },
+  {
+    id: 'L5',
+    title: 'a create that comes back writes its outcome over the DELETE that came meanwhile',
+    patches: [
+      {
+        file: `${RECONCILE}/settle.ts`,
+        find: "if (found === 'superseded') await tx.work.release(lease);\n    else {",
+        replace: '{',
+      },
+    ],
+  },
+  {
+    id: 'L6',
+    title: 'whoever answers at the address is taken for the machine',
+    patches: [
+      {
+        file: `${RECONCILE}/instance-steps/verify.ts`,
+        find: 'hostKeyFingerprint ?? undefined, withinMs',
+        replace: 'undefined, withinMs',
+      },
+    ],
+  },
+  {
+    id: 'L7',
+    title: 'a database is served with the driver of another platform',
+    patches: [
+      {
+        file: `${RECONCILE}/installation.ts`,
+        find: 'if (instances + volumes === 0) return;',
+        replace: 'return;',
+      },
+    ],
+  },
+  {
+    id: 'L8',
+    title: 'what one listing lacks counts as gone',
+    patches: [
+      {
+        file: `${RECONCILE}/find.ts`,
+        find: 'return proved(found, ref, context.machines);',
+        replace:
+          "const lacked = await context.machines.lacks(ref); return lacked.isProved ? { answer: 'gone' } : found;",
+      },
+    ],
+  },
+  {
+    id: 'L9',
+    title: 'a create whose answer was lost is sent again without a look',
+    patches: [
+      {
+        file: `${RECONCILE}/look-before-create.ts`,
+        find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
+        replace: "if (lease.attempt >= 0) return { answer: 'send' };",
+      },
+    ],
+  },
+  {
+    id: 'L10',
+    title: 'a start that fails ends the instance',
+    patches: [
+      {
+        file: `${RECONCILE}/instance-steps/start.ts`,
+        find: "return { step: 'stop' };",
+        replace: "return failInstance(context, tx, current, 'The instance could not be started.');",
+      },
+    ],
+  },
+  {
+    id: 'L11',
+    title: 'nobody looks for machines that no live row owns',
+    patches: [
+      {
+        file: `${RECONCILE}/watch.ts`,
+        find: 'await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'L12',
+    title: 'a create whose answer was lost counts as failed',
+    patches: [
+      {
+        file: `${RECONCILE}/instance-steps/create.ts`,
+        find: 'if (isRefused(failed))',
+        replace: "if (isRefused(failed) || failed.code === 'unknown_outcome')",
+      },
+    ],
+  },
+  {
+    id: 'L13',
+    title: 'an empty account is believed',
+    patches: [
+      {
+        file: `${RECONCILE}/honesty.ts`,
+        find: 'if (missing >= 2 && missing === expected) return true;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  {
+    id: 'fencing',
+    title: 'a step writes after its lease was lost',
+    patches: [{ file: `${RECONCILE}/settle.ts`, find: "if (found === 'lost') return found;", replace: '' }],
+  },
+  {
+    id: 'synchronous',
+    title: 'a commit is answered before it is on the disk',
+    patches: [
+      {
+        file: 'src/store/sqlite/open-database.ts',
+        find: "db.pragma('synchronous = FULL');",
+        replace: "db.pragma('synchronous = NORMAL');",
+      },
+    ],
+  },
+  {
+    id: 'capacity',
+    title: 'free capacity is counted before the transaction that takes it',
+    patches: [
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: '  return deps.store.transact((tx) =>\n    createOnce(',
+        replace:
+          '  const use = await deps.store.read.claims.use();\n  deps = { ...deps, use };\n  return deps.store.transact((tx) =>\n    createOnce(',
+      },
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: '{ catalog, clock, random, platform }: Deps,',
+        replace: '{ catalog, clock, random, platform, use }: any,',
+      },
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: 'offerId: offer.id, region, capacity })',
+        replace:
+          'offerId: offer.id, region, capacity: (use.find((e: any) => e.offerId === offer.id && e.region === region)?.claimed ?? 0) < capacity ? 1_000 : 0 })',
+      },
+    ],
+  },
+  {
+    id: '404',
+    title: 'an instance that cannot be read is told to be absent',
+    patches: [
+      {
+        file: 'src/orchestrator/instances/read.ts',
+        find: 'const record = await instances.byId(id);',
+        replace: 'const record = await instances.byId(id).catch(() => null);',
+      },
+    ],
+  },
+];

@@ -1,0 +1,31 @@
+import type { Hunted } from './hunt.ts';
+import type { Mutant } from './mutants.ts';
+
+const BEGIN = '<!-- mutants -->';
+const END = '<!-- /mutants -->';
+
+/** The hunt as a table in Markdown. */
+export function toTable(
+  mutants: readonly Mutant[],
+  found: ReadonlyMap<string, Hunted | null>,
+  commands: number,
+): string {
+  const rows = mutants.map(({ id, title }) => {
+    const hunted = found.get(id);
+    if (hunted === null || hunted === undefined) return `| ${id} | ${title} | not found | | |`;
+    const repro = `npm run sim -- --mutant ${id} --seed ${hunted.seeds} --commands ${commands}`;
+    return `| ${id} | ${title} | ${hunted.invariant} | ${hunted.seeds} | \`${repro}\` |`;
+  });
+  return [
+    '| mutant | the program | caught by | seeds needed | repeat it |',
+    '|---|---|---|---|---|',
+    ...rows,
+  ].join('\n');
+}
+
+/** @throws {Error} if the text has no place for the table */
+export function replaceTable(text: string, table: string): string {
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (begin === -1 || end < begin) throw new Error(`there is no ${BEGIN} … ${END}`);
+  return `${text.slice(0, begin)}${BEGIN}\n\n${table}\n\n${text.slice(end)}`;
+}
