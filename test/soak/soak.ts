@@ -22,39 +22,51 @@ const { values } = parseArgs({
   },
 });
 const { seed, database } = values;
-const replicaCount = database === 'sqlite' ? 1 : Number(values.replicas);
+const [minutes, replicas, buyers] = [values.minutes, values.replicas, values.buyers].map(Number);
+if (!minutes || !replicas || !buyers || Math.min(minutes, replicas, buyers) < 0)
+  throw new RangeError('--minutes, --replicas and --buyers are numbers above 0');
+const replicaCount = database === 'sqlite' ? 1 : replicas;
 
 const journal = new Journal((line) => process.stderr.write(`${line}\n`));
-journal.say(`seed ${seed}, ${values.minutes} minutes, ${replicaCount} servers`);
+journal.say(`seed ${seed}, ${minutes} minutes, ${replicaCount} servers`);
 
 const setting = await startSetting({ database, replicaCount });
-try {
-  await soak(setting);
-} catch (error) {
-  journal.lose('the soak itself broke off', { error: error instanceof Error ? error.stack : String(error) });
-}
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void setting[Symbol.asyncDispose]().finally(() => process.exit(130)));
+await orLost(soak(setting, { minutes, buyers }));
 if (journal.losses.length > 0) setting.keep();
 await setting[Symbol.asyncDispose]();
-const report = toReport(journal, { seed, minutes: Number(values.minutes), servers: replicaCount });
+const report = toReport(journal, { seed, minutes, servers: replicaCount });
 process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : toText(report));
 if (journal.losses.length > 0) process.stderr.write(`The logs of the processes are in ${setting.folder}\n`);
 process.exit(journal.losses.length > 0 ? 1 : 0);
 
-async function soak(setting: Setting): Promise<void> {
+/** What breaks off has proved nothing: that is a loss too. */
+async function orLost(work: Promise<void>): Promise<void> {
+  await work.catch((error) =>
+    journal.lose('the soak itself broke off', {
+      error: error instanceof Error ? error.stack : String(error),
+    }),
+  );
+}
+
+async function soak(setting: Setting, load: { minutes: number; buyers: number }): Promise<void> {
   const { replicas, platform, database, catalog } = setting;
   const client = new SoakClient(replicas, journal);
   const market = new Market({ client, replicas, journal, seed });
   const watchers = new Watchers({ market, client, database, platform, catalog, journal });
   const chaos = new Chaos({ replicas, platform, database, journal, seed, leaseMs: LEASE_MS });
-  const watching = [...replicas.map((replica) => watchers.poll(replica)), watchers.count()];
-  const buying = Array.from({ length: Number(values.buyers) }, (_, index) => market.buy(`buyer ${index}`));
+  const watching = [...replicas.map((replica) => watchers.poll(replica)), watchers.count()].map(orLost);
+  const buying = Array.from({ length: load.buyers }, (_, index) => orLost(market.buy(`buyer ${index}`)));
 
-  await chaos.rage(Date.now() + Number(values.minutes) * 60_000);
+  await chaos.rage(Date.now() + load.minutes * 60_000);
   await chaos.end();
   journal.say('healed');
   market.close();
   await Promise.all(buying);
   await market.settle();
+  if (!market.possessions.some(({ goneAt }) => goneAt !== undefined))
+    journal.lose('the soak saw no instance come and go: it has proved nothing');
   journal.quietAfterMs = await balance(market, setting, journal);
   if (journal.quietAfterMs !== null) {
     journal.say(`quiet after ${journal.quietAfterMs} ms`);
