@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import {
+  attachmentsMatch,
+  callsAreFew,
+  claimsMatchRows,
+  createsAreCounted,
+  everyIntentEnds,
+  nothingIsLeft,
+  nothingIsOversold,
+  rowsMatchMachines,
+  volumesAreThere,
+} from './quiescence.ts';
+import { aMachine, aRecord, aVolume } from './samples.fixture.ts';
+
+it('I1: more units than there are', () => {
+  const use = [{ offerId: 'cpu', region: 'eu-north', claimed: 3 }];
+  expect(() => nothingIsOversold(use, () => 2)).toThrow('I1');
+  nothingIsOversold(use, () => 3);
+});
+
+it('I24: what never ends', () => {
+  expect(() => everyIntentEnds([aRecord({ status: 'STOPPING' })], [], 0)).toThrow('stays STOPPING');
+  expect(() => everyIntentEnds([], [aVolume({ status: 'DELETING' })], 0)).toThrow('stays DELETING');
+  expect(() => everyIntentEnds([], [], 1)).toThrow('1 rows of work');
+  everyIntentEnds([aRecord()], [aVolume({ status: 'DELETING', deletedAt: 1 }), aVolume()], 0);
+});
+
+it.each([
+  ['a machine without a live row', [aRecord({ status: 'ERROR' })], [aMachine()]],
+  ['a machine without a row', [], [aMachine()]],
+  ['a row without a machine', [aRecord()], []],
+  ['ONLINE and stopped', [aRecord()], [aMachine({ power: 'stopped' })]],
+  ['STOPPED and running', [aRecord({ status: 'STOPPED' })], [aMachine()]],
+  ['another address', [aRecord()], [aMachine({ ip: '203.0.113.9' })]],
+])('I3: %s', (_, rows, machines) => {
+  expect(() => rowsMatchMachines(rows, machines)).toThrow('I3');
+});
+
+it('I3: a row and its machine', () => rowsMatchMachines([aRecord()], [aMachine()]));
+
+it.each([
+  ['ONLINE', false],
+  ['STOPPED', true],
+  ['DESTROYED', true],
+  ['ERROR', true],
+] as const)('I4: %s with a unit: %s', (status, holds) => {
+  const record = aRecord({ status });
+  expect(() => claimsMatchRows([record], new Map([[record.id, holds]]))).toThrow('I4');
+  claimsMatchRows([record], new Map([[record.id, !holds]]));
+});
+
+it('I9, I10, I13: creates that came to too many rows, or too few', () => {
+  const sent = { name: 'alpha-i1', outcome: 'created', isRetried: false } as const;
+  expect(() => createsAreCounted([{ ...sent, isRetried: true }], () => 2)).toThrow('I10');
+  expect(() => createsAreCounted([{ ...sent, outcome: 'refused' }], () => 1)).toThrow('I13');
+  expect(() => createsAreCounted([sent], () => 0)).toThrow('I9');
+  createsAreCounted([sent, { ...sent, outcome: 'unknown' }], () => 1);
+  createsAreCounted([{ ...sent, outcome: 'unknown' }], () => 0);
+});
+
+it('I15: attachments that are told and are not, and the other way', () => {
+  const attached = { volumeId: 'vol-1', instanceId: 'inst-1', state: 'attached' } as const;
+  expect(() => attachmentsMatch(aVolume(), [attached], [])).toThrow('is at nothing');
+  expect(() => attachmentsMatch(aVolume(), [], ['berth-inst-1'])).toThrow('told at nothing');
+  const open = { ...attached, state: 'detaching' } as const;
+  expect(() => attachmentsMatch(aVolume(), [open], ['berth-inst-1'])).toThrow('stays detaching');
+  attachmentsMatch(aVolume(), [attached], ['berth-inst-1']);
+});
+
+it('I15: a volume that is lost, one that is left', () => {
+  expect(() => volumesAreThere([aVolume()], new Set())).toThrow('does not exist');
+  expect(() => volumesAreThere([aVolume({ deletedAt: 1 })], new Set(['berth-vol-1']))).toThrow('exists');
+  volumesAreThere([aVolume()], new Set(['berth-vol-1']));
+});
+
+it('I26: a loop that asks the platform', () => {
+  expect(() => callsAreFew(13, 12)).toThrow('I26');
+  callsAreFew(12, 12);
+});
+
+it('I28: timers and subscriptions that are left', () => {
+  expect(() => nothingIsLeft({ timers: 1, subscriptions: 0 })).toThrow('I28');
+  expect(() => nothingIsLeft({ timers: 0, subscriptions: 1 })).toThrow('I28');
+  nothingIsLeft({ timers: 0, subscriptions: 0 });
+});
