@@ -148,6 +148,9 @@ async function terminateConnections(client: pg.Client): Promise<number> {
 /** A PostgreSQL of this run's own, in a folder that is removed at the end. */
 export async function embeddedPostgres(): Promise<SoakDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-soak-postgres-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  // Also where the library ends the process, as it does on a signal.
+  process.once('exit', remove);
   // As root the database runs as a user of its own, who must get there.
   chmodSync(folder, 0o755);
   const settings = { user: 'berth', password: 'berth', port: await freePort() };
@@ -172,7 +175,7 @@ export async function embeddedPostgres(): Promise<SoakDatabase> {
     },
     async [Symbol.asyncDispose]() {
       await server.stop();
-      rmSync(folder, { recursive: true, force: true });
+      remove();
     },
   };
 }

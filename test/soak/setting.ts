@@ -34,9 +34,11 @@ export async function startSetting(given: {
   const folder = mkdtempSync(join(tmpdir(), 'berth-soak-'));
   await using stack = new AsyncDisposableStack();
   let isKept = false;
-  stack.defer(() => {
+  const remove = (): void => {
     if (!isKept) rmSync(folder, { recursive: true, force: true });
-  });
+  };
+  stack.defer(remove);
+  process.once('exit', remove);
   const database = stack.use(await openDatabase(given.database, folder));
   const port = await freePort();
   const config = join(folder, 'berth.yaml');

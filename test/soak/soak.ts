@@ -31,8 +31,7 @@ const journal = new Journal((line) => process.stderr.write(`${line}\n`));
 journal.say(`seed ${seed}, ${minutes} minutes, ${replicaCount} servers`);
 
 const setting = await startSetting({ database, replicaCount });
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void setting[Symbol.asyncDispose]().finally(() => process.exit(130)));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void interrupt());
 await orLost(soak(setting, { minutes, buyers }));
 if (journal.losses.length > 0) setting.keep();
 await setting[Symbol.asyncDispose]();
@@ -40,6 +39,11 @@ const report = toReport(journal, { seed, minutes, servers: replicaCount });
 process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : toText(report));
 if (journal.losses.length > 0) process.stderr.write(`The logs of the processes are in ${setting.folder}\n`);
 process.exit(journal.losses.length > 0 ? 1 : 0);
+
+async function interrupt(): Promise<void> {
+  await setting[Symbol.asyncDispose]();
+  process.exit(130);
+}
 
 /** What breaks off has proved nothing: that is a loss too. */
 async function orLost(work: Promise<void>): Promise<void> {
