@@ -95,7 +95,10 @@ async function checkRest(world: World): Promise<void> {
   for (const { creates } of clients.tenants)
     createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);
   const truth = new Map(volumes.all().map((volume) => [volume.spec.ref, volume]));
-  volumesAreThere(history.volumes(), new Set(truth.keys()));
+  const inTime = history
+    .volumes()
+    .filter(({ ownerRef, deletedAt }) => deletedAt === null || !inspector.isLate(ownerRef));
+  volumesAreThere(inTime, new Set(truth.keys()));
   for (const volume of history.volumes()) {
     const real = truth.get(volume.ownerRef);
     if (real !== undefined)

@@ -163,6 +163,16 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     this.#suffered.add(ref);
   }
 
+  volumeMade({ spec: { ref } }: TrueVolume): void {
+    this.#world.journal.note('platform', `makes ${ref}`);
+    if (this.#isBeyondPromise()) this.#late.add(ref);
+  }
+
+  /** Whether something of the ref came later than any promise: a volume that then has no row is told of, and kept. */
+  isLate(ref: string): boolean {
+    return this.#late.has(ref);
+  }
+
   volumeRemoved({ spec: { ref } }: TrueVolume): void {
     this.#world.journal.note('platform', `has no ${ref} any more`);
     this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
@@ -202,11 +212,9 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   #isBeyondPromise(): boolean {
     const call = this.#landing;
     if (call === undefined) return false;
-    const { scheduler, traits, scenario } = this.#world;
-    const promisedMs = Math.max(
-      traits.manifest.createVisibleWithinMs,
-      scenario.leaseS * 1_000 - this.#world.callTimeoutMs,
-    );
+    const { scheduler, traits, callTimeoutMs } = this.#world;
+    // Until then its caller waits for it, and holds the lease.
+    const promisedMs = Math.max(traits.manifest.createVisibleWithinMs, callTimeoutMs);
     return scheduler.now - call.sentAt > promisedMs || call.life.pausedUntil > 0;
   }
 }

@@ -11,21 +11,32 @@ const { values } = parseArgs({
 });
 const document = new URL('../../docs/reliability.md', import.meta.url);
 
-function huntFor({ id }: Mutant): Promise<Hunted | null> {
+/** What a process says that hunts for the mutant; without a mutant, what the program itself does with one seed. */
+function ask<Answer>(args: string[], mutant?: string): Promise<Answer | null> {
   return new Promise((resolve, reject) => {
-    const child = fork(new URL('hunt.ts', import.meta.url), {
-      execArgv: ['--import', new URL('hook.ts', import.meta.url).href],
-      env: { ...process.env, BERTH_SIM_MUTANT: id },
+    const child = fork(new URL('hunt.ts', import.meta.url), args, {
+      ...(mutant !== undefined && {
+        execArgv: ['--import', new URL('hook.ts', import.meta.url).href],
+        env: { ...process.env, BERTH_SIM_MUTANT: mutant },
+      }),
     });
-    let hunted: Hunted | null = null;
-    child.on('message', (message: Hunted | null) => {
-      hunted = message;
+    let answer: Answer | null = null;
+    child.on('message', (message: Answer | null) => {
+      answer = message;
     });
     child.on('error', reject);
     child.on('exit', (code) =>
-      code === 0 ? resolve(hunted) : reject(new Error(`${id}: the hunt ended with ${code}`)),
+      code === 0 ? resolve(answer) : reject(new Error(`${mutant}: the hunt ended with ${code}`)),
     );
   });
+}
+
+/** @throws {Error} if the program fails the seed without the mutant: then nothing was learnt of the mutant */
+async function huntFor({ id }: Mutant): Promise<Hunted | null> {
+  const hunted = await ask<Hunted>([], id);
+  const own = hunted === null ? null : await ask<string>([String(hunted.seeds)]);
+  if (own !== null) throw new Error(`the program itself fails seed ${hunted?.seeds}: ${own}`);
+  return hunted;
 }
 
 async function huntAll(wanted: readonly Mutant[]): Promise<Map<string, Hunted | null>> {

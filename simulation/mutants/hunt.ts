@@ -13,6 +13,17 @@ export interface Hunted {
 export const HUNT_COMMANDS = 100;
 export const MOST_SEEDS = 500;
 
+/** Runs one seed in this process; null: every invariant held. */
+async function probe(seed: string): Promise<string | null> {
+  const prepared = await prepare();
+  try {
+    const { failure } = await run(prepared, seed, HUNT_COMMANDS);
+    return failure?.message ?? null;
+  } finally {
+    rmSync(prepared.folder, { recursive: true, force: true });
+  }
+}
+
 /** Runs seeds in this process, which has the mutant loaded, until an invariant is broken; null: none was. */
 async function hunt(): Promise<Hunted | null> {
   const prepared = await prepare();
@@ -29,6 +40,7 @@ async function hunt(): Promise<Hunted | null> {
 }
 
 if (process.send !== undefined) {
-  process.send(await hunt());
+  const [, , only] = process.argv;
+  process.send(only === undefined ? await hunt() : await probe(only));
   process.disconnect();
 }

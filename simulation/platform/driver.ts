@@ -80,8 +80,8 @@ function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDr
         () => ({ answer: 'listed', items: volumes.list() }),
         listLies(chance),
       ),
-    create: (spec) =>
-      network.send(life, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec), {
+    create: (spec, cookie) =>
+      network.send(life, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec, cookie), {
         answered: () => volumes.reveal(spec.ref),
         revoked: () => failed('auth', 'the credential is not known'),
       }),

@@ -22,6 +22,7 @@ export interface TrueVolume {
 
 /** Who is told of what happens to volumes. */
 export interface VolumeObserver {
+  volumeMade(volume: TrueVolume): void;
   volumeRemoved(volume: TrueVolume): void;
   attached(volume: TrueVolume): void;
 }
@@ -69,15 +70,18 @@ export class Volumes {
       .map((volume) => this.#show(volume));
   }
 
-  create(spec: VolumeSpec): Step<ObservedVolume> {
-    const { scheduler, chance, traits } = this.#parts;
-    const volume = this.#volumes.get(spec.ref) ?? {
+  create(spec: VolumeSpec, cookie: string | null): Step<ObservedVolume> {
+    const { scheduler, chance, traits, observer } = this.#parts;
+    const known = this.#volumes.get(spec.ref);
+    if (known === undefined && cookie !== null) return failed('gone', 'the platform has no such volume');
+    const volume = known ?? {
       ...{ spec, createdAt: scheduler.now },
       visibleAt: scheduler.now + chance.between(0, traits.manifest.createVisibleWithinMs),
       readyAt: scheduler.now + chance.between(0, 6_000),
       records: new Map<string, number>(),
     };
     this.#volumes.set(spec.ref, volume);
+    if (known === undefined) observer.volumeMade(volume);
     const leftMs = volume.readyAt - scheduler.now;
     return leftMs > 0 ? pending('making', leftMs) : done(this.#show(volume));
   }
