@@ -19,7 +19,9 @@ const MINUTE_MS = 60_000;
 /** By then every backoff, reservation, clock that was off and grace is over. */
 const LONGEST_MS = 5 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
-const STEADY_MS = 90_000;
+const STEADY_MS = 60_000;
+/** Longer than any call that is under way. */
+const LONGEST_CLOSE_MS = 20_000;
 
 /** Ends all faults, lets everything settle, and holds what then is against the invariants. */
 export async function quiesce(world: World): Promise<void> {
@@ -47,13 +49,12 @@ export async function quiesce(world: World): Promise<void> {
 /** The servers end in order; nothing of them may stay. */
 export async function shutDown(world: World): Promise<void> {
   world.isOver = true;
-  for (const { serving, life, news } of world.replicas) {
-    if (serving === undefined || life === undefined) continue;
-    const closing = serving.orchestrator.close();
-    await world.scheduler.runUntil(world.scheduler.now + MINUTE_MS);
-    await closing;
-    nothingIsLeft({ timers: life.openTimers, subscriptions: news?.subscriptions ?? 0 });
-  }
+  const { scheduler, replicas } = world;
+  const closing = replicas.map(({ serving }) => serving?.orchestrator.close());
+  await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
+  await Promise.all(closing);
+  for (const { life, news } of replicas)
+    nothingIsLeft({ timers: life?.openTimers ?? 0, subscriptions: news?.subscriptions ?? 0 });
 }
 
 function calm(world: World): void {

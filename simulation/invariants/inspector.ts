@@ -135,7 +135,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   made(machine: Machine): void {
     const { ref } = machine.spec;
     this.#world.journal.note('platform', `makes ${ref} (${machine.diskId})`);
-    if (this.#isBeyondPromise()) this.#late.add(ref);
+    if (this.isLandingLate()) this.#late.add(ref);
     const row = this.history.byRef(ref);
     const wasOnline =
       row !== undefined && this.history.versions(row.id).some(({ record }) => record.status === 'ONLINE');
@@ -165,7 +165,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
 
   volumeMade({ spec: { ref } }: TrueVolume): void {
     this.#world.journal.note('platform', `makes ${ref}`);
-    if (this.#isBeyondPromise()) this.#late.add(ref);
+    if (this.isLandingLate()) this.#late.add(ref);
   }
 
   /** Whether something of the ref came later than any promise: a volume that then has no row is told of, and kept. */
@@ -209,7 +209,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
    * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
    * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
    */
-  #isBeyondPromise(): boolean {
+  isLandingLate(): boolean {
     const call = this.#landing;
     if (call === undefined) return false;
     const { scheduler, traits, callTimeoutMs } = this.#world;

@@ -35,8 +35,8 @@ function ask<Answer>(args: string[], mutant?: string): Promise<Answer | null> {
 async function huntFor({ id }: Mutant): Promise<Hunted | null> {
   const hunted = await ask<Hunted>([], id);
   const own = hunted === null ? null : await ask<string>([String(hunted.seeds)]);
-  if (own !== null) throw new Error(`the program itself fails seed ${hunted?.seeds}: ${own}`);
-  return hunted;
+  if (own === null) return hunted;
+  throw new Error(`${id}: the program itself fails seed ${hunted?.seeds}: ${own}`);
 }
 
 async function huntAll(wanted: readonly Mutant[]): Promise<Map<string, Hunted | null>> {

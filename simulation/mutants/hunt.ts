@@ -42,5 +42,5 @@ async function hunt(): Promise<Hunted | null> {
 if (process.send !== undefined) {
   const [, , only] = process.argv;
   process.send(only === undefined ? await hunt() : await probe(only));
-  process.disconnect();
+  if (process.connected) process.disconnect();
 }

@@ -17,6 +17,8 @@ export type Cause = 'destroyed' | 'lost' | 'reaped' | 'reclaimed';
 
 /** Who is told of what happens to machines. */
 export interface MachineObserver {
+  /** Whether the call that reaches the platform now does so later than any promise. */
+  isLandingLate(): boolean;
   made(machine: Machine): void;
   /** The platform was told to remove it. */
   condemned(machine: Machine): void;
@@ -71,10 +73,7 @@ export class Machines {
   }
 
   create(spec: MachineSpec, cookie: string | null): Step<ObservedMachine> {
-    const known =
-      cookie === null
-        ? this.#visible(spec.ref)
-        : this.all().find(({ serial }) => cookie === `build-${serial}`);
+    const known = cookie === null ? this.#namedSo(spec.ref) : this.#built(cookie);
     if (cookie !== null && known === undefined) return failed('gone', 'the platform has no such machine');
     if (known === undefined && !this.#hasFreeUnit(spec)) return failed('capacity', 'every unit is taken');
     return this.#answerCreate(known ?? this.#make(spec));
@@ -148,6 +147,18 @@ export class Machines {
     const old = machine.ip;
     machine.ip = this.#addresses.take();
     if (old !== null) this.#addresses.free(old);
+  }
+
+  /**
+   * A platform that shows a machine late may also make a second one of the same name, as long as it promises no more
+   * than that; what comes later still finds the name taken.
+   */
+  #namedSo(ref: string): Machine | undefined {
+    return this.#visible(ref) ?? (this.#observer.isLandingLate() ? this.of(ref)[0] : undefined);
+  }
+
+  #built(cookie: string): Machine | undefined {
+    return this.all().find(({ serial }) => cookie === `build-${serial}`);
   }
 
   #visible(ref: string): Machine | undefined {
