@@ -175,9 +175,10 @@ export class Machines {
   #make(spec: MachineSpec): Machine {
     const now = this.#scheduler.now;
     const [least, most] = this.#traits.bootMs;
+    const lagMs = this.#traits.manifest.createVisibleWithinMs;
     const machine: Machine = {
       ...{ serial: ++this.#serial, spec, createdAt: now, power: 'building' },
-      visibleAt: now + this.#chance.between(0, this.#traits.manifest.createVisibleWithinMs),
+      visibleAt: now + this.#chance.between(0, this.#observer.isLandingLate() ? 0 : lagMs),
       until: now + this.#chance.between(least, most),
       becomes: this.#chance.happens(this.#traits.bootFailureRate) ? 'failed' : 'running',
       ...{ ip: null, staleIp: null, staleUntil: 0, sshReadyAt: Number.POSITIVE_INFINITY },
