@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
+import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { everyProbeWorks } from '../support/plain-platform.ts';
 
 /** The first call of the method meets the fault. */
 const first =
@@ -104,6 +106,7 @@ describe('a create that fails', () => {
 
 describe('on a platform that shows a machine only after minutes', () => {
   const visible = { createVisibleWithinMs: 240_000 };
+  const closed: SshProbe = { probe: async () => ({ ok: false, step: 'connect', detail: 'closed' }) };
 
   it('a create whose answer was lost is not sent a second time, and adopted when it turns up', async () => {
     await using berth = await startPlainOrchestrator(first('create', { kind: 'late', ms: 200_000 }), {
@@ -121,21 +124,49 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect(berth.count('create')).toBe(2);
   });
 
-  it('a DELETE waits for a create whose answer was lost, and for none that was answered', async () => {
-    await using berth = await startPlainOrchestrator(first('create', { kind: 'late', ms: 5_000 }), {
+  it.each([
+    ['was lost', 'fail-before'],
+    ['came just now', 'none'],
+  ] as const)('a DELETE waits for a create whose answer %s', async (_name, fault) => {
+    await using berth = await startPlainOrchestrator(first('create', fault), {
       manifest: visible,
+      probe: closed,
     });
-    const answered = await berth.create();
-    await berth.orchestrator.request('DELETE', `/instances/${answered}`);
-    expect(await berth.passUntil(`/instances/${answered}`, 'GONE')).toBeLessThan(20_000);
-
-    berth.setPlan((call) => (call.method === 'create' ? 'fail-before' : 'none'));
-    const lost = await berth.create();
+    const id = await berth.create();
     await berth.clock.advance(1_000);
-    await berth.orchestrator.request('DELETE', `/instances/${lost}`);
-    const tookMs = await berth.passUntil(`/instances/${lost}`, 'GONE', 300_000);
+    await berth.orchestrator.request('DELETE', `/instances/${id}`);
+    const tookMs = await berth.passUntil(`/instances/${id}`, 'GONE', 300_000);
     expect(tookMs).toBeGreaterThan(230_000);
     expect(tookMs).toBeLessThan(260_000);
+  });
+
+  it('a DELETE waits for nothing once the platform was seen to remove the machine', async () => {
+    await using berth = await startPlainOrchestrator(() => 'none', { manifest: visible, probe: closed });
+    const { driver } = berth.platform;
+    const remove = driver.destroy;
+    const removing = { outcome: 'pending', cookie: 'removing', pollAfterMs: 1_000 } as const;
+    driver.destroy = async (ref, cookie) => (cookie === null ? removing : remove(ref, cookie));
+    const id = await berth.create();
+    await berth.clock.advance(1_000);
+    await berth.orchestrator.request('DELETE', `/instances/${id}`);
+    expect(await berth.passUntil(`/instances/${id}`, 'GONE')).toBeLessThan(20_000);
+  });
+
+  it('a machine that is not shown yet is waited for before it counts as lost', async () => {
+    let isShown = false;
+    const probe: SshProbe = {
+      probe: (...args) => (isShown ? everyProbeWorks : closed).probe(...args),
+    };
+    const hidden: Plan = ({ method }) =>
+      !isShown && method === 'list' ? { kind: 'lag', ms: 200_000 } : 'none';
+    await using berth = await startPlainOrchestrator(hidden, { manifest: visible, probe });
+    const look = berth.platform.driver.get;
+    berth.platform.driver.get = async (ref) => (isShown ? look(ref) : { answer: 'gone' });
+    const id = await berth.create();
+    await berth.clock.advance(100_000);
+    expect((await berth.read(`/instances/${id}`))['status']).toBe('PROVISIONING');
+    isShown = true;
+    await berth.passUntil(`/instances/${id}`, 'ONLINE', 300_000);
   });
 });
 

@@ -111,8 +111,8 @@ export interface DriverManifest {
   /** `hot`: while running · `cold`: only while stopped · `none`: no volumes at all. */
   attachVolume: 'hot' | 'cold' | 'none';
   /**
-   * How long after a create was sent, and its answer lost, the resource may still turn up where a look
-   * said `gone`. 0: a look right after the call is conclusive.
+   * How long after a create was sent or answered the resource may still be missing from a look or a listing.
+   * 0: a look right after the call is conclusive.
    */
   createVisibleWithinMs: number;
   /** Whether what is observed comes with the note that it was created with. */

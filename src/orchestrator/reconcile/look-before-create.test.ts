@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Presence } from '../ports/platform-driver.ts';
 import type { StepContext } from './context.ts';
-import { isRefused, lookBeforeCreate, openUntil } from './look-before-create.ts';
+import { isRefused, lookBeforeCreate, mayTurnUpForMs, openUntil } from './look-before-create.ts';
 import type { Lease } from './work.ts';
 
 const STARTED_AT = 1_000;
@@ -67,4 +67,12 @@ describe('a create that failed', () => {
   ] as const)('with %s and a side effect that is %s may turn up until %s', (code, sideEffect, until) => {
     expect(openUntil({ ...failed, code, sideEffect }, 5)).toBe(until);
   });
+});
+
+it('a create that was answered may be missing from a look as long as the platform says', () => {
+  const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 1 } as const;
+  expect(openUntil(pending, 5)).toBe(5);
+  expect(openUntil({ outcome: 'done', value: null }, 5)).toBe(5);
+  expect(mayTurnUpForMs(context, { createOpenUntil: 1_500 })).toBe(VISIBLE_MS - 500);
+  expect(mayTurnUpForMs(context, { createOpenUntil: null })).toBe(0);
 });

@@ -41,9 +41,21 @@ export function isRefused(failed: Failed): boolean {
   return isFinal(failed) && failed.sideEffect !== 'possible';
 }
 
-/** Until when something of a create that was answered so may turn up unexpected: see `Work.createOpenUntil`. */
+/**
+ * Until when something of a create that was answered so may be missing from a look: see `Work.createOpenUntil`. A
+ * platform may show what it has made, and said so, only after a while.
+ */
 export function openUntil(step: Step<unknown>, now: number): number | null {
-  const isLost =
-    step.outcome === 'failed' && (step.code === 'unknown_outcome' || step.sideEffect === 'possible');
-  return isLost ? now : null;
+  const isAnswered =
+    step.outcome === 'failed' && step.code !== 'unknown_outcome' && step.sideEffect !== 'possible';
+  return isAnswered ? null : now;
+}
+
+/** For how long a look that says `gone` proves nothing yet of a resource whose create was sent, in milliseconds. */
+export function mayTurnUpForMs(
+  { clock, driver }: Pick<StepContext, 'clock' | 'driver'>,
+  { createOpenUntil }: Pick<Lease, 'createOpenUntil'>,
+): number {
+  if (createOpenUntil === null) return 0;
+  return Math.max(0, createOpenUntil + driver.manifest.createVisibleWithinMs - clock.now());
 }

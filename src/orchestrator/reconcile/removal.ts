@@ -1,6 +1,7 @@
 import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
 import { callStep } from './call-platform.ts';
 import type { StepContext } from './context.ts';
+import { mayTurnUpForMs } from './look-before-create.ts';
 import { retry, retryFailed } from './retry.ts';
 import type { Next } from './settle.ts';
 import type { Lease } from './work.ts';
@@ -25,9 +26,15 @@ export async function remove(context: StepContext, lease: Lease, removable: Remo
   return { step, found: isClaimedGone ? await removable.find() : undefined };
 }
 
+/** The platform has shown what is removed: no create of it is still to turn up. Its answer is for the settling. */
+export function whatItShowed({ step, found }: Removal): { createOpenUntil?: null } {
+  const isShown = step.outcome === 'pending' || found?.answer === 'observed';
+  return isShown ? { createOpenUntil: null } : {};
+}
+
 /**
- * How the removal goes on; undefined: it is proved. A create that is still out, or whose answer was lost, may yet
- * turn up where a look says `gone`, unless the resource `wasSeen` since.
+ * How the removal goes on; undefined: it is proved. What a create made that is still out, whose answer was lost or
+ * came just now, may yet turn up where a look says `gone`.
  */
 export function unproved(
   context: StepContext,
@@ -36,7 +43,7 @@ export function unproved(
   { step, found }: Removal,
   wasSeen: boolean,
 ): Next | undefined {
-  const { creates, clock, startedAt, driver } = context;
+  const { creates, startedAt } = context;
   if (step.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
   if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
   if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
@@ -44,7 +51,10 @@ export function unproved(
     return retry(context, lease, 'the platform said that it is gone, and still has it');
   if (creates.isOut(ownerRef)) return retry(context, lease, 'a create has not come back yet');
   // A database that was restored does not know of the creates that were sent after its backup.
-  const sentBy = Math.max(lease.createOpenUntil ?? 0, createdAt < startedAt ? startedAt : 0);
-  const waitMs = wasSeen || sentBy === 0 ? 0 : sentBy + driver.manifest.createVisibleWithinMs - clock.now();
+  const isOlder = createdAt < startedAt && !wasSeen;
+  const waitMs = Math.max(
+    mayTurnUpForMs(context, lease),
+    isOlder ? mayTurnUpForMs(context, { createOpenUntil: startedAt }) : 0,
+  );
   return waitMs > 0 ? { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' } : undefined;
 }

@@ -5,7 +5,7 @@ import { dropAttachments } from '../../volumes/inline-attachments.ts';
 import type { ReconcileContext, StepContext } from '../context.ts';
 import { findMachine } from '../find.ts';
 import { lockVolumesOf } from '../lock-rows.ts';
-import { remove, unproved } from '../removal.ts';
+import { remove, unproved, whatItShowed } from '../removal.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
@@ -19,10 +19,11 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
     find: () => findMachine(context, record.ownerRef),
   });
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const wasSeen = current.endpoint !== null;
     return unproved(context, lease, current, removal, wasSeen) ?? destroyed(context, tx, current);
-  });
+  };
+  await settleInstance(context, lease, settle, whatItShowed(removal));
 }
 
 async function destroyed(

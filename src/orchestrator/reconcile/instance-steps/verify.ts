@@ -6,6 +6,7 @@ import type { Transaction } from '../../ports/store.ts';
 import { prove } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findMachine } from '../find.ts';
+import { mayTurnUpForMs } from '../look-before-create.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
@@ -69,7 +70,11 @@ async function afterFailedProbe(
   found: Presence<ObservedMachine>,
 ): Promise<Next> {
   const now = context.clock.now();
-  if (found.answer === 'gone') return giveUp(context, tx, record, 'the machine is gone from the platform');
+  if (found.answer === 'gone') {
+    const waitMs = mayTurnUpForMs(context, lease);
+    if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
+    return giveUp(context, tx, record, 'the machine is gone from the platform');
+  }
   if (found.answer === 'observed' && found.value.power === 'failed')
     return giveUp(context, tx, record, `the machine failed: ${found.value.detail ?? 'no detail given'}`);
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;

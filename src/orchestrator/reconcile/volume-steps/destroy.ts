@@ -4,7 +4,7 @@ import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { endAttachCycle } from '../attach-cycle.ts';
 import type { StepContext } from '../context.ts';
 import { findVolume } from '../find.ts';
-import { remove, unproved } from '../removal.ts';
+import { remove, unproved, whatItShowed } from '../removal.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
 
@@ -36,5 +36,5 @@ export async function stepDestroyVolume(
       await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   };
-  await settleVolume(context, lease, settle, { instanceIds });
+  await settleVolume(context, lease, settle, { instanceIds, ...whatItShowed(removal) });
 }
