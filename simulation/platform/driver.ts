@@ -43,7 +43,6 @@ export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
       ),
     create: (spec, cookie) =>
       network.send(life, { method: 'create', ref: spec.ref }, () => machines.create(spec, cookie), {
-        answered: () => machines.reveal(spec.ref),
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     stop: (ref) =>
@@ -82,7 +81,6 @@ function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDr
       ),
     create: (spec, cookie) =>
       network.send(life, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec, cookie), {
-        answered: () => volumes.reveal(spec.ref),
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     attach: (ref, machine) =>

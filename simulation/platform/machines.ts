@@ -79,11 +79,6 @@ export class Machines {
     return this.#answerCreate(known ?? this.#make(spec));
   }
 
-  /** A create was answered: from then on looks show what it made, as the port has it. */
-  reveal(ref: string): void {
-    for (const machine of this.of(ref)) machine.visibleAt = Math.min(machine.visibleAt, this.#scheduler.now);
-  }
-
   stop(ref: string): Step<ObservedMachine> {
     const machine = this.#visible(ref);
     if (machine === undefined) return failed('gone', 'the platform has no such machine');

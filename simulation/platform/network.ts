@@ -23,8 +23,6 @@ export interface Lies<T> {
   partial?: (answer: T) => T;
   idle?: () => T;
   revoked: () => T;
-  /** Not a lie: what follows for the platform from an answer that is not lost. */
-  answered?: () => void;
 }
 
 /** Who is told of calls. */
@@ -82,7 +80,6 @@ export class Network {
       this.#journal.note(life.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
       return this.#carry(call, fault, () => this.#observer.land(call, apply), lies).then(
         (answer) => {
-          lies.answered?.();
           return this.#answered(call, answer);
         },
         (error) => {

@@ -86,12 +86,6 @@ export class Volumes {
     return leftMs > 0 ? pending('making', leftMs) : done(this.#show(volume));
   }
 
-  /** As with machines. */
-  reveal(ref: string): void {
-    const volume = this.#volumes.get(ref);
-    if (volume !== undefined) volume.visibleAt = Math.min(volume.visibleAt, this.#parts.scheduler.now);
-  }
-
   attach(ref: string, machineRef: string): Step<null> {
     const { machines, traits, observer } = this.#parts;
     const volume = this.#visible(ref);
