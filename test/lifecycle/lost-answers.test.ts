@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
+import type { Power } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { everyProbeWorks } from '../support/plain-platform.ts';
@@ -228,5 +229,36 @@ describe('a volume', () => {
     });
     lies = false;
     await berth.passUntil(`/volumes/${id}`, 'AVAILABLE');
+  });
+});
+
+describe('a proof before which no host key was known', () => {
+  it.each([
+    ['is not believed of a machine that moved, until it is where the proof was', { publicIp: '192.0.2.9' }],
+    ['is not believed of a machine that is off', { power: 'stopped' }],
+  ] as const)('%s', async (_name, change) => {
+    await using berth = await startPlainOrchestrator(() => 'none', { manifest: { resume: false } });
+    const { driver } = berth.platform;
+    const create = driver.create;
+    driver.create = async (spec, cookie) => {
+      const step = await create(spec, cookie);
+      const machine = berth.platform.machines.get(spec.ref);
+      if (machine?.endpoint === undefined) throw new Error('the platform made no machine');
+      const { publicIp = machine.endpoint.publicIp, power = machine.power } = { ...change } as {
+        publicIp?: string;
+        power?: Power;
+      };
+      berth.platform.machines.set(spec.ref, {
+        ...machine,
+        power,
+        endpoint: { ...machine.endpoint, publicIp },
+      });
+      return step;
+    };
+    const id = await berth.create();
+    if ('publicIp' in change) {
+      await berth.passUntil(`/instances/${id}`, 'ONLINE');
+      expect((await berth.read(`/instances/${id}`))['public_ip']).toBe(change.publicIp);
+    } else await berth.passUntil(`/instances/${id}`, 'ERROR');
   });
 });

@@ -25,23 +25,45 @@ export async function stepVerify(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const { clock, log } = context;
   const result = await probe(context, record);
-  if (result.ok) {
-    await settleInstance(context, lease, async (tx, current): Promise<Next> => {
-      const online = await transition(tx, current, 'ONLINE', clock.now(), {
-        hostKeyFingerprint: result.hostKeyFingerprint,
-        attachCycle: false,
-      });
-      log.info({ instance: online.id, afterMs: clock.now() - online.createdAt }, 'instance is online');
-      return { step: 'finish' };
-    });
-    return;
-  }
+  if (result.ok && record.hostKeyFingerprint !== null) return proved(context, lease, result);
   const found = await findMachine(context, record.ownerRef);
+  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result);
+  const failed = result.ok ? notKnown : result;
   await settleInstance(context, lease, (tx, current) =>
-    afterFailedProbe(context, lease, tx, current, result, found),
+    afterFailedProbe(context, lease, tx, current, failed, found),
   );
+}
+
+const notKnown: FailedProbe = {
+  ...{ ok: false, step: 'host_key' },
+  detail: 'the machine that answered is not known to be this one',
+};
+
+/**
+ * No host key was known before this proof, so that it may be another machine's: an address that is given again, with
+ * the same user's keys behind it. The platform says whether the machine still is there.
+ */
+function isWhereItWas({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
+  return (
+    found.answer === 'observed' &&
+    found.value.power === 'running' &&
+    !hasMoved(endpoint, found.value.endpoint)
+  );
+}
+
+async function proved(
+  context: ReconcileContext,
+  lease: Lease,
+  { hostKeyFingerprint }: Extract<ProbeResult, { ok: true }>,
+): Promise<void> {
+  const { clock, log } = context;
+  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+    const changes = { hostKeyFingerprint, attachCycle: false };
+    const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
+    log.info({ instance: online.id, afterMs: clock.now() - online.createdAt }, 'instance is online');
+    return { step: 'finish' };
+  });
 }
 
 async function probe(
