@@ -30,6 +30,7 @@ export interface Traits {
 export function drawTraits(chance: Chance): Traits {
   const keepsNotes = chance.happens(0.7);
   const isSlow = chance.happens(0.2);
+  const tellsHostKeys = chance.happens(0.5);
   return {
     manifest: {
       name: 'simulated',
@@ -40,7 +41,7 @@ export function drawTraits(chance: Chance): Traits {
       keepsNotes,
     },
     keepsNotes,
-    tellsHostKeys: chance.happens(0.5),
+    tellsHostKeys,
     bootMs: isSlow ? [10_000, 80_000] : [500, 15_000],
     bootFailureRate: chance.happens(0.5) ? 0.05 : 0,
     sshNeverRate: chance.happens(0.3) ? 0.1 : 0,
@@ -48,7 +49,8 @@ export function drawTraits(chance: Chance): Traits {
     refusesTheGone: chance.happens(0.5),
     locksWhileBuilding: chance.happens(0.3),
     addressesChange: chance.happens(0.7),
-    staleAddressMs: chance.happens(0.4) ? 8_000 : 0,
+    // Who tells an old address and no host key cannot be seen through.
+    staleAddressMs: tellsHostKeys && chance.happens(0.7) ? 8_000 : 0,
     recordsLinger: chance.happens(0.4),
     releasesUnits: new Set(
       [...catalog.offers.values()].filter(({ onStop }) => onStop === 'release').map(({ id }) => id),
