@@ -20,7 +20,7 @@ it('repeats a run exactly by its seed (I27)', async () => {
 });
 
 const SEEDS = 200;
-const COMMANDS = 10;
+const COMMANDS = 8;
 
 it(`keeps every invariant over ${SEEDS} seeds`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];

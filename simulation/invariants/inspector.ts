@@ -209,6 +209,13 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
    * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
    * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
    */
+  promiseLeftMs(): number {
+    const { scheduler, traits } = this.#world;
+    const { createVisibleWithinMs } = traits.manifest;
+    const sentAt = this.#landing?.sentAt ?? scheduler.now;
+    return Math.max(0, sentAt + createVisibleWithinMs - scheduler.now);
+  }
+
   isLandingLate(): boolean {
     const call = this.#landing;
     if (call === undefined) return false;

@@ -53,12 +53,11 @@ export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
         idleLies(() => machines.get(ref)),
       ),
     start: (ref) =>
-      network.send(
-        life,
-        { method: 'start', ref },
-        () => machines.start(ref),
-        idleLies(() => machines.get(ref)),
-      ),
+      network.send(life, { method: 'start', ref }, () => machines.start(ref), {
+        ...idleLies(() => machines.get(ref)),
+        'no-capacity': () =>
+          machines.of(ref)[0]?.power === 'stopped' ? failed('capacity', 'no host has room') : undefined,
+      }),
     destroy: (ref) =>
       network.send(life, { method: 'destroy', ref }, () => machines.destroy(ref), {
         idle: () => done(null),

@@ -19,6 +19,8 @@ export type Cause = 'destroyed' | 'lost' | 'reaped' | 'reclaimed';
 export interface MachineObserver {
   /** Whether the call that reaches the platform now does so later than any promise. */
   isLandingLate(): boolean;
+  /** How long what it makes may stay hidden, in milliseconds: the promise counts from when the call was sent. */
+  promiseLeftMs(): number;
   made(machine: Machine): void;
   /** The platform was told to remove it. */
   condemned(machine: Machine): void;
@@ -170,10 +172,9 @@ export class Machines {
   #make(spec: MachineSpec): Machine {
     const now = this.#scheduler.now;
     const [least, most] = this.#traits.bootMs;
-    const lagMs = this.#traits.manifest.createVisibleWithinMs;
     const machine: Machine = {
       ...{ serial: ++this.#serial, spec, createdAt: now, power: 'building' },
-      visibleAt: now + this.#chance.between(0, this.#observer.isLandingLate() ? 0 : lagMs),
+      visibleAt: now + this.#chance.between(0, this.#observer.promiseLeftMs()),
       until: now + this.#chance.between(least, most),
       becomes: this.#chance.happens(this.#traits.bootFailureRate) ? 'failed' : 'running',
       ...{ ip: null, staleIp: null, staleUntil: 0, sshReadyAt: Number.POSITIVE_INFINITY },

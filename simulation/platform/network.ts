@@ -22,6 +22,8 @@ export interface Lies<T> {
   empty?: () => T;
   partial?: (answer: T) => T;
   idle?: () => T;
+  /** Undefined: it would be no refusal, the machine is on its way already. */
+  'no-capacity'?: () => T | undefined;
   revoked: () => T;
 }
 
@@ -152,8 +154,6 @@ export class Network {
         return failed(chance.happens(0.5) ? 'conflict' : 'transient', 'the server is locked') as T;
       case 'auth':
         return failed('auth', 'the credential is not known') as T;
-      case 'no-capacity':
-        return failed('capacity', 'no host has room') as T;
       case 'partial': {
         const answer = await this.#land(call, 0, apply);
         return lies.partial?.(answer) ?? answer;
@@ -162,6 +162,7 @@ export class Network {
       case 'unknown':
       case 'empty':
       case 'idle':
+      case 'no-capacity':
         return lies[fault]?.() ?? this.#land(call, 0, apply);
     }
   }

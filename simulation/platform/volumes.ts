@@ -6,7 +6,7 @@ import type {
 } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Scheduler } from '../world/scheduler.ts';
-import type { Machines } from './machines.ts';
+import type { MachineObserver, Machines } from './machines.ts';
 import { done, failed, pending } from './steps.ts';
 import type { Traits } from './traits.ts';
 
@@ -21,7 +21,7 @@ export interface TrueVolume {
 }
 
 /** Who is told of what happens to volumes. */
-export interface VolumeObserver {
+export interface VolumeObserver extends Pick<MachineObserver, 'promiseLeftMs'> {
   volumeMade(volume: TrueVolume): void;
   volumeRemoved(volume: TrueVolume): void;
   attached(volume: TrueVolume): void;
@@ -71,12 +71,12 @@ export class Volumes {
   }
 
   create(spec: VolumeSpec, cookie: string | null): Step<ObservedVolume> {
-    const { scheduler, chance, traits, observer } = this.#parts;
+    const { scheduler, chance, observer } = this.#parts;
     const known = this.#volumes.get(spec.ref);
     if (known === undefined && cookie !== null) return failed('gone', 'the platform has no such volume');
     const volume = known ?? {
       ...{ spec, createdAt: scheduler.now },
-      visibleAt: scheduler.now + chance.between(0, traits.manifest.createVisibleWithinMs),
+      visibleAt: scheduler.now + chance.between(0, observer.promiseLeftMs()),
       readyAt: scheduler.now + chance.between(0, 6_000),
       records: new Map<string, number>(),
     };
