@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PlainPlatform } from '../../../test/support/plain-platform.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { withFaults } from '../../drivers/kit/faults.ts';
+import type { ReconcileContext } from './context.ts';
+import type { ReconcileOptions } from './options.ts';
+import { OrphanSweep } from './orphan-sweep.ts';
+
+const GRACE_MS = 60_000;
+const REF = 'berth-inst-stray';
+const NOTE = JSON.stringify({ installation: 'here', id: 'inst-stray' });
+const ORDERS = { log: [], stop: ['stop'], reap: ['destroy'] } as const;
+
+let clock: VirtualClock;
+beforeEach(() => {
+  clock = new VirtualClock();
+});
+
+/** A sweep over a platform with one machine that no row owns, as old as the grace unless it is told otherwise. */
+function setUp(
+  orphans: ReconcileOptions['orphans'],
+  { ageMs = GRACE_MS, note = NOTE, isRestored = false } = {},
+) {
+  const platform = new PlainPlatform(clock);
+  platform.machines.set(REF, { ref: REF, power: 'running', createdAt: clock.now() - ageMs, note });
+  const driver = withFaults(platform.driver, () => 'none');
+  const alarms: object[] = [];
+  const none = () => undefined;
+  const sweep = new OrphanSweep({
+    ...{ driver, clock, installationId: 'here', absence: { isRestored }, failpoint: none },
+    store: { read: { instances: { byOwnerRef: async () => null } } },
+    options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },
+    health: { accepted: none, refused: none },
+    log: { debug: none, info: none, warn: none, error: (fields: object) => void alarms.push(fields) },
+  } as unknown as ReconcileContext);
+  return {
+    ...{ platform, alarms },
+    /** One listing, in which the machine is as the platform has it, or not. */
+    async listing(isListed = true): Promise<void> {
+      await sweep.sweep(isListed ? [...platform.machines.values()] : [], clock.now());
+    },
+    orders: () => driver.calls.map(({ method }) => method),
+  };
+}
+
+describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine without a row', (orphans) => {
+  it('is acted on, and told of once, when it is seen again', async () => {
+    const { listing, orders, alarms } = setUp(orphans);
+    await listing();
+    await listing();
+    expect([orders(), alarms]).toEqual([ORDERS[orphans], [{ ref: REF, power: 'running', action: orphans }]]);
+    await listing();
+    expect(alarms).toHaveLength(1);
+  });
+
+  it('is left alone at first sight', async () => {
+    const { listing, orders, alarms } = setUp(orphans);
+    await listing();
+    expect([orders(), alarms]).toEqual([[], []]);
+  });
+
+  it('is left alone while it is younger than the grace', async () => {
+    const { listing, orders, alarms } = setUp(orphans, { ageMs: 0 });
+    await listing();
+    await clock.advance(GRACE_MS - 1);
+    await listing();
+    expect([orders(), alarms]).toEqual([[], []]);
+    await clock.advance(1);
+    await listing();
+    expect([orders(), alarms.length]).toEqual([ORDERS[orphans], 1]);
+  });
+
+  it('that was away for a listing begins anew', async () => {
+    const { listing, orders, alarms } = setUp(orphans);
+    await listing();
+    await listing(false);
+    await listing();
+    expect([orders(), alarms]).toEqual([[], []]);
+    await listing();
+    expect([orders(), alarms.length]).toEqual([ORDERS[orphans], 1]);
+  });
+
+  it.each([
+    ['another Berth made', JSON.stringify({ installation: 'there', id: 'inst-stray' }), []],
+    [
+      'carries the note of another machine',
+      JSON.stringify({ installation: 'here', id: 'inst-other' }),
+      ['log'],
+    ],
+    ['carries no note of ours', 'made by hand', ['log']],
+  ] as const)('and that %s is never touched', async (_name, note, told) => {
+    const { listing, orders, alarms } = setUp(orphans, { note });
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([orders(), alarms]).toEqual([[], told.map((action) => ({ ref: REF, power: 'running', action }))]);
+  });
+
+  it('is left alone in a database that was restored: its row may be what was lost', async () => {
+    const { listing, orders, alarms } = setUp(orphans, { isRestored: true });
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([orders(), alarms]).toEqual([[], []]);
+  });
+});
+
+it('log never calls the driver, however often it is seen', async () => {
+  const { listing, orders } = setUp('log');
+  for (let seen = 0; seen < 100; seen++) {
+    await listing();
+    await clock.advance(GRACE_MS);
+  }
+  expect(orders()).toEqual([]);
+});
+
+it('stop stops a machine once: one that is off stays as it is', async () => {
+  const { listing, orders } = setUp('stop');
+  for (let seen = 0; seen < 5; seen++) await listing();
+  expect(orders()).toEqual(['stop']);
+});
