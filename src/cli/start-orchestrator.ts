@@ -16,6 +16,7 @@ import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import { Absence, withoutDenials } from '../orchestrator/reconcile/absence.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
+import { Doubts } from '../orchestrator/reconcile/doubts.ts';
 import { Expectations } from '../orchestrator/reconcile/expectations.ts';
 import { judgeMachines, judgeVolumes } from '../orchestrator/reconcile/honesty.ts';
 import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
@@ -135,7 +136,7 @@ function composeReconcile(
   const machines = new Inventory(base, () => driver.list(), judgeMachines(base, expectations));
   const { volumes: volumeDriver } = driver;
   const volumes = volumeDriver && new Inventory(base, () => volumeDriver.list(), judgeVolumes(base));
-  const context = { ...base, machines, volumes };
+  const context = { ...base, machines, volumes, doubts: new Doubts() };
   const reconciler = new Reconciler(context);
   return {
     reconciler,

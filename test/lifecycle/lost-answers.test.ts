@@ -176,6 +176,7 @@ it('a platform that refuses our credentials fails no create, however often, and 
   const refuse: Plan = ({ method }) => (method === 'create' ? refused : 'none');
   await using berth = await startPlainOrchestrator(refuse, { reconcile: { watch_interval_s: 30 } });
   const id = await berth.create();
+  await berth.create();
   await berth.clock.advance(10);
   expect((await berth.read('/availability'))['configurations']).toEqual([]);
 
@@ -187,6 +188,27 @@ it('a platform that refuses our credentials fails no create, however often, and 
   expect((await berth.orchestrator.store.read.work.of(id))?.attempt).toBeLessThanOrEqual(1);
   berth.setPlan(() => 'none');
   await berth.passUntil(`/instances/${id}`, 'ONLINE');
+});
+
+it('one machine for which our credentials are refused, again and again, is no trouble of the platform: it has an alarm', async () => {
+  const alarms: [Record<string, unknown>, string][] = [];
+  const none = () => undefined;
+  const error = (fields: object, message: string) => void alarms.push([{ ...fields }, message]);
+  const refused = { kind: 'misclaim', code: 'auth', sideEffect: 'none', isDone: false } as const;
+  await using berth = await startPlainOrchestrator(({ method }) => (method === 'stop' ? refused : 'none'), {
+    reconcile: { watch_interval_s: 5 },
+    log: { debug: none, info: none, warn: none, error },
+  });
+  const id = await online(berth);
+  await berth.post(`/instances/${id}/stop`);
+  for (let second = 0; second < 300; second++) {
+    await berth.clock.advance(1_000);
+    expect((await berth.read('/availability'))['configurations']).not.toEqual([]);
+  }
+  expect(alarms).toMatchObject([[{ resource: id, step: 'stop', attempt: 10 }, expect.any(String)]]);
+  expect(berth.count('stop')).toBeLessThan(20);
+  berth.setPlan(() => 'none');
+  await berth.passUntil(`/instances/${id}`, 'STOPPED');
 });
 
 describe('a volume', () => {

@@ -260,6 +260,7 @@ describe('a platform that cannot be believed', () => {
     const { orchestrator, say, alarms } = troubled;
     say({ refusesOrders: true });
     const id = await create(orchestrator);
+    await create(orchestrator);
     await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
     expect(alarms(/does not answer/)).toMatchObject([
       { fields: { problem: expect.stringContaining('the key is revoked') } },

@@ -8,7 +8,10 @@ function caller() {
   const refusals: string[] = [];
   return {
     ...{ clock, refusals, options: { callTimeoutMs: 1_000 }, failpoint: () => undefined },
-    health: { accepted: () => undefined, refused: (problem: string) => void refusals.push(problem) },
+    health: {
+      accepted: () => undefined,
+      refused: (resource: string, problem: string) => void refusals.push(`${resource}: ${problem}`),
+    },
   };
 }
 
@@ -16,7 +19,7 @@ type Context = Parameters<typeof callStep>[0];
 const call = <T>(context: ReturnType<typeof caller>, step: Step<T>, until?: number): Promise<Step<T>> =>
   callStep(
     context as unknown as Context,
-    { kind: 'stop', ...(until !== undefined && { until }) },
+    { resourceId: 'inst-1', kind: 'stop', ...(until !== undefined && { until }) },
     async () => step,
   );
 
@@ -71,7 +74,7 @@ describe('what the platform says', () => {
   it('of our credentials is told to its health', async () => {
     const context = caller();
     await call(context, { outcome: 'failed', code: 'auth', sideEffect: 'none', detail: 'expired' });
-    expect(context.refusals).toEqual(['the platform refuses our credentials: expired']);
+    expect(context.refusals).toEqual(['inst-1: the platform refuses our credentials: expired']);
   });
 });
 
@@ -85,7 +88,7 @@ describe('a lease that ends before a call would', () => {
     let made = 0;
     const calling = callStep(
       context as unknown as Context,
-      { kind: 'create', ...(until !== undefined && { until }) },
+      { resourceId: 'inst-1', kind: 'create', ...(until !== undefined && { until }) },
       async () => {
         made++;
         return { outcome: 'done', value: null };
@@ -109,7 +112,7 @@ it('a call that does not answer in time, or rejects, has an unknown outcome', as
   const context = caller();
   const waiting = callStep(
     context as unknown as Context,
-    { kind: 'stop' },
+    { resourceId: 'inst-1', kind: 'stop' },
     () => new Promise(() => undefined),
   );
   await context.clock.advance(1_000);

@@ -12,6 +12,9 @@ interface Waiting {
 
 type Caller = Waiting & Pick<ReconcileContext, 'failpoint' | 'health'>;
 
+/** What a call is about. */
+type Called = Pick<Lease, 'resourceId' | 'kind'> & Partial<Pick<Lease, 'until'>>;
+
 /** However long a platform asks for. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
 const DEFAULT_PAUSE_MS = 1_000;
@@ -29,7 +32,7 @@ export class LeaseEnding extends Error {
  */
 export async function callStep<T>(
   context: Caller,
-  { kind, until = Number.POSITIVE_INFINITY }: Pick<Lease, 'kind'> & Partial<Pick<Lease, 'until'>>,
+  { resourceId, kind, until = Number.POSITIVE_INFINITY }: Called,
   call: () => Promise<Step<T>>,
 ): Promise<Step<T>> {
   context.failpoint(`${kind}:before-call`);
@@ -41,7 +44,7 @@ export async function callStep<T>(
     return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
   const step = sane(answer.value);
   if (step.outcome === 'failed' && step.code === 'auth')
-    context.health.refused(`the platform refuses our credentials: ${step.detail}`);
+    context.health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
   if (step.outcome !== 'failed') context.health.accepted();
   return step;
 }

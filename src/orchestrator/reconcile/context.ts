@@ -6,6 +6,7 @@ import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Store } from '../ports/store.ts';
 import type { Absence } from './absence.ts';
 import type { CreateCalls } from './create-calls.ts';
+import type { Doubts } from './doubts.ts';
 import type { Inventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
 import type { ReconcileOptions } from './options.ts';
@@ -28,6 +29,8 @@ export interface ReconcileContext {
   health: PlatformHealth;
   /** What may be said not to exist, and whether the database lacks rows since it was restored. */
   absence: Absence;
+  /** Whose work waits, since the database was restored. */
+  doubts: Doubts;
   /** The platform's listings, shared by the watch and by every proof of absence. */
   machines: Inventory<ObservedMachine>;
   /** Undefined where the platform has no volumes. */

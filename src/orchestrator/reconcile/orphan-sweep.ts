@@ -107,7 +107,7 @@ export class OrphanSweep {
     const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
     const step = await callStep<unknown>(
       this.#context,
-      { kind: action === 'stop' ? 'stop' : 'destroy' },
+      { resourceId: ref, kind: action === 'stop' ? 'stop' : 'destroy' },
       call,
     );
     log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');

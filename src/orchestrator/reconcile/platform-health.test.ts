@@ -87,7 +87,8 @@ describe('the health of the platform', () => {
     await health.answered(clock.now());
     const begunAt = clock.now();
     await clock.advance(1_000);
-    health.refused('the key is revoked');
+    health.refused('inst-1', 'the key is revoked');
+    health.refused('inst-2', 'the key is revoked');
     await health.answered(begunAt);
     expect([health.isUp, await mark()]).toEqual([false, clock.now()]);
     await clock.advance(1_000);
@@ -98,14 +99,19 @@ describe('the health of the platform', () => {
   it('is not troubled by one order that is refused among others that are accepted', async () => {
     const health = newHealth();
     await health.answered(clock.now());
+    health.refused('inst-1', 'this machine is locked');
     health.accepted();
-    health.refused('this machine is locked');
+    health.refused('inst-2', 'this machine is locked');
     expect(health.isUp).toBe(true);
-    health.accepted();
-    health.refused('this machine is locked');
-    expect(health.isUp).toBe(true);
-    health.refused('the key is revoked');
+    health.refused('inst-3', 'the key is revoked');
     expect(health.isUp).toBe(false);
+  });
+
+  it('is not troubled by the orders about one resource, however often they are refused', async () => {
+    const health = newHealth();
+    await health.answered(clock.now());
+    for (let nth = 0; nth < 3; nth++) health.refused('inst-1', 'this machine is locked');
+    expect([health.isUp, alarms]).toEqual([true, []]);
   });
 
   it('stays in doubt while the store cannot say how long the outage was', async () => {

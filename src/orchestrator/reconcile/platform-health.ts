@@ -27,8 +27,8 @@ export class PlatformHealth {
   #trouble: Trouble | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
   #hasTold = false;
   #isMarked = false;
-  /** Whether an order was accepted since the last one that was refused. */
-  #isAccepting = false;
+  /** What the last refused order was about, if none was accepted since. */
+  #refusedResource: string | undefined;
   #refusedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: { store: Store; clock: Clock; log: Log }) {
@@ -51,17 +51,17 @@ export class PlatformHealth {
 
   /** An order was accepted: the credentials are good for some. */
   accepted(): void {
-    this.#isAccepting = true;
+    this.#refusedResource = undefined;
   }
 
   /**
-   * An order was refused for its credentials: only a listing that begins later says otherwise. One among others that
-   * are accepted is not the platform's trouble, but that of what it was about.
+   * An order about `resource` was refused for its credentials. However often it is refused again, that may be the
+   * trouble of this one alone; orders about two, and none accepted between them, are the platform's: only a listing
+   * that begins later says otherwise.
    */
-  refused(problem: string): void {
-    const isAlone = this.#isAccepting;
-    this.#isAccepting = false;
-    if (isAlone) return;
+  refused(resource: string, problem: string): void {
+    this.#refusedResource ??= resource;
+    if (this.#refusedResource === resource) return;
     this.#refusedAt = this.#deps.clock.now();
     this.#enter({ kind: 'down', problem });
   }

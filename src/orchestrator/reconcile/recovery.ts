@@ -12,6 +12,8 @@ import type { ResourceKind } from './work.ts';
 
 /** Resources that are adopted side by side: each may take an SSH proof. */
 const ADOPTED_AT_ONCE = 16;
+/** How many ids a line of the log names. */
+const SOME = 10;
 
 interface Listed<T> {
   items: readonly T[];
@@ -23,8 +25,8 @@ interface Listed<T> {
 
 /**
  * Holds the platform's first listing against the rows before anything is denied, and gives what has lost its row
- * with the database its row again. In a database that was restored from a backup it does so before any durable
- * work: what the backup says is under way has ended since.
+ * with the database its row again. In a database that was restored from a backup what the backup says is under way
+ * has ended since: the work of each row waits until it is known where its machine is.
  */
 export class Recovery {
   readonly #context: ReconcileContext;
@@ -33,14 +35,16 @@ export class Recovery {
   /** Owner refs that have a row; a row never goes away. */
   readonly #rows = new Set<OwnerRef>();
   readonly #told = new Set<OwnerRef>();
+  readonly #followedVolumes = new Set<OwnerRef>();
   #isRestored = false;
-  /** Whether the rows still have to be brought to where the platform is. */
-  #isFollowing = false;
+  /** What changed before is of the backup, in milliseconds since the epoch. */
+  #beganAt = 0;
+  #isWaitTold = false;
   #timer: Timer | undefined;
   #round: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  /** `begin` starts the durable work: at once, unless the database was restored. */
+  /** `begin` starts the durable work, once it is known what of it waits. */
   constructor(context: ReconcileContext, begin: () => Promise<void>) {
     this.#context = context;
     this.#absence = context.absence;
@@ -50,10 +54,8 @@ export class Recovery {
   /** Holds the first listings against the rows, and waits for it no longer than one call may take. */
   async start(first: FirstListings): Promise<void> {
     const takenAt = await this.#context.store.read.marks.get('restored_from');
-    this.#isRestored = takenAt !== null;
-    this.#isFollowing = this.#isRestored;
-    if (takenAt === null) await this.#begin();
-    else this.#warn(takenAt);
+    if (takenAt !== null) await this.#doubt(takenAt, first);
+    await this.#begin();
     this.#repeat(first);
     await this.#roundWithin(this.#context.options.callTimeoutMs);
   }
@@ -71,9 +73,13 @@ export class Recovery {
     timer.cancel();
   }
 
-  #warn(takenAt: number): void {
+  async #doubt(takenAt: number, { machines }: FirstListings): Promise<void> {
+    const { store, doubts, clock, log } = this.#context;
+    this.#isRestored = true;
+    this.#beganAt = machines?.begunAt ?? clock.now();
     this.#absence.restored();
-    this.#context.log.warn(
+    doubts.begin((await store.read.instances.list({})).map(({ id }) => id));
+    log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
       'this database was restored from a backup: it is held against the platform before anything else. ' +
         'API keys that were revoked since the backup are valid again: see `berth keys list`, and end them with `berth keys revoke <id>`',
@@ -97,12 +103,26 @@ export class Recovery {
   async #recover(first?: FirstListings): Promise<boolean> {
     const areMachinesHeld = await this.#holdMachines(first?.machines);
     const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes(first?.volumes));
-    if (areMachinesHeld === undefined || areVolumesHeld === undefined) return false;
-    if (this.#isFollowing) await this.#begin();
-    this.#isFollowing = false;
-    if (!areMachinesHeld || !areVolumesHeld) return false;
+    this.#tellDoubts();
+    if (areMachinesHeld !== true || areVolumesHeld !== true || !this.#context.doubts.areOver) return false;
     if (this.#isRestored) await this.#forgetBackup();
     return true;
+  }
+
+  /** Once when something waits after a round, and once when nothing does any more. */
+  #tellDoubts(): void {
+    const { doubts, log } = this.#context;
+    if (doubts.areOver && this.#isWaitTold)
+      log.info({}, 'it is known of every row of the backup what became of it: all work goes on');
+    if (!doubts.areOver && !this.#isWaitTold) {
+      const [...instances] = doubts.instances;
+      const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
+      log.warn(
+        { ...waiting, volumes: doubts.areVolumesHeld },
+        'the platform has not shown yet what became of these since the backup: their work waits, all other goes on',
+      );
+    }
+    this.#isWaitTold = !doubts.areOver;
   }
 
   /** Whether all of them are recovered; undefined: the platform did not list them. */
@@ -111,20 +131,26 @@ export class Recovery {
     const listed = await this.#list(machines, () => driver.list(), first);
     if (listed === undefined) return undefined;
     const byRef = new Map(listed.items.map((machine) => [machine.ref, machine]));
-    if (this.#isFollowing && !(await followMachines(this.#context, byRef, listed.begunAt))) return undefined;
     for (const { ownerRef } of await store.read.instances.list({})) this.#rows.add(ownerRef);
     const unadopted = await this.#adopt<ObservedMachine>(
       listed.items,
       (ref) => store.read.instances.byOwnerRef(ref),
       (machine) => adoptMachine(this.#context, machine),
     );
-    return this.#tell('instance', listed.isBelieved, unadopted);
+    if (unadopted === undefined) return undefined;
+    const areHeld = this.#tell('instance', listed.isBelieved, unadopted);
+    const shown = { machines: byRef, isBelieved: listed.isBelieved };
+    await followMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
+    return areHeld;
   }
 
   async #holdVolumes(first?: FirstListings['volumes']): Promise<boolean | undefined> {
     const { driver, volumes, store } = this.#context;
     const volumeDriver = driver.volumes;
-    if (volumes === undefined || volumeDriver === undefined) return this.#tell('volume', true, []);
+    if (volumes === undefined || volumeDriver === undefined) {
+      this.#context.doubts.endVolumes();
+      return this.#tell('volume', true, []);
+    }
     const listed = await this.#list(volumes, () => volumeDriver.list(), first);
     if (listed === undefined) return undefined;
     const unadopted = await this.#adopt<ObservedVolume>(
@@ -132,8 +158,22 @@ export class Recovery {
       (ref) => store.read.volumes.byOwnerRef(ref),
       (volume) => adoptVolume(this.#context, volume),
     );
-    if (this.#isFollowing) for (const volume of listed.items) await followPlatform(this.#context, volume);
+    if (unadopted === undefined) return undefined;
+    await this.#followVolumes(listed);
     return this.#tell('volume', listed.isBelieved, unadopted);
+  }
+
+  /** Each once: what changes after that does so in this life. */
+  async #followVolumes({ items, isBelieved }: Listed<ObservedVolume>): Promise<void> {
+    const { doubts } = this.#context;
+    if (!doubts.areVolumesHeld) return;
+    for (const volume of items) {
+      if (this.#isStopped) return;
+      if (this.#followedVolumes.has(volume.ref)) continue;
+      await followPlatform(this.#context, volume);
+      this.#followedVolumes.add(volume.ref);
+    }
+    if (isBelieved) doubts.endVolumes();
   }
 
   #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly OwnerRef[]): boolean {
@@ -157,12 +197,12 @@ export class Recovery {
     return listing.answer === 'listed' ? { items: listing.items, begunAt, isBelieved: false } : undefined;
   }
 
-  /** Gives what has no row its row; returns the owner refs of those that still have none. */
+  /** Gives what has no row its row; returns the owner refs of those that still have none, unless it is stopped. */
   async #adopt<T extends { ref: OwnerRef }>(
     items: readonly T[],
     findRow: (ref: OwnerRef) => Promise<object | null>,
     adopt: (item: T) => Promise<Adopted>,
-  ): Promise<OwnerRef[]> {
+  ): Promise<OwnerRef[] | undefined> {
     const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
     const unadopted: OwnerRef[] = [];
     const adoptOne = async (item: T): Promise<void> => {
@@ -173,8 +213,10 @@ export class Recovery {
         this.#alarm(item.ref, adopted.problem);
       }
     };
-    for (let begin = 0; begin < unknown.length; begin += ADOPTED_AT_ONCE)
+    for (let begin = 0; begin < unknown.length; begin += ADOPTED_AT_ONCE) {
+      if (this.#isStopped) return undefined;
       await Promise.all(unknown.slice(begin, begin + ADOPTED_AT_ONCE).map(adoptOne));
+    }
     return unadopted;
   }
 

@@ -5,41 +5,78 @@ import type { Transaction } from '../ports/store.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 import { look } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
+import { findMachine } from './find.ts';
 import { failInstance } from './instance-steps/fail.ts';
 import { putInstanceWork } from './put-work.ts';
 import type { InstanceWorkKind } from './work.ts';
 
+/** At once: each may take a look at the platform. */
+const FOLLOWED_AT_ONCE = 16;
+
+/** What the platform listed. */
+export interface Shown {
+  machines: ReadonlyMap<OwnerRef, ObservedMachine>;
+  /** Whether what it lacks may be gone. */
+  isBelieved: boolean;
+}
+
 /**
  * Brings the rows of a restored database, and the work that the backup held, to where the machines are now. What
- * was begun before the backup has ended since, and its cookies and deadlines say nothing any more.
+ * was begun before the backup has ended since, and its cookies and deadlines say nothing any more. A row whose machine
+ * is neither shown nor proved gone stays in doubt.
  *
- * @param machines as listed, in a listing that began at `begunAt`
- * @returns whether every row could be dealt with
+ * @param since what changed from then on did so in this life, or in that of another replica
+ * @param isStopped asked between the looks
  */
 export async function followMachines(
   context: ReconcileContext,
-  machines: ReadonlyMap<OwnerRef, ObservedMachine>,
-  begunAt: number,
-): Promise<boolean> {
-  let isComplete = true;
-  for (const { id, ownerRef, status } of await context.store.read.instances.list({})) {
-    let machine = machines.get(ownerRef);
-    if (machine === undefined && status === 'PROVISIONING') {
-      // A listing may lack what is there: whether a create is sent again is decided by a look of its own.
-      const found = await look(context, () => context.driver.get(ownerRef));
-      if (found.answer === 'unknown') {
-        isComplete = false;
-        continue;
-      }
-      if (found.answer === 'observed') machine = found.value;
+  shown: Shown,
+  since: number,
+  isStopped: () => boolean,
+): Promise<void> {
+  const { doubts, store, log } = context;
+  if (doubts.instances.size === 0) return;
+  const rows = await store.read.instances.list({});
+  const live = new Set(rows.map(({ id }) => id));
+  for (const id of [...doubts.instances]) if (!live.has(id)) doubts.endInstance(id);
+  const queue = rows.filter(({ id }) => doubts.instances.has(id)).reverse();
+  const take = async () => {
+    for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
+      const { id } = row;
+      const isFollowed = await followRow(context, row, shown, since).catch((error) => {
+        log.error({ err: error, instance: id }, 'a row could not be brought to where its machine is');
+        return false;
+      });
+      if (isFollowed) doubts.endInstance(id);
     }
-    await context.store.transact(async (tx) => {
-      const record = await tx.instances.byId(id);
-      // What changed after the listing began did so in this life, or in that of another replica.
-      if (record !== null && record.updatedAt < begunAt) await follow(context, tx, record, machine);
-    });
+  };
+  await Promise.all(Array.from({ length: FOLLOWED_AT_ONCE }, take));
+}
+
+/** Whether it is known where the machine is, and the row follows it. */
+async function followRow(
+  context: ReconcileContext,
+  { id, ownerRef, status }: InstanceRecord,
+  { machines, isBelieved }: Shown,
+  since: number,
+): Promise<boolean> {
+  let machine = machines.get(ownerRef);
+  if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
+    // A listing may lack what is there: whether it is, is decided by a look of its own.
+    const found = await (isBelieved
+      ? findMachine(context, ownerRef)
+      : look(context, () => context.driver.get(ownerRef)));
+    if (found.answer === 'unknown') return false;
+    if (found.answer === 'observed') machine = found.value;
   }
-  return isComplete;
+  if (machine === undefined && !isBelieved) return false;
+  return context.store.transact(async (tx) => {
+    // Between the proof and here the platform may have ceased to be believed.
+    if (machine === undefined && !context.health.isUp) return false;
+    const record = await tx.instances.byId(id);
+    if (record !== null && record.updatedAt < since) await follow(context, tx, record, machine);
+    return true;
+  });
 }
 
 async function follow(

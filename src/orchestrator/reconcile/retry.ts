@@ -4,7 +4,7 @@ import type { Next } from './settle.ts';
 import type { Lease } from './work.ts';
 
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
-type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'log'>;
+type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'log' | 'health'>;
 
 /** Codes after which the same step cannot succeed. */
 const FINAL = new Set<Failed['code']>([
@@ -60,11 +60,21 @@ export function retry(context: Retrying, lease: Lease, problem: string, retryAft
   return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem };
 }
 
-/** {@link retry} after a failure of the driver. One of our credentials is none of the step. */
+/**
+ * {@link retry} after a failure of the driver. Refused credentials are no failure of the step, unless the platform is
+ * believed all the same: then they are the trouble of this one resource.
+ */
 export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Next {
   const problem = describeFailure(failed);
   if (failed.code !== 'auth' || failed.sideEffect !== 'none')
     return retry(context, lease, problem, failed.retryAfterMs);
+  if (context.health.isUp)
+    return retry(
+      context,
+      lease,
+      problem,
+      failed.retryAfterMs ?? Math.max(AFTER_AUTH_MS, pauseMs(context, lease)),
+    );
   const afterMs = failed.retryAfterMs ?? AFTER_AUTH_MS;
   return { step: 'again', afterMs, problem, attempt: lease.attempt - 1 };
 }

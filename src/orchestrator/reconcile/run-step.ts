@@ -8,6 +8,7 @@ import { stepObserve } from './instance-steps/observe.ts';
 import { stepStart } from './instance-steps/start.ts';
 import { stepStop } from './instance-steps/stop.ts';
 import { stepVerify } from './instance-steps/verify.ts';
+import { giveBack } from './settle.ts';
 import { stepAttach } from './volume-steps/attach.ts';
 import { stepCreateVolume } from './volume-steps/create.ts';
 import { stepDestroyVolume } from './volume-steps/destroy.ts';
@@ -34,9 +35,15 @@ const volumeSteps: Record<
   destroy: stepDestroyVolume,
 };
 
+const IN_DOUBT = 'the database was restored, and it is not known yet what became of it since';
+
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
 export async function runStep(context: StepContext, lease: Lease): Promise<void> {
-  const { store, driver } = context;
+  const { store, driver, doubts, clock, options } = context;
+  if (doubts.holds(lease)) {
+    const notBefore = clock.now() + options.watchIntervalMs;
+    return giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
+  }
   if (lease.resourceKind === 'instance') {
     const record = await store.read.instances.byId(lease.resourceId);
     if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
