@@ -223,6 +223,35 @@ describe('a volume', () => {
     expect(berth.platform.volumes.size).toBe(1);
   });
 
+  it('that turns up after its deletion was proved is deleted again, and one without a row is only told of', async () => {
+    const alarms: string[] = [];
+    const none = () => undefined;
+    const error = (fields: object, message: string) =>
+      void alarms.push(`${'ref' in fields && fields.ref}: ${message}`);
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      reconcile: { watch_interval_s: 1, orphan_grace_s: 1 },
+      log: { debug: none, info: none, warn: none, error },
+    });
+    const { platform, clock } = berth;
+    const path = `/volumes/${await berth.createVolume()}`;
+    await berth.passUntil(path, 'AVAILABLE');
+    await clock.advance(3_000);
+    const [volume] = [...platform.volumes.values()];
+    if (volume === undefined) throw new Error('there is no volume');
+    await berth.orchestrator.request('DELETE', path);
+    await berth.passUntil(path, 'GONE');
+    await clock.advance(3_000);
+    platform.volumes.set(volume.ref, volume);
+    platform.volumes.set('berth-vol-stray', { ...volume, ref: 'berth-vol-stray', note: 'made by hand' });
+    await clock.advance(10_000);
+    expect([...platform.volumes.keys()]).toEqual(['berth-vol-stray']);
+    expect(berth.count('volumes.destroy')).toBe(2);
+    expect((await berth.read(path))['status']).toBe('GONE');
+    expect(alarms).toHaveLength(2);
+    expect(alarms).toContainEqual(expect.stringMatching(/^berth-vol-stray: .*has no row/));
+    expect(alarms).toContainEqual(expect.stringMatching(`^${volume.ref}: .*deleted again`));
+  });
+
   it('that the platform made, and says it has not, is adopted', async () => {
     const fault = { kind: 'misclaim', code: 'quota', sideEffect: 'possible', isDone: true } as const;
     await using berth = await startPlainOrchestrator(first('volumes.create', fault));

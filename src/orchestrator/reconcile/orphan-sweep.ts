@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
+import type { VolumeRecord } from '../volumes/volume-record.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
-import { putInstanceWork } from './put-work.ts';
+import { putInstanceWork, putVolumeWork } from './put-work.ts';
 import { readNote } from './read-note.ts';
 
 const AT_ONCE = 16;
+/** For how long a volume that stays listed is not read again, in milliseconds. */
+const OWNED_FOR_MS = 10 * 60_000;
 /** Whatever else a note says: whose it is, and that it is on the resource that it was written for. */
 const anyNote = z.looseObject({ id: z.string() });
 
@@ -20,8 +23,9 @@ export class OrphanSweep {
   #seen: ReadonlySet<OwnerRef> = new Set();
   readonly #told = new Set<OwnerRef>();
   readonly #foreign = new Set<OwnerRef>();
-  readonly #ownedVolumes = new Set<OwnerRef>();
-  #seenVolumes = new Set<OwnerRef>();
+  /** The volumes that were listed last and have a live row, with when that was read. */
+  #ownedVolumes = new Map<OwnerRef, number>();
+  #seenVolumes: ReadonlySet<OwnerRef> = new Set();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
@@ -39,22 +43,56 @@ export class OrphanSweep {
     await Promise.all(Array.from({ length: AT_ONCE }, take));
   }
 
-  /** Volumes hold data: one that no row owns is never touched, only told of. */
-  async sweepVolumes(volumes: readonly ObservedVolume[]): Promise<void> {
-    const { clock, options, store, log } = this.#context;
-    const strangers = volumes.filter(
-      (volume) =>
-        !this.#ownedVolumes.has(volume.ref) && !this.#told.has(volume.ref) && !this.#isForeign(volume),
-    );
-    for (const { ref, createdAt } of strangers) {
-      const row = await store.read.volumes.byOwnerRef(ref);
-      if (row !== null && row.deletedAt === null) this.#ownedVolumes.add(ref);
-      else if (this.#seenVolumes.has(ref) && clock.now() - createdAt >= options.orphanGraceMs) {
-        this.#told.add(ref);
-        log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
-      }
+  /**
+   * Volumes hold data: one that never had a row is never touched, only told of. One whose row is deleted is a deletion
+   * that is not finished, as with a machine.
+   */
+  async sweepVolumes(volumes: readonly ObservedVolume[], begunAt: number): Promise<void> {
+    const before = this.#seenVolumes;
+    this.#seenVolumes = new Set(volumes.map(({ ref }) => ref));
+    const owned = this.#ownedVolumes;
+    this.#ownedVolumes = new Map();
+    for (const volume of volumes) {
+      if (this.#isForeign(volume)) continue;
+      const readAt = await this.#ownedSince(volume, owned.get(volume.ref), before.has(volume.ref), begunAt);
+      if (readAt !== null) this.#ownedVolumes.set(volume.ref, readAt);
     }
-    this.#seenVolumes = new Set(strangers.map(({ ref }) => ref));
+  }
+
+  /** When the volume was read to have a live row; null: it has none, and is dealt with. */
+  async #ownedSince(
+    volume: ObservedVolume,
+    readAt: number | undefined,
+    isSeenAgain: boolean,
+    begunAt: number,
+  ): Promise<number | null> {
+    const { clock, store } = this.#context;
+    const now = clock.now();
+    if (readAt !== undefined && Math.abs(now - readAt) < OWNED_FOR_MS) return readAt;
+    const row = await store.read.volumes.byOwnerRef(volume.ref);
+    if (row !== null && row.deletedAt === null) return now;
+    if (!isSeenAgain) return null;
+    if (row !== null) await this.#deleteAgain(row, begunAt);
+    else this.#tellOfVolume(volume);
+    return null;
+  }
+
+  #tellOfVolume({ ref, createdAt }: ObservedVolume): void {
+    const { clock, options, log } = this.#context;
+    if (this.#told.has(ref) || clock.now() - createdAt < options.orphanGraceMs) return;
+    this.#told.add(ref);
+    log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
+  }
+
+  /** A create that turned up after the proof that there was nothing, or a volume that only seemed gone. */
+  async #deleteAgain({ id, ownerRef: ref }: VolumeRecord, begunAt: number): Promise<void> {
+    const { store, clock, log } = this.#context;
+    await store.transact(async (tx) => {
+      const deletedAt = (await tx.volumes.byId(id))?.deletedAt ?? null;
+      if (deletedAt === null || deletedAt >= begunAt || (await tx.work.of(id)) !== null) return;
+      await putVolumeWork(tx, id, 'destroy', clock.now());
+      log.error({ volume: id, ref }, 'a volume that was deleted is there: it is deleted again');
+    });
   }
 
   /** Another Berth on the same platform made it. */

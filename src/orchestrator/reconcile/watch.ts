@@ -75,7 +75,8 @@ export class Watch {
       await this.#compare(listed);
       await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);
       const listedVolumes = await lookAtVolumes();
-      if (listedVolumes !== null) await this.#orphans.sweepVolumes([...listedVolumes.items.values()]);
+      if (listedVolumes === null) return;
+      await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes.begunAt);
     } catch (error) {
       log.error({ err: error }, 'the listing could not be held against the rows');
     }

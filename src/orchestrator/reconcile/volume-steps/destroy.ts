@@ -32,7 +32,7 @@ export async function stepDestroyVolume(
       await tx.volumes.removeAttachment(volumeId, instanceId);
       await endAttachCycle(context, tx, instanceId);
     }
-    if (current.status === 'DELETING')
+    if (current.status === 'DELETING' && current.deletedAt === null)
       await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   };
