@@ -19,10 +19,11 @@ beforeEach(() => {
 /** A sweep over a platform with one machine that no row owns, as old as the grace unless it is told otherwise. */
 function setUp(
   orphans: ReconcileOptions['orphans'],
-  { ageMs = GRACE_MS, note = NOTE, isRestored = false } = {},
+  { ageMs = GRACE_MS, note = NOTE, isRestored = false, keepsNotes = true } = {},
 ) {
-  const platform = new PlainPlatform(clock);
-  platform.machines.set(REF, { ref: REF, power: 'running', createdAt: clock.now() - ageMs, note });
+  const platform = new PlainPlatform(clock, { keepsNotes });
+  const machine = { ref: REF, power: 'running', createdAt: clock.now() - ageMs } as const;
+  platform.machines.set(REF, { ...machine, ...(keepsNotes && { note }) });
   const driver = withFaults(platform.driver, () => 'none');
   const alarms: object[] = [];
   const none = () => undefined;
@@ -92,6 +93,12 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     const { listing, orders, alarms } = setUp(orphans, { note });
     for (let seen = 0; seen < 5; seen++) await listing();
     expect([orders(), alarms]).toEqual([[], told.map((action) => ({ ref: REF, power: 'running', action }))]);
+  });
+
+  it('is told of only where the platform keeps no notes: it may be that of another Berth', async () => {
+    const { listing, orders, alarms } = setUp(orphans, { keepsNotes: false });
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([orders(), alarms]).toEqual([[], [{ ref: REF, power: 'running', action: 'log' }]]);
   });
 
   it('is left alone in a database that was restored: its row may be what was lost', async () => {

@@ -151,10 +151,10 @@ export class OrphanSweep {
     log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');
   }
 
-  /** Where the platform keeps notes, a machine without one of ours is not known to be ours: it is told of only. */
+  /** A machine without a note of ours may be another installation's: it is told of only. */
   #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
-    const { driver, options, installationId } = this.#context;
-    const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';
+    const { options, installationId } = this.#context;
+    const isOurs = readNote(machine, installationId, anyNote).owner === 'ours';
     if (!isOurs || (options.orphans === 'stop' && machine.power !== 'running')) return 'log';
     return options.orphans;
   }
