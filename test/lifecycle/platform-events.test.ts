@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { MachineSpec } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Endpoint, MachineSpec } from '../../src/orchestrator/ports/platform-driver.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';
 
@@ -142,4 +143,86 @@ it('a volume with our tag and no row is told of, and never touched', async () =>
   expect(errors.filter((fields) => 'ref' in fields)).toEqual([{ ref: 'berth-vol-stray' }]);
   expect((await simulator.volumes?.get('berth-vol-stray'))?.answer).toBe('observed');
   expect((await request('GET', `/volumes/${mine.body['id']}`)).body['status']).toBe('AVAILABLE');
+});
+
+describe('an address, port and forwards that change', () => {
+  const TICK_MS = 20;
+  const endpoint = (generation: number): Endpoint => ({
+    ...{ publicIp: `192.0.2.${generation}`, privateIp: `10.0.0.${generation}` },
+    ...{ sshPort: 2_200 + generation, sshUsername: `user${generation}` },
+    portForwards: [{ internal_port: 8_000, external_port: 30_000 + generation }],
+  });
+  const reading = (generation: number) => {
+    const { publicIp, privateIp, sshPort, sshUsername, portForwards } = endpoint(generation);
+    return {
+      ...{ public_ip: publicIp, private_ip: privateIp, ssh_port: sshPort },
+      ...{ ssh_username: sshUsername, port_forwards: portForwards },
+    };
+  };
+
+  /** An ONLINE instance at its first endpoint. */
+  async function start() {
+    const berth = await startPlainOrchestrator();
+    const { driver, machines } = berth.platform;
+    const moveTo = (ref: string, generation: number): void => {
+      const machine = machines.get(ref);
+      if (machine !== undefined) machines.set(ref, { ...machine, endpoint: endpoint(generation) });
+    };
+    const create = driver.create;
+    driver.create = async (spec, cookie) => {
+      await create(spec, cookie);
+      moveTo(spec.ref, 1);
+      return create(spec, cookie);
+    };
+    const id = await berth.create();
+    await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    const ref = await refOf(berth.orchestrator, id);
+    return { ...{ berth, id, moveTo }, move: () => moveTo(ref, 2) };
+  }
+
+  /** Reads the instance, and the list, at each tick until it is ONLINE at its second endpoint. */
+  async function poll({ berth, id }: Awaited<ReturnType<typeof start>>) {
+    const seen: { status: unknown; reading: object }[] = [];
+    for (let tick = 0; tick < 1_000; tick++) {
+      const { instances } = await berth.read('/instances');
+      const [listed = {}] = instances as Record<string, unknown>[];
+      for (const body of [listed, await berth.read(`/instances/${id}`)]) {
+        const { public_ip, private_ip, ssh_port, ssh_username, port_forwards, status } = body;
+        seen.push({ status, reading: { public_ip, private_ip, ssh_port, ssh_username, port_forwards } });
+        if (status === 'ONLINE' && public_ip === reading(2).public_ip) return seen;
+      }
+      await berth.clock.advance(TICK_MS);
+    }
+    throw new Error(`it never read ${JSON.stringify(reading(2))}, but ${JSON.stringify(seen.at(-1))}`);
+  }
+
+  it('with a start are read together, old or new, never mixed, and new as soon as it is ONLINE', async () => {
+    const started = await start();
+    const { berth, id, moveTo } = started;
+    await using _ = berth;
+    await berth.post(`/instances/${id}/stop`);
+    await berth.passUntil(`/instances/${id}`, 'STOPPED');
+    const { driver } = berth.platform;
+    const turnOn = driver.start;
+    driver.start = async (ref, cookie) => {
+      moveTo(ref, 2);
+      return turnOn(ref, cookie);
+    };
+    await berth.post(`/instances/${id}/start`);
+    const seen = await poll(started);
+    const allowed = { STOPPED: [reading(1), reading(2)], ONLINE: [reading(2)] };
+    for (const { status, reading: read } of seen)
+      expect(allowed[status as keyof typeof allowed]).toContainEqual(read);
+    expect(seen[0]).toEqual({ status: 'STOPPED', reading: reading(1) });
+  });
+
+  it('while it runs are read together, old or new, never mixed, and ONLINE throughout', async () => {
+    const started = await start();
+    await using _ = started.berth;
+    started.move();
+    const seen = await poll(started);
+    expect(seen.at(-1)).toEqual({ status: 'ONLINE', reading: reading(2) });
+    expect(seen.length).toBeGreaterThan(1);
+    for (const one of seen.slice(0, -1)) expect(one).toEqual({ status: 'ONLINE', reading: reading(1) });
+  });
 });

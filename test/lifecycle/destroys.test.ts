@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import type { Step } from '../../src/orchestrator/ports/platform-driver.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+
+const MINUTE_MS = 60_000;
+const failed = (code: 'gone' | 'conflict'): Step<never> => ({
+  ...{ outcome: 'failed', code, sideEffect: 'none', detail: 'a minimum reservation of 20 minutes' },
+});
+
+/** An instance that is ONLINE, on a platform whose answers a test sets; `alarms` are those of steps that keep failing. */
+async function start() {
+  const alarms: object[] = [];
+  const none = () => undefined;
+  const berth = await startPlainOrchestrator(() => 'none', {
+    reconcile: { watch_interval_s: 5 },
+    log: { debug: none, info: none, warn: none, error: (fields) => alarms.push(fields) },
+  });
+  const id = await berth.create();
+  const path = `/instances/${id}`;
+  await berth.passUntil(path, 'ONLINE');
+  return {
+    ...{ berth, id, path, alarms },
+    status: async () => (await berth.read(path))['status'],
+    isUnitHeld: () => berth.orchestrator.store.read.claims.isHeldBy(id),
+    destroy: () => berth.orchestrator.request('DELETE', path),
+  };
+}
+
+describe('a destroy', () => {
+  it('that is answered gone ends DESTROYED by a look and a listing, and not before', async () => {
+    const { berth, path, status, isUnitHeld, destroy } = await start();
+    await using _ = berth;
+    const { driver, machines } = berth.platform;
+    let showsInLook = true;
+    driver.destroy = async () => failed('gone');
+    driver.get = async (ref) => {
+      const value = machines.get(ref);
+      return showsInLook && value !== undefined ? { answer: 'observed', value } : { answer: 'gone' };
+    };
+    await destroy();
+    await berth.clock.advance(2 * MINUTE_MS);
+    expect([await status(), await isUnitHeld()]).toEqual(['DESTROYING', true]);
+    showsInLook = false;
+    await berth.clock.advance(2 * MINUTE_MS);
+    expect([await status(), await isUnitHeld()]).toEqual(['DESTROYING', true]);
+    machines.clear();
+    await berth.passUntil(path, 'GONE');
+    expect(await isUnitHeld()).toBe(false);
+  });
+
+  it('that is refused for 20 minutes stays DESTROYING, holds its unit, is asked ever more slowly, alarms, then ends', async () => {
+    const { berth, id, path, alarms, status, isUnitHeld, destroy } = await start();
+    await using _ = berth;
+    const { driver, machines } = berth.platform;
+    const remove = driver.destroy;
+    const askedAt: number[] = [];
+    driver.destroy = async () => {
+      askedAt.push(berth.clock.now());
+      return failed('conflict');
+    };
+    await destroy();
+    for (let minute = 0; minute < 20; minute++) {
+      await berth.clock.advance(MINUTE_MS);
+      expect([await status(), await isUnitHeld(), machines.size]).toEqual(['DESTROYING', true, 1]);
+    }
+    const pauses = askedAt.slice(1).map((at, index) => at - (askedAt[index] ?? 0));
+    const [first = 0, second = 0] = pauses;
+    expect([first, second].every((pause) => pause < 1_000)).toBe(true);
+    // The last pause is 30 s, with a quarter of jitter.
+    expect(Math.min(...pauses.slice(8))).toBeGreaterThanOrEqual(22_500);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(37_600);
+    const failing = alarms.filter((fields) => 'attempt' in fields);
+    expect(failing.length).toBe(Math.floor(askedAt.length / 10));
+    expect(failing[0]).toMatchObject({ resource: id, step: 'destroy', attempt: 10 });
+    driver.destroy = remove;
+    await berth.passUntil(path, 'GONE');
+    expect([await isUnitHeld(), machines.size]).toEqual([false, 0]);
+  });
+});
