@@ -397,3 +397,128 @@ describe('in a database that was restored from a backup', () => {
     expect(await restored.store.read.work.of(id)).toMatchObject({ kind: 'verify', deadlineAt });
   });
 });
+
+describe('a row of the backup whose machine the platform does not show', () => {
+  const hiding = (hidden: () => string | undefined) => (driver: PlatformDriver) => ({
+    ...withListing(driver, (items) => items.filter(({ ref }) => ref !== hidden())),
+    get: async (ref: string) => (ref === hidden() ? ({ answer: 'gone' } as const) : driver.get(ref)),
+  });
+
+  it('is not ended by a listing that lacks too much, and its machine is taken when it is shown', async () => {
+    await using first = await startFirst({ platform: { boot_ms: [300, 300] } });
+    const others = [await make(first), await make(first)];
+    const { body } = await first.request('POST', '/instances', { body: instanceRequest() });
+    const id = String(body['id']);
+    const restore = await backUp(first);
+    await first.waitFor(id, 'ONLINE');
+    let isEmpty = true;
+    const orders: string[] = [];
+    await using restored = await restore({
+      wrapDriver: (driver) => ({
+        ...withListing(driver, (items) => (isEmpty ? [] : items)),
+        get: async (ref) => (isEmpty ? { answer: 'gone' } : driver.get(ref)),
+        create: async (spec, cookie) => {
+          orders.push('create');
+          return driver.create(spec, cookie);
+        },
+        destroy: async (ref, cookie) => {
+          orders.push('destroy');
+          return driver.destroy(ref, cookie);
+        },
+      }),
+      prepare: (store) =>
+        store.transact(async (tx) => {
+          await tx.instances.byId(id);
+          const work = await tx.work.of(id);
+          if (work !== null) await tx.work.put({ ...work, deadlineAt: Date.now() - 1 });
+        }),
+    });
+    await until('it is told what waits', () =>
+      restored.lines.some(({ message }) => /their work waits/.test(message)),
+    );
+    expect(await restored.read(`/instances/${id}`)).toBe('PROVISIONING');
+    isEmpty = false;
+    await until('it is ONLINE', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
+    for (const other of others) expect(await restored.read(`/instances/${other}`)).toBe('ONLINE');
+    expect(orders).toEqual([]);
+    await until('it is told that all goes on', () =>
+      restored.lines.some(({ message }) => /all work goes on/.test(message)),
+    );
+  });
+
+  it('is not stopped when it was started since: it becomes ONLINE when it is shown', async () => {
+    await using first = await startFirst();
+    const id = await make(first);
+    const others = [await make(first), await make(first)];
+    await stop(first, id);
+    const restore = await backUp(first);
+    await first.request('POST', `/instances/${id}/start`);
+    await first.waitFor(id, 'ONLINE');
+    let isEmpty = true;
+    const stops: string[] = [];
+    await using restored = await restore({
+      reconcile: { watch_interval_s: 0.05 },
+      wrapDriver: (driver) => ({
+        ...withListing(driver, (items) => (isEmpty ? [] : items)),
+        get: async (ref) => (isEmpty ? { answer: 'gone' } : driver.get(ref)),
+        stop: async (ref, cookie) => {
+          stops.push(ref);
+          return driver.stop(ref, cookie);
+        },
+      }),
+    });
+    isEmpty = false;
+    await until('it is ONLINE', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
+    for (const other of others) expect(await restored.read(`/instances/${other}`)).toBe('ONLINE');
+    expect(stops).toEqual([]);
+  });
+
+  it('holds back only its own work while the look at it fails', async () => {
+    await using first = await startFirst();
+    const id = await make(first);
+    await stop(first, id);
+    const [other] = [await make(first)];
+    const restore = await backUp(first);
+    let isAway = true;
+    const hide = hiding(() => (isAway ? `berth-${id}` : undefined));
+    await using restored = await restore({
+      wrapDriver: (driver) => ({
+        ...hide(driver),
+        get: async (ref) =>
+          isAway && ref === `berth-${id}` ? { answer: 'unknown', reason: 'test' } : driver.get(ref),
+      }),
+    });
+    await restored.send('DELETE', `/instances/${other}`);
+    await until('the other is gone', async () => (await restored.read(`/instances/${other}`)) === '404');
+    expect(await restored.read(`/instances/${id}`)).toBe('STOPPED');
+    expect(await restored.store.read.marks.get('restored_from')).not.toBeNull();
+    const waits = restored.lines.filter(({ message }) => /their work waits/.test(message));
+    expect(waits).toMatchObject([{ fields: { count: 1, instances: [id], volumes: false } }]);
+    isAway = false;
+    await until(
+      'the mark is gone',
+      async () => (await restored.store.read.marks.get('restored_from')) === null,
+    );
+    expect(restored.lines.some(({ message }) => /all work goes on/.test(message))).toBe(true);
+  });
+
+  it('holds back no instance while the volumes cannot be listed', async () => {
+    await using first = await startFirst();
+    const restore = await backUp(first);
+    await using restored = await restore({
+      wrapDriver: (driver) => ({
+        ...driver,
+        ...(driver.volumes && {
+          volumes: {
+            ...driver.volumes,
+            list: async () => ({ answer: 'unknown', reason: 'test' }) as const,
+          },
+        }),
+      }),
+    });
+    const id = await restored.send('POST', '/instances', instanceRequest());
+    await until('it is ONLINE', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
+    const waits = restored.lines.filter(({ message }) => /their work waits/.test(message));
+    expect(waits).toMatchObject([{ fields: { count: 0, volumes: true } }]);
+  });
+});

@@ -76,8 +76,20 @@ export async function startOn(
     return response.status === 200 ? String(JSON.parse(body).status ?? 200) : String(response.status);
   }
 
+  /** Sends a request that must succeed; the id in its reply, if there is one. */
+  async function send(method: string, path: string, body?: unknown): Promise<string> {
+    const response = await orchestrator.app.request(`/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${first.key}`, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(text);
+    return String(JSON.parse(text || '{}').id);
+  }
+
   return {
-    ...{ store, lines, read, app: orchestrator.app },
+    ...{ store, lines, read, send, app: orchestrator.app },
     async [Symbol.asyncDispose](): Promise<void> {
       await orchestrator.close();
       await store.close();

@@ -37,13 +37,18 @@ const volumeSteps: Record<
 
 const IN_DOUBT = 'the database was restored, and it is not known yet what became of it since';
 
+/** Nothing was sent in this life; what an earlier one sent, it sent before this one began. */
+async function putOff(context: StepContext, lease: Lease): Promise<void> {
+  const { clock, options, startedAt } = context;
+  const notBefore = clock.now() + options.watchIntervalMs;
+  const createOpenUntil = lease.kind === 'create' ? startedAt : undefined;
+  await giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT }, createOpenUntil);
+}
+
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
 export async function runStep(context: StepContext, lease: Lease): Promise<void> {
-  const { store, driver, doubts, clock, options } = context;
-  if (doubts.holds(lease)) {
-    const notBefore = clock.now() + options.watchIntervalMs;
-    return giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
-  }
+  const { store, driver, doubts } = context;
+  if (doubts.holds(lease)) return putOff(context, lease);
   if (lease.resourceKind === 'instance') {
     const record = await store.read.instances.byId(lease.resourceId);
     if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);

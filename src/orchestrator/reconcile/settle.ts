@@ -63,17 +63,23 @@ export async function settleVolume(
   });
 }
 
-/** Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. */
+/**
+ * Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. `createOpenUntil` is
+ * for a create that was not sent: see `Work.createOpenUntil`.
+ */
 export async function giveBack(
   { store }: Pick<ReconcileContext, 'store'>,
   lease: Lease,
   later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>,
+  createOpenUntil?: number,
 ): Promise<void> {
   await store.transact(async (tx) => {
     if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
     else await tx.volumes.byId(lease.resourceId);
     // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
-    const isHeld = (await tx.work.check(lease)) === 'held';
+    const found = await tx.work.check(lease);
+    if (found !== 'lost' && createOpenUntil !== undefined) await tx.work.closeCreate(lease, createOpenUntil);
+    const isHeld = found === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
   });
 }
