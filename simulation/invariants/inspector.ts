@@ -205,10 +205,6 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, machines.of(after.ownerRef));
   }
 
-  /**
-   * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
-   * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
-   */
   promiseLeftMs(): number {
     const { scheduler, traits } = this.#world;
     const { createVisibleWithinMs } = traits.manifest;
@@ -216,6 +212,10 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     return Math.max(0, sentAt + createVisibleWithinMs - scheduler.now);
   }
 
+  /**
+   * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
+   * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
+   */
   isLandingLate(): boolean {
     const call = this.#landing;
     if (call === undefined) return false;
