@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';
@@ -125,6 +125,44 @@ describe('a create', () => {
       status: 'ERROR',
       error: expect.stringMatching(/SSH was not ready within .*failed at "connect"/),
     });
+    await until('the machine is gone', async () => (await machines(orchestrator.simulator)) === 0);
+  });
+});
+
+describe('a machine that answers with another host key', () => {
+  const hostKeyFingerprint = `SHA256:${'x'.repeat(43)}`;
+
+  /** As the platform shows it when something else answers at its address. */
+  const replaced = (machine: ObservedMachine): ObservedMachine =>
+    machine.endpoint === undefined
+      ? machine
+      : { ...machine, endpoint: { ...machine.endpoint, hostKeyFingerprint } };
+
+  it('is never ONLINE, and ERROR names host_key', async () => {
+    await using orchestrator = await startTestOrchestrator({
+      onlineWithinMs: 1_000,
+      wrapDriver: (driver) => ({
+        ...driver,
+        create: async (spec, cookie) => {
+          const step = await driver.create(spec, cookie);
+          return step.outcome === 'done' ? { ...step, value: replaced(step.value) } : step;
+        },
+        get: async (ref) => {
+          const found = await driver.get(ref);
+          return found.answer === 'observed' ? { ...found, value: replaced(found.value) } : found;
+        },
+      }),
+    });
+    const seen = new Set<unknown>();
+    orchestrator.store.subscribe({
+      instancesChanged: (records) => {
+        for (const { status } of records) seen.add(status);
+      },
+    });
+    const id = await create(orchestrator);
+    const failed = await orchestrator.waitFor(id, 'ERROR', 'ONLINE');
+    expect(failed).toMatchObject({ status: 'ERROR', error: expect.stringMatching(/failed at "host_key"/) });
+    expect(seen).toEqual(new Set(['PROVISIONING', 'ERROR']));
     await until('the machine is gone', async () => (await machines(orchestrator.simulator)) === 0);
   });
 });

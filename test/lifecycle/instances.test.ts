@@ -76,30 +76,6 @@ describe('an instance', () => {
     expect((await orchestrator.store.read.instances.byId(id))?.spec.cloudInit).toBeUndefined();
   });
 
-  it.each([
-    ['PROVISIONING', 'stop', 409, 'invalid_state'],
-    ['PROVISIONING', 'start', 409, 'invalid_state'],
-    ['ONLINE', 'start', 409, 'invalid_state'],
-    ['STOPPING', 'stop', 409, 'invalid_state'],
-    ['STOPPING', 'start', 409, 'invalid_state'],
-    ['STOPPED', 'stop', 409, 'invalid_state'],
-    ['DESTROYING', 'stop', 409, 'invalid_state'],
-    ['DESTROYING', 'start', 409, 'invalid_state'],
-  ])('that is %s refuses to %s', async (state, action, status, code) => {
-    const slow = { PROVISIONING: 'boot_ms', STOPPING: 'stop_ms', DESTROYING: 'destroy_ms' }[state];
-    await using orchestrator = await startTestOrchestrator({
-      platform: slow === undefined ? {} : { [slow]: [400, 400] },
-    });
-    const id = await create(orchestrator);
-    if (state !== 'PROVISIONING') await orchestrator.waitFor(id, 'ONLINE');
-    if (state.startsWith('STOP')) await post(orchestrator, `/instances/${id}/stop`);
-    if (state === 'STOPPED') await orchestrator.waitFor(id, 'STOPPED');
-    if (state === 'DESTROYING') await orchestrator.request('DELETE', `/instances/${id}`);
-    const reply = await post(orchestrator, `/instances/${id}/${action}`);
-    expect([reply.status, (reply.body['error'] as { code: string }).code]).toEqual([status, code]);
-    expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe(state);
-  });
-
   it('that is starting takes a second start for success, and a delete, and no stop', async () => {
     await using orchestrator = await startTestOrchestrator({ platform: { start_ms: [300, 300] } });
     const id = await create(orchestrator);
@@ -125,6 +101,8 @@ describe('an instance', () => {
       'resume_unsupported',
     ]);
     expect((await orchestrator.request('GET', `/instances/${id}`)).body['status']).toBe('STOPPED');
+    const ref = (await orchestrator.store.read.instances.byId(id))?.ownerRef ?? '';
+    expect(await orchestrator.simulator.get(ref)).toMatchObject({ value: { power: 'stopped' } });
   });
 
   it('deleted while it is provisioning ends DESTROYED and leaves nothing', async () => {
@@ -142,6 +120,23 @@ describe('an instance', () => {
     const ids = [await create(orchestrator, { name: 'same' }), await create(orchestrator, { name: 'same' })];
     for (const id of ids)
       expect((await orchestrator.waitFor(id, 'ONLINE', 'ERROR'))['status']).toBe('ONLINE');
+  });
+
+  it('asked for twice without an Idempotency-Key is two, both listed; deleting one leaves the other ONLINE', async () => {
+    await using orchestrator = await startTestOrchestrator();
+    const body = instanceRequest({ name: 'twice' });
+    const replies = [1, 2].map(() => orchestrator.request('POST', '/instances', { body }));
+    const [one = '', other = ''] = (await Promise.all(replies)).map((reply) => String(reply.body['id']));
+    for (const id of [one, other]) await orchestrator.waitFor(id, 'ONLINE');
+    const listed = async () =>
+      (await orchestrator.request<{ instances: { id: string }[] }>('GET', '/instances')).body.instances.map(
+        ({ id }) => id,
+      );
+    expect((await listed()).toSorted()).toEqual([one, other].toSorted());
+    await orchestrator.request('DELETE', `/instances/${one}`);
+    await orchestrator.waitFor(one, 'GONE');
+    expect((await orchestrator.request('GET', `/instances/${other}`)).body['status']).toBe('ONLINE');
+    expect(await listed()).toEqual([other]);
   });
 
   it.each([
