@@ -141,6 +141,21 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect(tookMs).toBeLessThan(260_000);
   });
 
+  it.each(['create', 'volumes.create'] as const)('a %s that fails for ever has an alarm', async (method) => {
+    const alarms: object[] = [];
+    const none = () => undefined;
+    const refused = { kind: 'misclaim', code: 'conflict', sideEffect: 'none', isDone: false } as const;
+    await using berth = await startPlainOrchestrator((call) => (call.method === method ? refused : 'none'), {
+      manifest: { createVisibleWithinMs: 1_000 },
+      reconcile: { watch_interval_s: 60 },
+      log: { debug: none, info: none, warn: none, error: (fields) => void alarms.push({ ...fields }) },
+    });
+    const id = method === 'create' ? await berth.create() : await berth.createVolume();
+    for (let second = 0; second < 240; second++) await berth.clock.advance(1_000);
+    expect(alarms).toMatchObject([{ resource: id, step: 'create', attempt: 10 }]);
+    expect(berth.count(method)).toBeLessThan(20);
+  });
+
   it('a DELETE waits for nothing once the platform was seen to remove the machine', async () => {
     await using berth = await startPlainOrchestrator(() => 'none', { manifest: visible, probe: closed });
     const { driver } = berth.platform;

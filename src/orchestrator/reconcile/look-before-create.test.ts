@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Presence } from '../ports/platform-driver.ts';
 import type { StepContext } from './context.ts';
-import { isRefused, lookBeforeCreate, mayTurnUpForMs, openUntil } from './look-before-create.ts';
+import {
+  isRefused,
+  lookBeforeCreate,
+  mayTurnUpForMs,
+  openUntil,
+  waitForEarlier,
+} from './look-before-create.ts';
 import type { Lease } from './work.ts';
 
 const STARTED_AT = 1_000;
@@ -15,6 +21,12 @@ const context = {
 
 const lease = (changes: Partial<Lease>): Lease =>
   ({ attempt: 1, cookie: null, lastError: null, ...changes }) as Lease;
+/** The claim that follows the wait before the attempt. */
+const waited = (attempt: number): Lease => {
+  const next = waitForEarlier(lease({ attempt }), VISIBLE_MS);
+  if (next.step !== 'again') throw new Error('it does not wait');
+  return lease({ attempt: (next.attempt ?? attempt) + 1, lastError: next.problem ?? null });
+};
 const young = { ownerRef: 'r', createdAt: STARTED_AT };
 const old = { ownerRef: 'r', createdAt: STARTED_AT - 1 };
 
@@ -26,6 +38,8 @@ describe('before a create is sent', () => {
     ['so does one of a row that is older than the process', lease({}), old, VISIBLE_MS],
     ['whoever has waited since sends', lease({ lastError: 'may turn up' }), young, 0],
     ['also for an older row', lease({ lastError: 'may turn up' }), old, 0],
+    ['so does whoever has waited before a later attempt', waited(7), young, 0],
+    ['but not twice on one wait, either', { ...waited(7), attempt: 8 }, young, VISIBLE_MS],
     ['but not twice on one wait', lease({ attempt: 2, lastError: 'may turn up' }), young, VISIBLE_MS],
   ])('%s', async (_name, claimed, record, expected) => {
     let looks = 0;

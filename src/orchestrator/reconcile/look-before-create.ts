@@ -2,6 +2,7 @@ import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
 import { look } from './call-platform.ts';
 import type { StepContext } from './context.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
+import type { Next } from './settle.ts';
 import type { Lease } from './work.ts';
 
 /** What a create finds before it is sent. */
@@ -19,8 +20,7 @@ interface Creatable {
 /**
  * Looks for what an earlier create may have made, before one is sent: after an attempt whose outcome is not known, or
  * where the row is older than this process, since a restored backup does not know what was done after it. Who finds
- * nothing waits as long as the platform may still show it, and then counts its attempts anew: a first attempt has
- * nothing before it that could turn up.
+ * nothing waits as long as the platform may still show it ({@link waitForEarlier}).
  */
 export async function lookBeforeCreate<T>(
   context: StepContext,
@@ -32,8 +32,21 @@ export async function lookBeforeCreate<T>(
   if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };
   const found: Presence<T> = await look(context, () => get(ownerRef));
   if (found.answer !== 'gone') return found;
-  const hasWaited = lease.attempt === 1 && lease.lastError !== null;
+  // A first attempt that is made again was refused, and not counted: nothing of it was sent.
+  const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.lastError === waitingText(lease);
   return { answer: 'absent', waitMs: hasWaited ? 0 : context.driver.manifest.createVisibleWithinMs };
+}
+
+/**
+ * Puts the attempt off until what was sent before it can no longer turn up. The wait is no attempt, so that the count
+ * still tells how often the create has failed; whoever dies after it leaves a claim that counts, and the next waits.
+ */
+export function waitForEarlier(lease: Lease, waitMs: number): Next {
+  return { step: 'again', afterMs: waitMs, attempt: lease.attempt - 1, problem: waitingText(lease) };
+}
+
+function waitingText({ attempt }: Lease): string {
+  return `an earlier create may still turn up before attempt ${attempt}`;
 }
 
 /** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */

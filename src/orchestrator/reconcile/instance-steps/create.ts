@@ -5,7 +5,7 @@ import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-dr
 import type { Transaction } from '../../ports/store.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext, StepContext } from '../context.ts';
-import { isRefused, lookBeforeCreate, openUntil } from '../look-before-create.ts';
+import { isRefused, lookBeforeCreate, openUntil, waitForEarlier } from '../look-before-create.ts';
 import { hastenAttachments } from '../put-work.ts';
 import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
@@ -37,14 +37,12 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
         case 'building':
           return { step: 'again', afterMs: BUILDING_POLL_MS };
         case 'absent':
-          return { ...{ step: 'again', afterMs: attempted.waitMs, attempt: 0 }, problem: MAY_TURN_UP };
+          return waitForEarlier(lease, attempted.waitMs);
       }
     },
     { createOpenUntil: createOpenUntil(attempted, context.clock.now()) },
   );
 }
-
-const MAY_TURN_UP = 'an earlier create may still turn up';
 
 const unfinished = {
   pending: 'the platform was still making the machine',

@@ -5,7 +5,7 @@ import { followAttachments, transitionVolume } from '../../volumes/transition.ts
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
 import type { StepContext } from '../context.ts';
-import { isRefused, lookBeforeCreate, openUntil } from '../look-before-create.ts';
+import { isRefused, lookBeforeCreate, openUntil, waitForEarlier } from '../look-before-create.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import type { Lease } from '../work.ts';
@@ -55,13 +55,7 @@ async function findOrCreate(
   const before = await lookBeforeCreate(context, lease, record, (ref) => volumes.get(ref));
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
-    return {
-      outcome: 'open',
-      next: {
-        ...{ step: 'again', afterMs: before.waitMs, attempt: 0 },
-        problem: 'an earlier create may still turn up',
-      },
-    };
+    return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };
   const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
   const spec = {
     ...{ ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined },
