@@ -54,6 +54,18 @@ describe('docs/reliability.md', () => {
   });
 });
 
+it('counts no test that is skipped or still to be written, nor one that stands in what is skipped', () => {
+  const text = `
+    it.skip('a', () => {});
+    it.todo('b');
+    describe.concurrent.skip('c', () => { it('d', () => {}); });
+    test.skip.each([1])('e', () => {});
+    describe.skipIf(isSlow).concurrent('f', () => { it.concurrent.each([1])('g', () => {}); });
+    it('skip', () => {});`;
+  const titles = testTitlesOf('a.test.ts', text);
+  expect([...titles]).toEqual(['f', 'g', 'skip']);
+});
+
 it('sees a test that is gone, a file that is gone, and what is no reference', () => {
   const read = (path: string): string => {
     if (path !== 'a.test.ts') throw new Error('ENOENT');
