@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import type { ObservedMachine, Step } from '../ports/platform-driver.ts';
+import type { ObservedMachine, Presence, Step } from '../ports/platform-driver.ts';
+import type { ProbeResult } from '../ports/ssh-probe.ts';
 import { callStep, LeaseEnding, look, prove } from './call-platform.ts';
 
 function caller() {
@@ -105,6 +106,41 @@ describe('a lease that ends before a call would', () => {
     await context.clock.advance(61_000);
     const done = { outcome: 'done', value: null } as const;
     await expect(call(context, done, until)).rejects.toThrow(LeaseEnding);
+  });
+});
+
+describe('an answer that has no form', () => {
+  const endpoint = { publicIp: null, sshPort: 22, sshUsername: 'root' };
+  it.each<[string, unknown]>([
+    ['is missing', undefined],
+    ['says something else', { answer: 'perhaps' }],
+    ['lists nothing at all', { answer: 'listed' }],
+    ['lists a hole', { answer: 'listed', items: [machine, null] }],
+    ['lists what has no ref', { answer: 'listed', items: [{ ...machine, ref: undefined }] }],
+    ['lists a detail that is no text', { answer: 'listed', items: [{ ...machine, detail: null }] }],
+    ['shows an address that is no text', { answer: 'observed', value: { ...machine, endpoint } }],
+    ['shows no machine', { answer: 'observed', value: null }],
+    ['gives no reason', { answer: 'unknown' }],
+  ])('is unknown: one that %s', async (_what, answer) => {
+    expect(await look(caller(), async () => answer as Presence<unknown>)).toEqual({
+      ...{ answer: 'unknown', reason: expect.any(String) },
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['is missing', undefined],
+    ['has no outcome', { outcome: 'maybe' }],
+    ['shows an address that is no text', { outcome: 'done', value: { ...machine, endpoint } }],
+    ['fails without a word', { outcome: 'failed', code: 'conflict', sideEffect: 'none' }],
+  ])('of a step leaves its outcome unknown: one that %s', async (_what, step) => {
+    expect(await call(caller(), step as Step<unknown>)).toMatchObject({
+      ...{ outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible' },
+    });
+  });
+
+  it('of a proof proves nothing', async () => {
+    const nothing = undefined as unknown as ProbeResult;
+    expect(await prove(caller(), async () => nothing)).toMatchObject({ ok: false, step: 'connect' });
   });
 });
 

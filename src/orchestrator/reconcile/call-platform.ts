@@ -38,48 +38,64 @@ export async function callStep<T>(
   context.failpoint(`${kind}:before-call`);
   if (context.clock.now() + context.options.callTimeoutMs > until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
-  const answer = await beforeDeadline(context, call);
+  const answer = await beforeDeadline(context, call, sane);
   context.failpoint(`${kind}:after-call`);
   if (!('value' in answer))
     return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
-  const step = sane(answer.value);
+  const step = answer.value;
   if (step.outcome === 'failed' && step.code === 'auth')
     context.health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
   if (step.outcome !== 'failed') context.health.accepted();
   return step;
 }
 
-/** A look at the platform with a deadline. Whatever goes wrong is `unknown`, never absence. */
+/** A look at the platform with a deadline. Whatever goes wrong, or has no form, is `unknown`, never absence. */
 export async function look<Answer extends Presence<unknown> | Listing<unknown>>(
   context: Waiting,
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {
-  const answer = await beforeDeadline(context, call);
-  if (!('value' in answer)) return { answer: 'unknown', reason: answer.problem };
-  const { value } = answer;
-  if (value.answer === 'unknown') return { answer: 'unknown', reason: cleanText(value.reason) };
-  if (value.answer === 'observed') return { ...value, value: cleaned(value.value) };
-  return value.answer === 'listed' ? { ...value, items: value.items.map(cleaned) } : value;
+  const answer = await beforeDeadline(context, call, read<Answer>);
+  return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+}
+
+/** @throws {Error} if it is no answer: a driver may pass on what its platform sent. */
+function read<Answer extends Presence<unknown> | Listing<unknown>>(
+  value: Answer,
+): Answer | { answer: 'unknown'; reason: string } {
+  switch (value.answer) {
+    case 'unknown':
+      return { answer: 'unknown', reason: cleanText(value.reason) };
+    case 'observed':
+      return { ...value, value: seen(value.value) };
+    case 'listed':
+      return { ...value, items: value.items.map(seen) };
+    case 'gone':
+      return value;
+    default:
+      throw new Error('the driver answered what is no answer');
+  }
 }
 
 /** One SSH proof with a deadline. What the machine says of itself is no more trusted than the platform's words. */
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
-  const answer = await beforeDeadline(context, probe);
-  if (!('value' in answer)) return { ok: false, step: 'connect', detail: answer.problem };
-  return answer.value.ok ? answer.value : { ...answer.value, detail: cleanText(answer.value.detail) };
+  const answer = await beforeDeadline(context, probe, (result) =>
+    result.ok ? result : { ...result, detail: cleanText(result.detail) },
+  );
+  return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
 }
 
-/** Waits for an answer no longer than a call may take; never rejects. */
-async function beforeDeadline<T>(
+/** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */
+async function beforeDeadline<T, Read>(
   { clock, options }: Waiting,
   call: () => Promise<T>,
-): Promise<{ value: T } | { problem: string }> {
+  read: (answer: T) => Read,
+): Promise<{ value: Read } | { problem: string }> {
   const { promise: deadline, resolve } = Promise.withResolvers<{ problem: string }>();
   const timer = clock.setTimer(options.callTimeoutMs, () =>
     resolve({ problem: `no answer within ${options.callTimeoutMs} ms` }),
   );
   try {
-    return await Promise.race([call().then((value) => ({ value })), deadline]);
+    return await Promise.race([call().then((answer) => ({ value: read(answer) })), deadline]);
   } catch (error) {
     return { problem: cleanText(error instanceof Error ? error.message : String(error)) };
   } finally {
@@ -99,6 +115,8 @@ function sane<T>(step: Step<T>): Step<T> {
         ...{ ...step, detail: cleanText(step.detail) },
         ...(step.retryAfterMs !== undefined && { retryAfterMs: pauseOf(step.retryAfterMs) }),
       };
+    default:
+      throw new Error('the driver answered with no outcome');
   }
 }
 
@@ -106,9 +124,16 @@ function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
 }
 
+/** @throws {Error} if it does not say which resource it is. */
+function seen<T>(observed: T): T {
+  if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
+    throw new Error('the driver shows a resource without its ref');
+  return cleaned(observed);
+}
+
 /** What was observed, with the texts that go into rows cleaned. A note is read by who knows its form. */
 function cleaned<T>(observed: T): T {
-  if (typeof observed !== 'object' || observed === null) return observed;
+  if (observed === null) return observed;
   const { detail, endpoint } = observed as Partial<ObservedMachine>;
   if (detail === undefined && endpoint === undefined) return observed;
   return {

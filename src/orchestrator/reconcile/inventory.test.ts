@@ -6,7 +6,7 @@ import { fixedReconcileOptions, type ReconcileOptions } from './options.ts';
 
 type Item = { ref: string };
 
-function setUp(isBelieved: Judge<Item> = async () => true) {
+function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'listed') {
   const clock = new VirtualClock();
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const options: ReconcileOptions = {
@@ -83,6 +83,18 @@ describe('a listing', () => {
       isProved: false,
       reason: expect.stringMatching(/cannot be believed/),
     });
+  });
+
+  it('that has no form proves nothing, and the next one is as good as any', async () => {
+    const { clock, inventory, open, end } = setUp();
+    const proof = inventory.lacks('a');
+    await clock.advance(0);
+    open[0]?.({ answer: 'listed' } as unknown as Listing<Item>);
+    expect(await proof).toMatchObject({ isProved: false });
+    const next = inventory.lacks('a');
+    await clock.advance(250);
+    await end(1);
+    expect(await next).toEqual({ isProved: true });
   });
 
   it('that does not come in time proves nothing', async () => {

@@ -67,7 +67,7 @@ export class Inventory<T extends { ref: OwnerRef }> {
   }
 
   async #lookNext(): Promise<Listed<T> | null> {
-    await this.#running;
+    await this.#running.catch(() => undefined);
     await this.#pause();
     // Whoever comes from here on comes after the beginning of this listing and waits for another.
     this.#next = undefined;
@@ -86,11 +86,11 @@ export class Inventory<T extends { ref: OwnerRef }> {
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
       if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
+      return { items: new Map(listing.items.map((item) => [item.ref, item])), begunAt };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be held against the rows: it is not believed');
       return null;
     }
-    return { items: new Map(listing.items.map((item) => [item.ref, item])), begunAt };
   }
 
   async #pause(): Promise<void> {
