@@ -17,7 +17,7 @@ async function happen(world: World, chance: Chance, name: keyof Mishaps): Promis
     case 'powerCut':
       return cutPower(world);
     case 'pause':
-      return pause(world, chance);
+      return chance.pick(world.replicas).pause(chance);
     case 'partition':
       return partition(world, chance);
     case 'clockJump':
@@ -44,19 +44,6 @@ async function cutPower(world: World): Promise<void> {
   await world.database.cutPower();
   await world.inspector.recovered();
   for (const replica of world.replicas) replica.start();
-}
-
-function pause(world: World, chance: Chance): void {
-  const { life } = chance.pick(world.replicas);
-  if (life === undefined || life.isPaused) return;
-  const ms = chance.pick([1_000, 10_000, 40_000, 300_000]) * chance.between(0.5, 1.5);
-  world.journal.note(life.name, `is paused for ${Math.round(ms / 1_000)} s`);
-  world.tally.pauses++;
-  life.pause();
-  world.scheduler.after(ms, () => {
-    if (!life.isDead) world.journal.note(life.name, 'goes on');
-    life.resume();
-  });
 }
 
 function partition(world: World, chance: Chance): void {

@@ -17,6 +17,8 @@ const weights = {
   stop: 8,
   start: 8,
   destroy: 9,
+  changeMind: 3,
+  cycle: 3,
   createVolume: 4,
   pollVolume: 4,
   attach: 5,
@@ -71,6 +73,10 @@ async function run(world: World, tenant: Tenant, what: keyof typeof weights): Pr
       return ofInstance(world, tenant, 'POST', `/${what}`);
     case 'destroy':
       return ofInstance(world, tenant, 'DELETE', '');
+    case 'changeMind':
+      return changeMind(world, tenant);
+    case 'cycle':
+      return cycle(world, tenant);
     case 'configurations':
     case 'availability':
       await clients.ask(tenant, { method: 'GET', path: `/v1/${what}` });
@@ -124,6 +130,42 @@ async function ofInstance(world: World, tenant: Tenant, method: string, action: 
   const id = clients.chance.pick(tenant.instances.slice(clients.chance.happens(0.1) ? 0 : -8));
   if (method === 'DELETE') tenant.deleteSent.add(id);
   await clients.ask(tenant, { method, path: `/v1/instances/${id}${action}` });
+}
+
+/** A create, and its DELETE while it is under way. */
+async function changeMind(world: World, tenant: Tenant): Promise<void> {
+  const { clients, scheduler } = world;
+  const { asked, sent } = drawCreate(world, tenant);
+  const id = learn(tenant, sent, await clients.ask(tenant, asked));
+  if (id === undefined) return;
+  await scheduler.sleep(clients.chance.between(0, 4_000));
+  tenant.deleteSent.add(id);
+  await clients.ask(tenant, { method: 'DELETE', path: `/v1/instances/${id}` });
+}
+
+/** One instance through its life: made, stopped, started again. */
+async function cycle(world: World, tenant: Tenant): Promise<void> {
+  const { asked, sent } = drawCreate(world, tenant);
+  const id = learn(tenant, sent, await world.clients.ask(tenant, asked));
+  if (id === undefined) return;
+  const path = `/v1/instances/${id}`;
+  if (!(await becomes(world, tenant, path, 'ONLINE'))) return;
+  await world.clients.ask(tenant, { method: 'POST', path: `${path}/stop` });
+  if (!(await becomes(world, tenant, path, 'STOPPED'))) return;
+  await world.clients.ask(tenant, { method: 'POST', path: `${path}/start` });
+}
+
+const POLLS = 12;
+const POLL_MS = 10_000;
+
+/** Polls until the instance is told as `status`; false: its client has lost patience. */
+async function becomes(world: World, tenant: Tenant, path: string, status: string): Promise<boolean> {
+  for (let count = 0; count < POLLS && !world.isCalm; count++) {
+    await world.scheduler.sleep(POLL_MS);
+    const reply = await world.clients.ask(tenant, { method: 'GET', path });
+    if ((reply?.body as { status?: string } | undefined)?.status === status) return true;
+  }
+  return false;
 }
 
 /** Asks for what is another tenant's. */

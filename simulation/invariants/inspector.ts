@@ -17,6 +17,7 @@ import {
   oneMachineForARow,
   onlyDeletedVolumesAreRemoved,
   onlyTheEndedAreRemoved,
+  rowComesFirst,
   singleStaysSingle,
 } from './platform.ts';
 import {
@@ -137,6 +138,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     this.#world.journal.note('platform', `makes ${ref} (${machine.diskId})`);
     if (this.isLandingLate()) this.#late.add(ref);
     const row = this.history.byRef(ref);
+    this.check(() => rowComesFirst(ref, row));
     const wasOnline =
       row !== undefined && this.history.versions(row.id).some(({ record }) => record.status === 'ONLINE');
     if (!this.#late.has(ref))
@@ -184,13 +186,16 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   }
 
   #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
-    const { machines, ssh, scheduler, scenario, clients, tally } = this.#world;
+    const { machines, ssh, scheduler, scenario, clients, tally, database } = this.#world;
     const written = { before, after };
     followsTheTable(written);
     errorSaysWhy(written);
     timeGoesOn(written);
-    onlineIsEarned(written, ssh.proofs.get(after.ownerRef), {
-      now: scheduler.now,
+    const proof = ssh.proofs.get(after.ownerRef);
+    // A server that stood still between the proof and its write does not know of it.
+    const stoodStillMs = Math.max(0, (database.writer?.pausedUntil ?? 0) - (proof?.at ?? 0));
+    onlineIsEarned(written, proof, {
+      now: scheduler.now - stoodStillMs,
       withinMs: 2_000 * scenario.leaseS,
     });
     const createdAt = this.history.versions(after.id)[0]?.at ?? 0;

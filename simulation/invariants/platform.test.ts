@@ -9,6 +9,7 @@ import {
   oneMachineForARow,
   onlyDeletedVolumesAreRemoved,
   onlyTheEndedAreRemoved,
+  rowComesFirst,
   servesItsOwnPlatform,
   singleStaysSingle,
 } from './platform.ts';
@@ -19,6 +20,11 @@ const REF = 'berth-inst-1';
 it('I2: two machines of one row', () => {
   expect(() => oneMachineForARow([aMachine(), aMachine({ serial: 2 })])).toThrow('I2');
   oneMachineForARow([aMachine()]);
+});
+
+it('I2: a machine that no row owns', () => {
+  expect(() => rowComesFirst(REF, undefined)).toThrow('I2');
+  rowComesFirst(REF, aRecord());
 });
 
 it('I12: a machine for what is DESTROYED', () => {

@@ -4,6 +4,11 @@ import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
 import { hold } from './violation.ts';
 
+/** I2: the row is there before its machine: what is made, a row owns. */
+export function rowComesFirst(ref: string, row: InstanceRecord | undefined): void {
+  hold('I2', row !== undefined, () => `a machine was made for ${ref}, which no row owns`, [ref]);
+}
+
 /** I2: a row has at most one machine. `machines`: those that carry the ref of the new one, itself included. */
 export function oneMachineForARow(machines: readonly Machine[]): void {
   const ref = machines[0]?.spec.ref ?? '';

@@ -87,7 +87,8 @@ it('I3: a create is not given up while its machine is on its way', () => {
   const machines = [aMachine({ power: 'building' })];
   expect(() => createIsNotGivenUp(written, { ...truth, machines })).toThrow('is building');
   createIsNotGivenUp(written, { ...truth, machines, isEarly: false });
-  createIsNotGivenUp(written, { ...truth, machines: [aMachine({ power: 'failed' })] });
+  for (const power of ['failed', 'starting'] as const)
+    createIsNotGivenUp(written, { ...truth, machines: [aMachine({ power })] });
 });
 
 it('I12: DESTROYED with a machine', () => {

@@ -108,7 +108,7 @@ export function endIsTrue({ before, after }: Written, truth: Truth): void {
   );
 }
 
-const ON_ITS_WAY = new Set<string>(['building', 'starting', 'running']);
+const ON_ITS_WAY = new Set<string>(['building', 'running']);
 
 /** I3: a create is not given up before its time while its machine is on its way (L12: "create failed" was wrong). */
 export function createIsNotGivenUp({ before, after }: Written, { machines, isEarly }: Truth): void {

@@ -48,7 +48,7 @@ const LOOK: Weights = { ...ANY, unknown: 4 };
 const weights: Readonly<Record<Method, Weights>> = {
   get: LOOK,
   list: { ...LOOK, empty: 2, partial: 3 },
-  create: { ...ORDER, after: 8 },
+  create: { ...ORDER, after: 8, hang: 6 },
   stop: { ...ORDER, idle: 1 },
   start: { ...ORDER, idle: 1, 'no-capacity': 10 },
   destroy: { ...ORDER, idle: 3 },

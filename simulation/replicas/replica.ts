@@ -77,7 +77,7 @@ export class Replica {
       clock: life.clock(() => this.clockOffsetMs),
       random: chance.fork('random'),
       log: this.#log(life),
-      failpoint: () => this.#failpoint(life, chance),
+      failpoint: (point) => this.#failpoint(life, chance, point),
     }).then(
       (orchestrator) => {
         if (life.isDead) return;
@@ -104,6 +104,21 @@ export class Replica {
     });
   }
 
+  /** The process stands still for a while; it does not know when it goes on. */
+  pause(chance: Chance, leastMs = 1_000): void {
+    const life = this.#life;
+    if (life === undefined || life.isPaused) return;
+    const { scheduler, journal, tally } = this.#world;
+    const ms = Math.max(leastMs, chance.pick([1_000, 10_000, 40_000, 300_000])) * chance.between(0.5, 1.5);
+    journal.note(life.name, `is paused for ${Math.round(ms / 1_000)} s`);
+    tally.pauses++;
+    life.pause();
+    scheduler.after(ms, () => {
+      if (!life.isDead) journal.note(life.name, 'goes on');
+      life.resume();
+    });
+  }
+
   /** The process ends, and no other follows by itself. */
   end(): void {
     if (this.#life !== undefined) this.#end(this.#life);
@@ -126,9 +141,12 @@ export class Replica {
     this.#orchestrator = undefined;
   }
 
-  #failpoint(life: Life, chance: Chance): void {
+  /** It may die anywhere in a step, and stand still between what the platform answered and what is written of it. */
+  #failpoint(life: Life, chance: Chance, point: string): void {
     if (life.isDead || this.#world.isCalm) return;
-    if (chance.happens(this.#world.scenario.trouble.death * 4)) this.crash('at a failpoint');
+    const rate = this.#world.scenario.trouble.death * 4;
+    if (chance.happens(rate)) this.crash('at a failpoint');
+    else if (point.endsWith(':after-call') && chance.happens(10 * rate)) this.pause(chance, 40_000);
   }
 
   #log(life: Life): Log {
