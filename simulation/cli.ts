@@ -18,6 +18,7 @@ const { values } = parseArgs({
     worker: { type: 'boolean', default: false },
   },
 });
+const { mutant, worker } = values;
 const commands = Number(values.commands);
 const first = Number(values.seed ?? 1);
 const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
@@ -68,7 +69,8 @@ async function main(): Promise<void> {
   const report = summary.toReport(performance.now() - startedAt);
   if (values.json) process.stdout.write(`${JSON.stringify({ ...report, failures }, null, 2)}\n`);
   else process.stdout.write(summary.toText(performance.now() - startedAt));
-  if (smallest?.failure !== undefined && !values.json) process.stdout.write(describeFailure(smallest));
+  if (smallest?.failure !== undefined && !values.json)
+    process.stdout.write(describeFailure(smallest, mutant));
   process.exitCode = failures.length > 0 ? 1 : 0;
 }
 
@@ -95,7 +97,6 @@ function restartWith(mutant: string): Promise<void> {
   });
 }
 
-const { mutant, worker } = values;
 if (worker) await work();
 else if (mutant !== undefined && process.env['BERTH_SIM_MUTANT'] === undefined) await restartWith(mutant);
 else await main();

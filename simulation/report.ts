@@ -68,12 +68,14 @@ export class Summary {
 }
 
 /** The line that repeats a run exactly. */
-function toRepro({ seed, commands }: Pick<Outcome, 'seed' | 'commands'>): string {
-  return `npm run sim -- --seed ${seed} --commands ${commands}`;
+function toRepro({ seed, commands }: Pick<Outcome, 'seed' | 'commands'>, mutant?: string): string {
+  const planted = mutant === undefined ? '' : `--mutant ${mutant} `;
+  return `npm run sim -- ${planted}--seed ${seed} --commands ${commands}`;
 }
 
-export function describeFailure(outcome: Outcome): string {
+/** `mutant`: the fault that was planted. */
+export function describeFailure(outcome: Outcome, mutant?: string): string {
   const { failure } = outcome;
   if (failure === undefined) return '';
-  return [...failure.trace, '', failure.message, `repeat it: ${toRepro(outcome)}`, ''].join('\n');
+  return [...failure.trace, '', failure.message, `repeat it: ${toRepro(outcome, mutant)}`, ''].join('\n');
 }

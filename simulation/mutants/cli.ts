@@ -1,8 +1,7 @@
-import { fork } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { HUNT_COMMANDS, type Hunted, MOST_SEEDS } from './hunt.ts';
+import { HUNT_COMMANDS, Hunt, type Hunted, MOST_SEEDS } from './hunt.ts';
 import { type Mutant, mutants } from './mutants.ts';
 import { replaceTable, toTable } from './table.ts';
 
@@ -11,62 +10,56 @@ const { values } = parseArgs({
 });
 const document = new URL('../../docs/reliability.md', import.meta.url);
 
-/** What a process says that hunts for the mutant; without a mutant, what the program itself does with one seed. */
-function ask<Answer>(args: string[], mutant?: string): Promise<Answer | null> {
-  return new Promise((resolve, reject) => {
-    const child = fork(new URL('hunt.ts', import.meta.url), args, {
-      ...(mutant !== undefined && {
-        execArgv: ['--import', new URL('hook.ts', import.meta.url).href],
-        env: { ...process.env, BERTH_SIM_MUTANT: mutant },
-      }),
-    });
-    let answer: Answer | null = null;
-    child.on('message', (message: Answer | null) => {
-      answer = message;
-    });
-    child.on('error', reject);
-    child.on('exit', (code) =>
-      code === 0 ? resolve(answer) : reject(new Error(`${mutant}: the hunt ended with ${code}`)),
-    );
-  });
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
-/** @throws {Error} if the program fails the seed without the mutant: then nothing was learnt of the mutant */
-async function huntFor({ id }: Mutant): Promise<Hunted | null> {
-  const hunted = await ask<Hunted>([], id);
-  const own = hunted === null ? null : await ask<string>([String(hunted.seeds)]);
-  if (own === null) return hunted;
-  throw new Error(`${id}: the program itself fails seed ${hunted?.seeds}: ${own}`);
-}
-
-async function huntAll(wanted: readonly Mutant[]): Promise<Map<string, Hunted | null>> {
+async function findAll(hunt: Hunt, wanted: readonly Mutant[]): Promise<Map<string, Hunted | null>> {
   const found = new Map<string, Hunted | null>();
   const queue = [...wanted];
   const take = async (): Promise<void> => {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const hunted = await huntFor(mutant);
+      const hunted = await hunt.find(mutant.id);
       found.set(mutant.id, hunted);
-      const what =
-        hunted === null ? `not found in ${MOST_SEEDS} seeds` : `seed ${hunted.seeds}: ${hunted.message}`;
-      process.stdout.write(`${mutant.id}: ${what.split('\n')[0]}\n`);
+      const [what] = hunted?.message.split('\n') ?? [];
+      say(
+        `${mutant.id}: ${hunted === null ? `not found in ${MOST_SEEDS} seeds` : `seed ${hunted.seed}, ${what}`}`,
+      );
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, take));
   return found;
 }
 
-const wanted = mutants.filter(({ id }) => values.only === undefined || values.only.split(',').includes(id));
-const found = await huntAll(wanted);
-const isEachFound = [...found.values()].every((hunted) => hunted !== null);
-if (values.only === undefined) {
+/** Writes the table, or says where it is another one. Returns whether the document is right then. */
+function publish(table: string): boolean {
   const before = readFileSync(document, 'utf8');
-  const after = replaceTable(before, toTable(mutants, found, HUNT_COMMANDS));
+  const after = replaceTable(before, table);
   if (values.update) writeFileSync(document, after);
-  else if (after !== before) {
-    process.stdout.write(
-      'The table in docs/reliability.md is not this one: npm run sim:mutants -- --update\n',
-    );
-    process.exitCode = 1;
-  }
+  else if (after !== before)
+    say('The table in docs/reliability.md is not this one: npm run sim:mutants -- --update');
+  return values.update || after === before;
 }
-if (!isEachFound) process.exitCode = 1;
+
+async function main(): Promise<void> {
+  const only = values.only?.split(',');
+  const unknown = only?.find((id) => !mutants.some((mutant) => mutant.id === id));
+  if (unknown !== undefined) throw new Error(`there is no mutant ${unknown}`);
+  const startedAt = performance.now();
+  const hunt = new Hunt();
+  const wanted = mutants.filter(({ id }) => only?.includes(id) ?? true);
+  const found = await findAll(hunt, wanted);
+  const count = wanted.filter(({ id }) => found.get(id) !== null).length;
+  const table = toTable(wanted, found, HUNT_COMMANDS);
+  say(`\n${table}\n`);
+  say(
+    `${count} of ${wanted.length} mutants found in ${Math.round((performance.now() - startedAt) / 1_000)} s`,
+  );
+  for (const [seed, message] of hunt.ownFailures)
+    say(`without a mutant too, seed ${seed} fails: ${message.split('\n')[0]}`);
+  const isPublished = only !== undefined || publish(table);
+  const isWell = count === wanted.length && hunt.ownFailures.size === 0 && isPublished;
+  process.exitCode = isWell ? 0 : 1;
+}
+
+await main();

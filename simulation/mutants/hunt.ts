@@ -1,46 +1,58 @@
-import { rmSync } from 'node:fs';
-import { prepare } from '../clients/accounts.ts';
-import { run } from '../run.ts';
+import { fork } from 'node:child_process';
 
 /** What a hunt came to. */
 export interface Hunted {
   invariant: string;
   message: string;
-  /** How many seeds it took, the one that showed it included. */
-  seeds: number;
+  /** The first seed that showed it, of 1, 2, 3 …: so many were needed. */
+  seed: number;
 }
 
 export const HUNT_COMMANDS = 100;
-export const MOST_SEEDS = 500;
+export const MOST_SEEDS = 300;
 
-/** Runs one seed in this process; null: every invariant held. */
-async function probe(seed: string): Promise<string | null> {
-  const prepared = await prepare();
-  try {
-    const { failure } = await run(prepared, seed, HUNT_COMMANDS);
-    return failure?.message ?? null;
-  } finally {
-    rmSync(prepared.folder, { recursive: true, force: true });
-  }
+/** Runs the seeds from `first` to `last` in a process of its own, with the mutant or as the program is. */
+function ask(first: number, last: number, mutant?: string): Promise<Hunted | null> {
+  return new Promise((resolve, reject) => {
+    const child = fork(new URL('hunter.ts', import.meta.url), [String(first), String(last)], {
+      ...(mutant !== undefined && {
+        execArgv: ['--import', new URL('hook.ts', import.meta.url).href],
+        env: { ...process.env, BERTH_SIM_MUTANT: mutant },
+      }),
+    });
+    let answer: Hunted | null = null;
+    child.on('message', (message: Hunted | null) => {
+      answer = message;
+    });
+    child.on('error', reject);
+    child.on('exit', (code) =>
+      code === 0 ? resolve(answer) : reject(new Error(`the hunt for ${mutant} ended with ${code}`)),
+    );
+  });
 }
 
-/** Runs seeds in this process, which has the mutant loaded, until an invariant is broken; null: none was. */
-async function hunt(): Promise<Hunted | null> {
-  const prepared = await prepare();
-  try {
-    for (let seed = 1; seed <= MOST_SEEDS; seed++) {
-      const { failure } = await run(prepared, String(seed), HUNT_COMMANDS);
-      if (failure !== undefined)
-        return { invariant: failure.invariant, message: failure.message, seeds: seed };
+/** Looks for mutants, and holds each find against the same seed without the mutant. */
+export class Hunt {
+  readonly #own = new Map<number, Promise<Hunted | null>>();
+  /** Seeds that the program itself fails, and how: faults of it, or of the simulation. */
+  readonly ownFailures = new Map<number, string>();
+
+  /** The first seed that fails with the mutant and holds without it; null: there is none among {@link MOST_SEEDS}. */
+  async find(mutant: string): Promise<Hunted | null> {
+    for (let first = 1; first <= MOST_SEEDS; ) {
+      const hunted = await ask(first, MOST_SEEDS, mutant);
+      if (hunted === null) return null;
+      const own = await this.#withoutMutant(hunted.seed);
+      if (own === null) return hunted;
+      this.ownFailures.set(hunted.seed, own.message);
+      first = hunted.seed + 1;
     }
     return null;
-  } finally {
-    rmSync(prepared.folder, { recursive: true, force: true });
   }
-}
 
-if (process.send !== undefined) {
-  const [, , only] = process.argv;
-  process.send(only === undefined ? await hunt() : await probe(only));
-  if (process.connected) process.disconnect();
+  #withoutMutant(seed: number): Promise<Hunted | null> {
+    const known = this.#own.get(seed) ?? ask(seed, seed);
+    this.#own.set(seed, known);
+    return known;
+  }
 }

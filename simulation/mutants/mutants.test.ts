@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { parseSync } from 'oxc-parser';
 import { expect, it } from 'vitest';
 import { applyMutant } from './apply.ts';
 import { mutants } from './mutants.ts';
@@ -9,10 +10,23 @@ const read = (file: string): string => readFileSync(new URL(`../../${file}`, imp
 it.each(mutants.map((mutant) => [mutant.id, mutant] as const))(
   'the mutant %s fits the source',
   (_, mutant) => {
-    for (const file of new Set(mutant.patches.map((patch) => patch.file)))
-      expect(applyMutant(mutant, file, read(file))).not.toBe(read(file));
+    for (const file of new Set(mutant.patches.map((patch) => patch.file))) {
+      const patched = applyMutant(mutant, file, read(file));
+      expect(patched).not.toBe(read(file));
+      expect(parseSync(file, patched).errors).toEqual([]);
+    }
   },
 );
+
+it('plants each leak, and each guard that is easy to lose', () => {
+  const leaks = Array.from({ length: 13 }, (_, index) => `L${index + 1}`);
+  const guards = ['late-create', 'look', 'fencing', 'synchronous', 'claim-outside', 'denial-on-doubt'];
+  expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards]);
+  for (const { title, patches } of mutants) {
+    expect(title).not.toBe('');
+    expect(patches).not.toEqual([]);
+  }
+});
 
 it('refuses a patch that is stale', () => {
   const mutant = { id: 'x', title: '', patches: [{ file: 'a.ts', find: 'b', replace: 'c' }] };
@@ -23,7 +37,7 @@ it('refuses a patch that is stale', () => {
 });
 
 it('has a row for each mutant, found or not, between its marks', () => {
-  const found = new Map([['L1', { invariant: 'I12', message: '', seeds: 7 }]]);
+  const found = new Map([['L1', { invariant: 'I12', message: '', seed: 7 }]]);
   const table = toTable(mutants, found, 100);
   expect(table).toContain('| I12 | 7 | `npm run sim -- --mutant L1 --seed 7 --commands 100` |');
   expect(table.match(/not found/g)).toHaveLength(mutants.length - 1);

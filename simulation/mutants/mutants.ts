@@ -15,14 +15,20 @@ const RECONCILE = 'src/orchestrator/reconcile';
 export const mutants: readonly Mutant[] = [
   {
     id: 'L1',
-    title: 'a row is proved gone while a create that was cut off may still make its machine',
+    title: 'a create that a crash cut off counts as failed, and what it made is forgotten',
     patches: [
       {
-        file: `${RECONCILE}/removal.ts`,
-        find: 'return waitMs > 0 ? { step:',
-        replace: 'return waitMs > Number.MAX_VALUE ? { step:',
+        file: `${RECONCILE}/instance-steps/create.ts`,
+        find: '  const before = await lookBeforeCreate(',
+        replace:
+          "  if (lease.attempt > 1 && lease.cookie === null && lease.lastError === null)\n    return { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'it was cut off' };\n  const before = await lookBeforeCreate(",
       },
-      { file: `${RECONCILE}/removal.ts`, find: 'creates.isOut(ownerRef)', replace: 'false' },
+      {
+        file: `${RECONCILE}/instance-steps/destroy.ts`,
+        find: 'const removal = await remove(context, lease, {',
+        replace:
+          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone' } as const } : await remove(context, lease, {",
+      },
     ],
   },
   {
@@ -106,12 +112,18 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'L9',
-    title: 'a create whose answer was lost is sent again without a look',
+    title: 'a create whose answer was lost is sent again elsewhere, under another ref',
     patches: [
       {
         file: `${RECONCILE}/look-before-create.ts`,
         find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
+      },
+      {
+        file: `${RECONCILE}/instance-steps/create.ts`,
+        find: 'const spec = toMachineSpec(context, record);',
+        replace:
+          'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record), ref: isAgain ? ownerRef.concat("-again") : ownerRef };',
       },
     ],
   },
@@ -122,7 +134,7 @@ export const mutants: readonly Mutant[] = [
       {
         file: `${RECONCILE}/instance-steps/start.ts`,
         find: "return { step: 'stop' };",
-        replace: "return failInstance(context, tx, current, 'The instance could not be started.');",
+        replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
       },
     ],
   },
@@ -160,6 +172,29 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'late-create',
+    title: 'a row is proved gone while a create that was cut off may still make its machine',
+    patches: [
+      {
+        file: `${RECONCILE}/removal.ts`,
+        find: 'return waitMs > 0 ? { step:',
+        replace: 'return waitMs > Number.MAX_VALUE ? { step:',
+      },
+      { file: `${RECONCILE}/removal.ts`, find: 'creates.isOut(ownerRef)', replace: 'false' },
+    ],
+  },
+  {
+    id: 'look',
+    title: 'a create whose answer was lost is sent again without a look',
+    patches: [
+      {
+        file: `${RECONCILE}/look-before-create.ts`,
+        find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
+        replace: "if (lease.attempt >= 0) return { answer: 'send' };",
+      },
+    ],
+  },
+  {
     id: 'fencing',
     title: 'a step writes after its lease was lost',
     patches: [{ file: `${RECONCILE}/settle.ts`, find: "if (found === 'lost') return found;", replace: '' }],
@@ -176,7 +211,7 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'capacity',
+    id: 'claim-outside',
     title: 'free capacity is counted before the transaction that takes it',
     patches: [
       {
@@ -199,13 +234,14 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
-    id: '404',
-    title: 'an instance that cannot be read is told to be absent',
+    id: 'denial-on-doubt',
+    title: 'where the store cannot tell, the answer is that there is nothing',
     patches: [
       {
-        file: 'src/orchestrator/instances/read.ts',
-        find: 'const record = await instances.byId(id);',
-        replace: 'const record = await instances.byId(id).catch(() => null);',
+        file: 'src/orchestrator/http/error-responses.ts',
+        find: 'const error = toApiError(thrown);',
+        replace:
+          "const isDoubt = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n  const error = isDoubt ? new ApiError('not_found', 'There is no such resource.') : toApiError(thrown);",
       },
     ],
   },

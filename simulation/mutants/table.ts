@@ -13,8 +13,8 @@ export function toTable(
   const rows = mutants.map(({ id, title }) => {
     const hunted = found.get(id);
     if (hunted === null || hunted === undefined) return `| ${id} | ${title} | not found | | |`;
-    const repro = `npm run sim -- --mutant ${id} --seed ${hunted.seeds} --commands ${commands}`;
-    return `| ${id} | ${title} | ${hunted.invariant} | ${hunted.seeds} | \`${repro}\` |`;
+    const repro = `npm run sim -- --mutant ${id} --seed ${hunted.seed} --commands ${commands}`;
+    return `| ${id} | ${title} | ${hunted.invariant} | ${hunted.seed} | \`${repro}\` |`;
   });
   return [
     '| mutant | the program | caught by | seeds needed | repeat it |',
