@@ -25,6 +25,11 @@ export function lossesCommand(): Command {
       const since = await store.read.marks.get('platform_down_since');
       if (since !== null)
         printLine(`The platform cannot be believed since ${toTime(since)}: nothing is sold or ended.`);
+      const doubtedSince = await store.read.marks.get('volumes_doubted_since');
+      if (doubtedSince !== null)
+        printLine(
+          `Too many volumes are missing since ${toTime(doubtedSince)}: no deletion of a volume is believed for an hour. If they are really gone: berth losses accept`,
+        );
     }),
   );
   withDatabase(losses.command('accept'))

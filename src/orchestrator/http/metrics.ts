@@ -27,7 +27,8 @@ export class Metrics {
   readonly #durations: Histogram<'route'>;
   #polledReads = 0;
 
-  constructor({ store, clock, platform, losses }: Deps) {
+  constructor(deps: Deps) {
+    const { store, clock } = deps;
     const registers = [this.#registry];
     this.#requests = new Counter({
       name: 'berth_http_requests_total',
@@ -51,7 +52,7 @@ export class Metrics {
         polled.inc(this.#polledReads);
       },
     });
-    tellPlatform(registers, platform, losses);
+    tellPlatform(registers, deps);
     tellInstances(registers, store);
     tellWork(registers, store, clock);
   }
@@ -72,7 +73,7 @@ export class Metrics {
   }
 }
 
-function tellPlatform(registers: Registry[], platform: Deps['platform'], losses: Deps['losses']): void {
+function tellPlatform(registers: Registry[], { platform, losses, store }: Deps): void {
   const tell = (name: string, help: string, toValue: () => number): void => {
     const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(toValue()) });
   };
@@ -85,6 +86,13 @@ function tellPlatform(registers: Registry[], platform: Deps['platform'], losses:
     'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
     () => losses.held,
   );
+  const doubted: Gauge = new Gauge({
+    name: 'berth_volumes_doubted',
+    help: 'Whether too many volumes are missing for any deletion of one to be believed.',
+    registers,
+    collect: async () =>
+      doubted.set(Number(((await answerOf(store.read.marks.get('volumes_doubted_since'))) ?? null) !== null)),
+  });
 }
 
 function tellInstances(registers: Registry[], store: Store): void {

@@ -85,10 +85,14 @@ export interface WorkWriter extends WorkReader {
 }
 
 /**
- * Moments that outlive every process, by name: when the platform was first missed in the outage that goes on, until
- * when the operator lets losses pass the cap, when the backup was taken that this database was restored from.
+ * Moments that outlive every process, by name: when the platform was first missed in the outage that goes on, since
+ * when too many volumes are missing, until when the operator lets losses pass the cap, when the backup was taken that this database was restored from.
  */
-export type MarkName = 'platform_down_since' | 'losses_accepted_until' | 'restored_from';
+export type MarkName =
+  | 'platform_down_since'
+  | 'volumes_doubted_since'
+  | 'losses_accepted_until'
+  | 'restored_from';
 export interface MarkReader {
   /** Milliseconds since the epoch; null: there is no such mark. */
   get(name: MarkName): Promise<number | null>;

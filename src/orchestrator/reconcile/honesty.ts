@@ -9,6 +9,11 @@ type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'optio
 const ROWS_BETWEEN_PAUSES = 5_000;
 /** Fewer than this many that are missing, unless they are all, are taken for what they look like. */
 const LEAST_SUSPECT = 3;
+/** How long missing volumes are looked for before they are taken for gone, in milliseconds. */
+const LONGEST_VOLUME_DOUBT_MS = 60 * 60_000;
+const MISSING_VOLUMES =
+  'the platform lacks too many volumes that it should have: no deletion is believed for an hour, ' +
+  'or until `berth losses accept` says that they are really gone';
 
 /**
  * Whether so much is missing that the platform is doubted, not its machines: a revoked key, another project or a
@@ -66,25 +71,38 @@ async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>
 
 /**
  * Holds a listing of volumes against the one before: what nobody deletes stays. A volume decides nothing about the
- * platform's health; one that cannot be believed only proves nothing.
+ * platform's health; one that cannot be believed only proves nothing. Volumes that somebody removed by hand never come
+ * back, so the doubt ends by itself: a volume that was taken for gone and is listed later is deleted again.
  */
 export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let known: OwnerRef[] = [];
-  let isDoubted = false;
-  return async (listing) => {
+  let doubtedSince: number | null | undefined;
+  return async (listing, begunAt) => {
     const { log, options, health } = deps;
     const held = await countVolumes(deps, listing, known);
     if (held === undefined) return false;
-    if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
-      if (!isDoubted)
-        log.error(held, 'the platform lacks too many volumes that it should have: none is believed gone');
-      isDoubted = true;
+    const isLong = typeof doubtedSince === 'number' && begunAt - doubtedSince >= LONGEST_VOLUME_DOUBT_MS;
+    if (isSuspect(held, options.suspectShare) && !isLong && !(await areLossesAccepted(deps))) {
+      if (typeof doubtedSince === 'number') return false;
+      await markVolumeDoubt(deps, begunAt);
+      doubtedSince = begunAt;
+      log.error(held, MISSING_VOLUMES);
       return false;
     }
-    isDoubted = false;
-    if (listing.answer === 'listed' && health.isUp) known = listing.items.map(({ ref }) => ref);
-    return health.isUp;
+    if (!health.isUp) return false;
+    if (doubtedSince !== null) await markVolumeDoubt(deps, null);
+    doubtedSince = null;
+    if (listing.answer === 'listed') known = listing.items.map(({ ref }) => ref);
+    return true;
   };
+}
+
+/** Also what an earlier process said is over when this one has seen otherwise. */
+async function markVolumeDoubt({ store }: Pick<Deps, 'store'>, since: number | null): Promise<void> {
+  await store.transact(async (tx) => {
+    if (since === null) await tx.marks.remove('volumes_doubted_since');
+    else await tx.marks.put('volumes_doubted_since', since);
+  });
 }
 
 async function countVolumes(
