@@ -9,7 +9,7 @@ import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 import { fromSqlite } from './sqlite-error.ts';
 
 /**
- * The embedded store: one SQLite file, written by one process. Transactions run one after another on one
+ * The embedded store: one SQLite file, served by one process. Transactions run one after another on one
  * connection; reads outside of them go through a second connection, which sees only what is committed.
  *
  * @throws {DatabaseRefused} if the file cannot be used as it is.
