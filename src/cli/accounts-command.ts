@@ -11,9 +11,10 @@ export function accountsCommand(): Command {
   const accounts = new Command('accounts').description('accounts: make and list them, set their passwords');
   withDatabase(accounts.command('create <name>'))
     .description('make an account')
-    .action(async (name: string, options: StoreFlags) =>
+    .option('--id <id>', 'the id that it had, where the database was restored and lacks it')
+    .action(async (name: string, options: StoreFlags & { id?: string }) =>
       withStore(options, async (deps) => {
-        const { id } = await createAccount(deps, name);
+        const { id } = await createAccount(deps, name, options.id);
         printLine(`Account ${name} (${id}) is made. Give it a key: berth keys create --account ${name}`);
       }),
     );

@@ -16,18 +16,36 @@ interface Deps {
 }
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+const ID = /^acct-[0-9a-f]{20}$/;
 const MIN_PASSWORD_LENGTH = 12;
 
-/** @throws {AccountsError} if the name is taken or not a name. */
-export async function createAccount({ store, ...parts }: Deps, name: string): Promise<AccountRecord> {
+/** Whether it is an id as this program gives them out. */
+export function isAccountId(id: string): boolean {
+  return ID.test(id);
+}
+
+/**
+ * `id` is for an account that a restored database lacks: what it owns on the platform carries its id.
+ *
+ * @throws {AccountsError} if the name or the id is taken or not one.
+ */
+export async function createAccount(
+  { store, ...parts }: Deps,
+  name: string,
+  id?: string,
+): Promise<AccountRecord> {
   if (!NAME.test(name))
     throw new AccountsError(
       `"${name}" is no account name: use 1 to 63 of a-z 0-9 . _ - and begin with a letter or digit.`,
     );
+  if (id !== undefined && !isAccountId(id))
+    throw new AccountsError(`"${id}" is no account id: it is acct- and 20 of 0-9 a-f.`);
   return store.transact(async (tx) => {
     if ((await tx.credentials.accountByName(name)) !== null)
       throw new AccountsError(`There is an account "${name}" already.`);
-    return addAccount(tx, parts, name);
+    if (id !== undefined && (await tx.credentials.accountById(id)) !== null)
+      throw new AccountsError(`There is an account with the id ${id} already.`);
+    return addAccount(tx, parts, name, id);
   });
 }
 
@@ -36,8 +54,8 @@ export async function addAccount(
   tx: Transaction,
   { clock, random }: Omit<Deps, 'store'>,
   name: string,
+  id = `acct-${random.bytes(10).toString('hex')}`,
 ): Promise<AccountRecord> {
-  const id = `acct-${random.bytes(10).toString('hex')}`;
   const record = { id, name, passwordHash: null, createdAt: clock.now() };
   await tx.credentials.insertAccount(record);
   return record;
