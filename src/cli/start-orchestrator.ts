@@ -60,7 +60,7 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
   const health = new PlatformHealth({ store, clock, log });
   const losses = new LossCap({ clock, log, options: toReconcileOptions(deps.config) });
   const absence = new Absence();
-  const http = composeHttp({ ...deps, store: withoutDenials(store, absence) }, health, losses);
+  const http = composeHttp({ ...deps, store: withoutDenials(store, absence), absence }, health, losses);
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
   const parts = { ...deps, installationId, health, losses, absence };
   const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
@@ -88,7 +88,17 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
 }
 
 function composeHttp(
-  { config, catalog, store, driver, environmentKey, clock, random, log }: OrchestratorDeps,
+  {
+    config,
+    catalog,
+    store,
+    driver,
+    environmentKey,
+    clock,
+    random,
+    log,
+    absence,
+  }: OrchestratorDeps & { absence: Absence },
   platform: PlatformHealth,
   losses: LossCap,
 ): HttpDeps {
@@ -98,7 +108,13 @@ function composeHttp(
     burst: bucket.burst,
   });
   return {
-    ...{ store, catalog, platform, clock, random, log },
+    ...{ store, catalog, clock, random, log },
+    platform: {
+      get isOpen() {
+        return platform.isUp && absence.areClaimsComplete;
+      },
+      unclaimedUnits: (offerId, region) => absence.unclaimedUnits(offerId, region),
+    },
     manifest: driver.manifest,
     authenticator: new Authenticator({ store, clock, environmentKey }),
     polledReads: new PolledReads(store),

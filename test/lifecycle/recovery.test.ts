@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
+import { StoreUnavailable } from '../../src/orchestrator/ports/store.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { backUp } from '../support/restored.ts';
@@ -325,6 +328,67 @@ describe('in a database that was restored from a backup', () => {
       { fields: { ref: `berth-${id}`, problem: expect.stringMatching(problem) } },
     ]);
     expect(await restored.store.read.marks.get('restored_from')).not.toBeNull();
+  });
+
+  it('a machine whose account is made again has its row; until then it takes a unit of its placement', async () => {
+    await using first = await startFirst({
+      changeOffer: (offer) => ({ ...offer, placements: offer.placements.map((at) => ({ ...at, units: 2 })) }),
+    });
+    const accountId = `acct-${'0123456789'.repeat(2)}`;
+    const restore = await backUp(first);
+    const id = await make(first);
+    await using restored = await restore({
+      wrapDriver: (driver) =>
+        withListing(driver, (items) =>
+          items.map((machine) =>
+            machine.ref === `berth-${id}`
+              ? { ...machine, note: JSON.stringify({ ...noteOf(machine), accountId }) }
+              : machine,
+          ),
+        ),
+    });
+    const remedy = `there is no account ${accountId}: make it with \`berth accounts create <name> --id ${accountId}\``;
+    expect(restored.lines.filter(({ fields }) => 'problem' in fields)).toMatchObject([
+      { fields: { ref: `berth-${id}`, problem: remedy } },
+    ]);
+    const other = await restored.send('POST', '/instances', instanceRequest());
+    expect(await restored.send('POST', '/instances', instanceRequest()).catch(String)).toMatch(
+      /capacity_unavailable/,
+    );
+    await until('it is ONLINE', async () => (await restored.read(`/instances/${other}`)) === 'ONLINE');
+    const deps = { store: restored.store, clock: first.clock, random: systemRandom };
+    await createAccount(deps, 'late', accountId);
+    await until(
+      'the mark is gone',
+      async () => (await restored.store.read.marks.get('restored_from')) === null,
+    );
+    expect(await restored.store.read.instances.byId(id)).toMatchObject({ accountId, status: 'ONLINE' });
+    expect(await restored.store.read.claims.use()).toMatchObject([{ claimed: 2 }]);
+  });
+
+  it('nothing is sold before the machines that lost their rows have them again', async () => {
+    await using first = await startFirst({
+      changeOffer: (offer) => ({ ...offer, placements: offer.placements.map((at) => ({ ...at, units: 2 })) }),
+    });
+    const restore = await backUp(first);
+    const id = await make(first);
+    let isBroken = true;
+    await using restored = await restore({
+      prepare: async ({ read: { credentials } }) => {
+        const read = credentials.accountById.bind(credentials);
+        credentials.accountById = async (accountId) => {
+          if (isBroken) throw new StoreUnavailable('test');
+          return read(accountId);
+        };
+      },
+    });
+    const buy = () => restored.send('POST', '/instances', instanceRequest()).catch(String);
+    expect(await buy()).toMatch(/capacity_unavailable/);
+    expect(await restored.store.read.claims.use()).toEqual([]);
+    isBroken = false;
+    await until('it has its row', async () => (await restored.read(`/instances/${id}`)) === 'ONLINE');
+    await until('the other unit is sold', async () => (await buy()).startsWith('inst-'));
+    expect(await buy()).toMatch(/capacity_unavailable/);
   });
 
   it('a machine of another installation is not ours', async () => {

@@ -1,24 +1,37 @@
 import type { Catalog, Offer } from '../catalog/catalog.ts';
 import type { PlacementUse } from '../ports/store.ts';
 
-/** Units of the offer that the region holds; 0 where it is not sold, drained or under maintenance. */
-export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: string): number {
+/** What is known of the platform's capacity, beside the claims. */
+export interface Sale {
+  /** Whether the platform can be believed, and the claims say what is taken there. */
+  isOpen: boolean;
+  /** Units that machines take which have no row to claim them. */
+  unclaimedUnits(offerId: string, region: string): number;
+}
+
+/**
+ * Units of the offer that the region holds for claims; 0 where it is not sold, drained or under maintenance, and while
+ * nothing is sold.
+ */
+export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: string, sale: Sale): number {
+  if (!sale.isOpen) return 0;
   const region = catalog.regions.get(regionToken);
   if (region === undefined || region.drained || region.maintenance || offer.maintenance) return 0;
-  return offer.placements.find((placement) => placement.region === regionToken)?.units ?? 0;
+  const units = offer.placements.find((placement) => placement.region === regionToken)?.units ?? 0;
+  return Math.max(0, units - sale.unclaimedUnits(offer.id, regionToken));
 }
 
 /** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */
 export function deployableRegions(
   catalog: Catalog,
   use: readonly PlacementUse[],
-  isPlatformUp: boolean,
+  sale: Sale,
 ): Map<string, string[]> {
   const claimed = new Map(
     use.map((placement) => [`${placement.offerId} ${placement.region}`, placement.claimed]),
   );
   const isFree = (offer: Offer, region: string): boolean =>
-    isPlatformUp && sellableUnits(catalog, offer, region) > (claimed.get(`${offer.id} ${region}`) ?? 0);
+    sellableUnits(catalog, offer, region, sale) > (claimed.get(`${offer.id} ${region}`) ?? 0);
   return new Map(
     [...catalog.offers.values()].map((offer) => [
       offer.id,

@@ -1,13 +1,13 @@
 import type { Configuration, InstanceType } from '../../contract/configuration.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
-import { deployableRegions } from '../capacity/deployable.ts';
+import { deployableRegions, type Sale } from '../capacity/deployable.ts';
 import type { ClaimReader } from '../ports/store.ts';
 import type { Catalog, Offer } from './catalog.ts';
 
 interface Deps {
   catalog: Catalog;
   claims: ClaimReader;
-  platform: { isUp: boolean };
+  platform: Sale;
 }
 
 /** O: Availability contract, 1 and 2: every offer, deployable or not, with `available` set. */
@@ -15,7 +15,7 @@ export async function listConfigurations(
   { catalog, claims, platform }: Deps,
   instanceType?: InstanceType,
 ): Promise<Configuration[]> {
-  const deployable = deployableRegions(catalog, await claims.use(), platform.isUp);
+  const deployable = deployableRegions(catalog, await claims.use(), platform);
   return [...catalog.offers.values()]
     .filter((offer) => instanceType === undefined || offer.instanceType === instanceType)
     .map((offer) => ({
@@ -30,7 +30,7 @@ export async function listAvailable(
   { catalog, claims, platform }: Deps,
   region?: string,
 ): Promise<Configuration[]> {
-  const deployable = deployableRegions(catalog, await claims.use(), platform.isUp);
+  const deployable = deployableRegions(catalog, await claims.use(), platform);
   return [...catalog.offers.values()].flatMap((offer) => {
     const regions = deployable.get(offer.id) ?? [];
     const isOffered = region === undefined ? regions.length > 0 : regions.includes(region);

@@ -1,4 +1,5 @@
 import type { Authenticator, Principal } from '../accounts/authenticate.ts';
+import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import type { Clock, Random } from '../ports/clock.ts';
@@ -13,7 +14,7 @@ export interface HttpDeps {
   store: Store;
   catalog: Catalog;
   manifest: DriverManifest;
-  platform: { isUp: boolean };
+  platform: Sale;
   authenticator: Authenticator;
   polledReads: PolledReads;
   rateLimits: RateLimits;

@@ -1,6 +1,6 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
-import { sellableUnits } from '../capacity/deployable.ts';
+import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Clock, Random } from '../ports/clock.ts';
@@ -15,7 +15,7 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   random: Random;
-  platform: { isUp: boolean };
+  platform: Sale;
 }
 
 /**
@@ -72,7 +72,7 @@ async function insertInstance(
     version: 1,
   };
   await tx.instances.insert(record);
-  const capacity = platform.isUp ? sellableUnits(catalog, offer, region) : 0;
+  const capacity = sellableUnits(catalog, offer, region, platform);
   if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity })))
     throw noCapacity(offer, region);
   await putInlineAttachments(tx, record, volumes);

@@ -1,5 +1,5 @@
 import { ApiError } from '../../contract/errors.ts';
-import { sellableUnits } from '../capacity/deployable.ts';
+import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
@@ -13,7 +13,7 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   manifest: DriverManifest;
-  platform: { isUp: boolean };
+  platform: Sale;
 }
 
 /**
@@ -58,7 +58,7 @@ async function reclaimCapacity(
   { id, offerId, region }: InstanceRecord,
 ): Promise<void> {
   const offer = catalog.offers.get(offerId);
-  const capacity = offer !== undefined && platform.isUp ? sellableUnits(catalog, offer, region) : 0;
+  const capacity = offer === undefined ? 0 : sellableUnits(catalog, offer, region, platform);
   if (await tx.claims.take({ instanceId: id, offerId, region, capacity })) return;
   throw new ApiError(
     'capacity_unavailable',

@@ -8,6 +8,13 @@ const RETRY_AFTER_SECONDS = 2;
 const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 const REF_PREFIX = 'berth-';
 
+/** What the platform shows with our tag, and that could not be given its row. */
+export interface Unadopted {
+  ref: OwnerRef;
+  /** The unit that it takes, where its note tells. */
+  placement?: { offerId: string; region: string };
+}
+
 /** The id that an owner ref is made of. */
 export function idOf(ref: OwnerRef): string {
   return ref.startsWith(REF_PREFIX) ? ref.slice(REF_PREFIX.length) : ref;
@@ -21,7 +28,10 @@ export function idOf(ref: OwnerRef): string {
 export class Absence {
   readonly #held = new Set<ResourceKind>();
   readonly #unadopted: Record<ResourceKind, ReadonlySet<string>> = { instance: new Set(), volume: new Set() };
+  /** Units taken by machines without a row, by offer and region. */
+  #unclaimed: ReadonlyMap<string, number> = new Map();
   #isRestored = false;
+  #areStrangersSeen = false;
 
   /** From now on until it is recovered, the database is known to lack rows. */
   restored(): void {
@@ -39,14 +49,43 @@ export class Absence {
   }
 
   /** A listing that may be believed was held against the rows; `unadopted` is what it shows and has no row. */
-  held(kind: ResourceKind, unadopted: readonly OwnerRef[]): void {
+  held(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
     this.shown(kind, unadopted);
     this.#held.add(kind);
   }
 
   /** The same for a listing that may lack something. */
-  shown(kind: ResourceKind, unadopted: readonly OwnerRef[]): void {
-    this.#unadopted[kind] = new Set(unadopted.map(idOf));
+  shown(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
+    this.#unadopted[kind] = new Set(unadopted.map(({ ref }) => idOf(ref)));
+    if (kind === 'volume') return;
+    const unclaimed = new Map<string, number>();
+    for (const { placement } of unadopted) {
+      if (placement === undefined) continue;
+      const key = `${placement.offerId} ${placement.region}`;
+      unclaimed.set(key, (unclaimed.get(key) ?? 0) + 1);
+    }
+    this.#unclaimed = unclaimed;
+  }
+
+  /** A listing shows machines that have no row yet. */
+  strangersSeen(): void {
+    this.#areStrangersSeen = true;
+  }
+
+  /** Whether the claims say what is taken, but for {@link unclaimedUnits}: every machine was given its row, if it can. */
+  get areClaimsComplete(): boolean {
+    return this.#held.has('instance') || !(this.#isRestored || this.#areStrangersSeen);
+  }
+
+  /** Units of a placement that machines take which cannot be given their row. */
+  unclaimedUnits(offerId: string, region: string): number {
+    return this.#unclaimed.get(`${offerId} ${region}`) ?? 0;
+  }
+
+  /** Whether the platform shows it, and it could not be given its row. */
+  isUnadopted(ref: OwnerRef): boolean {
+    const id = idOf(ref);
+    return this.#unadopted.instance.has(id) || this.#unadopted.volume.has(id);
   }
 
   /** Only with the read of the row after this question, not before it, is the answer about the same moment. */

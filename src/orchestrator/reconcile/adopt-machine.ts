@@ -1,7 +1,9 @@
+import { isAccountId } from '../accounts/accounts.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import { instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import type { ObservedMachine } from '../ports/platform-driver.ts';
 import type { ProbeResult } from '../ports/ssh-probe.ts';
+import type { Unadopted } from './absence.ts';
 import { prove } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { putInstanceWork } from './put-work.ts';
@@ -9,7 +11,13 @@ import { readNote } from './read-note.ts';
 import type { InstanceWorkKind } from './work.ts';
 
 /** What became of a listed resource without a row. */
-export type Adopted = 'adopted' | 'foreign' | { problem: string };
+export type Adopted = 'adopted' | 'foreign' | (Omit<Unadopted, 'ref'> & { problem: string });
+
+/** What the operator does about it: the account that a note names, and that is younger than the backup. */
+export function noAccount(id: string): string {
+  const remedy = isAccountId(id) ? `: make it with \`berth accounts create <name> --id ${id}\`` : '';
+  return `there is no account ${id}${remedy}`;
+}
 
 /** No placement is so full that a machine which is there has no place. */
 export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
@@ -25,7 +33,10 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
   if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
   const noted = reading.value;
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return { problem: `there is no account ${noted.accountId}` };
+    return {
+      problem: noAccount(noted.accountId),
+      placement: { offerId: noted.offerId, region: noted.region },
+    };
   const plan = await planAdoption(context, machine, noted);
   await store.transact(async (tx) => {
     if ((await tx.instances.byId(noted.id)) !== null) return;

@@ -5,7 +5,7 @@ import { workOnAttachments } from '../volumes/inline-attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
 import { followAttachments } from '../volumes/transition.ts';
 import type { Attachment, VolumeRecord } from '../volumes/volume-record.ts';
-import type { Adopted } from './adopt-machine.ts';
+import { type Adopted, noAccount } from './adopt-machine.ts';
 import type { ReconcileContext } from './context.ts';
 import { readNote } from './read-note.ts';
 
@@ -17,7 +17,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
   if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
   const noted = reading.value;
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return { problem: `there is no account ${noted.accountId}` };
+    return { problem: noAccount(noted.accountId) };
   const shown = await shownAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;

@@ -1,6 +1,6 @@
 import type { Timer } from '../ports/clock.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
-import type { Absence } from './absence.ts';
+import type { Absence, Unadopted } from './absence.ts';
 import { type Adopted, adoptMachine } from './adopt-machine.ts';
 import { adoptVolume, followPlatform } from './adopt-volume.ts';
 import { look } from './call-platform.ts';
@@ -176,7 +176,7 @@ export class Recovery {
     if (isBelieved) doubts.endVolumes();
   }
 
-  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly OwnerRef[]): boolean {
+  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly Unadopted[]): boolean {
     if (isBelieved) this.#absence.held(kind, unadopted);
     else this.#absence.shown(kind, unadopted);
     return isBelieved && unadopted.length === 0;
@@ -197,19 +197,21 @@ export class Recovery {
     return listing.answer === 'listed' ? { items: listing.items, begunAt, isBelieved: false } : undefined;
   }
 
-  /** Gives what has no row its row; returns the owner refs of those that still have none, unless it is stopped. */
+  /** Gives what has no row its row; returns those that still have none, unless it is stopped. */
   async #adopt<T extends { ref: OwnerRef }>(
     items: readonly T[],
     findRow: (ref: OwnerRef) => Promise<object | null>,
     adopt: (item: T) => Promise<Adopted>,
-  ): Promise<OwnerRef[] | undefined> {
+  ): Promise<Unadopted[] | undefined> {
     const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
-    const unadopted: OwnerRef[] = [];
+    if (unknown.length > 0) this.#absence.strangersSeen();
+    const unadopted: Unadopted[] = [];
     const adoptOne = async (item: T): Promise<void> => {
       const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';
       if (adopted === 'adopted') this.#rows.add(item.ref);
       else if (adopted !== 'foreign') {
-        unadopted.push(item.ref);
+        const { placement } = adopted;
+        unadopted.push({ ref: item.ref, ...(placement !== undefined && { placement }) });
         this.#alarm(item.ref, adopted.problem);
       }
     };
@@ -225,7 +227,7 @@ export class Recovery {
     this.#told.add(ref);
     this.#context.log.error(
       { ref, problem },
-      'the platform has a resource with our tag that has no row, and it cannot be given one: its id answers 503 until it is removed there',
+      'the platform has a resource with our tag that has no row, and it cannot be given one: its id answers 503 until it can, or until it is removed there',
     );
   }
 
