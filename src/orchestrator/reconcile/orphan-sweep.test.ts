@@ -9,6 +9,15 @@ import { OrphanSweep } from './orphan-sweep.ts';
 const GRACE_MS = 60_000;
 const REF = 'berth-inst-stray';
 const NOTE = JSON.stringify({ installation: 'here', id: 'inst-stray' });
+const ID = `inst-${'1'.repeat(32)}`;
+const WHOLE_NOTE = JSON.stringify({
+  ...{ installation: 'here', kind: 'instance', id: ID, accountId: 'acct-1', name: null },
+  ...{ offerId: 'offer', region: 'region', priceMicroUsdPerHour: 1, createdAt: 1 },
+  spec: {
+    ...{ instanceType: 'SPOT', vcpus: 1, memoryGb: 1, storageGb: 1, image: 'image', sshKeys: [] },
+    ...{ onStop: 'release', resumable: true, onlineWithinMs: 1 },
+  },
+});
 const ORDERS = { log: [], stop: ['stop'], reap: ['destroy'] } as const;
 
 let clock: VirtualClock;
@@ -19,16 +28,29 @@ beforeEach(() => {
 /** A sweep over a platform with one machine that no row owns, as old as the grace unless it is told otherwise. */
 function setUp(
   orphans: ReconcileOptions['orphans'],
-  { ageMs = GRACE_MS, note = NOTE, isRestored = false, keepsNotes = true } = {},
+  {
+    ageMs = GRACE_MS,
+    note = NOTE,
+    isRestored = false,
+    isUnadopted = false,
+    keepsNotes = true,
+    ref = REF,
+  } = {},
 ) {
   const platform = new PlainPlatform(clock, { keepsNotes });
-  const machine = { ref: REF, power: 'running', createdAt: clock.now() - ageMs } as const;
-  platform.machines.set(REF, { ...machine, ...(keepsNotes && { note }) });
+  const machine = { ref, power: 'running', createdAt: clock.now() - ageMs } as const;
+  platform.machines.set(ref, { ...machine, ...(keepsNotes && { note }) });
   const driver = withFaults(platform.driver, () => 'none');
   const alarms: object[] = [];
   const none = () => undefined;
   const sweep = new OrphanSweep({
-    ...{ driver, clock, installationId: 'here', absence: { isRestored }, failpoint: none },
+    ...{
+      driver,
+      clock,
+      installationId: 'here',
+      absence: { isRestored, isUnadopted: () => isUnadopted },
+      failpoint: none,
+    },
     store: { read: { instances: { byOwnerRef: async () => null } } },
     options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },
     health: { accepted: none, refused: none },
@@ -99,6 +121,15 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     const { listing, orders, alarms } = setUp(orphans, { keepsNotes: false });
     for (let seen = 0; seen < 5; seen++) await listing();
     expect([orders(), alarms]).toEqual([[], [{ ref: REF, power: 'running', action: 'log' }]]);
+  });
+
+  it.each([
+    ['carries the whole note of an instance', { ref: `berth-${ID}`, note: WHOLE_NOTE }],
+    ['recovery could not give its row', { isUnadopted: true }],
+  ])('and that %s is a customer whose row was lost: it is only told of', async (_what, how) => {
+    const { listing, orders, alarms } = setUp(orphans, how);
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([orders(), alarms]).toEqual([[], [{ ref: expect.any(String), power: 'running', action: 'log' }]]);
   });
 
   it('is left alone in a database that was restored: its row may be what was lost', async () => {

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { InstanceRecord } from '../instances/instance-record.ts';
+import { instanceNoteSchema } from '../instances/note.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
+import { changedBefore } from './expectations.ts';
 import { putInstanceWork, putVolumeWork } from './put-work.ts';
 import { readNote } from './read-note.ts';
 
@@ -89,7 +91,12 @@ export class OrphanSweep {
     const { store, clock, log } = this.#context;
     await store.transact(async (tx) => {
       const deletedAt = (await tx.volumes.byId(id))?.deletedAt ?? null;
-      if (deletedAt === null || deletedAt >= begunAt || (await tx.work.of(id)) !== null) return;
+      if (
+        deletedAt === null ||
+        !changedBefore(deletedAt, begunAt, this.#context) ||
+        (await tx.work.of(id)) !== null
+      )
+        return;
       await putVolumeWork(tx, id, 'destroy', clock.now());
       log.error({ volume: id, ref }, 'a volume that was deleted is there: it is deleted again');
     });
@@ -125,7 +132,8 @@ export class OrphanSweep {
     await store.transact(async (tx) => {
       const row = await tx.instances.byId(id);
       const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
-      if (!hasEnded || row.updatedAt >= begunAt || (await tx.work.of(id)) !== null) return;
+      const isOld = row !== null && changedBefore(row.updatedAt, begunAt, this.#context);
+      if (!hasEnded || !isOld || (await tx.work.of(id)) !== null) return;
       await putInstanceWork(tx, id, 'destroy', clock.now());
       log.error(
         { instance: id, ref, power, status: row.status },
@@ -151,9 +159,16 @@ export class OrphanSweep {
     log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');
   }
 
-  /** A machine without a note of ours may be another installation's: it is told of only. */
+  /**
+   * A machine without a note of ours may be another installation's, and one with the whole note of an instance is one
+   * whose row was lost: rows never go away. They are told of only.
+   */
   #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
-    const { options, installationId } = this.#context;
+    const { absence, options, installationId } = this.#context;
+    const isLostRow =
+      absence.isUnadopted(machine.ref) ||
+      readNote(machine, installationId, instanceNoteSchema).owner === 'ours';
+    if (isLostRow) return 'log';
     const isOurs = readNote(machine, installationId, anyNote).owner === 'ours';
     if (!isOurs || (options.orphans === 'stop' && machine.power !== 'running')) return 'log';
     return options.orphans;
