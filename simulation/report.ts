@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Outcome } from './run.ts';
 import type { Tally } from './world.ts';
 
@@ -15,6 +16,8 @@ export interface Report {
   /** Simulated time for each unit of real time. */
   speed: number;
   realSeconds: number;
+  /** Of every event of every run, in the order of the seeds: the same seeds and the same code give the same. */
+  history: string;
 }
 
 /** Adds up runs. */
@@ -27,9 +30,11 @@ export class Summary {
   #failed = 0;
   #calls = 0;
   #simulatedMs = 0;
+  readonly #histories = new Map<number, string>();
 
-  add({ tally, faults, calls, simulatedMs, failure }: Outcome): void {
+  add({ seed, hash, tally, faults, calls, simulatedMs, failure }: Outcome): void {
     this.#seeds++;
+    this.#histories.set(Number(seed), hash);
     if (failure !== undefined) this.#failed++;
     this.#calls += calls;
     this.#simulatedMs += simulatedMs;
@@ -47,7 +52,13 @@ export class Summary {
       simulatedHours: this.#simulatedMs / HOUR_MS,
       speed: this.#simulatedMs / realMs,
       realSeconds: realMs / 1_000,
+      history: this.#history(),
     };
+  }
+
+  #history(): string {
+    const inOrder = [...this.#histories].sort(([a], [b]) => a - b).map(([, hash]) => hash);
+    return createHash('sha256').update(inOrder.join()).digest('hex').slice(0, 16);
   }
 
   toText(realMs: number): string {
@@ -61,7 +72,7 @@ export class Summary {
         .map(([name, number]) => `${name} ${count(number)}`)
         .join(', ')}`,
       `${count(tally.crashes)} crashes, ${count(tally.powerCuts)} power cuts, ${count(tally.pauses)} pauses, ${count(tally.partitions)} partitions, ${count(tally.clockJumps)} clock jumps, ${count(tally.outages)} outages`,
-      `${count(rest.simulatedHours)} simulated hours in ${count(rest.realSeconds)} s: ${count(rest.speed)} times real time`,
+      `${count(rest.simulatedHours)} simulated hours in ${count(rest.realSeconds)} s: ${count(rest.speed)} times real time; history ${rest.history}`,
       '',
     ].join('\n');
   }
