@@ -228,6 +228,15 @@ export function describeStore(
         expect([next?.kind, next?.attempt]).toEqual(['destroy', 1]);
       });
 
+      it('has its deadline as it is now once it was checked', async () => {
+        await put('a', { deadlineAt: now + 10 });
+        const [lease] = await store.claimWork(claim);
+        if (lease === undefined) throw new Error('expected a claim');
+        await store.transact((tx) => tx.work.extendDeadlines(5));
+        await store.transact((tx) => tx.work.check(lease));
+        expect(lease.deadlineAt).toBe(now + 15);
+      });
+
       it('that is put anew in the same kind counts as replaced', async () => {
         await put('a', { kind: 'attach', resourceKind: 'volume' });
         const [lease] = await store.claimWork({ ...claim, resourceKind: 'volume' });

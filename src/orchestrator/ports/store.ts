@@ -66,7 +66,10 @@ export interface WorkWriter extends WorkReader {
   put(work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
   /** Makes open work due at once. */
   hasten(resourceId: string, now: number): Promise<void>;
-  /** Locks the row for this transaction and tells whether `lease` still holds it. */
+  /**
+   * Locks the row for this transaction and tells whether `lease` still holds it. Where it does, its deadline is brought
+   * up to date: the end of an outage may have moved it since the claim.
+   */
   check(lease: Lease): Promise<LeaseState>;
   /** Gives the lease back; `later` is when and with which note the same step goes on. */
   release(

@@ -64,7 +64,9 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     check: async (lease) => {
       const [row] = await locking.rows(db.select().from(work).where(heldBy(lease)));
       if (row === undefined) return 'lost';
-      return row.kind === lease.kind && row.attempt === lease.attempt ? 'held' : 'superseded';
+      if (row.kind !== lease.kind || row.attempt !== lease.attempt) return 'superseded';
+      lease.deadlineAt = row.deadlineAt;
+      return 'held';
     },
     release: async (lease, later) => {
       await db
