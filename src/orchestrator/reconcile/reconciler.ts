@@ -10,6 +10,8 @@ import { WarmUp } from './warm-up.ts';
 import type { Lease, ResourceKind } from './work.ts';
 
 const LONGEST_NAP_MS = 60_000;
+/** How long an answer to a create may be late beyond all that the platform says of itself. */
+const FORGET_CREATE_MS = 10 * 60_000;
 const AFTER_STORE_FAILURE_MS = 1_000;
 /** While every place is taken: a step that ends wakes the reconciler anyway, one that turns slow does not. */
 const NAP_WHILE_FULL_MS = 100;
@@ -33,7 +35,7 @@ export class Reconciler {
 
   constructor(context: ReconcileContext) {
     const { clock, options } = context;
-    this.#context = { ...context, creates: new CreateCalls(), startedAt: clock.now() };
+    this.#context = { ...context, creates: newCreateCalls(context), startedAt: clock.now() };
     this.#places = new Places(clock, options.maxConcurrentSteps);
     this.#owner = context.random.bytes(8).toString('hex');
     const unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
@@ -160,4 +162,9 @@ export class Reconciler {
     const { store, options } = this.#context;
     return store.isShared ? Math.min(LONGEST_NAP_MS, options.leaseMs / 3) : LONGEST_NAP_MS;
   }
+}
+
+function newCreateCalls({ clock, options, driver }: ReconcileContext): CreateCalls {
+  const { createVisibleWithinMs } = driver.manifest;
+  return new CreateCalls(clock, options.callTimeoutMs + createVisibleWithinMs + FORGET_CREATE_MS);
 }
