@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { CommitListener, Store } from '../ports/store.ts';
-import { Expectations, isExpected } from './expectations.ts';
+import { changedBefore, Expectations, isExpected } from './expectations.ts';
 
 /** A store of which only what is told and what is listed matters. */
 function setUp(...rows: InstanceRecord[]) {
@@ -99,4 +100,14 @@ it.each([
 it('a machine that was seen while it is PROVISIONING is expected', () => {
   const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ubuntu' };
   expect(isExpected({ id: 'a', version: 1, status: 'PROVISIONING', endpoint, since: 0 })).toBe(true);
+});
+
+it.each([
+  ['before it began', 9_999, true],
+  ['as it began', 10_000, false],
+  ['within a lease of now', 41_000, false],
+  ['in a future that no clock of ours has seen', 41_001, true],
+])('a row that changed %s is held against the listing', (_name, since, isHeld) => {
+  const context = { clock: new VirtualClock(11_000), options: { leaseMs: 30_000 } };
+  expect(changedBefore(since, 10_000, context)).toBe(isHeld);
 });

@@ -1,7 +1,9 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Endpoint, OwnerRef } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
+import type { ReconcileOptions } from './options.ts';
 
 /** What a row makes us expect of the platform. */
 export interface Expectation {
@@ -83,6 +85,18 @@ export class Expectations {
     if (status === 'DESTROYED') this.#rows.delete(ownerRef);
     else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version });
   }
+}
+
+/**
+ * Whether a row that last changed at `since` can be held against a listing that began at `moment`. One that is further
+ * ahead than a lease lasts was written while a clock was wrong, and is held against each.
+ */
+export function changedBefore(
+  since: number,
+  moment: number,
+  { clock, options }: { clock: Clock; options: Pick<ReconcileOptions, 'leaseMs'> },
+): boolean {
+  return since < moment || since > clock.now() + options.leaseMs;
 }
 
 /** Whether the platform must list the machine of such a row: it was seen there, and nobody is removing it. */

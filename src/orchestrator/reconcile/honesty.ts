@@ -1,7 +1,7 @@
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
-import { type Expectations, isExpected } from './expectations.ts';
+import { changedBefore, type Expectations, isExpected } from './expectations.ts';
 import type { Judge } from './inventory.ts';
 
 type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
@@ -35,7 +35,7 @@ export function judgeMachines(deps: Deps, expectations: Expectations): Judge<Obs
     await expectations.refresh();
     // What is younger may be missing in the listing of an honest platform too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const held = await count(expectations, new Set(listing.items.map(({ ref }) => ref)), settledBy);
+    const held = await count(deps, expectations, new Set(listing.items.map(({ ref }) => ref)), settledBy);
     if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${held.missing} of ${held.expected} machines that it should have`;
       await health.troubled({ kind: 'suspect', problem }, begunAt);
@@ -48,6 +48,7 @@ export function judgeMachines(deps: Deps, expectations: Expectations): Judge<Obs
 
 /** A row that changed since is not held against the listing. */
 async function count(
+  deps: Pick<Deps, 'clock' | 'options'>,
   expectations: Expectations,
   listed: ReadonlySet<OwnerRef>,
   settledBy: number,
@@ -56,7 +57,7 @@ async function count(
   let seen = 0;
   for (const [ref, expectation] of expectations.entries()) {
     if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (!isExpected(expectation) || expectation.since >= settledBy) continue;
+    if (!isExpected(expectation) || !changedBefore(expectation.since, settledBy, deps)) continue;
     counts.expected++;
     if (!listed.has(ref)) counts.missing++;
   }

@@ -1,7 +1,7 @@
 import type { Timer } from '../ports/clock.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
-import type { Expectation, Expectations } from './expectations.ts';
+import { changedBefore, type Expectation, type Expectations } from './expectations.ts';
 import type { Listed } from './inventory.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import { putInstanceWork } from './put-work.ts';
@@ -87,7 +87,7 @@ export class Watch {
     let seen = 0;
     for (const [ref, expectation] of this.#expectations.entries()) {
       if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-      if (expectation.since < begunAt && differs(expectation, items.get(ref)))
+      if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, items.get(ref)))
         await this.#observe(ref, expectation);
     }
   }
