@@ -4,6 +4,8 @@ export interface Clock {
   now(): number;
   /** Calls `callback` once after `delayMs`. */
   setTimer(delayMs: number, callback: () => void): Timer;
+  /** Where processes share a database: how far `now` is ahead of its clock, in milliseconds, by all that is known. */
+  offsetMs?(): number;
 }
 
 export interface Timer {

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { SharedTime } from './shared-time.ts';
+
+const START = Date.UTC(2026, 10, 21);
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+/** A machine beside a database, both clocks true unless set. */
+async function machine({ wallAheadMs = 0 } = {}) {
+  let truth = START;
+  let monotonic = 17;
+  let wallAhead = wallAheadMs;
+  let databaseAhead = 0;
+  const told: string[] = [];
+  const time = new SharedTime({
+    wallNow: () => truth + wallAhead,
+    monotonicNow: () => monotonic,
+    onPause: (byMs) => told.push(`pause ${byMs}`),
+    onJump: (byMs) => told.push(`jump ${byMs}`),
+  });
+  const pass = (ms: number): void => {
+    truth += ms;
+    monotonic += ms;
+  };
+  const hear = (tookMs = 0) =>
+    time.hear(async () => {
+      pass(tookMs / 2);
+      const answer = truth + databaseAhead;
+      pass(tookMs / 2);
+      return answer;
+    });
+  await hear();
+  return {
+    ...{ time, told, pass, hear, truth: () => truth },
+    /** The machine stands still: neither of its clocks goes. */
+    pause: (ms: number) => {
+      truth += ms;
+      wallAhead -= ms;
+    },
+    setWall: (aheadMs: number) => {
+      wallAhead = aheadMs;
+    },
+    setDatabase: (aheadMs: number) => {
+      databaseAhead = aheadMs;
+    },
+    /** Hears the database once a second. */
+    live: async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        pass(1_000);
+        await hear();
+      }
+    },
+  };
+}
+
+describe('the time of several processes', () => {
+  it.each([HOUR_MS, -HOUR_MS])('begins at the database, whatever the wall clock says: %d', async (ahead) => {
+    const { time, live, truth, told } = await machine({ wallAheadMs: ahead });
+    expect(time.now()).toBe(START);
+    await live(60);
+    expect(time.now()).toBe(truth());
+    expect(time.offsetMs()).toBe(0);
+    expect(told).toEqual([]);
+  });
+
+  it('makes up for a pause as soon as the wall clock is set right, and doubts itself until then', async () => {
+    const { time, told, pause, live, setWall, hear, truth } = await machine();
+    pause(10 * MINUTE_MS);
+    await live(3);
+    expect(time.offsetMs()).toBeLessThan(-9 * MINUTE_MS);
+    setWall(0);
+    await hear();
+    expect(time.now()).toBe(truth());
+    expect(time.offsetMs()).toBe(0);
+    expect(told).toEqual(['jump 600000', expect.stringMatching(/^pause 599/)]);
+  });
+
+  it('doubts itself at once when the wall clock leaps, before the database is heard', async () => {
+    const { time, pause, setWall, hear } = await machine();
+    pause(10 * MINUTE_MS);
+    setWall(0);
+    expect(time.offsetMs()).toBe(-10 * MINUTE_MS);
+    await hear();
+    expect(time.offsetMs()).toBe(0);
+  });
+
+  it.each([
+    ['an hour ahead', HOUR_MS, 66_000],
+    ['a year ahead', YEAR_MS, 66_000],
+    ['an hour back', -HOUR_MS, 54_000],
+    ['a year back', -YEAR_MS, 54_000],
+  ])('gives a lease of a minute its minute when the database alone jumps %s', async (_what, jump, later) => {
+    const { time, told, live, setDatabase } = await machine();
+    setDatabase(jump);
+    await live(1);
+    const first = time.now();
+    await live(60);
+    expect(time.now() - first).toBe(later);
+    expect(Math.sign(time.offsetMs())).toBe(-Math.sign(jump));
+    expect(told).toEqual([`jump ${jump}`]);
+  });
+
+  it('takes no year for a pause, though the wall clock jumps with the database', async () => {
+    const { time, live, setDatabase, setWall, truth } = await machine();
+    setDatabase(YEAR_MS);
+    setWall(YEAR_MS);
+    await live(60);
+    expect(time.now()).toBeLessThan(truth() + 7_000);
+  });
+
+  it('is not led by a wall clock that jumps alone', async () => {
+    const { time, live, setWall, truth, told } = await machine();
+    setWall(HOUR_MS);
+    await live(600);
+    expect(time.now()).toBe(truth());
+    expect(time.offsetMs()).toBe(0);
+    expect(told).toEqual([]);
+  });
+
+  it('never goes back', async () => {
+    const { time, live, setDatabase, setWall, pass, hear } = await machine();
+    let last = time.now();
+    for (let round = 0; round < 100; round++) {
+      setDatabase(round % 2 === 0 ? 90_000 : -90_000);
+      setWall(round % 3 === 0 ? 90_000 : -90_000);
+      await live(1);
+      pass(7);
+      await hear(20);
+      expect(time.now()).toBeGreaterThanOrEqual(last);
+      last = time.now();
+    }
+  });
+
+  it('takes the answer for the middle of its way, and one that was long on it for nothing', async () => {
+    const { time, hear, setDatabase, truth } = await machine();
+    await hear(800);
+    expect(time.offsetMs()).toBe(0);
+    setDatabase(20_000);
+    await hear(4_000);
+    expect(time.offsetMs()).toBe(0);
+    expect(time.now()).toBe(truth());
+  });
+});
