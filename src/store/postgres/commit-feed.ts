@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, escapeLiteral } from 'pg';
+import { escapeLiteral, type QueryResult } from 'pg';
+import { BerthClient } from './client.ts';
 import { connectionOptions } from './pool.ts';
+import { toFailure } from './postgres-error.ts';
 
 /** What `pg_stat_activity` shows for the connection of a feed. */
 export const FEED_NAME = 'berth commits';
@@ -24,12 +26,27 @@ export interface FeedListener {
   changed(ids: readonly string[]): Promise<void>;
   /** Commits of other processes may have gone unheard. */
   missed(): void;
+  /** From now on nothing is heard, for the `reason`; told once, until commits are heard again. */
+  lost(reason: string): void;
+  /** Commits are heard again. */
+  found(): void;
+  /** Sends words on the channel by a connection of somebody else's. */
+  send(text: string): Promise<unknown>;
+  /** Hears the database's time, as `ask` answers it, in milliseconds since the Unix epoch. */
+  hearTime(ask: () => Promise<number>): Promise<void>;
 }
 
 interface Notice {
   from: string;
   instances: string[];
+  /** What the process said to hear itself. */
+  echo?: number;
 }
+
+/** The database's time in milliseconds since the Unix epoch, as it runs on in a transaction. */
+export const ASK_TIME = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now';
+/** A heartbeat writes nothing that must be on a disk. */
+const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 
 /**
  * What the other processes on this database commit, heard on a connection of its own. A notice goes with its
@@ -45,6 +62,10 @@ export class CommitFeed {
   #heardAt = Number.NEGATIVE_INFINITY;
   #pending = new Set<string>();
   #told: Promise<void> = Promise.resolve();
+  #hearsItself = false;
+  #isLost = false;
+  #echoes = 0;
+  #echo: { number: number; heard: () => void } | undefined;
 
   constructor(url: string, listener: FeedListener, timing: FeedTiming) {
     this.#url = url;
@@ -56,9 +77,23 @@ export class CommitFeed {
     this.#running ??= this.#run();
   }
 
+  /** Waits for what is being told, and no longer than a silence is believed. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
+    const ended = new AbortController();
+    const { signal } = ended;
+    const limit = pause(this.#timing.believedForMs, undefined, { signal, ref: false }).catch(() => undefined);
+    await Promise.race([this.#running, limit]);
+    ended.abort();
+  }
+
+  /**
+   * A commit of this process may have happened, or happen yet, without its knowing: what was told before may be old,
+   * and from now on it hears its own commits as those of others.
+   */
+  doubtOwn(): void {
+    this.#hearsItself = true;
+    this.#listener.missed();
   }
 
   /**
@@ -74,7 +109,7 @@ export class CommitFeed {
     const statements: string[] = [];
     for (let start = 0; start < instances.length; start += IDS_PER_NOTICE) {
       const notice: Notice = { from: this.#self, instances: instances.slice(start, start + IDS_PER_NOTICE) };
-      statements.push(`SELECT pg_notify('${CHANNEL}', ${escapeLiteral(JSON.stringify(notice))});`);
+      statements.push(toStatement(notice));
     }
     return statements.join('');
   }
@@ -82,10 +117,16 @@ export class CommitFeed {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await this.#listen().catch(() => undefined);
+      await this.#listen().catch((error: unknown) => this.#lose(error));
       this.#heardAt = Number.NEGATIVE_INFINITY;
       await pause(RECONNECT_AFTER_MS, undefined, { signal }).catch(() => undefined);
     }
+  }
+
+  #lose(error: unknown): void {
+    if (this.#isLost || this.#stopping.signal.aborted) return;
+    this.#isLost = true;
+    this.#listener.lost((toFailure(error) ?? (error as Error)).message);
   }
 
   /** Ends when it is stopped; throws when the connection breaks or what was heard could not be told. */
@@ -95,7 +136,7 @@ export class CommitFeed {
     // What was being told when the last connection broke is told before it is said that more may be missing.
     await this.#told.catch(() => undefined);
     this.#told = Promise.resolve();
-    const client = new Client({
+    const client = new BerthClient({
       ...connectionOptions(this.#url),
       ...{ application_name: FEED_NAME, query_timeout: believedForMs },
     });
@@ -103,17 +144,42 @@ export class CommitFeed {
     client.on('notification', ({ payload = '' }) => this.#receive(payload));
     try {
       await client.connect();
-      await client.query(`LISTEN ${CHANNEL}`);
+      await client.query(PREPARE);
       this.#listener.missed();
+      // What a connection says it may hear itself even where nobody else's words come through.
+      await this.#hearEcho((text) => this.#listener.send(text));
       while (!signal.aborted) {
         const askedAt = performance.now();
-        await client.query('SELECT 1');
+        await this.#hearEcho((text) => this.#listener.hearTime(() => askTime(client, text)));
         await this.#told;
         this.#heardAt = askedAt;
+        if (this.#isLost) this.#listener.found();
+        this.#isLost = false;
         await pause(heartbeatMs, undefined, { signal }).catch(() => undefined);
       }
     } finally {
       await client.end().catch(() => undefined);
+    }
+  }
+
+  /** Sends words on the channel and waits until they come back. */
+  async #hearEcho(send: (text: string) => Promise<unknown>): Promise<void> {
+    const echo = Promise.withResolvers<void>();
+    const number = ++this.#echoes;
+    this.#echo = { number, heard: echo.resolve };
+    await send(toStatement({ from: this.#self, instances: [], echo: number }));
+    const stopped = new AbortController();
+    const { believedForMs } = this.#timing;
+    const limit = pause(believedForMs, undefined, { signal: stopped.signal, ref: false }).then(() => {
+      throw new Error(
+        'what is notified does not come through: connect to PostgreSQL itself, without a connection pooler',
+      );
+    });
+    try {
+      await Promise.race([echo.promise, limit]);
+    } finally {
+      stopped.abort();
+      limit.catch(() => undefined);
     }
   }
 
@@ -123,7 +189,11 @@ export class CommitFeed {
       this.#listener.missed();
       return;
     }
-    if (notice.from === this.#self) return;
+    if (notice.from === this.#self) {
+      if (notice.echo !== undefined && notice.echo === this.#echo?.number) this.#echo.heard();
+      if (!this.#hearsItself) return;
+    }
+    if (notice.instances.length === 0) return;
     for (const id of notice.instances) this.#pending.add(id);
     this.#told = this.#told.then(() => this.#tell());
     // Whoever awaits it next hears of it; until then a rejection is no accident.
@@ -138,11 +208,22 @@ export class CommitFeed {
   }
 }
 
+function toStatement(notice: Notice): string {
+  return `SELECT pg_notify('${CHANNEL}', ${escapeLiteral(JSON.stringify(notice))});`;
+}
+
+async function askTime(client: BerthClient, before: string): Promise<number> {
+  const results = (await client.query(before + ASK_TIME)) as unknown as QueryResult<{ now: number }>[];
+  return results.at(-1)?.rows[0]?.now ?? Number.NaN;
+}
+
 /** Undefined: somebody else's words, or those of a Berth that writes them otherwise. */
 function toNotice(payload: string): Notice | undefined {
   try {
-    const { from, instances } = JSON.parse(payload) as Partial<Notice>;
-    return typeof from === 'string' && Array.isArray(instances) ? { from, instances } : undefined;
+    const notice = JSON.parse(payload) as Partial<Notice>;
+    return typeof notice.from === 'string' && Array.isArray(notice.instances)
+      ? (notice as Notice)
+      : undefined;
   } catch {
     return undefined;
   }

@@ -73,6 +73,22 @@ describe('a connection that breaks at the commit', () => {
   });
 });
 
+it('a commit of which nobody knows is heard when it comes, and what was told before is dropped', async () => {
+  await store.transact((tx) => tx.instances.insert(instance('a')));
+  await until('commits are heard', () => store.hearsCommits());
+  const told: string[] = [];
+  store.subscribe({
+    instancesChanged: (records) => told.push(...records.map(({ id, version }) => `${id} ${version}`)),
+    commitsMissed: () => told.push('missed'),
+  });
+  wire.breakAt(';COMMIT', 'hidden');
+  const unknown = store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
+  await expect(unknown).rejects.toThrow(StoreUnavailable);
+  expect(told).toContain('missed');
+  wire.sayHidden();
+  await until('it is heard', () => told.includes('a 2'));
+});
+
 describe('every connection killed', () => {
   it('in a transaction is a store that cannot answer; the next one is served', async () => {
     const broken = store.transact(async (tx) => {
@@ -110,6 +126,22 @@ describe('every connection killed', () => {
         name: 'StoreUnavailable',
         cause: { name: 'PostgresFailure', isConnectionLost: true },
       });
+  });
+});
+
+describe('a text with a NUL, which PostgreSQL cannot hold,', () => {
+  it('is nobody’s id, region or name', async () => {
+    expect(await store.read.instances.byId('\0')).toBeNull();
+    expect(await store.read.instances.list({ region: 'a\0' })).toEqual([]);
+    expect(await store.read.credentials.accountByName('\0')).toBeNull();
+    expect(await store.transact((tx) => tx.instances.byId('\0'))).toBeNull();
+    expect(await store.transact((tx) => tx.volumes.byId('\0'))).toBeNull();
+  });
+
+  it('is not written as another one', async () => {
+    const written = store.transact((tx) => tx.instances.insert(instance('a\0')));
+    await expect(written).rejects.toThrow('22021');
+    expect(await store.read.instances.list({})).toEqual([]);
   });
 });
 

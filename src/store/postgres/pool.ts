@@ -1,4 +1,5 @@
 import { type ClientBase, Pool, type PoolConfig } from 'pg';
+import { BerthClient } from './client.ts';
 
 /** How long, in milliseconds, each thing may take until it counts as failed. */
 const CONNECT_MS = 5_000;
@@ -28,7 +29,7 @@ export function connectionOptions(url: string): PoolConfig {
 export function createPool(url: string, max: number, connectMs: number = CONNECT_MS): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
-    ...{ max, connectionTimeoutMillis: connectMs },
+    ...{ max, connectionTimeoutMillis: connectMs, Client: BerthClient },
     // The pool awaits it; its type does not say so.
     onConnect: ((client: ClientBase) => prepareSession(client)) as unknown as (client: ClientBase) => void,
   });

@@ -123,6 +123,27 @@ describe('a replica hears', () => {
     await far.close();
     stores.splice(stores.indexOf(far), 1);
   });
+
+  it('nothing behind a pooler that keeps LISTEN for itself, and tells why, and when that is over', async () => {
+    await using wire = await startWire(url);
+    wire.unsay('LISTEN berth_commits');
+    const told: string[] = [];
+    const log = {
+      warn: (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`),
+      info: (_fields: object, message: string) => void told.push(message),
+    };
+    const far = await open({ log, timing: { heartbeatMs: 20, believedForMs: 200 } }, wire.url);
+    await until('it is told', () => told.length > 0);
+    expect(far.hearsCommits()).toBe(false);
+    wire.unsay('');
+    await hears(far);
+    expect(told).toEqual([
+      expect.stringMatching(/not heard.*without a connection pooler/),
+      'the commits of other servers are heard again',
+    ]);
+    await far.close();
+    stores.splice(stores.indexOf(far), 1);
+  });
 });
 
 describe('two replicas', () => {

@@ -1,15 +1,17 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
+import type { Log } from '../../orchestrator/ports/log.ts';
 import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
 import { type Connection, type Lockable, noLocking } from '../queries/connection.ts';
 import { instancesByIds } from '../queries/instances.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
-import { CommitFeed, defaultTiming, type FeedTiming } from './commit-feed.ts';
+import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming } from './commit-feed.ts';
+import { refusalOf } from './database-refused.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool } from './pool.ts';
-import { fromPostgres } from './postgres-error.ts';
+import { asFailure, fromPostgres } from './postgres-error.ts';
 import * as tables from './schema.ts';
-import { runTransaction } from './transaction.ts';
+import { OutcomeUnknown, runTransaction } from './transaction.ts';
 
 /** Those that wait for a lock must leave some to those that read. */
 const TRANSACTIONS_AT_ONCE = 10;
@@ -19,6 +21,10 @@ export interface PostgresOptions extends OpenOptions {
   timing?: FeedTiming;
   /** How long, in milliseconds, a connection is waited for. */
   connectMs?: number;
+  /** Told when commits are not heard any more, and when they are again. */
+  log?: Pick<Log, 'info' | 'warn'>;
+  /** Hears the database's time, once before the store is there and then with each heartbeat. See `CommitFeed`. */
+  hearTime?: (ask: () => Promise<number>) => Promise<void>;
 }
 
 /**
@@ -29,7 +35,13 @@ export interface PostgresOptions extends OpenOptions {
  */
 export async function openPostgresStore(
   url: string,
-  { timing = defaultTiming, connectMs, ...options }: PostgresOptions = {},
+  {
+    timing = defaultTiming,
+    connectMs,
+    log,
+    hearTime = async (ask) => void (await ask()),
+    ...options
+  }: PostgresOptions = {},
 ): Promise<Store> {
   await prepareDatabase(url, options);
   const pool = createPool(url, TRANSACTIONS_AT_ONCE, connectMs);
@@ -46,9 +58,26 @@ export async function openPostgresStore(
       missed: () => {
         for (const listener of listeners) listener.commitsMissed?.();
       },
+      lost: (reason) =>
+        log?.warn({ reason }, 'the commits of other servers are not heard: reads ask the database'),
+      found: () => log?.info({}, 'the commits of other servers are heard again'),
+      send: (text) => readPool.query(text),
+      hearTime,
     },
     timing,
   );
+  const close = async () => {
+    await feed.stop();
+    await Promise.all([pool.end(), readPool.end()]);
+  };
+  try {
+    await asFailure(
+      hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
+    );
+  } catch (error) {
+    await close();
+    throw refusalOf(error, url);
+  }
   feed.start();
 
   return {
@@ -60,6 +89,9 @@ export async function openPostgresStore(
         const changes = new Changes();
         const value = await body(transactionOn(connection, changes));
         return { result: { value, changes }, last: feed.notices([...changes.instances.keys()]) };
+      }).catch((error) => {
+        if (error instanceof OutcomeUnknown) feed.doubtOwn();
+        throw error;
       });
       tellOf(listeners, changes.instances.values(), changes.work);
       return value;
@@ -71,10 +103,7 @@ export async function openPostgresStore(
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    close: async () => {
-      await feed.stop();
-      await Promise.all([pool.end(), readPool.end()]);
-    },
+    close,
   };
 }
 

@@ -32,11 +32,15 @@ export interface Outcome<T> {
 /** The connection broke at the commit, and the transaction was found rolled back. */
 class RolledBack extends StoreUnavailable {}
 
+/** The connection broke at the commit, and nobody could be asked: it may have happened, or happen yet. */
+export class OutcomeUnknown extends StoreUnavailable {}
+
 /**
  * Runs `body` in one transaction, once more where another transaction was first, and finds out what became of a
  * commit whose answer was lost.
  *
- * @throws {StoreUnavailable} if the database cannot answer; then nothing is known to have happened
+ * @throws {OutcomeUnknown} if the answer to the commit was lost for good
+ * @throws {StoreUnavailable} if the database cannot answer; then nothing has happened
  * @throws {PostgresFailure} for a broken constraint
  */
 export async function runTransaction<T>(
@@ -118,16 +122,17 @@ async function commit(client: PoolClient, last: string): Promise<PostgresFailure
  * Returns if the transaction is committed.
  *
  * @throws {RolledBack} if it is not
- * @throws {PostgresFailure} if nobody knows
+ * @throws {OutcomeUnknown} if nobody knows
  */
 async function settle(readPool: Pool, id: string, lost: PostgresFailure): Promise<void> {
   const giveUpAt = performance.now() + ASK_FOR_MS;
+  const unknown = new OutcomeUnknown(`${lost.code || 'connection'}: ${lost.message}`, { cause: lost });
   for (;;) {
-    const status = await outcomeOf(readPool, id).catch(() => Promise.reject(lost));
+    const status = await outcomeOf(readPool, id).catch(() => Promise.reject(unknown));
     if (status === 'committed') return;
     if (status === 'aborted')
       throw new RolledBack('the connection broke, and the transaction is rolled back', { cause: lost });
-    if (status === null || performance.now() > giveUpAt) throw lost;
+    if (status === null || performance.now() > giveUpAt) throw unknown;
     await pause(ASK_AGAIN_AFTER_MS);
   }
 }

@@ -3,17 +3,20 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
  * When a connection breaks at some words: before the server hears them, after it has answered them, or at once while
- * the server hears them later, when somebody asks what became of the transaction.
+ * the server hears them later, when somebody asks what became of the transaction, or when the test says so and
+ * whoever asks is cut off.
  */
-export type Break = 'before' | 'after' | 'late';
+export type Break = 'before' | 'after' | 'late' | 'hidden';
 
 /** The way to a database, on which a test cuts connections, or lets nothing through; `await using` ends it. */
 export async function startWire(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   let armed: { words: string; when: Break } | undefined;
+  let unsaid = '';
   let isSilent = false;
   let sayLate = (): void => undefined;
+  let sayHidden: (() => void) | undefined;
 
   function breakAs(when: Break, client: Socket, upstream: Socket, words: Buffer): void {
     upstream.removeAllListeners('data');
@@ -21,6 +24,7 @@ export async function startWire(databaseUrl: string) {
     if (when === 'after') upstream.write(words);
     else client.destroy();
     if (when === 'before') upstream.destroy();
+    if (when === 'hidden') sayHidden = () => upstream.end(words);
     if (when === 'late') sayLate = () => upstream.end(words);
   }
 
@@ -32,7 +36,9 @@ export async function startWire(databaseUrl: string) {
       if (hasAsked) sayLate();
     });
     upstream.on('close', () => client.destroy());
-    client.on('end', () => upstream.end());
+    client.on('end', () => {
+      if (!isSilent) upstream.end();
+    });
     client.on('data', (chunk) => {
       if (isSilent) return;
       const said = chunk.toString('latin1');
@@ -42,12 +48,18 @@ export async function startWire(databaseUrl: string) {
         breakAs(when, client, upstream, chunk);
         return;
       }
+      if (sayHidden !== undefined && said.includes('pg_xact_status')) {
+        client.destroy();
+        return;
+      }
+      if (unsaid !== '' && said.includes(unsaid))
+        chunk.write(' '.repeat(unsaid.length), said.indexOf(unsaid), 'latin1');
       upstream.write(chunk);
       hasAsked ||= said.includes('pg_xact_status');
     });
   }
 
-  const server = createServer((client) => {
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = connect(Number(target.port), target.hostname);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -65,6 +77,15 @@ export async function startWire(databaseUrl: string) {
     /** The next connection on which `words` are sent breaks. */
     breakAt(words: string, when: Break): void {
       armed = { words, when };
+    },
+    /** Says what a break hid. */
+    sayHidden(): void {
+      sayHidden?.();
+      sayHidden = undefined;
+    },
+    /** From now on the server does not hear these words; empty: it hears all. */
+    unsay(words: string): void {
+      unsaid = words;
     },
     /** From now on nothing comes through, and nobody is told; or it does again. */
     silence(value: boolean): void {
