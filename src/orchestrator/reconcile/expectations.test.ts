@@ -63,6 +63,20 @@ it('reads them again after commits were missed, and forgets what is destroyed si
   expect([expected(), state.reads]).toEqual([['b.4'], 2]);
 });
 
+it('does not bring back what is destroyed, for an older commit that is told later', async () => {
+  const { expectations, tell, state, miss, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
+  await expectations.refresh();
+  tell({ ...row('a', 5), status: 'DESTROYED' });
+  tell(row('a', 4));
+  state.rows = [row('c', 1)];
+  miss();
+  await expectations.refresh();
+  tell(row('b', 2));
+  expectations.forget('berth-c');
+  tell(row('c', 2));
+  expect(expected()).toEqual([]);
+});
+
 it('reads them each time while commits are not heard, and again after a read that failed', async () => {
   const { expectations, state, expected } = setUp(row('a', 1));
   state.isHeard = false;

@@ -15,10 +15,15 @@ export interface Expectation {
   version: number;
 }
 
+/** A commit is told within seconds of being made; so many rows do not end meanwhile. */
+const DESTROYED_KEPT = 10_000;
+
 /** The live rows by owner ref, kept by following the commits. */
 export class Expectations {
   readonly #store: Store;
   readonly #rows = new Map<OwnerRef, Expectation>();
+  /** No older commit that is told later brings them back; the oldest first. */
+  readonly #destroyed = new Set<OwnerRef>();
   readonly #unsubscribe: () => void;
   /** Whether something may have been committed that was not told. */
   #isStale = true;
@@ -61,6 +66,9 @@ export class Expectations {
   /** The row is destroyed, whatever was told of it. */
   forget(ref: OwnerRef): void {
     this.#rows.delete(ref);
+    this.#destroyed.add(ref);
+    const [oldest] = this.#destroyed;
+    if (this.#destroyed.size > DESTROYED_KEPT && oldest !== undefined) this.#destroyed.delete(oldest);
   }
 
   close(): void {
@@ -74,15 +82,15 @@ export class Expectations {
       before.delete(record.ownerRef);
       this.#follow(record);
     }
-    for (const [ref, { version }] of before)
-      if (this.#rows.get(ref)?.version === version) this.#rows.delete(ref);
+    for (const [ref, { version }] of before) if (this.#rows.get(ref)?.version === version) this.forget(ref);
   }
 
   /** Commits of several processes may be told in another order than they were made. */
   #follow({ id, ownerRef, status, endpoint, updatedAt, version }: InstanceRecord): void {
+    if (this.#destroyed.has(ownerRef)) return;
     const known = this.#rows.get(ownerRef);
     if (known !== undefined && known.version > version) return;
-    if (status === 'DESTROYED') this.#rows.delete(ownerRef);
+    if (status === 'DESTROYED') this.forget(ownerRef);
     else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version });
   }
 }
