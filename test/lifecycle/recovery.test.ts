@@ -366,6 +366,30 @@ describe('in a database that was restored from a backup', () => {
     expect(await restored.store.read.claims.use()).toMatchObject([{ claimed: 2 }]);
   });
 
+  it('machines that have failed since end as losses, no more of them than the cap lets', async () => {
+    await using first = await startFirst();
+    const restore = await backUp(first);
+    const ids = [await make(first), await make(first), await make(first)];
+    const failed = (machine: ObservedMachine) => ({ ...machine, power: 'failed' as const });
+    await using restored = await restore({
+      probe: unreachable,
+      reconcile: { max_losses: { share: 0, least: 1, window_s: 3600 } },
+      wrapDriver: (driver) => ({
+        ...withListing(driver, (items) => items.map(failed)),
+        get: async (ref) => {
+          const found = await driver.get(ref);
+          return found.answer === 'observed' ? { ...found, value: failed(found.value) } : found;
+        },
+      }),
+    });
+    const statuses = () => Promise.all(ids.map((id) => restored.read(`/instances/${id}`)));
+    await until('the others are held', async () => {
+      const works = await Promise.all(ids.map((id) => restored.store.read.work.of(id)));
+      return works.filter((work) => work?.lastError?.startsWith('held')).length === 2;
+    });
+    expect((await statuses()).sort()).toEqual(['ERROR', 'PROVISIONING', 'PROVISIONING']);
+  });
+
   it('nothing is sold before the machines that lost their rows have them again', async () => {
     await using first = await startFirst({
       changeOffer: (offer) => ({ ...offer, placements: offer.placements.map((at) => ({ ...at, units: 2 })) }),

@@ -65,7 +65,8 @@ interface Plan {
 /**
  * No state is written that is not proved. ONLINE is proved first, so that a client that saw ONLINE before sees
  * nothing else after. What runs and does not prove it begins again: within its window as any create, after it without
- * an end, since it was ONLINE once and is not removed because a guest closed its door meanwhile.
+ * an end, since it was ONLINE once and is not removed because a guest closed its door meanwhile. What has failed may
+ * have been ONLINE too: it ends as a loss, under the cap.
  */
 async function planAdoption(
   context: ReconcileContext,
@@ -84,8 +85,9 @@ async function planAdoption(
       const isYoung = now - createdAt < spec.onlineWithinMs;
       return { status: 'PROVISIONING', work: 'verify', ...(isYoung ? window : endless) };
     }
-    case 'building':
     case 'failed':
+      return { status: 'PROVISIONING', work: 'verify', ...endless };
+    case 'building':
       return { status: 'PROVISIONING', work: 'verify', ...window };
     case 'starting':
       return { status: 'STOPPED', work: 'verify', ...window };

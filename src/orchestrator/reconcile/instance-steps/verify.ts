@@ -7,6 +7,7 @@ import { prove } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findMachine } from '../find.ts';
 import { mayTurnUpForMs } from '../look-before-create.ts';
+import { lose } from '../lose.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
@@ -92,13 +93,18 @@ async function afterFailedProbe(
   found: Presence<ObservedMachine>,
 ): Promise<Next> {
   const now = context.clock.now();
+  // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
+  const lost = (reason: string): Promise<Next> =>
+    lease.deadlineAt === null
+      ? lose(context, lease, tx, record, () => giveUp(context, tx, record, reason))
+      : giveUp(context, tx, record, reason);
   if (found.answer === 'gone') {
     const waitMs = mayTurnUpForMs(context, lease);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
-    return giveUp(context, tx, record, 'the machine is gone from the platform');
+    return lost('the machine is gone from the platform');
   }
   if (found.answer === 'observed' && found.value.power === 'failed')
-    return giveUp(context, tx, record, `the machine failed: ${found.value.detail ?? 'no detail given'}`);
+    return lost(`the machine failed: ${found.value.detail ?? 'no detail given'}`);
   const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
   if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
     return poweredOff(context, lease, tx, record);
