@@ -24,7 +24,7 @@ const hasTime = process.env['BERTH_TEST_LONG'] === '1';
 
 const leftOut = [
   ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts']),
-  ...(hasPostgres ? [] : ['**/*.postgres.test.ts']),
+  ...(hasPostgres ? [] : ['**/*.postgres.test.ts', '**/*.postgres.long.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
   ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];

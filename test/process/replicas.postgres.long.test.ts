@@ -18,10 +18,18 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 /** Of the bundled catalog. */
 const SCARCE = { offer: 'h100-sxm-1x', region: 'eu-frankfurt', units: 3 };
 
+const LEASE_MS = 6_000;
+/** What is asked of the platform meanwhile: the other one looks for work, looks for the machine, and proves its SSH. */
+const AFTER_LEASE_MS = 5_000;
+
+const TOKEN = 'a-token-for-these-tests';
+const env = { BERTH_SIMULATOR_TOKEN: TOKEN };
+
 const folder = temporaryFolder();
 let postgres: PostgresServer;
 let database: string;
 let simulator: BerthProcess;
+let address: string;
 let config: string;
 let apiKey: string;
 let servers: [ServingProcess, ServingProcess];
@@ -32,18 +40,11 @@ beforeAll(async () => {
   database = await postgres.createDatabase();
   const platform = writeFastConfig(join(folder.path, 'platform'));
   const state = join(folder.path, 'platform.db');
-  simulator = new BerthProcess([
-    'simulator',
-    '--json',
-    '--port',
-    '0',
-    '--config',
-    platform,
-    '--state',
-    state,
-  ]);
+  const flags = ['--json', '--port', '0', '--config', platform, '--state', state];
+  simulator = new BerthProcess(['simulator', ...flags], { env });
   const line = await simulator.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
-  config = writeFastConfig(folder.path, { address: JSON.parse(line)['address'], leaseS: 6 });
+  address = JSON.parse(line)['address'];
+  config = writeFastConfig(folder.path, { address, leaseS: LEASE_MS / 1_000 });
   servers = await Promise.all([serve(), serve()]);
   apiKey = servers[0].apiKey || servers[1].apiKey;
   clients = [createClient(servers[0].baseUrl, apiKey), createClient(servers[1].baseUrl, apiKey)];
@@ -55,7 +56,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-const serve = () => startServing(['--config', config, '--database', database]);
+const serve = () => startServing(['--config', config, '--database', database], { env });
 
 async function create(client: Client, overrides: Record<string, unknown> = {}) {
   const { status, body } = await client.request('POST', '/instances', { body: instanceRequest(overrides) });
@@ -66,6 +67,37 @@ async function create(client: Client, overrides: Record<string, unknown> = {}) {
 async function destroy(client: Client, ...paths: string[]): Promise<void> {
   for (const path of paths) await client.request('DELETE', path);
   for (const path of paths) await client.waitFor(path, 'GONE');
+}
+
+async function control(method: 'GET' | 'PUT', what: string, body?: object): Promise<unknown> {
+  const response = await fetch(`${address}/control/${what}`, {
+    method,
+    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+/** The second server is in its call of a create when `end` has it killed or paused; the call goes through after that. */
+async function endInCreate(end: () => Promise<void> | void) {
+  await control('PUT', 'faults', { seed: 'any', rates: { hang: 1 } });
+  const path = await create(clients[1]);
+  const id = path.split('/').at(-1) ?? '';
+  const leasedUntil = async (): Promise<number> => {
+    const rows = await postgres.query(`SELECT lease_until FROM work WHERE resource_id = '${id}'`, database);
+    return Number(rows[0]?.['lease_until'] ?? 0);
+  };
+  await until('it is claimed', async () => (await leasedUntil()) > Date.now());
+  await end();
+  const endedAt = performance.now();
+  await control('PUT', 'faults', { seed: 'any', rates: {} });
+  return { path, id, endedAt };
+}
+
+async function machinesOf(id: string): Promise<number> {
+  const { machines } = (await control('GET', 'truth')) as { machines: { ref: string }[] };
+  return machines.filter(({ ref }) => ref === `berth-${id}`).length;
 }
 
 it('start on an empty database at once, and one of them shows a key', () => {
@@ -151,6 +183,46 @@ describe('when one of them', () => {
     servers[0] = await serve();
     clients[0] = createClient(servers[0].baseUrl, apiKey);
     expect((await clients[0].request('GET', path)).status).toBe(404);
+  });
+
+  it('is killed in the middle of a step, the other finishes it as soon as the lease has run out', async () => {
+    const { path, id, endedAt } = await endInCreate(async () => void (await servers[1].end('SIGKILL')));
+    await until(
+      'the other has finished it',
+      async () => (await clients[0].request('GET', path)).body['status'] === 'ONLINE',
+      30_000,
+    );
+    expect(performance.now() - endedAt).toBeLessThan(LEASE_MS + AFTER_LEASE_MS);
+    expect(await machinesOf(id)).toBe(1);
+    servers[1] = await serve();
+    clients[1] = createClient(servers[1].baseUrl, apiKey);
+    await destroy(clients[1], path);
+    expect(await machinesOf(id)).toBe(0);
+  });
+
+  it('is paused in a step past its lease, the other finishes it, and what the first brings back is not written', async () => {
+    const { path, id, endedAt } = await endInCreate(() => void servers[1].child.kill('SIGSTOP'));
+    const [one, other] = clients;
+    await until(
+      'the other has finished it',
+      async () => (await one.request('GET', path)).body['status'] === 'ONLINE',
+      30_000,
+    );
+    expect(performance.now() - endedAt).toBeLessThan(LEASE_MS + AFTER_LEASE_MS);
+    const before = await one.request('GET', path);
+    servers[1].child.kill('SIGCONT');
+    await until('the first comes back', () =>
+      servers[1].stderr.split('\n').some((line) => line.includes(id) && /lease/.test(line)),
+    );
+    for (const client of [one, other]) {
+      const after = await client.request('GET', path);
+      expect([after.status, after.body, after.headers.get('etag')]).toEqual([
+        ...[200, before.body, before.headers.get('etag')],
+      ]);
+    }
+    expect(await machinesOf(id)).toBe(1);
+    await destroy(one, path);
+    expect(await machinesOf(id)).toBe(0);
   });
 
   it('loses every connection to the database, it is itself again soon', async () => {
