@@ -3,9 +3,9 @@ import { loadConfig } from '../config/load.ts';
 import { isPostgres, sqlitePath } from '../config/schema.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
-import { systemClock, systemRandom } from '../runtime/system.ts';
+import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import { toAddress } from '../store/postgres/address.ts';
-import { openPostgresStore } from '../store/postgres/store.ts';
+import { openPostgresStore, type PostgresOptions } from '../store/postgres/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { Fatal } from './fatal.ts';
 
@@ -20,9 +20,13 @@ export interface StoreFlags {
  *
  * @throws {DatabaseRefused}
  */
-export async function openStore(database: string, beforeWriting: () => void): Promise<Store> {
+export async function openStore(
+  database: string,
+  beforeWriting: () => void,
+  options: Pick<PostgresOptions, 'log' | 'hearTime'> = {},
+): Promise<Store> {
   return isPostgres(database)
-    ? openPostgresStore(database, { beforeWriting })
+    ? openPostgresStore(database, { beforeWriting, ...options })
     : openSqliteStore(sqlitePath(database), { beforeWriting });
 }
 
@@ -36,16 +40,18 @@ export async function withStore<T>(
     flags: { database: flags.database },
     env: process.env,
   });
-  const store = await openThere(config.database);
+  const shared = isPostgres(config.database) ? createSharedClock() : undefined;
+  const store = await openThere(config.database, shared?.hear);
   try {
-    return await body({ store, clock: systemClock, random: systemRandom });
+    return await body({ store, clock: shared ?? systemClock, random: systemRandom });
   } finally {
     await store.close();
   }
 }
 
-async function openThere(database: string): Promise<Store> {
-  if (isPostgres(database)) return openPostgresStore(database, { isNewAllowed: false });
+async function openThere(database: string, hearTime: PostgresOptions['hearTime']): Promise<Store> {
+  if (isPostgres(database))
+    return openPostgresStore(database, { mayMigrate: false, ...(hearTime && { hearTime }) });
   const path = sqlitePath(database);
   if (!existsSync(path))
     throw new Fatal(`There is no database ${path} yet: start \`berth serve\` once, or give --database.`);

@@ -77,6 +77,13 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1, 2]);
   });
 
+  it('are not run by a command: it refuses an older database, and leaves it to the servers', async () => {
+    await prepareDatabase(url, { migrations: [first] });
+    const command = prepareDatabase(url, { migrations: [first, second], mayMigrate: false });
+    await expect(command).rejects.toThrow(/is older \(version 1\) than this program \(version 2\): start/);
+    expect(await runs()).toEqual([1]);
+  });
+
   it('ask before anything is written, and write nothing when told not to', async () => {
     const beforeWriting = (): never => {
       throw new DatabaseRefused('not now');
@@ -211,7 +218,7 @@ describe('refused in one sentence, and left as it is:', () => {
   });
 
   it('an empty database, where a command needs one that is in use', async () => {
-    await expect(prepareDatabase(url, { isNewAllowed: false })).rejects.toThrow(/start `berth serve` once/);
+    await expect(prepareDatabase(url, { mayMigrate: false })).rejects.toThrow(/start `berth serve` once/);
     expect(await tables()).toEqual([]);
   });
 });

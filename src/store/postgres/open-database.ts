@@ -17,8 +17,8 @@ export interface OpenOptions {
   migrations?: readonly Migration[];
   /** Called when the database is found sound or empty, before anything is written; a throw leaves all as it is. */
   beforeWriting?: () => void;
-  /** Whether an empty database is filled, or refused. Default: filled. */
-  isNewAllowed?: boolean;
+  /** Whether an empty or older database is brought to the newest version, or refused. Default: brought. */
+  mayMigrate?: boolean;
 }
 
 /**
@@ -33,7 +33,7 @@ export async function prepareDatabase(
   {
     migrations = readMigrations('postgres'),
     beforeWriting = () => undefined,
-    isNewAllowed = true,
+    mayMigrate = true,
   }: OpenOptions = {},
 ): Promise<void> {
   // A migration may take long; what is waited for without end is nothing that it does.
@@ -45,12 +45,16 @@ export async function prepareDatabase(
     await checkServer(client, url);
     const newest = migrations.at(-1)?.version ?? 0;
     const version = await checkVersion(client, url, newest);
-    if (version === 0 && !isNewAllowed)
+    if (version === 0 && !mayMigrate)
       throw new DatabaseRefused(
         `There is nothing of Berth's in the database ${toAddress(url)} yet: start \`berth serve\` once, or give --database.`,
       );
+    if (version < newest && !mayMigrate)
+      throw new DatabaseRefused(
+        `The database ${toAddress(url)} is older (version ${version}) than this program (version ${newest}): start its \`berth serve\` once, or run the Berth that wrote it.`,
+      );
     beforeWriting();
-    if (version < newest) await migrate(client, migrations);
+    if (version < newest) await migrate(client, url, migrations);
     await checkPrivileges(client, url);
   } catch (error) {
     throw refusalOf(error, url);
@@ -111,24 +115,28 @@ async function checkVersion(client: Client, url: string, newest: number): Promis
     );
   }
   const version = Number((await oneRow(client, 'SELECT version FROM berth_schema'))['version']);
-  if (version > newest)
-    throw new DatabaseRefused(
-      `The database ${toAddress(url)} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
-    );
+  if (version > newest) throw tooNew(url, version, newest);
   return version;
 }
 
-async function migrate(client: Client, migrations: readonly Migration[]): Promise<void> {
+function tooNew(url: string, version: number, newest: number): DatabaseRefused {
+  return new DatabaseRefused(
+    `The database ${toAddress(url)} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
+  );
+}
+
+/** Of several versions that start at once, the older ones are refused. @throws {DatabaseRefused} */
+async function migrate(client: Client, url: string, migrations: readonly Migration[]): Promise<void> {
   const run = (text: string) => asFailure(client.query(text));
   await run(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   try {
     await run('CREATE TABLE IF NOT EXISTS berth_schema (version INTEGER NOT NULL)');
     const { rows } = await run('SELECT version FROM berth_schema');
     const version: number = rows[0]?.version ?? 0;
+    const newest = migrations.at(-1)?.version ?? 0;
+    if (version > newest) throw tooNew(url, version, newest);
     for (const migration of migrations) if (migration.version > version) await run(migration.sql);
-    await run(
-      `DELETE FROM berth_schema; INSERT INTO berth_schema VALUES (${migrations.at(-1)?.version ?? 0})`,
-    );
+    if (version < newest) await run(`DELETE FROM berth_schema; INSERT INTO berth_schema VALUES (${newest})`);
     await run('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);
