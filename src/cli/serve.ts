@@ -9,7 +9,7 @@ import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Log } from '../orchestrator/ports/log.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
-import { createSystemClock, systemRandom } from '../runtime/system.ts';
+import { createSharedClock, createSystemClock, systemRandom } from '../runtime/system.ts';
 import { takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
@@ -56,8 +56,10 @@ export async function serve(
   const simulatorToken = readSimulatorToken(env);
   const catalog = loadCatalog(config.catalog);
   const log = createLog(config.log.level);
+  const shared =
+    parts.clock === undefined && isPostgres(config.database) ? createSharedClock(tellClock(log)) : undefined;
   const {
-    clock = createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }),
+    clock = shared ?? createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }),
     random = systemRandom,
     failpoint = () => undefined,
     wrapStore = (store) => store,
@@ -72,10 +74,14 @@ export async function serve(
   const undo: (() => unknown)[] = [() => server.close(0)];
   try {
     const stateFile = simulatorStateFile(config.database);
-    const opened = await openStore(config.database, () => {
-      checkDriver(config, stateFile);
-      if (!isPostgres(config.database)) undo.push(takeServeLock(sqlitePath(config.database)));
-    });
+    const opened = await openStore(
+      config.database,
+      () => {
+        checkDriver(config, stateFile);
+        if (!isPostgres(config.database)) undo.push(takeServeLock(sqlitePath(config.database)));
+      },
+      { log, ...(shared && { hearTime: shared.hear }) },
+    );
     undo.unshift(() => opened.close());
     const store = wrapStore(opened);
     const driver = await createDriver(config, catalog, { stateFile, clock, token: simulatorToken });
@@ -131,6 +137,22 @@ function warnOfJump(log: Log, byMs: number): void {
     { byMs: Math.round(byMs) },
     'the clock of this machine was set: nothing runs out for it, the time here follows it by a tenth; a restart takes it over at once',
   );
+}
+
+function tellClock(log: Log): Parameters<typeof createSharedClock>[0] {
+  return {
+    onPause: (byMs) =>
+      log.warn(
+        { byMs: Math.round(byMs) },
+        'this process was paused: the others have gone on, and its time with them',
+      ),
+    onJump: (byMs) =>
+      log.error(
+        { byMs: Math.round(byMs) },
+        "the database's clock has left the time here, and the clock of this machine does not agree with it: " +
+          'the time here follows the database by a tenth; check NTP on both',
+      ),
+  };
 }
 
 function answerNotReady(nextId: () => string): RequestListener {

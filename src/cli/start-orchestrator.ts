@@ -15,6 +15,7 @@ import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import { Absence, withoutDenials } from '../orchestrator/reconcile/absence.ts';
+import { isInStep } from '../orchestrator/reconcile/clock-step.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { Doubts } from '../orchestrator/reconcile/doubts.ts';
 import { Expectations } from '../orchestrator/reconcile/expectations.ts';
@@ -67,7 +68,10 @@ export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchest
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
-  const app = createApp(http, { nextId, isServing: () => isServing });
+  const app = createApp(http, {
+    ...{ nextId, isServing: () => isServing },
+    isInStep: () => isInStep(clock, toReconcileOptions(deps.config)),
+  });
   await recovery.start(await watch.start());
   housekeeping.start();
   return {

@@ -18,13 +18,17 @@ import { volumeRoutes } from './routes/volumes.ts';
 /** The whole HTTP side. Also answers in process, through `app.request()`. */
 export function createApp(
   deps: HttpDeps,
-  { nextId, isServing }: { nextId: () => string; isServing: () => boolean },
+  {
+    nextId,
+    isServing,
+    isInStep,
+  }: { nextId: () => string; isServing: () => boolean; isInStep: () => boolean },
 ): OpenAPIHono<HttpEnv> {
   const v1 = createV1(deps);
   const document = openApiDocument(v1);
   const app = new OpenAPIHono<HttpEnv>();
   app.use(requestContext({ ...deps, nextId }));
-  app.route('/', operationRoutes({ ...deps, document, isServing }));
+  app.route('/', operationRoutes({ ...deps, document, isServing, isInStep }));
   app.route('/v1', v1);
   app.onError((error, context) => respondWithError(context, error, deps.log));
   const allowed = allowedMethods(document);

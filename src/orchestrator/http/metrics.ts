@@ -55,6 +55,7 @@ export class Metrics {
     tellPlatform(registers, deps);
     tellInstances(registers, store);
     tellWork(registers, store, clock);
+    tellFeed(registers, store, clock);
   }
 
   /** Counted apart from the rest: one addition is all that the polled read may cost. */
@@ -133,6 +134,21 @@ function tellWork(registers: Registry[], store: Store, clock: Clock): void {
   tell('berth_work_overdue_seconds', 'How long the oldest step of durable work has been due.', (backlog) => {
     if (backlog === undefined) return Number.NaN;
     return backlog.oldestDueAt === null ? 0 : Math.max(0, (clock.now() - backlog.oldestDueAt) / 1000);
+  });
+}
+
+function tellFeed(registers: Registry[], store: Store, clock: Clock): void {
+  const heard: Gauge = new Gauge({
+    name: 'berth_commits_heard',
+    help: 'Whether the commits of other servers are heard. While not, every read asks the store.',
+    registers,
+    collect: () => heard.set(Number(store.hearsCommits())),
+  });
+  const offset: Gauge = new Gauge({
+    name: 'berth_clock_offset_seconds',
+    help: "How far the time here is ahead of the database's, where several servers share it.",
+    registers,
+    collect: () => offset.set((clock.offsetMs?.() ?? 0) / 1000),
   });
 }
 

@@ -13,6 +13,8 @@ interface Deps {
   document: object;
   /** False from the moment on at which the server drains. */
   isServing: () => boolean;
+  /** Whether the time here is near enough to that of the other servers. */
+  isInStep: () => boolean;
 }
 
 const swaggerUiFolder = new URL(
@@ -25,11 +27,11 @@ const swaggerUiFiles = new Map([
 ]);
 
 /** What is beside the contract, outside /v1: health, metrics and the description of the API. */
-export function operationRoutes({ store, metrics, document, isServing }: Deps): Hono<HttpEnv> {
+export function operationRoutes({ store, metrics, document, isServing, isInStep }: Deps): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/healthz', (context) => context.json({ status: 'ok' }))
     .get('/readyz', async (context) => {
-      const problem = isServing() ? await findStoreProblem(store) : 'draining';
+      const problem = isServing() ? await findProblem(store, isInStep) : 'draining';
       return problem === undefined
         ? context.json({ status: 'ready' })
         : context.json({ status: 'not ready', problem }, 503);
@@ -51,7 +53,8 @@ export function operationRoutes({ store, metrics, document, isServing }: Deps): 
     });
 }
 
-async function findStoreProblem(store: Store): Promise<string | undefined> {
+async function findProblem(store: Store, isInStep: () => boolean): Promise<string | undefined> {
+  if (!isInStep()) return "the clock is too far from the database's";
   return store.read.work.backlog().then(
     () => undefined,
     () => 'the store does not answer',

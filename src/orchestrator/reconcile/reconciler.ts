@@ -1,5 +1,6 @@
 import type { Timer } from '../ports/clock.ts';
 import { LeaseEnding } from './call-platform.ts';
+import { isInStep, outOfStep } from './clock-step.ts';
 import type { ReconcileContext, StepContext } from './context.ts';
 import { CreateCalls } from './create-calls.ts';
 import { Places } from './places.ts';
@@ -15,6 +16,8 @@ const FORGET_CREATE_MS = 10 * 60_000;
 const AFTER_STORE_FAILURE_MS = 1_000;
 /** While every place is taken: a step that ends wakes the reconciler anyway, one that turns slow does not. */
 const NAP_WHILE_FULL_MS = 100;
+/** While what is due is locked by somebody, and while this process does not know what time it is. */
+const NAP_WHILE_KEPT_MS = 100;
 
 /**
  * Drives each row from what is wanted to what is: claims the work that is due, runs its step, and sleeps until
@@ -32,6 +35,7 @@ export class Reconciler {
   #isAsked = false;
   #isStarted = false;
   #isStopped = false;
+  #isOutOfStep = false;
 
   constructor(context: ReconcileContext) {
     const { clock, options } = context;
@@ -79,13 +83,15 @@ export class Reconciler {
     try {
       while (this.#isAsked && !this.#isStopped && health.isUp) {
         this.#isAsked = false;
+        if (!this.#checkClock()) return this.#sleep(NAP_WHILE_KEPT_MS);
         await this.#claim('instance');
         await this.#claim('volume');
       }
       const next = await store.nextWorkAt();
       const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
       const { instance, volume } = this.#warmUps;
-      const leastMs = Math.max(this.#isFull() ? NAP_WHILE_FULL_MS : 0, instance.pauseMs, volume.pauseMs);
+      const keptMs = nap <= 0 ? NAP_WHILE_KEPT_MS : 0;
+      const leastMs = Math.max(this.#isFull() ? NAP_WHILE_FULL_MS : keptMs, instance.pauseMs, volume.pauseMs);
       this.#sleep(Math.max(nap, leastMs));
     } catch (error) {
       log.error({ err: error }, 'the store does not answer; durable work waits');
@@ -110,6 +116,19 @@ export class Reconciler {
     });
     this.#warmUps[resourceKind].take(leases.length);
     for (const lease of leases) this.#run(lease);
+  }
+
+  /** Tells once when the time here has left the database's too far for a lease to mean anything. */
+  #checkClock(): boolean {
+    const { clock, options, log } = this.#context;
+    const isOutOfStep = !isInStep(clock, options);
+    if (isOutOfStep !== this.#isOutOfStep) {
+      const offset = { offsetMs: Math.round(clock.offsetMs?.() ?? 0) };
+      if (isOutOfStep) log.error(offset, outOfStep);
+      else log.info(offset, 'the time here is near that of the database again');
+    }
+    this.#isOutOfStep = isOutOfStep;
+    return !isOutOfStep;
   }
 
   #isFull(): boolean {

@@ -1,6 +1,7 @@
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
+import { isInStep } from './clock-step.ts';
 import type { ReconcileContext } from './context.ts';
 import { lockInstances, lockVolumesOf } from './lock-rows.ts';
 import type { Lease, Work } from './work.ts';
@@ -99,14 +100,15 @@ async function settle(
     if (found === 'superseded') await tx.work.release(lease);
     else {
       const next = await decide();
-      if (!health.isUp && isConclusion(lease, next)) throw new Frozen();
+      const isSure = health.isUp && isInStep(clock, context.options);
+      if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await follow(context, tx, lease, next);
     }
     return found;
   });
   const state = await writing.catch(async (error) => {
     if (!(error instanceof Frozen)) throw error;
-    const lastError = 'the platform cannot be believed now: nothing is concluded';
+    const lastError = 'the platform or the clock cannot be believed now: nothing is concluded';
     await giveBack(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
