@@ -107,6 +107,13 @@ describe('a lease that ends before a call would', () => {
     const done = { outcome: 'done', value: null } as const;
     await expect(call(context, done, until)).rejects.toThrow(LeaseEnding);
   });
+
+  it('is so for a holder whose time is behind that of the others', async () => {
+    const context = caller();
+    Object.assign(context.clock, { offsetMs: () => -60_000 });
+    const done = { outcome: 'done', value: null } as const;
+    await expect(call(context, done, context.clock.now() + 60_000)).rejects.toThrow(LeaseEnding);
+  });
 });
 
 describe('an answer that has no form', () => {
