@@ -46,8 +46,13 @@ export async function openPostgresStore(
   await prepareDatabase(url, options);
   const pool = createPool(url, TRANSACTIONS_AT_ONCE, connectMs);
   const readPool = createPool(url, READS_AT_ONCE, connectMs);
-  const outside: Connection = { db: drizzle(readPool), tables, locking: noLocking };
-  const claiming: Connection = { db: drizzle(pool), tables, locking: { ...noLocking, freeRows: skipLocked } };
+  const outside: Connection = { db: drizzle(readPool), tables, locking: noLocking, isLasting: false };
+  const claiming: Connection = {
+    db: drizzle(pool),
+    tables,
+    locking: { ...noLocking, freeRows: skipLocked },
+    isLasting: false,
+  };
   const listeners = new Set<CommitListener>();
   const feed = new CommitFeed(
     url,

@@ -92,7 +92,7 @@ function inTransaction(client: PoolClient): Connection {
     name: async (name) =>
       void (await db.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`)),
   };
-  return { db, tables, locking };
+  return { db, tables, locking, isLasting: false };
 }
 
 /** The transaction's id, by which its outcome can be asked on another connection. */

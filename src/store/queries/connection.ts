@@ -37,4 +37,6 @@ export interface Connection {
   db: Db;
   tables: Tables;
   locking: Locking;
+  /** Whether it is used for the life of the process, so that what is prepared on it is worth keeping. */
+  isLasting: boolean;
 }

@@ -1,16 +1,22 @@
 import { asc, eq, lt } from 'drizzle-orm';
 import type { CredentialReader, CredentialWriter } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
+import { often } from './often.ts';
 
-export function credentialReader({ db, tables }: Connection): CredentialReader {
+export function credentialReader(connection: Connection): CredentialReader {
+  const { db, tables } = connection;
   const { accounts, apiKeys, tokens } = tables;
   return {
     accountById: async (id) => (await db.select().from(accounts).where(eq(accounts.id, id)))[0] ?? null,
     accountByName: async (name) =>
       (await db.select().from(accounts).where(eq(accounts.name, name)))[0] ?? null,
     listAccounts: async () => db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)),
-    keyByDigest: async (digest) =>
-      (await db.select().from(apiKeys).where(eq(apiKeys.digest, digest)))[0] ?? null,
+    keyByDigest: async (digest) => {
+      const [record] = await often(connection, 'key', { digest }, (values) =>
+        db.select().from(apiKeys).where(eq(apiKeys.digest, values.digest)),
+      );
+      return record ?? null;
+    },
     listKeys: async (accountId) =>
       db
         .select()

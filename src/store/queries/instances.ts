@@ -2,12 +2,23 @@ import { and, asc, count, eq, inArray, ne, type SQL } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
+import { often } from './often.ts';
 
-export function instanceReader({ db, tables: { instances }, locking }: Connection): InstanceReader {
+export function instanceReader(connection: Connection): InstanceReader {
+  const {
+    db,
+    tables: { instances },
+    locking,
+  } = connection;
   const find = async (condition: SQL): Promise<InstanceRecord | null> =>
     (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
   return {
-    byId: (id) => find(eq(instances.id, id)),
+    byId: async (id) => {
+      const [record] = await often(connection, 'instance', { id }, (values) =>
+        locking.rows(db.select().from(instances).where(eq(instances.id, values.id))),
+      );
+      return record ?? null;
+    },
     byOwnerRef: (ref) => find(eq(instances.ownerRef, ref)),
     list: async ({ accountId, region }) => {
       const conditions: SQL[] = [ne(instances.status, 'DESTROYED')];

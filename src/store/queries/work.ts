@@ -16,6 +16,7 @@ import {
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/ports/store.ts';
 import type { Lease } from '../../orchestrator/reconcile/work.ts';
 import type { Connection } from './connection.ts';
+import { often } from './often.ts';
 
 /**
  * No pause and no lease is this long, in milliseconds. A moment that is further away was written while a clock was
@@ -24,10 +25,17 @@ import type { Connection } from './connection.ts';
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
-export function workReader({ db, tables: { work }, locking }: Connection): WorkReader {
+export function workReader(connection: Connection): WorkReader {
+  const {
+    db,
+    tables: { work },
+    locking,
+  } = connection;
   return {
     of: async (resourceId) => {
-      const [row] = await locking.rows(db.select().from(work).where(eq(work.resourceId, resourceId)));
+      const [row] = await often(connection, 'work', { resourceId }, (values) =>
+        locking.rows(db.select().from(work).where(eq(work.resourceId, values.resourceId))),
+      );
       return row ?? null;
     },
     backlog: async () => {
@@ -45,8 +53,8 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     tables: { work },
     locking,
   } = connection;
-  const heldBy = (lease: Lease) =>
-    and(eq(work.resourceId, lease.resourceId), eq(work.leaseToken, lease.token));
+  const heldBy = ({ resourceId, token }: Pick<Lease, 'resourceId' | 'token'>) =>
+    and(eq(work.resourceId, resourceId), eq(work.leaseToken, token));
   return {
     ...workReader(connection),
     put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt }) => {
@@ -62,7 +70,10 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       onWrite();
     },
     check: async (lease) => {
-      const [row] = await locking.rows(db.select().from(work).where(heldBy(lease)));
+      const { resourceId, token } = lease;
+      const [row] = await often(connection, 'lease', { resourceId, token }, (values) =>
+        locking.rows(db.select().from(work).where(heldBy(values))),
+      );
       if (row === undefined) return 'lost';
       if (row.kind !== lease.kind || row.attempt !== lease.attempt) return 'superseded';
       lease.deadlineAt = row.deadlineAt;
@@ -86,11 +97,26 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
   };
 }
 
+type Claim = Parameters<Store['claimWork']>[0] & { token: string; farthest: number };
+
 export async function claimWork(
-  { db, tables: { work }, locking }: Connection,
-  { owner, now, leaseUntil, limit, resourceKind }: Parameters<Store['claimWork']>[0],
+  connection: Connection,
+  claim: Parameters<Store['claimWork']>[0],
 ): Promise<Lease[]> {
-  const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, now + FARTHEST_MS));
+  const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
+  const rows = await often(connection, 'claim', values, (claimed) => claimQuery(connection, claimed));
+  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, ...step }) => ({
+    ...step,
+    token: leaseToken ?? '',
+    until,
+  }));
+}
+
+function claimQuery(
+  { db, tables: { work }, locking }: Connection,
+  { owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
+) {
+  const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, farthest));
   // A query of its own ahead of the update is run once; as a condition it may be run for each row.
   const due = db.$with('due').as(
     locking.freeRows(
@@ -102,11 +128,11 @@ export async function claimWork(
         .limit(limit),
     ),
   );
-  const rows = await db
+  return db
     .with(due)
     .update(work)
     .set({
-      leaseToken: randomUUID(),
+      leaseToken: token,
       leaseOwner: owner,
       leaseUntil,
       attempt: sql`${work.attempt} + 1`,
@@ -114,17 +140,17 @@ export async function claimWork(
     })
     .where(inArray(work.resourceId, db.select({ resourceId: due.resourceId }).from(due)))
     .returning();
-  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, ...step }) => ({
-    ...step,
-    token: leaseToken ?? '',
-    until,
-  }));
 }
 
-export async function nextWorkAt({ db, tables: { work } }: Connection): Promise<number | null> {
+export async function nextWorkAt(connection: Connection): Promise<number | null> {
+  const {
+    db,
+    tables: { work },
+  } = connection;
   const { notBefore, leaseUntil } = work;
   const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
-  return (await db.select({ at: least(freeAt) }).from(work))[0]?.at ?? null;
+  const [found] = await often(connection, 'next', {}, () => db.select({ at: least(freeAt) }).from(work));
+  return found?.at ?? null;
 }
 
 export async function endAbandonedLeases({ db, tables: { work } }: Connection): Promise<void> {

@@ -16,5 +16,6 @@ export function toConnection(connection: Database.Database): Connection {
     db: drizzle(connection) as unknown as Db,
     tables: sameRows as unknown as Tables,
     locking: noLocking,
+    isLasting: true,
   };
 }
