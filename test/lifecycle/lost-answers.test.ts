@@ -168,6 +168,34 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect(await berth.passUntil(`/instances/${id}`, 'GONE')).toBeLessThan(20_000);
   });
 
+  it('a machine that no listing shows yet stays PROVISIONING, comes ONLINE, and makes nobody doubt the platform', async () => {
+    const alarms: object[] = [];
+    const none = () => undefined;
+    let isOpen = false;
+    const probe: SshProbe = {
+      probe: (...args) => (isOpen ? everyProbeWorks : closed).probe(...args),
+    };
+    const hidden: Plan = ({ method }) => (method === 'list' ? { kind: 'lag', ms: 200_000 } : 'none');
+    await using berth = await startPlainOrchestrator(hidden, {
+      ...{ manifest: visible, probe, reconcile: { watch_interval_s: 5, ssh_probe_interval_s: 5 } },
+      log: { debug: none, info: none, warn: none, error: (fields) => alarms.push(fields) },
+    });
+    const ids = [await berth.create(), await berth.create(), await berth.create()];
+    const passAs = async (status: string, ms: number): Promise<void> => {
+      for (const endAt = berth.clock.now() + ms; berth.clock.now() < endAt; ) {
+        await berth.clock.advance(2_500);
+        const { instances } = await berth.read('/instances');
+        expect(instances).toMatchObject(ids.map(() => ({ status })));
+        expect((await berth.read('/availability'))['configurations']).not.toEqual([]);
+      }
+    };
+    await passAs('PROVISIONING', 60_000);
+    isOpen = true;
+    for (const id of ids) await berth.passUntil(`/instances/${id}`, 'ONLINE');
+    await passAs('ONLINE', 200_000);
+    expect([alarms, berth.count('create'), berth.platform.machines.size]).toEqual([[], 3, 3]);
+  });
+
   it('a machine that is not shown yet is waited for before it counts as lost', async () => {
     let isShown = false;
     const probe: SshProbe = {
