@@ -212,7 +212,9 @@ describe('when one of them', () => {
     const before = await one.request('GET', path);
     servers[1].child.kill('SIGCONT');
     await until('the first comes back', () =>
-      servers[1].stderr.split('\n').some((line) => line.includes(id) && /lease/.test(line)),
+      servers[1].stderr
+        .split('\n')
+        .some((line) => line.includes(id) && line.includes('after its lease was lost')),
     );
     for (const client of [one, other]) {
       const after = await client.request('GET', path);
