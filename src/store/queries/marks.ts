@@ -8,14 +8,23 @@ import type {
   MarkWriter,
 } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
+import { often } from './often.ts';
 
 // In a transaction each of these reads holds its name until the end: what is decided on it stays true.
 
-export function markReader({ db, tables: { marks }, locking }: Connection): MarkReader {
+export function markReader(connection: Connection): MarkReader {
+  const {
+    db,
+    tables: { marks },
+    locking,
+  } = connection;
   return {
     get: async (name) => {
       await locking.name(`mark ${name}`);
-      return (await db.select().from(marks).where(eq(marks.name, name)))[0]?.at ?? null;
+      const [mark] = await often(connection, 'mark', { name }, (values) =>
+        db.select().from(marks).where(eq(marks.name, values.name)),
+      );
+      return mark?.at ?? null;
     },
   };
 }

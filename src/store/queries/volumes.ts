@@ -1,18 +1,27 @@
 import { and, count, eq, isNull, type SQL } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/ports/store.ts';
-import type { VolumeRecord } from '../../orchestrator/volumes/volume-record.ts';
 import type { Connection } from './connection.ts';
+import { often } from './often.ts';
 
-export function volumeReader({ db, tables: { attachments, volumes }, locking }: Connection): VolumeReader {
-  const find = async (condition: SQL): Promise<VolumeRecord | null> =>
-    (await locking.rows(db.select().from(volumes).where(condition)))[0] ?? null;
+export function volumeReader(connection: Connection): VolumeReader {
+  const {
+    db,
+    tables: { attachments, volumes },
+    locking,
+  } = connection;
+  const find = (condition: SQL) => locking.rows(db.select().from(volumes).where(condition));
   return {
-    byId: (id) => find(eq(volumes.id, id)),
-    byOwnerRef: (ref) => find(eq(volumes.ownerRef, ref)),
-    attachmentsOfVolume: async (volumeId) =>
-      db.select().from(attachments).where(eq(attachments.volumeId, volumeId)),
-    attachmentsOfInstance: async (instanceId) =>
-      db.select().from(attachments).where(eq(attachments.instanceId, instanceId)),
+    byId: async (id) =>
+      (await often(connection, 'volume', { id }, (values) => find(eq(volumes.id, values.id))))[0] ?? null,
+    byOwnerRef: async (ref) => (await find(eq(volumes.ownerRef, ref)))[0] ?? null,
+    attachmentsOfVolume: (volumeId) =>
+      often(connection, 'attachments of volume', { volumeId }, (values) =>
+        db.select().from(attachments).where(eq(attachments.volumeId, values.volumeId)),
+      ),
+    attachmentsOfInstance: (instanceId) =>
+      often(connection, 'attachments of instance', { instanceId }, (values) =>
+        db.select().from(attachments).where(eq(attachments.instanceId, values.instanceId)),
+      ),
     countLive: async () =>
       (await db.select({ count: count() }).from(volumes).where(isNull(volumes.deletedAt)))[0]?.count ?? 0,
   };

@@ -80,14 +80,24 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       return 'held';
     },
     release: async (lease, later) => {
-      await db
-        .update(work)
-        .set({ ...noLease, ...later })
-        .where(heldBy(lease));
+      const { resourceId, token } = lease;
+      const values = { ...noLease, ...later, resourceId, token };
+      await often(
+        connection,
+        `release ${Object.keys(values)}`,
+        values,
+        ({ resourceId: id, token: held, ...set }) =>
+          db
+            .update(work)
+            .set(set)
+            .where(heldBy({ resourceId: id, token: held })),
+      );
       onWrite();
     },
-    closeCreate: async (lease, openUntil) =>
-      void (await db.update(work).set({ createOpenUntil: openUntil }).where(heldBy(lease))),
+    closeCreate: async ({ resourceId, token }, createOpenUntil) =>
+      void (await often(connection, 'close', { resourceId, token, createOpenUntil }, (values) =>
+        db.update(work).set({ createOpenUntil: values.createOpenUntil }).where(heldBy(values)),
+      )),
     extendDeadlines: async (byMs) =>
       void (await db
         .update(work)
