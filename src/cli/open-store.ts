@@ -55,7 +55,7 @@ async function openThere(database: string, hearTime: PostgresOptions['hearTime']
   const path = sqlitePath(database);
   if (!existsSync(path))
     throw new Fatal(`There is no database ${path} yet: start \`berth serve\` once, or give --database.`);
-  return openSqliteStore(path);
+  return openSqliteStore(path, { mayMigrate: false });
 }
 
 /** A database as a log may name it: without a password. */

@@ -124,6 +124,18 @@ describe('migrations', () => {
     await Promise.all(Array.from({ length: count }, run));
   }
 
+  it('are left to the server: a command beside it refuses a database of an earlier version', () => {
+    openDatabase(path, { migrations: [first] }).close();
+    const command = () => openDatabase(path, { migrations: [first, second], mayMigrate: false });
+    expect(command).toThrow(
+      /older \(version 1\) than this program \(version 2\): start its `berth serve` once/,
+    );
+    expect(runs()).toEqual([]);
+    openDatabase(path, { migrations: [first, second] }).close();
+    command().close();
+    expect(runs()).toEqual([2]);
+  });
+
   function runs(): unknown[] {
     const db = new Database(path);
     const found = db.prepare('SELECT n FROM runs').pluck().all();

@@ -12,6 +12,8 @@ export interface OpenOptions {
   migrations?: readonly Migration[];
   /** Called when the file is found sound or absent, before anything is written; a throw leaves all as it is. */
   beforeWriting?: () => void;
+  /** False: a database of an earlier version is refused, since an earlier program may be serving it. */
+  mayMigrate?: boolean;
 }
 
 /**
@@ -23,7 +25,11 @@ export interface OpenOptions {
  */
 export function openDatabase(
   path: string,
-  { migrations = readMigrations('sqlite'), beforeWriting = () => undefined }: OpenOptions = {},
+  {
+    migrations = readMigrations('sqlite'),
+    beforeWriting = () => undefined,
+    mayMigrate = true,
+  }: OpenOptions = {},
 ): Database.Database {
   const newest = migrations.at(-1)?.version ?? 0;
   let db: Database.Database | undefined;
@@ -32,6 +38,7 @@ export function openDatabase(
     const isRestored = exists && isBackup(path);
     if (isRestored) assertAlone(path);
     if (exists) db = connectSound(path, newest);
+    if (db !== undefined && !mayMigrate) assertNewest(db, path, newest);
     else makeFolder(dirname(path), path);
     beforeWriting();
     if (isRestored) {
@@ -82,6 +89,14 @@ function connectSound(path: string, newest: number): Database.Database {
     db.close();
     throw error;
   }
+}
+
+function assertNewest(db: Database.Database, path: string, newest: number): void {
+  const version = Number(db.pragma('user_version', { simple: true }));
+  if (version < newest)
+    throw new DatabaseRefused(
+      `The database ${path} is older (version ${version}) than this program (version ${newest}): start its \`berth serve\` once, or run the Berth that wrote it.`,
+    );
 }
 
 function makeFolder(folder: string, path: string): void {
