@@ -33,7 +33,14 @@ afterEach(async () => {
 function context(): ReconcileContext {
   const log = { warn: (fields: object) => void warnings.push(fields) };
   return {
-    ...{ store, health, log, clock: { now: () => now }, failpoint: () => undefined },
+    ...{
+      store,
+      health,
+      log,
+      clock: { now: () => now },
+      options: { leaseMs: 1_000 },
+      failpoint: () => undefined,
+    },
   } as unknown as ReconcileContext;
 }
 
