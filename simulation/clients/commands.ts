@@ -18,7 +18,7 @@ const weights = {
   start: 8,
   destroy: 9,
   changeMind: 3,
-  cycle: 3,
+  cycle: 5,
   createVolume: 4,
   pollVolume: 4,
   attach: 5,

@@ -191,7 +191,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     followsTheTable(written);
     errorSaysWhy(written);
     timeGoesOn(written);
-    const proof = ssh.proofs.get(after.ownerRef);
+    const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
     // A server that stood still between the proof and its write does not know of it.
     const stoodStillMs = Math.max(0, (database.writer?.pausedUntil ?? 0) - (proof?.at ?? 0));
     onlineIsEarned(written, proof, {

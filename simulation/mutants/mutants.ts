@@ -136,6 +136,11 @@ export const mutants: readonly Mutant[] = [
         find: "return { step: 'stop' };",
         replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
       },
+      {
+        file: `${RECONCILE}/instance-steps/verify.ts`,
+        find: "return { step: 'stop' };",
+        replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
+      },
     ],
   },
   {

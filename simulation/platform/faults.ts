@@ -50,7 +50,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   list: { ...LOOK, empty: 2, partial: 3 },
   create: { ...ORDER, after: 8, hang: 6 },
   stop: { ...ORDER, idle: 1 },
-  start: { ...ORDER, idle: 1, 'no-capacity': 10 },
+  start: { ...ORDER, idle: 1, 'no-capacity': 20 },
   destroy: { ...ORDER, idle: 3 },
   'volumes.get': LOOK,
   'volumes.list': { ...LOOK, empty: 2, partial: 3 },

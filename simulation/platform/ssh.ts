@@ -13,14 +13,22 @@ export interface Proof {
   keys: readonly string[];
 }
 
+const KEPT_PROOFS = 8;
+
 /** Proves SSH against the machines that there are. */
 export class TrueSsh {
   readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults };
-  /** The last proof that the machines of an owner ref gave. */
-  readonly proofs = new Map<string, Proof>();
+  /** What the machines of an owner ref proved, the last first. */
+  readonly #proofs = new Map<string, Proof[]>();
 
   constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults }) {
     this.#parts = parts;
+  }
+
+  /** The last proof with all `keys`, or else the last: who takes the address for another's may ask for fewer. */
+  proof(ref: string, keys: readonly string[]): Proof | undefined {
+    const proofs = this.#proofs.get(ref) ?? [];
+    return proofs.find((proof) => keys.every((key) => proof.keys.includes(key))) ?? proofs[0];
   }
 
   of(life: Life): SshProbe {
@@ -51,7 +59,11 @@ export class TrueSsh {
       return { ok: false, step: 'host_key', detail: 'another host key' };
     const keyIndex = keys.findIndex((key) => !machine.spec.sshKeys.includes(key));
     if (keyIndex !== -1) return { ok: false, step: 'auth', keyIndex, detail: 'the key was refused' };
-    this.proofs.set(machine.spec.ref, { at: scheduler.now, host, keys });
+    const { ref } = machine.spec;
+    this.#proofs.set(
+      ref,
+      [{ at: scheduler.now, host, keys }, ...(this.#proofs.get(ref) ?? [])].slice(0, KEPT_PROOFS),
+    );
     return { ok: true, hostKeyFingerprint: machine.hostKey };
   }
 }
