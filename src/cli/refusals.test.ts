@@ -59,7 +59,8 @@ describe('a database that cannot be used is refused', () => {
     change(db);
     db.close();
   }
-  const damaged = /^berth: The database .*berth\.db is damaged \(.+\): restore it from a backup.*\n$/;
+  const damaged =
+    /^berth: The database .*berth\.db is damaged \(.+\): restore it from a backup; nothing was changed\.\n$/;
 
   it.each<[string, () => void, RegExp]>([
     ['random bytes', () => writeFileSync(database, 'x7!'.repeat(9_000)), damaged],

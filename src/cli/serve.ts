@@ -10,7 +10,7 @@ import type { Log } from '../orchestrator/ports/log.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import { createSharedClock, createSystemClock, systemRandom } from '../runtime/system.ts';
-import { takeServeLock } from '../store/sqlite/serve-lock.ts';
+import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
 import { isLoopback, listen } from './listen.ts';
@@ -77,6 +77,7 @@ export async function serve(
     const opened = await openStore(
       config.database,
       () => {
+        if (!isPostgres(config.database)) assertNotServed(sqlitePath(config.database));
         checkDriver(config, stateFile);
         if (!isPostgres(config.database)) undo.push(takeServeLock(sqlitePath(config.database)));
       },

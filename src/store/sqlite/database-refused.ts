@@ -7,7 +7,7 @@ export function damaged(path: string, what: string, cause?: unknown): DatabaseRe
     .replace(/\s+/g, ' ')
     .trim();
   return new DatabaseRefused(
-    `The database ${path} is damaged (${plain}): restore it from a backup, with the files beside it; nothing was changed.`,
+    `The database ${path} is damaged (${plain}): restore it from a backup; nothing was changed.`,
     { cause },
   );
 }
@@ -33,13 +33,15 @@ function fromSqliteError(error: InstanceType<typeof Database.SqliteError>, path:
       `The database ${path} is locked by another process: stop it and start again.`,
       cause,
     );
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM|IOERR|AUTH)/.test(code))
+  if (code.startsWith('SQLITE_IOERR'))
+    return new DatabaseRefused(cannotOpen(path, message, ', and that its disk has room'), cause);
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM|AUTH)/.test(code))
     return new DatabaseRefused(cannotOpen(path, message), cause);
   return error;
 }
 
-function cannotOpen(path: string, problem: string): string {
-  return `The database ${path} cannot be opened (${problem}): check that this user may read and write the file and its folder.`;
+function cannotOpen(path: string, problem: string, orFull = ''): string {
+  return `The database ${path} cannot be opened (${problem}): check that this user may read and write the file and its folder${orFull}.`;
 }
 
 /** What the operating system said about a file, in words. */

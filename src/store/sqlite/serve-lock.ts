@@ -10,7 +10,7 @@ import { DatabaseRefused } from '../database-refused.ts';
  * @throws {DatabaseRefused} if another process holds it.
  */
 export function takeServeLock(databasePath: string): () => void {
-  const lock = new Database(`${realPath(databasePath)}.lock`);
+  const lock = new Database(lockFileOf(databasePath));
   try {
     lock.pragma('busy_timeout = 0');
     lock.exec('BEGIN EXCLUSIVE');
@@ -25,7 +25,13 @@ export function takeServeLock(databasePath: string): () => void {
   return () => lock.close();
 }
 
+/** Makes no file. @throws {DatabaseRefused} if another process serves the database. */
+export function assertNotServed(databasePath: string): void {
+  if (existsSync(lockFileOf(databasePath))) takeServeLock(databasePath)();
+}
+
 /** The same for every name that the file has through links. */
-function realPath(path: string): string {
-  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
+function lockFileOf(path: string): string {
+  const real = existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
+  return `${real}.lock`;
 }
