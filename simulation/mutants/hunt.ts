@@ -9,7 +9,7 @@ export interface Hunted {
 }
 
 export const HUNT_COMMANDS = 100;
-export const MOST_SEEDS = 300;
+export const MOST_SEEDS = 500;
 
 /** Runs the seeds from `first` to `last` in a process of its own, with the mutant or as the program is. */
 function ask(first: number, last: number, mutant?: string): Promise<Hunted | null> {
