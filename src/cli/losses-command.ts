@@ -24,7 +24,9 @@ export function lossesCommand(): Command {
       tellHeld(await findHeld(store.read));
       const since = await store.read.marks.get('platform_down_since');
       if (since !== null)
-        printLine(`The platform cannot be believed since ${toTime(since)}: nothing is sold or ended.`);
+        printLine(
+          `The platform does not answer, or cannot be believed, since ${toTime(since)}: nothing is sold or ended. The server's log says what it lacks; only if that is really lost: berth losses accept`,
+        );
       const doubtedSince = await store.read.marks.get('volumes_doubted_since');
       if (doubtedSince !== null)
         printLine(
@@ -44,6 +46,9 @@ export function lossesCommand(): Command {
         await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
         printLine(
           `Losses are accepted until ${toTime(until)}: a running server ends what the platform lacks within a minute.`,
+        );
+        printLine(
+          'What is ended so stays ended, also if its machine turns up again. To end this early: berth losses accept --for 1m',
         );
       });
     });

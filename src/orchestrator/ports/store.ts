@@ -124,6 +124,8 @@ export interface InstallationWriter extends InstallationReader {
 /** Which instances the platform took, and when: what the cap on mass losses counts. */
 export interface LossReader {
   countSince(time: number): Promise<number>;
+  /** Whether the platform took this one, whenever that was. */
+  includes(instanceId: string): Promise<boolean>;
 }
 export interface LossWriter extends LossReader {
   add(loss: { instanceId: string; at: number }): Promise<void>;

@@ -52,8 +52,8 @@ describe('before a create is sent', () => {
     expect([before, looks]).toEqual([wanted, expected === 'send' ? 0 : 1]);
   });
 
-  it.each<Presence<string>>([
-    { answer: 'observed', value: 'it' },
+  it.each<Presence<{ ref: string }>>([
+    { answer: 'observed', value: { ref: 'r' } },
     { answer: 'unknown', reason: 'no answer' },
   ])('what is there, and what cannot be asked, is told: %j', async (found) => {
     expect(await lookBeforeCreate(context, lease({ attempt: 2 }), young, async () => found)).toEqual(found);

@@ -35,6 +35,7 @@ function setUp(
     isUnadopted = false,
     keepsNotes = true,
     ref = REF,
+    lost = null as 'ERROR' | 'OFFLINE' | null,
   } = {},
 ) {
   const platform = new PlainPlatform(clock, { keepsNotes });
@@ -51,7 +52,12 @@ function setUp(
       absence: { isRestored, isUnadopted: () => isUnadopted },
       failpoint: none,
     },
-    store: { read: { instances: { byOwnerRef: async () => null } } },
+    store: {
+      read: {
+        instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost } },
+        losses: { includes: async (id: string) => id === 'inst-lost' },
+      },
+    },
     options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },
     health: { accepted: none, refused: none },
     log: { debug: none, info: none, warn: none, error: (fields: object) => void alarms.push(fields) },
@@ -117,10 +123,11 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     expect([orders(), alarms]).toEqual([[], told.map((action) => ({ ref: REF, power: 'running', action }))]);
   });
 
-  it('is told of only where the platform keeps no notes: it may be that of another Berth', async () => {
+  it('is the operator’s to judge where the platform keeps no notes', async () => {
     const { listing, orders, alarms } = setUp(orphans, { keepsNotes: false });
-    for (let seen = 0; seen < 5; seen++) await listing();
-    expect([orders(), alarms]).toEqual([[], [{ ref: REF, power: 'running', action: 'log' }]]);
+    await listing();
+    await listing();
+    expect([orders(), alarms]).toEqual([ORDERS[orphans], [{ ref: REF, power: 'running', action: orphans }]]);
   });
 
   it.each([
@@ -130,6 +137,14 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     const { listing, orders, alarms } = setUp(orphans, how);
     for (let seen = 0; seen < 5; seen++) await listing();
     expect([orders(), alarms]).toEqual([[], [{ ref: expect.any(String), power: 'running', action: 'log' }]]);
+  });
+
+  it.each(['ERROR', 'OFFLINE'] as const)('of a lost instance that is %s meets the same', async (lost) => {
+    const { listing, orders, alarms } = setUp(orphans, { ref: `berth-${ID}`, note: WHOLE_NOTE, lost });
+    await listing();
+    expect([orders(), alarms]).toEqual([[], []]);
+    await listing();
+    expect([orders(), alarms.length]).toEqual([ORDERS[orphans], 1]);
   });
 
   it('is left alone in a database that was restored: its row may be what was lost', async () => {

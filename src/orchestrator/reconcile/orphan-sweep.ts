@@ -116,10 +116,17 @@ export class OrphanSweep {
     const { absence, store, clock, options } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
     if (!isSeenAgain) return;
-    if (row !== null) await this.#destroyAgain(row, machine, begunAt);
+    if (row !== null && (await this.#wasLost(row))) await this.#act(machine, options.orphans);
+    else if (row !== null) await this.#destroyAgain(row, machine, begunAt);
     // In a restored database a machine without a row is rather a row that was lost.
     else if (!absence.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
-      await this.#act(machine);
+      await this.#act(machine, this.#actionFor(machine));
+  }
+
+  /** Nobody asked for its end: the platform had lost it and has it again, with what is on its disk. */
+  async #wasLost({ id, status }: InstanceRecord): Promise<boolean> {
+    if (status !== 'ERROR' && status !== 'OFFLINE') return false;
+    return this.#context.store.read.losses.includes(id);
   }
 
   /** A create that turned up after the proof that there was nothing: the row stays as it is, the machine goes. */
@@ -142,12 +149,14 @@ export class OrphanSweep {
     });
   }
 
-  async #act(machine: ObservedMachine): Promise<void> {
+  async #act({ ref, power }: ObservedMachine, wanted: 'log' | 'stop' | 'reap'): Promise<void> {
     const { driver, log } = this.#context;
-    const { ref, power } = machine;
-    const action = this.#actionFor(machine);
+    const action = wanted === 'stop' && power !== 'running' ? 'log' : wanted;
     if (!this.#told.has(ref))
-      log.error({ ref, power, action }, 'a machine with our tag has no instance: it may be costing money');
+      log.error(
+        { ref, power, action },
+        'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
+      );
     this.#told.add(ref);
     if (action === 'log') return;
     const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
@@ -160,17 +169,16 @@ export class OrphanSweep {
   }
 
   /**
-   * A machine without a note of ours may be another installation's, and one with the whole note of an instance is one
-   * whose row was lost: rows never go away. They are told of only.
+   * A machine without a note of ours, where notes are kept, may be another installation's, and one with the whole note
+   * of an instance is one whose row was lost: rows never go away. They are told of only.
    */
   #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
-    const { absence, options, installationId } = this.#context;
+    const { absence, driver, options, installationId } = this.#context;
     const isLostRow =
       absence.isUnadopted(machine.ref) ||
       readNote(machine, installationId, instanceNoteSchema).owner === 'ours';
     if (isLostRow) return 'log';
-    const isOurs = readNote(machine, installationId, anyNote).owner === 'ours';
-    if (!isOurs || (options.orphans === 'stop' && machine.power !== 'running')) return 'log';
-    return options.orphans;
+    const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';
+    return isOurs ? options.orphans : 'log';
   }
 }

@@ -76,6 +76,8 @@ export function installationWriter(connection: Connection): InstallationWriter {
 
 export function lossReader({ db, tables: { losses }, locking }: Connection): LossReader {
   return {
+    includes: async (instanceId) =>
+      (await db.select().from(losses).where(eq(losses.instanceId, instanceId))).length > 0,
     countSince: async (time) => {
       await locking.name('losses');
       return (await db.select({ count: count() }).from(losses).where(gte(losses.at, time)))[0]?.count ?? 0;
