@@ -4,7 +4,7 @@ import { accountsCommand } from './cli/accounts-command.ts';
 import { backupCommand } from './cli/backup-command.ts';
 import { checkConfigCommand } from './cli/check-config-command.ts';
 import { createProgram } from './cli/create-program.ts';
-import { isForUser } from './cli/fatal.ts';
+import { sentenceOf } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
 import { lossesCommand } from './cli/losses-command.ts';
 import type { ServeParts } from './cli/serve.ts';
@@ -36,11 +36,8 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
       process.exitCode = error.exitCode;
       return;
     }
-    process.stderr.write(
-      isForUser(error)
-        ? `berth: ${error.message}\n`
-        : `berth: a fault of the program: ${error instanceof Error ? error.stack : error}\n`,
-    );
+    const fault = `a fault of the program: ${error instanceof Error ? error.stack : error}`;
+    process.stderr.write(`berth: ${sentenceOf(error) ?? fault}\n`);
     process.exitCode = 1;
   }
 }

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config/findings.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
+import { StoreUnavailable } from '../orchestrator/ports/store.ts';
 import { PlatformMismatch } from '../orchestrator/reconcile/installation.ts';
 import { DatabaseRefused } from '../store/database-refused.ts';
 
@@ -8,8 +9,15 @@ export class Fatal extends Error {
   override readonly name = 'Fatal';
 }
 
+/** What the person at the terminal reads of an error; undefined: it is a fault of the program. */
+export function sentenceOf(error: unknown): string | undefined {
+  if (error instanceof StoreUnavailable)
+    return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;
+  return isForUser(error) ? error.message : undefined;
+}
+
 /** Whether the message of an error is written for the person at the terminal. */
-export function isForUser(error: unknown): error is Error {
+function isForUser(error: unknown): error is Error {
   return (
     error instanceof Fatal ||
     error instanceof ConfigError ||

@@ -1,5 +1,7 @@
-import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   type Ended,
@@ -105,6 +107,30 @@ describe('a place where this user may not write is refused', () => {
     expectSentence(await runBerth(unseen, user), forbidden);
     chmodSync(closed, 0o755);
   });
+});
+
+describe('a disk without room is told in one sentence', () => {
+  it.for([
+    [0, /^berth: The database .* cannot be opened \(.+\): check that .*, and that its disk has room\.\n$/],
+    [64 * 1024, /^berth: The database cannot be used now \(.+\): mend that and try again\.\n$/],
+  ] as const)('to a command that may write files of %i bytes', async ([bytes, sentence], { skip }) => {
+    if (spawnSync('prlimit', ['--version']).status !== 0) skip();
+    const place = newPlace();
+    const db = new Database(place.database);
+    growJournal(db, bytes);
+    const through = ['prlimit', `--fsize=${bytes}`];
+    const ended = await runBerth(['keys', 'create', '--config', place.config], { through });
+    db.close();
+    expectSentence(ended, sentence);
+  });
+
+  /** So that within `bytes` bytes nobody can add to the journal, while `db` is open. */
+  function growJournal(db: Database.Database, bytes: number): void {
+    db.pragma('wal_autocheckpoint = 0');
+    const journal = `${db.name}-wal`;
+    while ((statSync(journal, { throwIfNoEntry: false })?.size ?? 0) < bytes)
+      db.exec('UPDATE accounts SET name = name');
+  }
 });
 
 describe('a second server', () => {
