@@ -189,6 +189,9 @@ it('tells no secret below HTTP', async () => {
   await expectNoSecret();
 });
 
+const PINO_WARN = 40;
+const PINO_ERROR = 50;
+
 describe('tells no secret when the store throws', () => {
   it.each<[Failure, number]>([
     ['quotes', 500],
@@ -203,7 +206,8 @@ describe('tells no secret when the store throws', () => {
     const lines = logged.split('\n').filter((line) => line.includes('request failed'));
     expect(lines).toHaveLength(3);
     for (const line of lines) {
-      const { err, requestId } = JSON.parse(line);
+      const { err, level, requestId } = JSON.parse(line);
+      expect(level).toBe(status === 500 ? PINO_ERROR : PINO_WARN);
       expect(err.stack.join('\n')).toContain('secrets.test.ts');
       expect(err.type).toMatch(/Error|StoreUnavailable/);
       expect(requestId).toBeTruthy();

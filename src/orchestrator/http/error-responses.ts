@@ -30,11 +30,17 @@ export function toApiError(error: unknown): ApiError {
   );
 }
 
+/** An error is ours to mend; `unavailable` passes, and what it is of is told once elsewhere and not for each poll. */
+export function logFailure(log: Log, { code, cause }: ApiError, fields: object): void {
+  const line = { ...fields, code, err: cause };
+  if (code === 'internal') log.error(line, 'request failed');
+  else log.warn(line, 'request failed');
+}
+
 /** O: Errors: the envelope, with the status of the code. */
 export function respondWithError(context: Context<HttpEnv>, thrown: unknown, log: Log): Response {
   const error = toApiError(thrown);
-  if (error.status >= 500)
-    log.error({ err: error.cause, requestId: context.get('requestId'), code: error.code }, 'request failed');
+  if (error.status >= 500) logFailure(log, error, { requestId: context.get('requestId') });
   context.header('Cache-Control', 'no-store');
   if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');
   if (error.status === 413 || error.status === 408) context.header('Connection', 'close');

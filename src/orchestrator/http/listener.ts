@@ -4,7 +4,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { Log } from '../ports/log.ts';
 import type { HttpEnv } from './deps.ts';
-import { toApiError } from './error-responses.ts';
+import { logFailure, toApiError } from './error-responses.ts';
 import { type PolledRouteDeps, polledRoute } from './polled-route.ts';
 
 /** `.` and `..` between slashes, also percent-encoded: a URL parser would resolve them to another path. */
@@ -20,9 +20,9 @@ export function createListener(
 ): RequestListener {
   const respond = (error: ApiError): Response => {
     const requestId = deps.nextId();
-    const line = { requestId, status: error.status, code: error.code };
-    if (error.status >= 500) log.error({ ...line, err: error.cause }, 'request failed');
-    else log.info(line, 'request refused');
+    const { status, code } = error;
+    if (status >= 500) logFailure(log, error, { requestId, status });
+    else log.info({ requestId, status, code }, 'request refused');
     return Response.json(error.toBody(), {
       status: error.status,
       headers: { 'X-Request-Id': requestId, 'Cache-Control': 'no-store' },

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Timer } from '../ports/clock.ts';
+import { StoreUnavailable } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { Reconciler } from './reconciler.ts';
 
@@ -50,4 +51,41 @@ it.each([LEASE_MS / 4 + 1, -LEASE_MS])('claims nothing while its time is %d ms o
   const { claims, told } = await start(offsetMs);
   expect(claims).toBe(0);
   expect(told).toEqual([expect.stringMatching(/too far from the database/)]);
+});
+
+it('tells once that the store does not answer, and once that it answers again', async () => {
+  const told: string[] = [];
+  const answers = ['fails', 'fails', 'answers', 'answers', 'fails'];
+  const ended = Promise.withResolvers<void>();
+  const tell = (level: string) => (_fields: object, message: string) => told.push(`${level}: ${message}`);
+  const context = {
+    store: {
+      endAbandonedLeases: async () => undefined,
+      subscribe: () => () => undefined,
+      nextWorkAt: async () => null,
+      claimWork: async ({ resourceKind }: { resourceKind: string }) => {
+        if (resourceKind === 'instance' && answers.shift() === 'fails') throw new StoreUnavailable('test');
+        return [];
+      },
+    },
+    clock: {
+      now: () => 1_000,
+      setTimer: (_delayMs: number, wake: () => void): Timer => {
+        if (answers.length > 0) queueMicrotask(wake);
+        else ended.resolve();
+        return { cancel: () => undefined };
+      },
+    },
+    random: { next: () => 0, bytes: (length: number) => Buffer.alloc(length) },
+    health: { isUp: true, onRecovery: () => () => undefined },
+    log: { error: tell('error'), info: tell('info') },
+    driver: { manifest: { createVisibleWithinMs: 0 } },
+    options: { leaseMs: LEASE_MS, maxConcurrentSteps: 8 },
+  };
+  const reconciler = new Reconciler(context as unknown as ReconcileContext);
+  await reconciler.start();
+  await ended.promise;
+  await reconciler.stop();
+  const down = 'error: the store does not answer; durable work waits';
+  expect(told).toEqual([down, 'info: the store answers again', down]);
 });

@@ -36,6 +36,7 @@ export class Reconciler {
   #isStarted = false;
   #isStopped = false;
   #isOutOfStep = false;
+  #isStoreDown = false;
 
   constructor(context: ReconcileContext) {
     const { clock, options } = context;
@@ -88,13 +89,16 @@ export class Reconciler {
         await this.#claim('volume');
       }
       const next = await store.nextWorkAt();
+      if (this.#isStoreDown) log.info({}, 'the store answers again');
+      this.#isStoreDown = false;
       const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
       const { instance, volume } = this.#warmUps;
       const keptMs = nap <= 0 ? NAP_WHILE_KEPT_MS : 0;
       const leastMs = Math.max(this.#isFull() ? NAP_WHILE_FULL_MS : keptMs, instance.pauseMs, volume.pauseMs);
       this.#sleep(Math.max(nap, leastMs));
     } catch (error) {
-      log.error({ err: error }, 'the store does not answer; durable work waits');
+      if (!this.#isStoreDown) log.error({ err: error }, 'the store does not answer; durable work waits');
+      this.#isStoreDown = true;
       this.#sleep(AFTER_STORE_FAILURE_MS);
     } finally {
       this.#pumping = undefined;
