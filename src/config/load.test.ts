@@ -149,6 +149,24 @@ describe('the configuration', () => {
     expect(errorLines(options)).toEqual([line, 'Correct it and try again.']);
   });
 
+  const encode =
+    '--database database: expected postgres://USER:PASSWORD@HOST/NAME with the special characters of the password percent-encoded, such as %40 for @, %23 for # and %2F for /';
+  const name =
+    '--database database: expected the name of a database at the end, as in postgres://USER:PASSWORD@HOST/NAME';
+  it.each([
+    ['postgres://berth:p@ss/w#rd@host/db', encode],
+    ['postgres://berth:p@ss@host/db', encode],
+    ['postgres://berth:p@ss/word@host/db', encode],
+    ['postgres://berth:5/word@host/db', encode],
+    ['postgres://berth:5?word@host/db', encode],
+    ['postgres://berth:word@host/db#', encode],
+    ['postgres://berth:word@host', name],
+    ['postgres://berth:word@host/', name],
+    ['postgresql:///?host=/run/postgresql', name],
+  ])('refuses %s without repeating it', (address, line) => {
+    expect(errorLines({ flags: { database: address } })).toEqual([line, 'Correct it and try again.']);
+  });
+
   it('tells all that is wrong at once', () => {
     const bad = join(folder, 'bad.yaml');
     writeFileSync(bad, 'server: { prot: 1 }\nlimits: { drain_s: -1 }\nlog: { level: loud, file: x }\n');

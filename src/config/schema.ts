@@ -34,16 +34,36 @@ const serverSchema = z
 const SQLITE_PREFIX = 'sqlite:';
 const POSTGRES = /^postgres(ql)?:\/\//;
 
+/** No message repeats the address: it may hold a password. */
 const databaseSchema = z
   .string()
+  .refine((url) => !POSTGRES.test(url) || isUnambiguous(url), {
+    abort: true,
+    error:
+      'expected postgres://USER:PASSWORD@HOST/NAME with the special characters of the password percent-encoded, such as %40 for @, %23 for # and %2F for /',
+  })
   .refine(
     (url) =>
       POSTGRES.test(url)
         ? URL.canParse(url)
         : url.startsWith(SQLITE_PREFIX) && url.length > SQLITE_PREFIX.length && !url.includes(':memory:'),
-    'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
+    {
+      abort: true,
+      error:
+        'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
+    },
+  )
+  .refine(
+    (url) => !POSTGRES.test(url) || new URL(url).pathname.length > 1,
+    'expected the name of a database at the end, as in postgres://USER:PASSWORD@HOST/NAME',
   )
   .default('sqlite:./.berth/berth.db');
+
+/** Whether no part of a password can be taken for the host or the name: an `@` only before the host, and no `#`. */
+function isUnambiguous(url: string): boolean {
+  const [authority = '', rest = ''] = url.replace(POSTGRES, '').split(/([/?#].*)/s);
+  return authority.split('@').length <= 2 && !/[@#]/.test(rest);
+}
 
 const limitsSchema = z
   .strictObject({
