@@ -56,6 +56,7 @@ function setUp(
       read: {
         instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost } },
         losses: { includes: async (id: string) => id === 'inst-lost' },
+        work: { of: async () => null },
       },
     },
     options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },

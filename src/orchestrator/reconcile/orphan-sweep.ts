@@ -125,8 +125,10 @@ export class OrphanSweep {
 
   /** Nobody asked for its end: the platform had lost it and has it again, with what is on its disk. */
   async #wasLost({ id, status }: InstanceRecord): Promise<boolean> {
+    const { losses, work } = this.#context.store.read;
     if (status !== 'ERROR' && status !== 'OFFLINE') return false;
-    return this.#context.store.read.losses.includes(id);
+    // Its clean-up is still under way: that removes what there is.
+    return (await work.of(id)) === null && losses.includes(id);
   }
 
   /** A create that turned up after the proof that there was nothing: the row stays as it is, the machine goes. */
