@@ -24,13 +24,14 @@ export function isBackup(path: string): boolean {
  */
 export function assertAlone(path: string): void {
   const real = realpathSync(path);
-  for (const suffix of ['-wal', '-journal']) {
-    const size = statSync(`${real}${suffix}`, { throwIfNoEntry: false })?.size ?? 0;
-    if (size > 0)
-      throw new DatabaseRefused(
-        `The database ${path} was restored from a backup, and ${real}${suffix} beside it is of the database that was there before: move ${real}-wal, ${real}-shm and ${real}-journal away and start again.`,
-      );
-  }
+  const sizeOf = (file: string): number | undefined => statSync(file, { throwIfNoEntry: false })?.size;
+  const journal = ['-wal', '-journal'].map((suffix) => `${real}${suffix}`).find((file) => sizeOf(file));
+  if (journal === undefined) return;
+  const files = ['-wal', '-shm', '-journal'].map((suffix) => `${real}${suffix}`);
+  const there = files.filter((file) => sizeOf(file) !== undefined).join(' and ');
+  throw new DatabaseRefused(
+    `The database ${path} was restored from a backup, and ${journal} beside it is of the database that was there before: move ${there} away and start again.`,
+  );
 }
 
 /**

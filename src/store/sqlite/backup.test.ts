@@ -189,7 +189,9 @@ describe('a database that was restored from a backup', () => {
     const before = readFileSync(path);
     expect(() => openDatabase(path)).toThrow(DatabaseRefused);
     expect(() => openDatabase(path)).toThrow(
-      new RegExp(`${suffix} beside it is of the database that was there before: move .* away and start`),
+      new RegExp(
+        `${suffix} beside it is of the database that was there before: move \\S+${suffix} away and start`,
+      ),
     );
     expect(readFileSync(path)).toEqual(before);
     rmSync(`${path}${suffix}`);
