@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { createSimulator, type Simulator } from '../drivers/simulator/driver.ts';
 import type { SimulatedCapacity } from '../drivers/simulator/options.ts';
 import { connectSimulator } from '../drivers/simulator/remote-driver.ts';
-import { assertStateFile } from '../drivers/simulator/state.ts';
+import { assertStateFile, NotAState } from '../drivers/simulator/state.ts';
 import { assertStateFree, StateInUse } from '../drivers/simulator/state-lock.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { Clock } from '../orchestrator/ports/clock.ts';
@@ -62,6 +62,11 @@ export function checkDriver({ platform }: Config, stateFile: string): void {
 }
 
 function unusableState(stateFile: string, error: unknown): Fatal {
+  if (error instanceof NotAState)
+    return new Fatal(
+      `${stateFile} is no state of the simulator (${error.message}): give --state another file, such as that database's name with .simulator at its end.`,
+      { cause: error },
+    );
   const sentence =
     error instanceof StateInUse
       ? `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`

@@ -184,6 +184,16 @@ describe('a simulator of its own that is not safe or not possible is refused', (
     ['a mistyped host', ['--host', 'localhost.invalid', '--port', '0'], /BERTH_SIMULATOR_TOKEN/],
   ])('%s', async (_name, more, sentence) => expectRefused(simulator(...more), sentence));
 
+  it.each([0x42727468, 0x42727462])('the state in a database or a backup of Berth (%i)', async (id) => {
+    const db = new Database(database);
+    db.pragma(`application_id = ${id}`);
+    db.close();
+    await expectRefused(
+      simulator('--state', database),
+      /^berth: .*berth\.db is no state of the simulator \(it is Berth's own .*\): give --state another file/,
+    );
+  });
+
   it('a secret that could be guessed', async () => {
     vi.stubEnv('BERTH_SIMULATOR_TOKEN', 'short');
     await expectRefused(simulator(), /^berth: BERTH_SIMULATOR_TOKEN must be 16 to 512 characters/);

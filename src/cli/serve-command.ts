@@ -12,6 +12,9 @@ interface ServeFlags {
   json?: true;
 }
 
+/** What the process makes, others may not read: the database and the machines' state hold what tenants sent. */
+export const ONLY_OWNER = 0o077;
+
 /** `berth serve`. */
 export function serveCommand(parts: ServeParts = {}): Command {
   return new Command('serve')
@@ -24,6 +27,7 @@ export function serveCommand(parts: ServeParts = {}): Command {
     .option('--tls-key <file>', 'PEM private key')
     .option('--json', 'print one line of JSON when ready')
     .action(async ({ config, json, ...flags }: ServeFlags) => {
+      process.umask(ONLY_OWNER);
       const serving = await serve({ configFile: config, flags, env: process.env }, parts);
       stopOnSignal(serving);
       if (json) printLine(JSON.stringify({ base_url: serving.baseUrl, api_key: serving.apiKey }));

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { Command } from 'commander';
@@ -11,7 +12,7 @@ import { Fatal } from './fatal.ts';
 import { isLoopback, listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { printLine } from './print.ts';
-import { type Stoppable, stopOnSignal } from './serve-command.ts';
+import { ONLY_OWNER, type Stoppable, stopOnSignal } from './serve-command.ts';
 import { readSimulatorToken } from './simulator-token.ts';
 
 interface SimulatorFlags {
@@ -40,12 +41,13 @@ export function simulatorCommand(): Command {
     .option('--port <number>', `0 takes any free one; default that of platform.address, or ${DEFAULT_PORT}`)
     .option('--json', 'print one line of JSON when ready')
     .action(async (flags: SimulatorFlags) => {
+      process.umask(ONLY_OWNER);
       const running = await runSimulator(flags, process.env);
       stopOnSignal(running);
       if (flags.json) printLine(JSON.stringify({ address: running.address }));
       else
         printLine(
-          `The simulator answers at ${running.address}\n\nIn the berth.yaml of each server:\n  platform: { driver: simulator, address: '${running.address}' }`,
+          `The simulator answers at ${running.address}, ${running.contents}\n\nIn the berth.yaml of each server:\n  platform: { driver: simulator, address: '${running.address}' }`,
         );
     });
 }
@@ -54,7 +56,7 @@ export function simulatorCommand(): Command {
 async function runSimulator(
   { config: configFile, state, host, port }: SimulatorFlags,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<Stoppable & { address: string }> {
+): Promise<Stoppable & { address: string; contents: string }> {
   const token = readSimulatorToken(env);
   if (token === undefined && !isLoopback(host))
     throw new Fatal(
@@ -77,11 +79,16 @@ async function runSimulator(
     (request, response) => listener(request, response),
   );
   try {
+    const isNew = !existsSync(stateFile);
     const simulator = await openSimulator(config, catalog, { stateFile, clock });
     listener = getRequestListener(createRemoteServer({ simulator, token, clock }).fetch);
-    log.info({ address: origin, state: stateFile, catalog: config.catalog }, 'simulating');
+    const { length: machines } = (await simulator.inspect()).machines;
+    log.info({ address: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
     return {
       address: origin,
+      contents: isNew
+        ? `with a new state ${stateFile}`
+        : `with its state ${stateFile} (machines: ${machines})`,
       stop: async () => {
         await server.close(0);
         await simulator.close();

@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { type Client, createClient } from '../support/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
@@ -71,4 +71,25 @@ it('keeps its machines when a server is killed, and when it is killed itself', a
   await anew.request('DELETE', path);
   await anew.waitFor(path, 'GONE');
   expect(await second.process.end()).toMatchObject({ code: 0 });
+});
+
+it('says at its start whether its state is new, and nobody else may read what is made', async () => {
+  using folder = temporaryFolder();
+  const state = join(folder.path, 'made', 'platform.db');
+  const args = ['--config', writeFastConfig(folder.path), '--state', state];
+  const start = async (): Promise<string> => {
+    await using process = new BerthProcess(['simulator', '--port', '0', ...args]);
+    const line = await process.waitForOutput((stdout) => /^The simulator answers.*$/m.exec(stdout)?.[0]);
+    await process.end();
+    return line;
+  };
+  expect(await start()).toMatch(`, with a new state ${state}`);
+  expect(await start()).toMatch(`, with its state ${state} (machines: 0)`);
+
+  await using berth = await startServing(['--config', writeFastConfig(folder.path)]);
+  const data = join(folder.path, 'data');
+  const made = [dirname(state), state, data, ...readdirSync(data).map((name) => join(data, name))];
+  expect(made).toContain(join(data, 'berth.db-wal'));
+  expect(made.filter((path) => (statSync(path).mode & 0o077) !== 0)).toEqual([]);
+  expect(await berth.end()).toMatchObject({ code: 0 });
 });

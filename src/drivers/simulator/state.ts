@@ -65,18 +65,34 @@ const schema = `
 `;
 
 const SQLITE_MAGIC = 'SQLite format 3\0';
+/** Where SQLite's file header has the application id, four bytes, the highest first. */
+const APPLICATION_ID_OFFSET = 68;
+/** Berth's database ("Brth") and a backup of it ("Brtb"), as src/store/sqlite/check-database.ts marks them. */
+const BERTH_IDS = ['Brth', 'Brtb'];
 
-/** Only reads. @throws if there is a file and it is no SQLite database; SQLite itself looks closer when it is opened. */
+/** The file is Berth's database or a backup of it, in which the simulator has nothing to write. */
+export class NotAState extends Error {
+  override readonly name = 'NotAState';
+}
+
+/**
+ * Only reads. SQLite itself looks closer when the file is opened.
+ *
+ * @throws {NotAState | Error} if there is a file and it is no SQLite database, or Berth's own.
+ */
 export function assertStateFile(file: string): void {
   if (!existsSync(file)) return;
-  const begin = Buffer.alloc(SQLITE_MAGIC.length);
+  const begin = Buffer.alloc(APPLICATION_ID_OFFSET + 4);
   const descriptor = openSync(file, 'r');
   try {
     readSync(descriptor, begin, 0, begin.length, 0);
   } finally {
     closeSync(descriptor);
   }
-  if (begin.toString('latin1') !== SQLITE_MAGIC) throw new Error('file is not a database');
+  const header = begin.toString('latin1');
+  if (!header.startsWith(SQLITE_MAGIC)) throw new Error('file is not a database');
+  if (BERTH_IDS.includes(header.slice(APPLICATION_ID_OFFSET)))
+    throw new NotAState("it is Berth's own database or a backup of it");
 }
 
 /**
