@@ -79,14 +79,20 @@ describe('a create that failed', () => {
     ['conflict', 'possible', 5],
     ['unknown_outcome', 'none', 5],
   ] as const)('with %s and a side effect that is %s may turn up until %s', (code, sideEffect, until) => {
-    expect(openUntil({ ...failed, code, sideEffect }, 5)).toBe(until);
+    expect(openUntil({ ...failed, code, sideEffect }, lease({}), 5)).toBe(until);
   });
 });
 
 it('a create that was answered may be missing from a look as long as the platform says', () => {
   const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 1 } as const;
-  expect(openUntil(pending, 5)).toBe(5);
-  expect(openUntil({ outcome: 'done', value: null }, 5)).toBe(5);
+  expect(openUntil(pending, lease({}), 5)).toBe(5);
+  expect(openUntil({ outcome: 'done', value: null }, lease({}), 5)).toBe(5);
   expect(mayTurnUpForMs(context, { createOpenUntil: 1_500 })).toBe(VISIBLE_MS - 500);
   expect(mayTurnUpForMs(context, { createOpenUntil: null })).toBe(0);
+});
+
+it('a call with a cookie that fails says nothing of what the calls before it made', () => {
+  const refused = { ...failed, code: 'auth', sideEffect: 'none' } as const;
+  expect(openUntil(refused, lease({ cookie: 'c' }), 5)).toBe(5);
+  expect(openUntil(refused, lease({}), 5)).toBe(null);
 });

@@ -58,10 +58,15 @@ export function isRefused(failed: Failed): boolean {
  * Until when something of a create that was answered so may be missing from a look: see `Work.createOpenUntil`. A
  * platform may show what it has made, and said so, only after a while.
  */
-export function openUntil(step: Step<unknown>, now: number): number | null {
+export function openUntil(
+  step: Step<unknown>,
+  { cookie }: Pick<Lease, 'cookie'>,
+  now: number,
+): number | null {
   const isAnswered =
     step.outcome === 'failed' && step.code !== 'unknown_outcome' && step.sideEffect !== 'possible';
-  return isAnswered ? null : now;
+  // With a cookie it says nothing of what the calls before it made.
+  return isAnswered && cookie === null ? null : now;
 }
 
 /** For how long a look that says `gone` proves nothing yet of a resource whose create was sent, in milliseconds. */

@@ -40,7 +40,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
           return waitForEarlier(lease, attempted.waitMs);
       }
     },
-    { createOpenUntil: createOpenUntil(attempted, context.clock.now()) },
+    { createOpenUntil: createOpenUntil(attempted, lease, context.clock.now()) },
   );
 }
 
@@ -108,7 +108,7 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
 }
 
 /** `now` where nobody can tell yet: whatever was sent, was sent before. */
-function createOpenUntil(attempted: Attempted, now: number): number | null {
+function createOpenUntil(attempted: Attempted, lease: Lease, now: number): number | null {
   switch (attempted.outcome) {
     case 'building':
       return null;
@@ -117,7 +117,7 @@ function createOpenUntil(attempted: Attempted, now: number): number | null {
     case 'absent':
       return attempted.waitMs > 0 ? now : null;
     default:
-      return openUntil(attempted, now);
+      return openUntil(attempted, lease, now);
   }
 }
 

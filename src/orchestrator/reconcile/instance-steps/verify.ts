@@ -46,11 +46,8 @@ const notKnown: FailedProbe = {
  * the same user's keys behind it. The platform says whether the machine still is there.
  */
 function isWhereItWas({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
-  return (
-    found.answer === 'observed' &&
-    found.value.power === 'running' &&
-    !hasMoved(endpoint, found.value.endpoint)
-  );
+  if (found.answer !== 'observed' || found.value.power !== 'running') return false;
+  return found.value.endpoint !== undefined && !hasMoved(endpoint, found.value.endpoint);
 }
 
 async function proved(

@@ -19,7 +19,7 @@ export async function stepCreateVolume(
 ): Promise<void> {
   const attempted = await findOrCreate(context, volumes, lease, record);
   const now = context.clock.now();
-  const createOpenUntil = attempted.outcome === 'open' ? now : openUntil(attempted, now);
+  const createOpenUntil = attempted.outcome === 'open' ? now : openUntil(attempted, lease, now);
   await settleVolume(
     context,
     lease,
