@@ -3,11 +3,11 @@ import type { World } from './world.ts';
 
 const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);
 
-/** Live instances whose machine the platform really lost, or that really broke down. */
+/** Instances that had a machine, which the platform really lost, or that really broke down. */
 function lost({ inspector, machines }: World): InstanceRecord[] {
   return inspector.history
     .instances()
-    .filter(({ status }) => LIVE.has(status))
+    .filter(({ status, endpoint }) => LIVE.has(status) || (status === 'PROVISIONING' && endpoint !== null))
     .filter(({ ownerRef }) => !machines.of(ownerRef).some(({ power }) => power !== 'failed'));
 }
 

@@ -82,7 +82,7 @@ export const mutants: readonly Mutant[] = [
     patches: [
       {
         file: `${RECONCILE}/instance-steps/verify.ts`,
-        find: 'hostKeyFingerprint ?? undefined, withinMs',
+        find: 'pinned, withinMs',
         replace: 'undefined, withinMs',
       },
     ],

@@ -356,3 +356,36 @@ describe('a proof before which no host key was known', () => {
     } else await berth.passUntil(`/instances/${id}`, 'ERROR');
   });
 });
+
+it('a host key that comes with the address pins the first proof', async () => {
+  const pins: (string | undefined)[] = [];
+  const probe: SshProbe = {
+    probe: (target, keys, hostKeyFingerprint) => {
+      pins.push(hostKeyFingerprint);
+      return everyProbeWorks.probe(target, keys);
+    },
+  };
+  await using berth = await startPlainOrchestrator(() => 'none', { probe });
+  const { driver, machines } = berth.platform;
+  const { create, start } = driver;
+  driver.create = async (spec, cookie) => {
+    const step = await create(spec, cookie);
+    const machine = machines.get(spec.ref);
+    if (machine === undefined) throw new Error('the platform made no machine');
+    const { endpoint: _told, ...silent } = machine;
+    machines.set(spec.ref, { ...silent, power: 'stopped' });
+    return step.outcome === 'done' ? { outcome: 'done', value: { ...silent, power: 'stopped' } } : step;
+  };
+  driver.start = async (ref, cookie) => {
+    const step = await start(ref, cookie);
+    if (step.outcome !== 'done') return step;
+    const endpoint = {
+      ...{ publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'root' },
+      hostKeyFingerprint: 'SHA256:plain',
+    };
+    machines.set(ref, { ...step.value, endpoint });
+    return { outcome: 'done', value: { ...step.value, endpoint } };
+  };
+  await online(berth);
+  expect(pins.at(-1)).toBe('SHA256:plain');
+});

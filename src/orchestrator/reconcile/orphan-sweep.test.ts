@@ -36,6 +36,7 @@ function setUp(
     keepsNotes = true,
     ref = REF,
     lost = null as 'ERROR' | 'OFFLINE' | null,
+    hasWork = false,
   } = {},
 ) {
   const platform = new PlainPlatform(clock, { keepsNotes });
@@ -53,10 +54,11 @@ function setUp(
       failpoint: none,
     },
     store: {
+      transact: async (body: (tx: unknown) => unknown) => body({ instances: { byId: async () => null } }),
       read: {
         instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost } },
         losses: { includes: async (id: string) => id === 'inst-lost' },
-        work: { of: async () => null },
+        work: { of: async () => (hasWork ? {} : null) },
       },
     },
     options: { orphans, orphanGraceMs: GRACE_MS, callTimeoutMs: 1_000 },
@@ -146,6 +148,12 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     expect([orders(), alarms]).toEqual([[], []]);
     await listing();
     expect([orders(), alarms.length]).toEqual([ORDERS[orphans], 1]);
+  });
+
+  it('of a lost instance whose clean-up is under way is left to that', async () => {
+    const { listing, orders, alarms } = setUp(orphans, { lost: 'ERROR', hasWork: true });
+    for (let seen = 0; seen < 5; seen++) await listing();
+    expect([orders(), alarms]).toEqual([[], []]);
   });
 
   it('is left alone in a database that was restored: its row may be what was lost', async () => {

@@ -26,8 +26,9 @@ export async function stepVerify(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const result = await probe(context, record);
-  if (result.ok && record.hostKeyFingerprint !== null) return proved(context, lease, result);
+  const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
+  const result = await probe(context, record, pinned);
+  if (result.ok && pinned !== undefined) return proved(context, lease, result);
   const found = await findMachine(context, record.ownerRef);
   if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result);
   const failed = result.ok ? notKnown : result;
@@ -66,7 +67,8 @@ async function proved(
 
 async function probe(
   context: ReconcileContext,
-  { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
+  { endpoint, spec }: InstanceRecord,
+  pinned: string | undefined,
 ): Promise<ProbeResult> {
   if (endpoint === null)
     return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
@@ -74,9 +76,7 @@ async function probe(
   // The proof ends by itself before the call's deadline, so that its failure names the step.
   const withinMs = 0.9 * context.options.callTimeoutMs;
   context.failpoint('verify:before-call');
-  const result = await prove(context, () =>
-    context.probe.probe(target, spec.sshKeys, hostKeyFingerprint ?? undefined, withinMs),
-  );
+  const result = await prove(context, () => context.probe.probe(target, spec.sshKeys, pinned, withinMs));
   context.failpoint('verify:after-call');
   return result;
 }
