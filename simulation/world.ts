@@ -110,7 +110,8 @@ export class World {
 
   /** Whether the operator has said that what the platform lacks is lost. */
   get isLossAccepted(): boolean {
-    return this.scheduler.now < this.#lossesAcceptedUntil;
+    const times = this.replicas.map(({ now }) => now ?? this.scheduler.now);
+    return Math.min(this.scheduler.now, ...times) < this.#lossesAcceptedUntil;
   }
 
   /** The operator says so, for some minutes. */

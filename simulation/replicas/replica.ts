@@ -1,5 +1,6 @@
 import { type Orchestrator, startOrchestrator } from '../../src/cli/start-orchestrator.ts';
 import type { Config } from '../../src/config/schema.ts';
+import type { Clock } from '../../src/orchestrator/ports/clock.ts';
 import type { Log } from '../../src/orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/ports/store.ts';
@@ -25,6 +26,7 @@ export class Replica {
   #orchestrator: Orchestrator | undefined;
   /** How far its wall clock is off, in milliseconds. */
   clockOffsetMs = 0;
+  #clock: Clock | undefined;
 
   constructor(name: string, world: World, config: Config) {
     this.name = name;
@@ -54,6 +56,11 @@ export class Replica {
     return this.#platform;
   }
 
+  /** What its process takes for the time; undefined: none was started. */
+  get now(): number | undefined {
+    return this.#clock?.now();
+  }
+
   /** Starts a process; one that cannot start ends, and is started again. */
   start(platform = this.#world.traits.manifest.name): void {
     this.#platform = platform;
@@ -70,11 +77,13 @@ export class Replica {
     [this.#life, this.#news, this.#store] = [life, news, store];
     if (scenario.replicas > 1) this.clockOffsetMs = 0;
     journal.note(life.name, 'starts');
+    const clock = life.clock(() => this.clockOffsetMs);
+    this.#clock = clock;
     startOrchestrator({
       ...{ config: this.#config, catalog, store, environmentKey: undefined },
       driver: this.#driver(life),
       probe: this.#world.ssh.of(life),
-      clock: life.clock(() => this.clockOffsetMs),
+      clock,
       random: chance.fork('random'),
       log: this.#log(life),
       failpoint: (point) => this.#failpoint(life, chance, point),
