@@ -326,6 +326,31 @@ describe('a volume', () => {
   });
 });
 
+it('a machine that comes ONLINE before a listing shows it is not taken for lost', async () => {
+  const late: Plan = ({ method }) => (method === 'list' ? { kind: 'lag', ms: 8_000 } : 'none');
+  await using berth = await startPlainOrchestrator(late, { manifest: { createVisibleWithinMs: 10_000 } });
+  const { driver } = berth.platform;
+  const look = driver.get;
+  let isShown = false;
+  driver.get = async (ref) => (isShown ? look(ref) : { answer: 'gone' });
+  const id = await berth.create();
+  await berth.clock.advance(5_000);
+  isShown = true;
+  await berth.passUntil(`/instances/${id}`, 'ONLINE');
+  isShown = false;
+  await berth.orchestrator.store.transact((tx) =>
+    tx.work.put({
+      ...{ resourceId: id, resourceKind: 'instance', kind: 'observe' },
+      ...{ notBefore: berth.clock.now(), deadlineAt: null },
+    }),
+  );
+  await berth.clock.advance(2_000);
+  expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
+  isShown = true;
+  await berth.clock.advance(20_000);
+  expect((await berth.read(`/instances/${id}`))['status']).toBe('ONLINE');
+});
+
 describe('a proof before which no host key was known', () => {
   it.each([
     ['is not believed of a machine that moved, until it is where the proof was', { publicIp: '192.0.2.9' }],

@@ -75,5 +75,7 @@ export function mayTurnUpForMs(
   { createOpenUntil }: Pick<Lease, 'createOpenUntil'>,
 ): number {
   if (createOpenUntil === null) return 0;
-  return Math.max(0, createOpenUntil + driver.manifest.createVisibleWithinMs - clock.now());
+  const { createVisibleWithinMs } = driver.manifest;
+  // A clock that was set back makes it no longer.
+  return Math.min(createVisibleWithinMs, Math.max(0, createOpenUntil + createVisibleWithinMs - clock.now()));
 }

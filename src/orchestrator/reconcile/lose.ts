@@ -4,6 +4,7 @@ import type { ObservedMachine } from '../ports/platform-driver.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { failInstance } from './instance-steps/fail.ts';
+import { mayTurnUpForMs } from './look-before-create.ts';
 import { HELD } from './loss-cap.ts';
 import { pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
@@ -19,6 +20,9 @@ export async function vanished(
   record: InstanceRecord,
 ): Promise<Next> {
   const now = context.clock.now();
+  // Its SSH may answer before the platform shows it.
+  const waitMs = mayTurnUpForMs(context, { createOpenUntil: record.updatedAt });
+  if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
     case 'STOPPED':
       return lose(context, lease, tx, record, async () => {
