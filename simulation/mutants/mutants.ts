@@ -82,8 +82,8 @@ export const mutants: readonly Mutant[] = [
     patches: [
       {
         file: `${RECONCILE}/instance-steps/verify.ts`,
-        find: 'pinned, withinMs',
-        replace: 'undefined, withinMs',
+        find: 'spec.sshKeys, pinned)',
+        replace: 'spec.sshKeys, undefined)',
       },
     ],
   },

@@ -2,10 +2,9 @@ import { isAccountId } from '../accounts/accounts.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import { instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import type { ObservedMachine } from '../ports/platform-driver.ts';
-import type { ProbeResult } from '../ports/ssh-probe.ts';
 import type { Unadopted } from './absence.ts';
-import { prove } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
+import { proveEndpoint } from './prove-endpoint.ts';
 import { putInstanceWork } from './put-work.ts';
 import { readNote } from './read-note.ts';
 import type { InstanceWorkKind } from './work.ts';
@@ -79,7 +78,9 @@ async function planAdoption(
   const endless = { hostKeyFingerprint, deadlineAt: null };
   switch (machine.power) {
     case 'running': {
-      const proof = await proveOnline(context, machine, spec.sshKeys);
+      const { endpoint } = machine;
+      const proof =
+        endpoint && (await proveEndpoint(context, endpoint, spec.sshKeys, endpoint.hostKeyFingerprint));
       if (proof?.ok)
         return { status: 'ONLINE', hostKeyFingerprint: proof.hostKeyFingerprint, deadlineAt: null };
       const isYoung = now - createdAt < spec.onlineWithinMs;
@@ -98,19 +99,6 @@ async function planAdoption(
     case 'destroying':
       return { status: 'DESTROYING', work: 'destroy', ...endless };
   }
-}
-
-async function proveOnline(
-  context: ReconcileContext,
-  { endpoint }: ObservedMachine,
-  sshKeys: readonly string[],
-): Promise<ProbeResult | undefined> {
-  if (endpoint === undefined) return undefined;
-  const { publicIp: host, sshPort: port, sshUsername: username, hostKeyFingerprint } = endpoint;
-  const withinMs = 0.9 * context.options.callTimeoutMs;
-  return prove(context, () =>
-    context.probe.probe({ host, port, username }, sshKeys, hostKeyFingerprint, withinMs),
-  );
 }
 
 function toRecord(

@@ -87,8 +87,8 @@ it('a create that was answered may be missing from a look as long as the platfor
   const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 1 } as const;
   expect(openUntil(pending, lease({}), 5)).toBe(5);
   expect(openUntil({ outcome: 'done', value: null }, lease({}), 5)).toBe(5);
-  expect(mayTurnUpForMs(context, { createOpenUntil: 1_500 })).toBe(VISIBLE_MS - 500);
-  expect(mayTurnUpForMs(context, { createOpenUntil: null })).toBe(0);
+  expect(mayTurnUpForMs(context, 1_500)).toBe(VISIBLE_MS - 500);
+  expect(mayTurnUpForMs(context, null)).toBe(0);
 });
 
 it('a call with a cookie that fails says nothing of what the calls before it made', () => {

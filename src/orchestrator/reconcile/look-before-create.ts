@@ -69,13 +69,16 @@ export function openUntil(
   return isAnswered && cookie === null ? null : now;
 }
 
-/** For how long a look that says `gone` proves nothing yet of a resource whose create was sent, in milliseconds. */
+/**
+ * For how long, in milliseconds, a look that says `gone` proves nothing yet of a resource that was made at `since` at
+ * the latest. Null: nothing of it is out.
+ */
 export function mayTurnUpForMs(
   { clock, driver }: Pick<StepContext, 'clock' | 'driver'>,
-  { createOpenUntil }: Pick<Lease, 'createOpenUntil'>,
+  since: number | null,
 ): number {
-  if (createOpenUntil === null) return 0;
+  if (since === null) return 0;
   const { createVisibleWithinMs } = driver.manifest;
   // A clock that was set back makes it no longer.
-  return Math.min(createVisibleWithinMs, Math.max(0, createOpenUntil + createVisibleWithinMs - clock.now()));
+  return Math.min(createVisibleWithinMs, Math.max(0, since + createVisibleWithinMs - clock.now()));
 }

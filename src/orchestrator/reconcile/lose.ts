@@ -21,7 +21,7 @@ export async function vanished(
 ): Promise<Next> {
   const now = context.clock.now();
   // Its SSH may answer before the platform shows it.
-  const waitMs = mayTurnUpForMs(context, { createOpenUntil: record.updatedAt });
+  const waitMs = mayTurnUpForMs(context, record.updatedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
     case 'STOPPED':

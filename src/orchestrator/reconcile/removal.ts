@@ -53,8 +53,8 @@ export function unproved(
   // A database that was restored does not know of the creates that were sent after its backup.
   const isOlder = createdAt < startedAt && !wasSeen;
   const waitMs = Math.max(
-    mayTurnUpForMs(context, lease),
-    isOlder ? mayTurnUpForMs(context, { createOpenUntil: startedAt }) : 0,
+    mayTurnUpForMs(context, lease.createOpenUntil),
+    mayTurnUpForMs(context, isOlder ? startedAt : null),
   );
   return waitMs > 0 ? { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' } : undefined;
 }

@@ -3,11 +3,11 @@ import { amend, transition } from '../../instances/transition.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../ports/platform-driver.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Transaction } from '../../ports/store.ts';
-import { prove } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findMachine } from '../find.ts';
 import { mayTurnUpForMs } from '../look-before-create.ts';
 import { lose } from '../lose.ts';
+import { proveEndpoint } from '../prove-endpoint.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
@@ -72,11 +72,8 @@ async function probe(
 ): Promise<ProbeResult> {
   if (endpoint === null)
     return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
-  const target = { host: endpoint.publicIp, port: endpoint.sshPort, username: endpoint.sshUsername };
-  // The proof ends by itself before the call's deadline, so that its failure names the step.
-  const withinMs = 0.9 * context.options.callTimeoutMs;
   context.failpoint('verify:before-call');
-  const result = await prove(context, () => context.probe.probe(target, spec.sshKeys, pinned, withinMs));
+  const result = await proveEndpoint(context, endpoint, spec.sshKeys, pinned);
   context.failpoint('verify:after-call');
   return result;
 }
@@ -96,7 +93,7 @@ async function afterFailedProbe(
       ? lose(context, lease, tx, record, () => giveUp(context, tx, record, reason))
       : giveUp(context, tx, record, reason);
   if (found.answer === 'gone') {
-    const waitMs = mayTurnUpForMs(context, lease);
+    const waitMs = mayTurnUpForMs(context, lease.createOpenUntil);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
     return lost('the machine is gone from the platform');
   }
