@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { DatabaseRefused } from '../database-refused.ts';
+import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { toAddress } from './address.ts';
 import { refusalOf } from './database-refused.ts';
@@ -49,10 +49,7 @@ export async function prepareDatabase(
       throw new DatabaseRefused(
         `There is nothing of Berth's in the database ${toAddress(url)} yet: start \`berth serve\` once, or give --database.`,
       );
-    if (version < newest && !mayMigrate)
-      throw new DatabaseRefused(
-        `The database ${toAddress(url)} is older (version ${version}) than this program (version ${newest}): start its \`berth serve\` once, or run the Berth that wrote it.`,
-      );
+    if (version < newest && !mayMigrate) throw refusedVersion(toAddress(url), version, newest);
     beforeWriting();
     if (version < newest) await migrate(client, url, migrations);
     await checkPrivileges(client, url);
@@ -115,14 +112,8 @@ async function checkVersion(client: Client, url: string, newest: number): Promis
     );
   }
   const version = Number((await oneRow(client, 'SELECT version FROM berth_schema'))['version']);
-  if (version > newest) throw tooNew(url, version, newest);
+  if (version > newest) throw refusedVersion(toAddress(url), version, newest);
   return version;
-}
-
-function tooNew(url: string, version: number, newest: number): DatabaseRefused {
-  return new DatabaseRefused(
-    `The database ${toAddress(url)} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
-  );
 }
 
 /** Of several versions that start at once, the older ones are refused. @throws {DatabaseRefused} */
@@ -134,7 +125,7 @@ async function migrate(client: Client, url: string, migrations: readonly Migrati
     const { rows } = await run('SELECT version FROM berth_schema');
     const version: number = rows[0]?.version ?? 0;
     const newest = migrations.at(-1)?.version ?? 0;
-    if (version > newest) throw tooNew(url, version, newest);
+    if (version > newest) throw refusedVersion(toAddress(url), version, newest);
     for (const migration of migrations) if (migration.version > version) await run(migration.sql);
     if (version < newest) await run(`DELETE FROM berth_schema; INSERT INTO berth_schema VALUES (${newest})`);
     await run('COMMIT');

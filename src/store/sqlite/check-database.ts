@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { instanceStatusSchema } from '../../contract/instance.ts';
-import { DatabaseRefused } from '../database-refused.ts';
+import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { damaged } from './database-refused.ts';
 
 /** Marks a file as Berth's ("Brth"), so that another program's database is never written to. */
@@ -56,10 +56,7 @@ export function checkIdentity(db: Database.Database, path: string, newest: numbe
   if (id !== APPLICATION_ID && id !== BACKUP_ID)
     throw new DatabaseRefused(`${path} is a database of another program: give --database another file.`);
   const version = pragmaNumber(db, 'user_version');
-  if (version > newest)
-    throw new DatabaseRefused(
-      `The database ${path} is newer (version ${version}) than this program (version ${newest}): run the Berth that wrote it, or a later one.`,
-    );
+  if (version > newest) throw refusedVersion(path, version, newest);
   return version;
 }
 

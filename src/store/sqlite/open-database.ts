@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { DatabaseRefused } from '../database-refused.ts';
+import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
 import { APPLICATION_ID, checkDatabase, isThere } from './check-database.ts';
@@ -93,10 +93,7 @@ function connectSound(path: string, newest: number): Database.Database {
 
 function assertNewest(db: Database.Database, path: string, newest: number): void {
   const version = Number(db.pragma('user_version', { simple: true }));
-  if (version < newest)
-    throw new DatabaseRefused(
-      `The database ${path} is older (version ${version}) than this program (version ${newest}): start its \`berth serve\` once, or run the Berth that wrote it.`,
-    );
+  if (version < newest) throw refusedVersion(path, version, newest);
 }
 
 function makeFolder(folder: string, path: string): void {
