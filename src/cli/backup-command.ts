@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
-import { sqlitePath } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/schema.ts';
 import { systemClock } from '../runtime/system.ts';
 import { backUpDatabase } from '../store/sqlite/backup.ts';
 import { Fatal } from './fatal.ts';
@@ -16,7 +16,7 @@ export function backupCommand(): Command {
     .option('--json', 'print one line of JSON')
     .action(async (file: string, { config: configFile, database, json }: StoreFlags & { json?: true }) => {
       const { config } = loadConfig({ file: configFile, flags: { database }, env: process.env });
-      if (/^postgres(ql)?:/.test(config.database))
+      if (isPostgres(config.database))
         throw new Fatal(
           'A PostgreSQL database is backed up with its own tools, `pg_dump` for one: docs/backup.md says what to do after a restore.',
         );

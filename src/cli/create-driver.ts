@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Config } from '../config/schema.ts';
+import { type Config, isPostgres, sqlitePath } from '../config/schema.ts';
 import { createSimulator, type Simulator } from '../drivers/simulator/driver.ts';
 import type { SimulatedCapacity } from '../drivers/simulator/options.ts';
 import { connectSimulator } from '../drivers/simulator/remote-driver.ts';
@@ -21,8 +21,7 @@ export interface DriverParts {
 
 /** An embedded simulator keeps its machines beside the database file; where there is none, in the working directory. */
 export function simulatorStateFile(database: string): string {
-  const path = /^sqlite:(.+)$/.exec(database)?.[1];
-  return path === undefined ? resolve('.berth', 'simulator.db') : `${path}.simulator`;
+  return isPostgres(database) ? resolve('.berth', 'simulator.db') : `${sqlitePath(database)}.simulator`;
 }
 
 /** The driver that the configuration names. @throws {Fatal} */

@@ -3,10 +3,9 @@ import { digestSecret } from '../orchestrator/accounts/api-key.ts';
 import type { AccountRecord } from '../orchestrator/accounts/credential-records.ts';
 import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
-import { Fatal } from './fatal.ts';
+import { readSecret } from './read-secret.ts';
 
 export const DEFAULT_ACCOUNT = 'default';
-const MIN_ENVIRONMENT_KEY_LENGTH = 16;
 
 interface Deps {
   store: Store;
@@ -20,13 +19,8 @@ interface Deps {
  * @throws {Fatal} if it is none that a client could send, or could be guessed.
  */
 export function readEnvironmentKey(env: Readonly<Record<string, string | undefined>>): Buffer | undefined {
-  const key = env['BERTH_API_KEY'];
-  if (key === undefined || key === '') return undefined;
-  if (!isUsable(key))
-    throw new Fatal(
-      `BERTH_API_KEY must be ${MIN_ENVIRONMENT_KEY_LENGTH} to 512 characters of A-Z a-z 0-9 . _ ~ + / = -; make one with \`openssl rand -hex 32\`.`,
-    );
-  return digestSecret(key);
+  const key = readSecret(env, 'BERTH_API_KEY');
+  return key === undefined ? undefined : digestSecret(key);
 }
 
 /**
@@ -49,8 +43,4 @@ export async function ensureAccess(
 
 function findDefault(accounts: readonly AccountRecord[]): AccountRecord | undefined {
   return accounts.find(({ name }) => name === DEFAULT_ACCOUNT) ?? accounts[0];
-}
-
-function isUsable(key: string): boolean {
-  return key.length >= MIN_ENVIRONMENT_KEY_LENGTH && /^[A-Za-z0-9._~+/=-]{1,512}$/.test(key);
 }

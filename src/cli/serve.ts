@@ -16,7 +16,7 @@ import { ensureAccess, readEnvironmentKey } from './first-start.ts';
 import { isLoopback, listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { describeDatabase, openStore } from './open-store.ts';
-import { readSimulatorToken } from './simulator-token.ts';
+import { readSecret } from './read-secret.ts';
 import { startOrchestrator } from './start-orchestrator.ts';
 
 export interface ServeOptions {
@@ -53,7 +53,7 @@ export async function serve(
 ): Promise<Serving> {
   const { config } = loadConfig({ file: configFile, flags, env });
   const environmentKey = readEnvironmentKey(env);
-  const simulatorToken = readSimulatorToken(env);
+  const simulatorToken = readSecret(env, 'BERTH_SIMULATOR_TOKEN');
   const catalog = loadCatalog(config.catalog);
   const log = createLog(config.log.level);
   const shared =

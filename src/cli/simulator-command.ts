@@ -12,8 +12,8 @@ import { Fatal } from './fatal.ts';
 import { isLoopback, listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { printLine } from './print.ts';
+import { readSecret } from './read-secret.ts';
 import { ONLY_OWNER, type Stoppable, stopOnSignal } from './serve-command.ts';
-import { readSimulatorToken } from './simulator-token.ts';
 
 interface SimulatorFlags {
   config?: string;
@@ -57,7 +57,7 @@ async function runSimulator(
   { config: configFile, state, host, port }: SimulatorFlags,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Stoppable & { address: string; contents: string }> {
-  const token = readSimulatorToken(env);
+  const token = readSecret(env, 'BERTH_SIMULATOR_TOKEN');
   if (token === undefined && !isLoopback(host))
     throw new Fatal(
       `--host ${host} lets others than this machine in: give the simulator and its servers the same BERTH_SIMULATOR_TOKEN.`,

@@ -24,6 +24,7 @@ import { Housekeeping } from '../orchestrator/reconcile/housekeeping.ts';
 import { ensureInstallation } from '../orchestrator/reconcile/installation.ts';
 import { Inventory } from '../orchestrator/reconcile/inventory.ts';
 import { LossCap } from '../orchestrator/reconcile/loss-cap.ts';
+import type { ReconcileOptions } from '../orchestrator/reconcile/options.ts';
 import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
 import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
 import { Recovery } from '../orchestrator/reconcile/recovery.ts';
@@ -59,18 +60,19 @@ export interface Orchestrator {
 export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchestrator> {
   const { store, clock, random, log } = deps;
   const health = new PlatformHealth({ store, clock, log });
-  const losses = new LossCap({ clock, log, options: toReconcileOptions(deps.config) });
+  const options = toReconcileOptions(deps.config);
+  const losses = new LossCap({ clock, log, options });
   const absence = new Absence();
   const http = composeHttp({ ...deps, store: withoutDenials(store, absence), absence }, health, losses);
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
-  const parts = { ...deps, installationId, health, losses, absence };
+  const parts = { ...deps, options, installationId, health, losses, absence };
   const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
   const app = createApp(http, {
     ...{ nextId, isServing: () => isServing },
-    isInStep: () => isInStep(clock, toReconcileOptions(deps.config)),
+    isInStep: () => isInStep(clock, options),
   });
   await recovery.start(await watch.start());
   housekeeping.start();
@@ -144,6 +146,7 @@ interface Reconciling {
 
 function composeReconcile(
   deps: OrchestratorDeps & {
+    options: ReconcileOptions;
     installationId: string;
     health: PlatformHealth;
     losses: LossCap;
@@ -151,7 +154,7 @@ function composeReconcile(
   },
 ): Reconciling {
   const { driver } = deps;
-  const base = { ...deps, options: toReconcileOptions(deps.config), probe: deps.probe ?? createSshProbe() };
+  const base = { ...deps, probe: deps.probe ?? createSshProbe() };
   const expectations = new Expectations(deps.store);
   const machines = new Inventory(base, () => driver.list(), judgeMachines(base, expectations));
   const { volumes: volumeDriver } = driver;
