@@ -11,24 +11,47 @@ interface Place {
   libraries?: readonly string[];
 }
 
-const CORE = /^src\/(contract|orchestrator\/(?!http\/))/;
+/** What every part is given or made of: time, chance, the log; keys; the server below HTTP. */
+const PORTS = /^src\/ports\//;
+const KEYS = /^src\/keys\//;
+const HTTP = /^src\/http\//;
+const CORE = /^src\/(ports|keys|contract|orchestrator\/(?!http\/))/;
 const COMPOSITION = [/^src\//];
 
 /** The import directions of the design, one row for each place. */
 const places: readonly Place[] = [
+  { path: PORTS, mayImport: [], libraries: [] },
+  { path: KEYS, mayImport: [PORTS], libraries: ['node:'] },
+  { path: HTTP, mayImport: [PORTS] },
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
-  { path: /^src\/orchestrator\/http\//, mayImport: [/^src\/(contract|orchestrator)\//] },
+  { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE] },
   { path: /^src\/drivers\/kit\//, mayImport: [CORE] },
   { path: /^src\/drivers\/([^/]+)\//, mayImport: [CORE, /^src\/drivers\/kit\//] },
-  { path: /^src\/(store|ssh)\//, mayImport: [CORE] },
+  {
+    path: /^src\/store\//,
+    mayImport: [CORE, /^src\/marketplace\/(ports|records)\//],
+  },
+  { path: /^src\/ssh\//, mayImport: [CORE] },
   {
     path: /^src\/config\//,
-    mayImport: [/^src\/contract\//, /^src\/orchestrator\/catalog\//, /^src\/drivers\/[^/]+\/options\.ts$/],
+    mayImport: [
+      /^src\/contract\//,
+      /^src\/orchestrator\/catalog\//,
+      /^src\/drivers\/[^/]+\/options\.ts$/,
+      /^src\/marketplace\/(config|providers)\//,
+    ],
   },
-  { path: /^src\/runtime\//, mayImport: [/^src\/orchestrator\/ports\//] },
-  { path: /^src\/client\//, mayImport: [/^src\/contract\//] },
-  { path: /^src\/marketplace\//, mayImport: [/^src\/(contract|client)\//] },
+  { path: /^src\/runtime\//, mayImport: [PORTS] },
+  { path: /^src\/client\//, mayImport: [PORTS, /^src\/contract\//] },
+  {
+    path: /^src\/marketplace\/http\//,
+    mayImport: [PORTS, KEYS, HTTP, /^src\/(contract|client|marketplace)\//],
+  },
+  {
+    path: /^src\/marketplace\//,
+    mayImport: [PORTS, KEYS, /^src\/(contract|client)\//, /^src\/marketplace\/(?!http\/)/],
+  },
   { path: /^src\/cli\//, mayImport: COMPOSITION },
   { path: /^src\/sandbox\//, mayImport: COMPOSITION },
   { path: /^src\/main\.ts$/, mayImport: [...COMPOSITION, /^conformance\/cli\.ts$/] },
@@ -38,6 +61,7 @@ const places: readonly Place[] = [
 
 /** These are built; a list of files without one of them was not read right. */
 const BUILT = [
+  ...['src/ports/', 'src/keys/', 'src/http/'],
   ...['src/contract/', 'src/orchestrator/http/', 'src/orchestrator/reconcile/', 'src/drivers/simulator/'],
   ...['src/store/', 'src/ssh/', 'src/config/', 'src/runtime/', 'src/cli/', 'src/main.ts'],
 ];
@@ -115,8 +139,13 @@ it.each([
   ['src/config/a.ts', "import { x } from '../drivers/simulator/driver.ts';"],
   ['src/config/a.ts', "import { x } from '../orchestrator/instances/create.ts';"],
   ['src/runtime/a.ts', "import { x } from '../contract/errors.ts';"],
-  ['src/client/a.ts', "import { x } from '../orchestrator/ports/clock.ts';"],
-  ['src/marketplace/a.ts', "import { x } from '../orchestrator/ports/clock.ts';"],
+  ['src/ports/a.ts', "import { z } from 'zod';"],
+  ['src/http/a.ts', "import { x } from '../contract/errors.ts';"],
+  ['src/keys/a.ts', "import { x } from '../http/server.ts';"],
+  ['src/store/marketplace/a.ts', "import { x } from '../../marketplace/deployments/create.ts';"],
+  ['src/marketplace/deployments/a.ts', "import { x } from '../http/app.ts';"],
+  ['src/client/a.ts', "import { x } from '../orchestrator/ports/store.ts';"],
+  ['src/marketplace/a.ts', "import { x } from '../orchestrator/ports/store.ts';"],
   ['src/marketplace/a.ts', "import { x } from '../drivers/kit/faults.ts';"],
   ['conformance/a.ts', "import { x } from '../src/contract/errors.ts';"],
   ['conformance/checks/a.ts', "const x = require('../../src/contract/errors.ts');"],

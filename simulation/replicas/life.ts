@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/orchestrator/ports/clock.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import { createSteadyTime } from '../../src/runtime/steady-time.ts';
 import type { Scheduled, Scheduler } from '../world/scheduler.ts';
 

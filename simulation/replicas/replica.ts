@@ -1,9 +1,9 @@
 import { type Orchestrator, startOrchestrator } from '../../src/cli/start-orchestrator.ts';
 import type { Config } from '../../src/config/schema.ts';
-import type { Clock } from '../../src/orchestrator/ports/clock.ts';
-import type { Log } from '../../src/orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/ports/store.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Log } from '../../src/ports/log.ts';
 import { emptyDriver, simulatedDriver } from '../platform/driver.ts';
 import { catalog } from '../world/catalog.ts';
 import type { Chance } from '../world/chance.ts';

@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
-import type { Random } from '../../src/orchestrator/ports/clock.ts';
+import type { Random } from '../../src/ports/clock.ts';
 
 /** One seeded source of chance, forked by label: a part that draws more does not change what another part draws. */
 export class Chance implements Random {

@@ -1,8 +1,8 @@
+import { digestSecret } from '../keys/api-key.ts';
 import { addAccount, addKey } from '../orchestrator/accounts/accounts.ts';
-import { digestSecret } from '../orchestrator/accounts/api-key.ts';
 import type { AccountRecord } from '../orchestrator/accounts/credential-records.ts';
-import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
+import type { Clock, Random } from '../ports/clock.ts';
 import { readSecret } from './read-secret.ts';
 
 export const DEFAULT_ACCOUNT = 'default';

@@ -3,15 +3,14 @@ import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../config/schema.ts';
-import { HttpServer } from '../orchestrator/http/server.ts';
-import type { Log } from '../orchestrator/ports/log.ts';
+import { HttpServer, type ServerOptions } from '../http/server.ts';
 import { fileProblem } from '../store/sqlite/database-refused.ts';
 import { Fatal } from './fatal.ts';
 
 /** Takes the address that the configuration names. @throws {Fatal} */
 export async function listen(
   config: Pick<Config, 'server' | 'limits'>,
-  parts: { nextId: () => string; log: Log },
+  parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
   listener: RequestListener,
 ): Promise<{ server: HttpServer; origin: string }> {
   const { host, port, tls } = config.server;

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { loadConfig } from '../config/load.ts';
 import { isPostgres, sqlitePath } from '../config/schema.ts';
-import type { Clock, Random } from '../orchestrator/ports/clock.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
+import type { Clock, Random } from '../ports/clock.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import { toAddress } from '../store/postgres/address.ts';
 import { openPostgresStore, type PostgresOptions } from '../store/postgres/store.ts';

@@ -4,11 +4,12 @@ import { loadCatalog } from '../config/load-catalog.ts';
 import { type Config, isPostgres, sqlitePath } from '../config/schema.ts';
 import type { ConfigFlags } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
-import { requestIds } from '../orchestrator/http/request-context.ts';
-import type { Clock, Random } from '../orchestrator/ports/clock.ts';
-import type { Log } from '../orchestrator/ports/log.ts';
+import { requestIds } from '../http/request-ids.ts';
+import { refuseWire } from '../orchestrator/http/wire-errors.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
 import { createSharedClock, createSystemClock, systemRandom } from '../runtime/system.ts';
 import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
@@ -67,7 +68,7 @@ export async function serve(
 
   const nextId = requestIds(random);
   let listener: RequestListener = answerNotReady(nextId);
-  const { server, origin } = await listen(config, { nextId, log }, (request, response) =>
+  const { server, origin } = await listen(config, { nextId, refuse: refuseWire, log }, (request, response) =>
     listener(request, response),
   );
   const baseUrl = `${origin}/v1`;

@@ -5,7 +5,8 @@ import { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
 import { loadCatalog } from '../config/load-catalog.ts';
 import { createRemoteServer } from '../drivers/simulator/remote-server.ts';
-import { requestIds } from '../orchestrator/http/request-context.ts';
+import { requestIds } from '../http/request-ids.ts';
+import { refuseWire } from '../orchestrator/http/wire-errors.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { checkDriver, openSimulator } from './create-driver.ts';
 import { Fatal } from './fatal.ts';
@@ -75,7 +76,7 @@ async function runSimulator(
   const taken = port ?? (new URL(config.platform.address ?? 'http://x').port || DEFAULT_PORT);
   const { server, origin } = await listen(
     { ...config, server: { host, port: toPort(taken) } },
-    { nextId: requestIds(systemRandom), log },
+    { nextId: requestIds(systemRandom), refuse: refuseWire, log },
     (request, response) => listener(request, response),
   );
   try {

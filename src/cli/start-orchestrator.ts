@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Config } from '../config/schema.ts';
+import { requestIds } from '../http/request-ids.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp } from '../orchestrator/http/app.ts';
@@ -7,10 +8,7 @@ import type { HttpDeps } from '../orchestrator/http/deps.ts';
 import { createListener } from '../orchestrator/http/listener.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
-import { requestIds } from '../orchestrator/http/request-context.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
-import type { Clock, Random } from '../orchestrator/ports/clock.ts';
-import type { Log } from '../orchestrator/ports/log.ts';
 import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
@@ -29,6 +27,8 @@ import { PlatformHealth } from '../orchestrator/reconcile/platform-health.ts';
 import { Reconciler } from '../orchestrator/reconcile/reconciler.ts';
 import { Recovery } from '../orchestrator/reconcile/recovery.ts';
 import { Watch } from '../orchestrator/reconcile/watch.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 import { toReconcileOptions } from './reconcile-options.ts';
 

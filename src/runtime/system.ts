@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock, Random, Timer } from '../orchestrator/ports/clock.ts';
+import type { Clock, Random, Timer } from '../ports/clock.ts';
 import { SharedTime, type SharedTimeSources } from './shared-time.ts';
 import { createSteadyTime, type TimeSources } from './steady-time.ts';
 

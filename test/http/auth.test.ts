@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { digestSecret, generateApiKey } from '../../src/keys/api-key.ts';
 import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
-import { digestSecret, generateApiKey } from '../../src/orchestrator/accounts/api-key.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import {
   type Reply,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { digestSecret } from '../../src/orchestrator/accounts/api-key.ts';
+import { digestSecret } from '../../src/keys/api-key.ts';
 import { createClient, until } from '../support/http-client.ts';
 import {
   runBerth,

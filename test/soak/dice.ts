@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
-import type { Random } from '../../src/orchestrator/ports/clock.ts';
+import type { Random } from '../../src/ports/clock.ts';
 
 /** Chance of one part of the run: what another part draws changes nothing here. */
 export class Dice {

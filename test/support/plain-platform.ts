@@ -1,4 +1,3 @@
-import type { Clock } from '../../src/orchestrator/ports/clock.ts';
 import type {
   ObservedMachine,
   ObservedVolume,
@@ -9,6 +8,7 @@ import type {
   Step,
 } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 
 /** Every machine can be logged in to. */
 export const everyProbeWorks: SshProbe = {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { requestIds } from '../../src/orchestrator/http/request-context.ts';
-import { HttpServer } from '../../src/orchestrator/http/server.ts';
+import { requestIds } from '../../src/http/request-ids.ts';
+import { HttpServer } from '../../src/http/server.ts';
+import { refuseWire } from '../../src/orchestrator/http/wire-errors.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { assertKeepsContract } from './contract.ts';
 import type { TestOrchestrator } from './orchestrator.ts';
@@ -15,7 +16,7 @@ export async function startServer(
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const options = {
     ...{ host: '127.0.0.1', port: 0, tls: undefined, requestTimeoutMs, log },
-    nextId: requestIds(systemRandom),
+    ...{ nextId: requestIds(systemRandom), refuse: refuseWire },
   };
   const server = new HttpServer(listener, options);
   const port = await server.listen(options);

@@ -1,4 +1,3 @@
-import type { Clock, Timer } from '../../orchestrator/ports/clock.ts';
 import type {
   FailureCode,
   Listing,
@@ -8,6 +7,7 @@ import type {
   Step,
   VolumeDriver,
 } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock, Timer } from '../../ports/clock.ts';
 
 /**
  * `fail-before`: the call rejects, nothing was done · `fail-after`: the call is done, its answer is

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Random } from '../../orchestrator/ports/clock.ts';
+import type { Random } from '../../ports/clock.ts';
 
 /**
  * Chance that repeats itself: the same seed gives the same numbers. sfc32 (Chris Doty-Humphrey's

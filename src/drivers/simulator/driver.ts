@@ -1,5 +1,5 @@
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type { DriverManifest, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { SimulatedMachines } from './machines.ts';
 import {
   Draws,

@@ -1,5 +1,5 @@
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type { MachineSpec } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { GuestFiles } from './guest-files.ts';
 
 export const GUEST_USER = 'ubuntu';

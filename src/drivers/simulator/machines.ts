@@ -1,4 +1,3 @@
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type {
   Endpoint,
   Listing,
@@ -8,6 +7,7 @@ import type {
   Presence,
   Step,
 } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { GUEST_USER } from './guest.ts';
 import { generateHostKey } from './host-key.ts';
 import { isGuestUp, privateIpOf } from './lifecycle.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type { Listing, PlatformDriver, Presence, Step } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { manifestOf } from './driver.ts';
 import type { SimulatorConfig } from './options.ts';
 import { NotReached, Refused, RemoteClient } from './remote-client.ts';

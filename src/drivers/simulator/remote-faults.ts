@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Random } from '../../orchestrator/ports/clock.ts';
+import type { Random } from '../../ports/clock.ts';
 import { createSeededRandom } from '../kit/seeded-random.ts';
 import type { CallName } from './remote-protocol.ts';
 

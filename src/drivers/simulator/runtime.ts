@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../../orchestrator/ports/clock.ts';
 import type { OwnerRef, Step } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock, Timer } from '../../ports/clock.ts';
 import { runFirstBootCommand, writeFirstFiles } from './first-boot.ts';
 import { GUEST_USER, type Guest } from './guest.ts';
 import { GuestFiles, rootDisk } from './guest-files.ts';

@@ -2,7 +2,6 @@ import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type {
   Endpoint,
   MachineSpec,
@@ -10,6 +9,7 @@ import type {
   PlatformDriver,
   Step,
 } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 
 /** A machine of the offer `h100` in `fra`. */
 export function machineSpec(overrides: Partial<MachineSpec> = {}): MachineSpec {

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import ssh2, { type AuthContext, type Connection, type Session } from 'ssh2';
-import type { Clock } from '../../orchestrator/ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { isAuthorized } from './ssh-login.ts';
 
 /** A client that has not logged in by then is cut off, as by sshd's LoginGraceTime. */

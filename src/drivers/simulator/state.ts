@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { HostKey } from './host-key.ts';
 import { takeStateLock } from './state-lock.ts';
 import { UnitHistory } from './unit-history.ts';

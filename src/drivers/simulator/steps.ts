@@ -1,5 +1,5 @@
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type { FailureCode, Step } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 
 /** The longest that a caller is asked to wait before it looks again. */
 const MAX_POLL_AFTER_MS = 1_000;

@@ -1,4 +1,3 @@
-import type { Clock } from '../../orchestrator/ports/clock.ts';
 import type {
   Listing,
   ObservedVolume,
@@ -8,6 +7,7 @@ import type {
   VolumeDriver,
   VolumeSpec,
 } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { volumeDisk } from './guest-files.ts';
 import type { Draws, SimulatorConfig } from './options.ts';
 import type { AttachmentRecord, MachineRecord, SimulatorState, VolumeRecord } from './state.ts';

@@ -1,6 +1,6 @@
-import type { Clock, Random } from '../ports/clock.ts';
+import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
-import { describeApiKey, digestSecret, generateApiKey } from './api-key.ts';
 import type { AccountRecord, ApiKeyRecord } from './credential-records.ts';
 import { hashPassword } from './password.ts';
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
-import type { Clock } from '../ports/clock.ts';
+import { digestSecret } from '../../keys/api-key.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Reader, Store } from '../ports/store.ts';
-import { digestSecret } from './api-key.ts';
 
 /** Who is asking. */
 export interface Principal {

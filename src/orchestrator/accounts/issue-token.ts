@@ -1,8 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Token, TokenRequest } from '../../contract/token.ts';
-import type { Clock, Random } from '../ports/clock.ts';
+import { digestSecret, generateToken } from '../../keys/api-key.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
-import { digestSecret, generateToken } from './api-key.ts';
 import type { Authenticator } from './authenticate.ts';
 import { isPassword } from './password.ts';
 

@@ -1,8 +1,8 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { ApiError } from '../../contract/errors.ts';
+import { readBody } from '../../http/body.ts';
 import { authentication } from './authentication.ts';
-import { readBody } from './body.ts';
 import { conditionalReads } from './conditional.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { respondWithError } from './error-responses.ts';
@@ -14,6 +14,7 @@ import { instanceRoutes } from './routes/instances.ts';
 import { offerRoutes } from './routes/offers.ts';
 import { createRouter } from './routes/router.ts';
 import { volumeRoutes } from './routes/volumes.ts';
+import { bodyRefusals } from './wire-errors.ts';
 
 /** The whole HTTP side. Also answers in process, through `app.request()`. */
 export function createApp(
@@ -51,7 +52,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
     return next();
   });
   v1.use(conditionalReads());
-  v1.use(readBody(maxBodyBytes));
+  v1.use(readBody(maxBodyBytes, bodyRefusals));
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));

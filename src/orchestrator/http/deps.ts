@@ -1,9 +1,9 @@
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { Authenticator, Principal } from '../accounts/authenticate.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
-import type { Clock, Random } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
 import type { Metrics } from './metrics.ts';

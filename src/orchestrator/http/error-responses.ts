@@ -9,7 +9,7 @@ import {
   type Issue,
   invalidRequest,
 } from '../../contract/errors.ts';
-import type { Log } from '../ports/log.ts';
+import type { Log } from '../../ports/log.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 import type { HttpEnv } from './deps.ts';
 

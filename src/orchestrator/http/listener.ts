@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
-import type { Log } from '../ports/log.ts';
+import type { Log } from '../../ports/log.ts';
 import type { HttpEnv } from './deps.ts';
 import { logFailure, toApiError } from './error-responses.ts';
 import { type PolledRouteDeps, polledRoute } from './polled-route.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 
 /** `burst` requests at once, then `perSecond`. */
 export interface Bucket {

@@ -1,18 +1,11 @@
 import type { MiddlewareHandler } from 'hono';
 import { routePath } from 'hono/route';
-import type { Clock, Random } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { HttpEnv } from './deps.ts';
 import type { Metrics } from './metrics.ts';
 
 const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
-
-/** Makes request ids that are unique and cheap: a random start, then a count. */
-export function requestIds(random: Random): () => string {
-  const prefix = random.bytes(6).toString('hex');
-  let count = 0;
-  return () => `${prefix}-${(++count).toString(36)}`;
-}
 
 /** Gives each request an id, which its reply carries, and writes one line for it to the log. Reads that succeed are at debug. */
 export function requestContext({

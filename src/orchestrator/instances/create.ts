@@ -1,9 +1,9 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
-import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { putInstanceWork } from '../reconcile/put-work.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';

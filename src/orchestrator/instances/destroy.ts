@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import { putInstanceWork } from '../reconcile/put-work.ts';
 import type { InstanceRecord } from './instance-record.ts';

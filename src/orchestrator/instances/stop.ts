@@ -1,5 +1,5 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
 import { putInstanceWork } from '../reconcile/put-work.ts';

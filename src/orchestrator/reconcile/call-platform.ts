@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../ports/platform-driver.ts';
 import type { ProbeResult } from '../ports/ssh-probe.ts';
 import { cleanText } from './clean-text.ts';

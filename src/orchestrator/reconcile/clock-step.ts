@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { callTimeoutMs } from './options.ts';
 
 export const outOfStep =

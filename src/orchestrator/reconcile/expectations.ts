@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Endpoint, OwnerRef } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
 import type { ReconcileOptions } from './options.ts';

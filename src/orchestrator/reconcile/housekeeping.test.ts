@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
-import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 import { Housekeeping } from './housekeeping.ts';
 

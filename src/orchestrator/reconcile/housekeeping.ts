@@ -1,6 +1,6 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
-import type { Clock, Timer } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
 const INTERVAL_MS = 10_000;

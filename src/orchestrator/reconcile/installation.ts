@@ -1,4 +1,4 @@
-import type { Random } from '../ports/clock.ts';
+import type { Random } from '../../ports/clock.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Installation, Reader, Store } from '../ports/store.ts';
 

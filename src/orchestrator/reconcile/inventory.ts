@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { Listing, OwnerRef } from '../ports/platform-driver.ts';
 import { look } from './call-platform.ts';
 import type { ReconcileOptions } from './options.ts';

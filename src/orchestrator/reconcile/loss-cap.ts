@@ -1,6 +1,6 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
 import type { LossCapOptions } from './options.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ResourceKind } from './work.ts';
 
 /** A step that is under way for longer waits for the platform: it costs next to nothing, and takes no place. */

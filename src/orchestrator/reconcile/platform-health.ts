@@ -1,5 +1,5 @@
-import type { Clock } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
 import type { Store } from '../ports/store.ts';
 
 /** `down`: it does not answer, or refuses us. `suspect`: it answers, and what it says cannot be believed. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Timer } from '../ports/clock.ts';
+import type { Timer } from '../../ports/clock.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { Reconciler } from './reconciler.ts';

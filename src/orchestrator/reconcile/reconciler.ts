@@ -1,4 +1,4 @@
-import type { Timer } from '../ports/clock.ts';
+import type { Timer } from '../../ports/clock.ts';
 import { LeaseEnding } from './call-platform.ts';
 import { isInStep, outOfStep } from './clock-step.ts';
 import type { ReconcileContext, StepContext } from './context.ts';

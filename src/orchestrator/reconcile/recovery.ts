@@ -1,4 +1,4 @@
-import type { Timer } from '../ports/clock.ts';
+import type { Timer } from '../../ports/clock.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { Absence, Unadopted } from './absence.ts';
 import { type Adopted, adoptMachine } from './adopt-machine.ts';

@@ -1,4 +1,4 @@
-import type { Timer } from '../ports/clock.ts';
+import type { Timer } from '../../ports/clock.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type Expectation, type Expectations } from './expectations.ts';

@@ -1,6 +1,6 @@
+import type { Clock } from '../../ports/clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { getInstance } from '../instances/read.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import { lockInstances } from '../reconcile/lock-rows.ts';
 import { assertAttachable } from './attachable.ts';

@@ -1,8 +1,8 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
-import type { Clock, Random } from '../ports/clock.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { lockInstances } from '../reconcile/lock-rows.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../ports/clock.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import { dropAttachments } from './inline-attachments.ts';
 import { getVolume } from './read.ts';

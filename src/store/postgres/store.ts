@@ -1,6 +1,6 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
-import type { Log } from '../../orchestrator/ports/log.ts';
 import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
+import type { Log } from '../../ports/log.ts';
 import { type Connection, type Lockable, noLocking } from '../queries/connection.ts';
 import { instancesByIds } from '../queries/instances.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { systemRandom } from '../../runtime/system.ts';
+import { systemRandom } from '../runtime/system.ts';
 import { describeApiKey, digestSecret, generateApiKey, generateToken } from './api-key.ts';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

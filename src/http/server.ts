@@ -8,8 +8,17 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ApiError, type ErrorCode, invalidRequest } from '../../contract/errors.ts';
 import type { Log } from '../ports/log.ts';
+
+/** What is wrong with a request that is none yet. */
+export type WireProblem = 'malformed' | 'timed_out' | 'headers_too_large';
+
+/** A reply to it: `code` is for the log. */
+export interface WireRefusal {
+  status: number;
+  code: string;
+  body: object;
+}
 
 export interface ServerOptions {
   host: string;
@@ -20,6 +29,8 @@ export interface ServerOptions {
   requestTimeoutMs: number;
   /** Makes the id of a request that got no further than its first bytes. */
   nextId: () => string;
+  /** In the shape of the server's own errors. */
+  refuse: (problem: WireProblem) => WireRefusal;
   log: Log;
 }
 
@@ -32,7 +43,7 @@ const IDLE_CHECK_MS = 50;
 /** A listening server. What is wrong below HTTP is answered with the envelope too. */
 export class HttpServer {
   readonly #server: Server;
-  readonly #options: Pick<ServerOptions, 'nextId' | 'log'>;
+  readonly #options: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>;
   /** The reply that each connection waits for, or had last. */
   readonly #replies = new WeakMap<Duplex, ServerResponse>();
   readonly #refused = new WeakSet<Duplex>();
@@ -91,7 +102,7 @@ export class HttpServer {
       socket.destroy();
       return;
     }
-    const refusal = toClientError(error.code);
+    const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed');
     const requestId = this.#options.nextId();
     this.#options.log.info(
       { requestId, status: refusal.status, code: refusal.code, cause: error.code },
@@ -136,8 +147,8 @@ function destroyLate(socket: Duplex): void {
   socket.once('close', () => clearTimeout(late));
 }
 
-function toText(refusal: ApiError, requestId: string): string {
-  const body = JSON.stringify(refusal.toBody());
+function toText(refusal: WireRefusal, requestId: string): string {
+  const body = JSON.stringify(refusal.body);
   return [
     `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
     'Content-Type: application/json',
@@ -150,14 +161,7 @@ function toText(refusal: ApiError, requestId: string): string {
   ].join('\r\n');
 }
 
-const clientErrors: Record<string, [ErrorCode, string]> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in full in time.'],
-  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are too large.'],
+const problems: Readonly<Record<string, WireProblem>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'timed_out',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
 };
-
-function toClientError(code = ''): ApiError {
-  const known = clientErrors[code];
-  return known === undefined
-    ? invalidRequest([{ path: '', message: 'expected a well-formed HTTP/1.1 request' }])
-    : new ApiError(...known);
-}

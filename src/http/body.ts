@@ -1,0 +1,95 @@
+import type { MiddlewareHandler } from 'hono';
+
+/** How a server says what is wrong with a body, in the shape of its own errors. */
+export interface BodyRefusals {
+  /** 400: `message` says what was expected. */
+  malformed(message: string): Error;
+  /** 413 */
+  tooLarge(maxBytes: number): Error;
+}
+
+const FIRST_BUFFER_BYTES = 16 * 1024;
+
+/**
+ * Reads the body of a request that may have one: at most `maxBytes`, counted as they come, whatever
+ * Content-Length says; JSON only, an object only, without a content coding. The routes find it parsed.
+ */
+export function readBody(maxBytes: number, refusals: BodyRefusals): MiddlewareHandler {
+  return async (context, next) => {
+    if (context.req.method !== 'POST' && context.req.method !== 'PUT' && context.req.method !== 'PATCH')
+      return next();
+    const { headers, body } = context.req.raw;
+    if (Number(headers.get('content-length') ?? 0) > maxBytes) throw refusals.tooLarge(maxBytes);
+    const bytes = body === null ? Buffer.alloc(0) : await readBytes(body, maxBytes, refusals);
+    if (bytes.length > 0) assertJsonContent(headers, refusals);
+    const text = bytes.length > 0 ? toObjectText(bytes, refusals) : '{}';
+    // What follows reads the body as JSON only under exactly this name, in whatever way it was written.
+    headers.set('Content-Type', 'application/json');
+    Object.assign(context.req.bodyCache, { text: Promise.resolve(text) });
+    return next();
+  };
+}
+
+/**
+ * The bytes, copied together as they come so that a body of many small chunks costs no more.
+ *
+ * @throws what `refusals` makes of one that is too large; the rest is not read.
+ */
+async function readBytes(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  refusals: BodyRefusals,
+): Promise<Buffer> {
+  const reader = body.getReader();
+  let buffer = Buffer.alloc(Math.min(FIRST_BUFFER_BYTES, maxBytes));
+  let size = 0;
+  for (;;) {
+    const { done, value } = await readChunk(reader, refusals);
+    if (done) return buffer.subarray(0, size);
+    const newSize = size + value.byteLength;
+    if (newSize > maxBytes) throw refusals.tooLarge(maxBytes);
+    if (newSize > buffer.length) buffer = Buffer.concat([buffer], Math.min(maxBytes, 2 * newSize));
+    buffer.set(value, size);
+    size = newSize;
+  }
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+/** @throws what `refusals` makes of it if the connection ended before the body did; nobody reads the answer. */
+async function readChunk(reader: Reader, refusals: BodyRefusals): ReturnType<Reader['read']> {
+  try {
+    return await reader.read();
+  } catch {
+    throw refusals.malformed('expected the whole body; the connection ended before it');
+  }
+}
+
+function assertJsonContent(headers: Headers, refusals: BodyRefusals): void {
+  const coding = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (coding !== 'identity' && coding !== '')
+    throw refusals.malformed('expected a body without Content-Encoding: it is not decompressed');
+  if (!/^application\/([a-z0-9.-]+\+)?json\s*(;|$)/i.test(headers.get('content-type')?.trim() ?? ''))
+    throw refusals.malformed('expected Content-Type: application/json');
+}
+
+function toObjectText(bytes: Buffer, refusals: BodyRefusals): string {
+  const text = decode(bytes, refusals);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw refusals.malformed('expected well-formed JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw refusals.malformed('expected a JSON object');
+  return text;
+}
+
+function decode(bytes: Buffer, refusals: BodyRefusals): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw refusals.malformed('expected a body in UTF-8');
+  }
+}
