@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { formatPath, type Issue } from '../../contract/errors.ts';
+
+/**
+ * The one table of error codes (M: Errors). The codes of the first group are M:'s; for the lifecycle statuses M: says
+ * "Error `code` values … not shown", so those of the second group are ours, as are the ones that any HTTP server needs.
+ */
+export const errorTable = {
+  VALIDATION_ERROR: {
+    status: 400,
+    meaning: 'Invalid parameters or body, or the rule that the message names.',
+  },
+  UNAUTHORIZED: { status: 401, meaning: 'The API key is invalid or missing.' },
+  FORBIDDEN: { status: 403, meaning: 'Insufficient permissions, or a resource of another user or team.' },
+  NOT_FOUND: { status: 404, meaning: 'The resource does not exist.' },
+  RATE_LIMIT_EXCEEDED: { status: 429, meaning: 'The rate limit is exceeded.' },
+  INTERNAL_ERROR: {
+    status: 500,
+    meaning: 'A fault of the server; its log has the cause under the request id.',
+  },
+
+  ACTION_UNSUPPORTED: {
+    status: 400,
+    meaning: 'The provider, the machine type or the region cannot do it; do not retry.',
+  },
+  INVALID_STATUS: { status: 400, meaning: 'The status does not allow it; do not retry.' },
+  CHANGE_IN_PROGRESS: { status: 409, meaning: 'Another change is in flight; wait a few minutes and retry.' },
+  PROVIDER_REFUSED: {
+    status: 502,
+    meaning: 'The provider refused, or said nothing usable; nothing changed.',
+  },
+  OUT_OF_STOCK: {
+    status: 503,
+    meaning:
+      'The start was refused, usually because the machine type is out of stock; instance and data are intact.',
+  },
+  PROVIDER_SLOW: {
+    status: 504,
+    meaning: 'The provider is slow; the request went through: poll the deployment.',
+  },
+
+  METHOD_NOT_ALLOWED: { status: 405, meaning: 'The path exists, the method does not.' },
+  REQUEST_TIMEOUT: { status: 408, meaning: 'The request did not arrive in full within the time allowed.' },
+  PAYLOAD_TOO_LARGE: { status: 413, meaning: 'The request body is larger than the limit.' },
+  HEADERS_TOO_LARGE: { status: 431, meaning: 'The request headers are larger than the limit.' },
+  UNAVAILABLE: {
+    status: 503,
+    meaning: 'The server cannot use its database now; nothing is known to have changed.',
+  },
+} as const satisfies Record<string, { status: number; meaning: string }>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** The only error that reaches a client (M: Errors). `cause` is for the log. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown> | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get status(): (typeof errorTable)[ErrorCode]['status'] {
+    return errorTable[this.code].status;
+  }
+
+  /** M: Errors: `{ error, code, details? }`. */
+  toBody(): ErrorBody {
+    const { code, message: error, details } = this;
+    return details === undefined ? { error, code } : { error, code, details };
+  }
+}
+
+/** A 400 for one field or rule: `invalid('volumeIds', '…')`. */
+export function invalid(path: string, message: string, details: Record<string, unknown> = {}): ApiError {
+  return new ApiError('VALIDATION_ERROR', path === '' ? message : `${path}: ${message}`, {
+    details: { issues: [{ path, message }], ...details },
+  });
+}
+
+/** A 400 whose `details.issues[]` names each path and says what was expected. */
+export function invalidRequest(issues: readonly Issue[]): ApiError {
+  const summary = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  return new ApiError('VALIDATION_ERROR', summary || 'The request is invalid.', { details: { issues } });
+}
+
+/**
+ * What zod found, as issues. Where the type is wrong, what else zod says of the value is left out; the value itself is
+ * never repeated.
+ */
+export function toIssues(error: {
+  issues: readonly { code?: string; path: readonly PropertyKey[]; message: string }[];
+}): Issue[] {
+  const wrongTypes = new Set<string>();
+  return error.issues.flatMap(({ code, path, message }) => {
+    const text = formatPath(path);
+    if (wrongTypes.has(text)) return [];
+    if (code === 'invalid_type') wrongTypes.add(text);
+    return [{ path: text, message }];
+  });
+}
+
+export function notFound(what: string): ApiError {
+  return new ApiError('NOT_FOUND', `There is no such ${what}.`);
+}
+
+/** M: Authentication, 4: "A resource of another user or team gives 403." */
+export function forbidden(what: string): ApiError {
+  return new ApiError('FORBIDDEN', `This ${what} belongs to another user or team.`);
+}
+
+export const errorBodySchema = z
+  .object({
+    error: z.string().min(1).meta({ description: 'Short readable text.' }),
+    code: z.enum(Object.keys(errorTable) as [ErrorCode, ...ErrorCode[]]),
+    details: z.record(z.string(), z.unknown()).optional(),
+  })
+  .meta({ id: 'Error' });
+export type ErrorBody = z.infer<typeof errorBodySchema>;
+
+/** M: Errors: "The rate-limit body is `{ error, message, retryAfter }` (seconds; 900 for a 15-minute window)." */
+export const rateLimitBodySchema = z
+  .object({
+    error: z.string(),
+    message: z.string(),
+    retryAfter: z.int().positive().meta({ description: 'Seconds; the length of the window.' }),
+  })
+  .meta({ id: 'RateLimitError' });

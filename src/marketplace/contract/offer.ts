@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { usdPerHourSchema } from './values.ts';
+
+/** M: Offer. What authenticated requests get on top is optional here. */
+export const offerSchema = z
+  .object({
+    provider: z.string(),
+    offerId: z.string().meta({ description: 'The value that a deployment takes.' }),
+    name: z.string(),
+    description: z.string(),
+    vcpus: z.number(),
+    memory: z.number().meta({ description: 'GB.' }),
+    storage: z.number().meta({ description: 'GB.' }),
+    gpuCount: z.number().meta({ description: '0 for CPU offers.' }),
+    gpu_memory: z.number().meta({ description: 'GB per GPU; 0 for CPU offers.' }),
+    price: usdPerHourSchema,
+    spot_price: usdPerHourSchema.optional(),
+    available: z.boolean(),
+    clusters: z.array(z.string()).meta({ description: 'Regions: send the chosen one back unchanged.' }),
+    region: z.string().optional(),
+    os_options: z.array(z.string()),
+    maintenance: z.boolean(),
+    interconnectType: z.string(),
+    interconnectDescription: z.string(),
+    instanceType: z.enum(['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL']),
+    supportsCloudInit: z.boolean(),
+    extras: z
+      .object({ deployment_type: z.enum(['vm', 'baremetal', 'cluster']), networking_type: z.string() })
+      .catchall(z.unknown()),
+    note: z.string().optional(),
+    pauseUnsupportedReason: z.string().nullable(),
+    nvlink: z.literal(true).optional(),
+    originalPrice: usdPerHourSchema.optional(),
+    discountedPrice: usdPerHourSchema.optional(),
+    discountPercentage: z.number().optional(),
+    hasDiscount: z.boolean().optional(),
+  })
+  .meta({ id: 'Offer' });
+export type Offer = z.infer<typeof offerSchema>;
+
+/** M: Offer group. */
+export const offerGroupSchema = z
+  .object({
+    gpuType: z.string().meta({ description: '`CPU` for the CPU Node row.' }),
+    gpuModel: z.string().meta({ description: 'Empty for CPU.' }),
+    baseGpuType: z.string(),
+    interconnectVariants: z.array(z.string()),
+    hasMultipleVariants: z.boolean(),
+    displayName: z.string(),
+    popularity: z.number().meta({ description: 'A rank: 1 is the most deployed of the last 30 days.' }),
+    totalAvailable: z.number().meta({ description: 'Offers in stock, each counted once for each region.' }),
+    lowestPrice: usdPerHourSchema,
+    highestPrice: usdPerHourSchema,
+    averagePrice: usdPerHourSchema,
+    providers: z.array(z.string()),
+    offers: z.array(offerSchema),
+  })
+  .meta({ id: 'OfferGroup' });
+export type OfferGroup = z.infer<typeof offerGroupSchema>;
+
+export const offerPageSchema = z
+  .object({
+    data: z.array(offerGroupSchema),
+    total: z.int(),
+    page: z.int(),
+    limit: z.int(),
+    totalPages: z.int(),
+  })
+  .meta({ id: 'OfferPage' });
+export type OfferPage = z.infer<typeof offerPageSchema>;
+
+export const sortKeys = [
+  'popularity',
+  'lowestPrice',
+  'highestPrice',
+  'averagePrice',
+  'totalAvailable',
+  'displayName',
+  'gpuType',
+] as const;
+export type SortKey = (typeof sortKeys)[number];

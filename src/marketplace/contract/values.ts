@@ -1,0 +1,32 @@
+import { z } from 'zod';
+
+/** ISO 8601 UTC (M: "Timestamps are ISO 8601 UTC strings"). */
+export const timestampSchema = z.iso.datetime().meta({ example: '2026-11-21T04:38:00.000Z' });
+
+/** USD, with at most six decimals. */
+export const usdSchema = z.number().meta({ description: 'USD.' });
+
+/** USD per hour (M: "Prices are USD per hour"). */
+export const usdPerHourSchema = z.number().meta({ description: 'USD per hour.' });
+
+/** What a path or a body names a resource by. */
+export const idSchema = z.string().min(1).max(255);
+
+export const instanceTypes = ['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL'] as const;
+export type InstanceType = (typeof instanceTypes)[number];
+
+/** M: `instanceType`, in any case. `BARE_METAL` is what a deployment may be, not what a request names (M: Offer). */
+export const requestedInstanceTypeSchema = z
+  .string()
+  .transform((text) => text.toUpperCase())
+  .pipe(z.enum(['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL']))
+  .meta({ type: 'string', description: 'SPOT, DEDICATED or CLUSTER, in any case.', example: 'DEDICATED' });
+
+/** Milliseconds since the epoch, as M: writes them. */
+export function toTimestamp(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function toTimestampOrNull(ms: number | null): string | null {
+  return ms === null ? null : toTimestamp(ms);
+}

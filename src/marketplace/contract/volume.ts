@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { idSchema, timestampSchema, usdPerHourSchema } from './values.ts';
+
+export const volumeStatuses = ['creating', 'available', 'attached', 'deleting', 'deleted', 'error'] as const;
+export const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
+export type VolumeStatus = (typeof volumeStatuses)[number];
+
+/** M: Volume. The fields of an NFS mount are there where the provider's profile has one. */
+export const volumeSchema = z
+  .object({
+    id: z.string().meta({ description: 'Internal id.' }),
+    volumeId: z.string().meta({ description: 'The id that paths take.' }),
+    name: z.string(),
+    userId: z.string(),
+    teamId: z.string(),
+    providerId: z.string(),
+    region: z.string(),
+    sizeInGb: z.number(),
+    usedCapacityBytes: z.number().nullable().meta({ description: 'Null: the provider does not tell.' }),
+    virtualIp: z.string().nullable(),
+    attachedToDeploymentIds: z.array(z.string()),
+    attachedToOrderIds: z.array(z.string()),
+    status: volumeStatusSchema,
+    hourlyRate: usdPerHourSchema,
+    originalHourlyRate: usdPerHourSchema.meta({ description: 'Before discount.' }),
+    lastPriceUpdate: timestampSchema,
+    createdAt: timestampSchema,
+    lastAttachedAt: timestampSchema.nullable(),
+    lastDetachedAt: timestampSchema.nullable(),
+    extras: z.record(z.string(), z.unknown()).optional(),
+    nfsEndpoint: z.string().optional(),
+    nfsPseudopath: z.string().optional(),
+    mountCommand: z.string().optional(),
+  })
+  .meta({ id: 'Volume' });
+export type Volume = z.infer<typeof volumeSchema>;
+
+export const volumePageSchema = z
+  .object({
+    volumes: z.array(volumeSchema),
+    total: z.int(),
+    page: z.int(),
+    limit: z.int(),
+    totalPages: z.int(),
+  })
+  .meta({ id: 'VolumePage' });
+
+/** M: Create body of a volume. */
+export const createVolumeSchema = z
+  .object({
+    name: z.string(),
+    sizeInGb: z.number(),
+    provider: idSchema,
+    region: z.string().optional(),
+    cloudId: idSchema.optional(),
+    teamId: idSchema.optional(),
+    deploymentId: idSchema.optional(),
+  })
+  .meta({ id: 'CreateVolume' });
+export type CreateVolume = z.infer<typeof createVolumeSchema>;
+
+export const updateVolumeSchema = z
+  .object({ name: z.string().optional(), sizeInGb: z.number().optional() })
+  .meta({ id: 'UpdateVolume' });
+export type UpdateVolume = z.infer<typeof updateVolumeSchema>;
+
+export const updatedVolumeSchema = volumeSchema
+  .pick({
+    id: true,
+    volumeId: true,
+    name: true,
+    sizeInGb: true,
+    virtualIp: true,
+    hourlyRate: true,
+    lastPriceUpdate: true,
+  })
+  .meta({ id: 'UpdatedVolume' });
+
+const attachmentFields = {
+  id: true,
+  volumeId: true,
+  status: true,
+  virtualIp: true,
+  attachedToDeploymentIds: true,
+  attachedToOrderIds: true,
+} as const;
+export const attachedVolumeSchema = volumeSchema
+  .pick({ ...attachmentFields, lastAttachedAt: true })
+  .meta({ id: 'AttachedVolume' });
+export const detachedVolumeSchema = volumeSchema
+  .pick({ ...attachmentFields, lastDetachedAt: true })
+  .meta({ id: 'DetachedVolume' });
+
+export const attachRequestSchema = z.object({ deploymentId: idSchema }).meta({ id: 'AttachRequest' });
+
+export const volumePricingSchema = z
+  .object({ provider: z.string(), hourlyRatePerGb: usdPerHourSchema })
+  .meta({ id: 'VolumePricing' });
+export type VolumePricing = z.infer<typeof volumePricingSchema>;
+
+/** M: Volume region entry. */
+export const volumeRegionSchema = z
+  .object({
+    id: z.string().meta({ description: 'The value to pass as region.' }),
+    name: z.string(),
+    country_code: z.string().optional(),
+    types: z.array(z.string()),
+    hasGpuOffers: z.boolean(),
+    minSizeGb: z.number(),
+    maxSizeGb: z.number(),
+    hourlyRatePerGb: usdPerHourSchema,
+    cloudId: z.string().optional(),
+    cloudName: z.string().optional(),
+  })
+  .meta({ id: 'VolumeRegion' });
+export type VolumeRegion = z.infer<typeof volumeRegionSchema>;
+
+export const volumeRegionsSchema = z
+  .object({ hasAnyOffers: z.boolean(), regions: z.array(volumeRegionSchema) })
+  .meta({ id: 'VolumeRegions' });
+export type VolumeRegions = z.infer<typeof volumeRegionsSchema>;

@@ -1,0 +1,110 @@
+import type { CreateInstanceRequest, InstanceStatus, PortForward } from '../../contract/instance.ts';
+import type { DeploymentStatus, FailureReason } from '../contract/deployment.ts';
+import type { InstanceType } from '../contract/values.ts';
+
+/** How far the making of the instance at the provider has got. */
+export interface Launch {
+  /**
+   * `wanted`: no create was sent. `sent`: one was sent, and may have made an instance; it is never sent again. `made`:
+   * the provider's id is known. `over`: nothing is made any more.
+   */
+  state: 'wanted' | 'sent' | 'made' | 'over';
+  /** What the provider is asked for; null once it is not needed any more, since it holds what the user sent. */
+  request: CreateInstanceRequest | null;
+  /** When the create was sent last. */
+  sentAt: number | null;
+  /** How often the provider's list was looked at in vain since an answer was lost. */
+  looks: number;
+}
+
+/** A change that a request began and that is not over yet: others get 409. */
+export interface Action {
+  kind: 'pause' | 'resume' | 'restart' | 'volume';
+  since: number;
+  /** Whether the provider has taken it, or may have: only then may it show. */
+  isSent: boolean;
+}
+
+/** Something that the provider says and that is not believed before it is confirmed. */
+export interface Suspicion {
+  /** `GONE`: 404. */
+  status: InstanceStatus | 'GONE';
+  /** The first observation: what it confirms holds from here on. */
+  since: number;
+  /** How many polls in a row have said so. */
+  polls: number;
+  /** Whether the provider's list has said so too. */
+  isListed: boolean;
+}
+
+/** What became of the provider's instance after the deployment ended. */
+export type Cleanup = 'none' | 'wanted' | 'done';
+
+export interface DeploymentRecord {
+  id: string;
+  /** A display label, as it was sent. */
+  name: string;
+  userId: string;
+  teamId: string;
+  providerId: string;
+  offerId: string;
+  gpuType: string;
+  gpuModel: string;
+  gpuCount: number;
+  region: string;
+  operatingSystem: string;
+  instanceType: InstanceType;
+  vcpus: number;
+  memoryGb: number;
+  storageGb: number;
+  sshKeyId: string;
+  tempSshKeyId: string | null;
+  sshKeyName: string;
+  sshKeyFingerprint: string;
+  /** Of the offer, when it was deployed. */
+  extras: Record<string, unknown>;
+  /** The machine type's own minimum reservation. */
+  providerMinimumRuntimeMinutes: number | null;
+
+  status: DeploymentStatus;
+  ipAddress: string | null;
+  loginUser: string | null;
+  sshPort: number | null;
+  portForwards: PortForward[];
+  failureReason: FailureReason | null;
+  failureDetails: string | null;
+
+  /** The provider's price of the running instance, and what the team pays of it. */
+  originalRateMicroUsd: number;
+  rateMicroUsd: number;
+  discountPercentage: number;
+  /** Null until it was stopped once. */
+  originalStoppedRateMicroUsd: number | null;
+  stoppedRateMicroUsd: number | null;
+  /** The sum of what the ledger has taken for it. Written by the ledger alone. */
+  totalCostMicroUsd: number;
+  /** The end of the newest slice. Written by the ledger alone. */
+  lastCreditDeductionAt: number | null;
+
+  createdAt: number;
+  /** The first observed `running`. */
+  startedAt: number | null;
+  /** When it ended. */
+  stoppedAt: number | null;
+  /** The last stop; null while it is not stopped. */
+  pausedAt: number | null;
+  /** The length of the stops that are over, in milliseconds. */
+  pausedMs: number;
+
+  /** The unique name that it has at the provider, by which a lost one is found. */
+  providerName: string;
+  providerInstanceId: string | null;
+  launch: Launch;
+  action: Action | null;
+  suspicion: Suspicion | null;
+  /** When the provider last said what the record says: until then it is billed without a doubt. */
+  observedAt: number | null;
+  cleanup: Cleanup;
+  /** Grows with every write; what was seen of an older one is not applied. */
+  revision: number;
+}

@@ -1,0 +1,54 @@
+/** What is billed. */
+export type SubjectKind = 'deployment' | 'volume';
+
+/** A time in which one subject costs one rate. Those of a subject follow on each other without a gap or an overlap. */
+export interface SegmentRecord {
+  id: string;
+  subjectKind: SubjectKind;
+  /** A deployment's `id`, a volume's `id`. */
+  subjectId: string;
+  teamId: string;
+  state: 'running' | 'stopped' | 'stored';
+  /** What the team pays. */
+  rateMicroUsdPerHour: number;
+  originalRateMicroUsdPerHour: number;
+  discountPercentage: number;
+  startedAt: number;
+  /** Null: open. A subject has at most one open segment. */
+  endedAt: number | null;
+  /** The end of the newest slice; `startedAt` where there is none. */
+  postedUntil: number;
+  /** The sum of the slices: always floor(rate × (postedUntil − startedAt)). */
+  postedMicroUsd: number;
+}
+
+/** A part of a segment that was taken from the balance; unique per segment and end. */
+export interface SliceRecord {
+  segmentId: string;
+  sliceEnd: number;
+  amountMicroUsd: number;
+  transactionId: string;
+}
+
+export type LedgerTransactionKind = 'usage' | 'top_up' | 'grant' | 'adjustment';
+
+/** One event of the books; its entries add up to zero. Never changed, never deleted. */
+export interface LedgerTransactionRecord {
+  id: string;
+  kind: LedgerTransactionKind;
+  teamId: string;
+  at: number;
+  memo: string;
+  /** Unique where there is one: the same event is booked once. */
+  reference: string | null;
+}
+
+/** `team:<id>` is what a team has left to spend; the others are the house's. */
+export type LedgerAccount = `team:${string}` | 'revenue:compute' | 'revenue:storage' | 'cash' | 'promotion';
+
+export interface LedgerEntryRecord {
+  transactionId: string;
+  account: LedgerAccount;
+  /** Positive: more to spend for a team, more earned or given for the house's accounts. */
+  amountMicroUsd: number;
+}

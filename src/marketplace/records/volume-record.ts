@@ -1,0 +1,47 @@
+import type { VolumeStatus } from '../contract/volume.ts';
+import type { Cleanup } from './deployment-record.ts';
+
+export interface VolumeRecord {
+  /** Internal. */
+  id: string;
+  /** What paths take. */
+  volumeId: string;
+  name: string;
+  userId: string;
+  teamId: string;
+  providerId: string;
+  region: string;
+  cloudId: string | null;
+  type: string | null;
+  sizeGb: number;
+  status: VolumeStatus;
+  /** The standard rate of this size, and what is locked in. */
+  originalRateMicroUsd: number;
+  rateMicroUsd: number;
+  discountPercentage: number;
+  /** When the locked discount ends; null: no end is known. */
+  discountEndsAt: number | null;
+  lastPriceUpdateAt: number;
+  totalCostMicroUsd: number;
+  createdAt: number;
+  deletedAt: number | null;
+  lastAttachedAt: number | null;
+  lastDetachedAt: number | null;
+
+  providerName: string;
+  providerVolumeId: string | null;
+  /** When a create was sent; it is never sent again. */
+  createSentAt: number | null;
+  /** A change that a request began and that is not over yet. */
+  action: { kind: 'create' | 'attach' | 'detach' | 'resize' | 'delete'; since: number } | null;
+  observedAt: number | null;
+  cleanup: Cleanup;
+  revision: number;
+}
+
+/** A volume on a deployment, until the provider's record of it is gone. */
+export interface AttachmentRecord {
+  volumeId: string;
+  deploymentId: string;
+  state: 'attaching' | 'attached' | 'detaching';
+}
