@@ -172,10 +172,7 @@ export interface LedgerReader {
   /** What a team was charged for use from `from` until before `to`. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
   /** All segments in the order of their ids, after `afterId`, each with what its slices say. */
-  auditSegments(page: {
-    afterId?: string;
-    limit: number;
-  }): Promise<
+  auditSegments(page: { afterId?: string; limit: number }): Promise<
     {
       segment: SegmentRecord;
       slices: number;

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { timestampSchema, usdPerHourSchema } from './values.ts';
+
+/**
+ * What Berth offers beyond O:, under /v1/x/…: an orchestrator that has it says so in `Configuration.extras.berth`. A
+ * client of the contract needs none of it.
+ */
+export const berthExtrasSchema = z
+  .object({
+    /** POST and GET /x/instances/{instanceId}/restart work for instances of this offer. */
+    restart: z.boolean().optional(),
+    /** POST /x/volumes/{volumeId}/resize works. */
+    volume_resize: z.boolean().optional(),
+    /** What a stopped instance of this offer costs. */
+    stopped_price_per_hour: usdPerHourSchema.optional(),
+    /** The shortest time for which an instance of this offer is rented out. */
+    minimum_reservation_minutes: z.int().nonnegative().optional(),
+  })
+  .meta({ id: 'BerthExtras' });
+export type BerthExtras = z.infer<typeof berthExtrasSchema>;
+
+/** GET /x/instances/{instanceId}/restart */
+export const restartStatusSchema = z
+  .object({
+    restarting: z.boolean(),
+    since: timestampSchema.optional().meta({ description: 'Absent when no restart is in flight.' }),
+  })
+  .meta({ id: 'RestartStatus' });
+export type RestartStatus = z.infer<typeof restartStatusSchema>;
+
+/** POST /x/volumes/{volumeId}/resize: never smaller. */
+export const resizeVolumeRequestSchema = z
+  .object({ size_gb: z.number().positive().max(1_000_000) })
+  .meta({ id: 'ResizeVolumeRequest' });

@@ -1,0 +1,17 @@
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { MarketplaceOptions } from './options.ts';
+import type { Store } from './ports/store.ts';
+import type { Providers } from './providers/provider.ts';
+
+/** What the use cases are made of; each takes the few that it uses. */
+export interface Deps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  providers: Providers;
+  options: MarketplaceOptions;
+  /** That there is something new to do for a provider, now rather than at the next poll. */
+  wake: (providerId: string) => void;
+}

@@ -1,0 +1,55 @@
+/** What the configuration sets. Times are in milliseconds unless their name says otherwise. */
+export interface MarketplaceOptions {
+  /** The account minimum before a terminate (M: Deployments, rule 4). */
+  minimumRuntimeMinutes: number;
+  polling: {
+    /** Between two polls of an active deployment: 10 to 30 s, with jitter. */
+    intervalMs: readonly [number, number];
+    /** A call to a provider that takes longer is a timeout. */
+    callTimeoutMs: number;
+    /** Calls to one provider at the same time. */
+    concurrency: number;
+    /** How long a dedicated instance may read stopped or offline before that is believed. */
+    blinkMs: number;
+    /** Between the first 404 and the look at the list that confirms it, at least. */
+    goneAfterMs: number;
+    /** Between two comparisons of a provider's list with the deployments. */
+    sweepMs: number;
+    catalogMs: number;
+    /** How long a lost create is looked for in the provider's list. */
+    findCreateMs: number;
+    /** After this a change that was sent to a provider, and never showed, is not waited for any more. */
+    actionMs: number;
+  };
+  /** How long a request waits for what the provider has accepted, before it answers 504. */
+  lifecycleWaitMs: number;
+  billing: {
+    /** Slices end at multiples of it. */
+    sliceMs: number;
+    /** What a team that spent so much in the last 30 days gets, from the next day on. */
+    volumeDiscounts: readonly { spendMicroUsd: number; percentage: number }[];
+    /** What happens after the balance has reached zero. */
+    zeroBalance: { graceMs: number; stoppedGraceMs: number };
+  };
+}
+
+export const defaultOptions: MarketplaceOptions = {
+  minimumRuntimeMinutes: 20,
+  polling: {
+    intervalMs: [10_000, 30_000],
+    callTimeoutMs: 10_000,
+    concurrency: 32,
+    blinkMs: 180_000,
+    goneAfterMs: 10_000,
+    sweepMs: 120_000,
+    catalogMs: 30_000,
+    findCreateMs: 180_000,
+    actionMs: 15 * 60_000,
+  },
+  lifecycleWaitMs: 20_000,
+  billing: {
+    sliceMs: 300_000,
+    volumeDiscounts: [],
+    zeroBalance: { graceMs: 3_600_000, stoppedGraceMs: 72 * 3_600_000 },
+  },
+};

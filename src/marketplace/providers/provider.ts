@@ -1,0 +1,72 @@
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import type { InstanceType } from '../contract/values.ts';
+import type { ProviderProfile } from './profile.ts';
+
+/** An offer as its provider published it last, with what was made of it. */
+export interface CatalogOffer {
+  providerId: string;
+  offerId: string;
+  name: string;
+  description: string;
+  instanceType: InstanceType;
+  /** Canonical: `CPU` where there is no GPU. */
+  gpuType: string;
+  /** As it is shown; empty for CPU. */
+  gpuModel: string;
+  baseGpuType: string;
+  displayName: string;
+  interconnectType: string;
+  interconnectDescription: string;
+  vcpus: number;
+  memoryGb: number;
+  storageGb: number;
+  gpuCount: number;
+  gpuMemoryGb: number;
+  /** What an instance costs now: the spot price for SPOT offers. Before discounts. */
+  priceMicroUsdPerHour: number;
+  /** Null: it has none. */
+  spotPriceMicroUsdPerHour: number | null;
+  /** Null: the provider does not tell, so its instances cannot be stopped. */
+  stoppedPriceMicroUsdPerHour: number | null;
+  /** What it announces, and what its profile says; null: neither does. */
+  minimumReservationMinutes: number | null;
+  announcesRestart: boolean;
+  announcesVolumeResize: boolean;
+  /** All that it is ever offered in, and those where it can be deployed now. */
+  regions: readonly string[];
+  inStockRegions: readonly string[];
+  osOptions: readonly string[];
+  supportsCloudInit: boolean;
+  maintenance: boolean;
+  isNvlink: boolean;
+  /** As the provider published it. */
+  extras: Readonly<Record<string, unknown>>;
+}
+
+/** What a provider sells, as it was last heard. One hung provider never delays the others: it is read from memory. */
+export interface ProviderCatalog {
+  /** When the provider last told; null: it never has, and `offers` is empty. */
+  readonly heardAt: number | null;
+  readonly offers: ReadonlyMap<string, CatalogOffer>;
+  /** Where volumes are sold, in the provider's words; empty where its profile has none. */
+  readonly volumeLocations: readonly {
+    id: string;
+    name: string;
+    types: readonly string[];
+    countryCode: string | null;
+  }[];
+}
+
+/** A provider of this marketplace. */
+export interface Provider {
+  id: string;
+  profile: ProviderProfile;
+  client: OrchestratorClient;
+  catalog: ProviderCatalog;
+}
+
+/** All of them, in the order of the configuration. */
+export interface Providers {
+  ids(): readonly string[];
+  get(id: string): Provider | undefined;
+}
