@@ -5,6 +5,10 @@ export const volumeStatuses = ['creating', 'available', 'attached', 'deleting', 
 export const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
 export type VolumeStatus = (typeof volumeStatuses)[number];
 
+/** What GET /api/volumes may be asked for. */
+export const volumeFilters = ['available', 'attached', 'deleting', 'deleted'] as const;
+export type VolumeFilter = (typeof volumeFilters)[number];
+
 /** M: Volume. The fields of an NFS mount are there where the provider's profile has one. */
 export const volumeSchema = z
   .object({
@@ -27,7 +31,7 @@ export const volumeSchema = z
     createdAt: timestampSchema,
     lastAttachedAt: timestampSchema.nullable(),
     lastDetachedAt: timestampSchema.nullable(),
-    extras: z.record(z.string(), z.unknown()).optional(),
+    extras: z.record(z.string(), z.unknown()),
     nfsEndpoint: z.string().optional(),
     nfsPseudopath: z.string().optional(),
     mountCommand: z.string().optional(),

@@ -40,11 +40,19 @@ const instancesSchema = z.strictObject({
   nvlink_offers: z.array(z.string().min(1)).default([]),
 });
 
+const cloudSchema = z.strictObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  /** What is asked of the provider for a volume in this cloud; absent: as elsewhere. */
+  type: z.string().min(1).optional(),
+  price_per_gb_hour: priceSchema.optional(),
+});
+
 const volumeRegionSchema = z.strictObject({
   min_size_gb: z.number().positive().optional(),
   max_size_gb: z.number().positive().optional(),
   price_per_gb_hour: priceSchema.optional(),
-  clouds: z.array(z.strictObject({ id: z.string().min(1), name: z.string().min(1) })).optional(),
+  clouds: z.array(cloudSchema).min(1).optional(),
   virtual_ip: z.string().optional(),
   nfs_endpoint: z.string().optional(),
 });
@@ -72,7 +80,10 @@ const volumesSchema = z.strictObject({
   detach: z.strictObject({ allowed: z.enum(['always', 'ended']), reason: reasonSchema.optional() }),
   grow: z.boolean(),
   rename: z.boolean(),
-  /** Where the volume is mounted from. `{region}` and `{volume}`, the provider's id, are filled in. */
+  /**
+   * Where the volume is mounted from. `{region}` and `{volume}`, the provider's id, are filled in; in `command`
+   * also `{endpoint}` and `{pseudopath}`.
+   */
   mount: z.strictObject({ pseudopath: z.string().min(1), command: z.string().min(1) }).optional(),
   regions: z.record(z.string(), volumeRegionSchema).default({}),
 });
@@ -87,6 +98,8 @@ export const providerProfileSchema = z.strictObject({
   instances: instancesSchema,
   /** Null: volumes are unavailable, and a request with `volumeIds` is rejected. */
   volumes: volumesSchema.nullable(),
+  /** What M: says of it and no rule checks: for docs/providers.md. */
+  notes: z.array(reasonSchema).default([]),
 });
 export type ProviderProfile = z.infer<typeof providerProfileSchema>;
 export type VolumeProfile = z.infer<typeof volumesSchema>;

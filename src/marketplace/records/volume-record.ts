@@ -24,13 +24,16 @@ export interface VolumeRecord {
   lastPriceUpdateAt: number;
   totalCostMicroUsd: number;
   createdAt: number;
+  /** When it was first seen available: it is billed from then on. Null: it costs nothing. */
+  startedAt: number | null;
+  /** When its deletion was accepted: it is billed until then. */
   deletedAt: number | null;
   lastAttachedAt: number | null;
   lastDetachedAt: number | null;
 
   providerName: string;
   providerVolumeId: string | null;
-  /** When a create was sent; it is never sent again. */
+  /** When a create was sent; it is sent again only where the provider knows the same create by its key. */
   createSentAt: number | null;
   /** A change that a request began and that is not over yet. */
   action: { kind: 'create' | 'attach' | 'detach' | 'resize' | 'delete'; since: number } | null;
