@@ -12,6 +12,8 @@ export interface Deps {
   log: Log;
   providers: Providers;
   options: MarketplaceOptions;
+  /** Eight lower-case hexadecimal digits: what it makes at providers carries them in its name. */
+  installationId: string;
   /** That there is something new to do for a provider, now rather than at the next poll. */
   wake: (providerId: string) => void;
 }
