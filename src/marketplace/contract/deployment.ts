@@ -140,6 +140,15 @@ export const createDeploymentSchema = z
   .meta({ id: 'CreateDeployment' });
 export type CreateDeployment = z.infer<typeof createDeploymentSchema>;
 
+/**
+ * M: PATCH: "a body without `name` is rejected (404, text `Nothing to update`); other body fields are ignored". That 404
+ * is the use case's.
+ */
+export const renameDeploymentSchema = z
+  .object({ name: z.string().optional() })
+  .meta({ id: 'RenameDeployment' });
+export type RenameDeployment = z.infer<typeof renameDeploymentSchema>;
+
 /** M: Termination check. */
 export const terminationCheckSchema = z
   .object({
@@ -169,6 +178,7 @@ export const rebootStatusSchema = z
   .meta({ id: 'RebootStatus' });
 export type RebootStatus = z.infer<typeof rebootStatusSchema>;
 
+/** M: the 200 of a terminate. */
 export const terminatedSchema = z
   .object({
     message: z.string(),
@@ -179,7 +189,9 @@ export const terminatedSchema = z
     }),
   })
   .meta({ id: 'Terminated' });
+export type Terminated = z.infer<typeof terminatedSchema>;
 
+/** What `?status=` takes. M: leaves out `terminated-provider`, which a deployment can be too. */
 export const deploymentFilters = [
   'active',
   'inactive',
@@ -188,5 +200,6 @@ export const deploymentFilters = [
   'stopped',
   'terminated',
   'failed',
+  'terminated-provider',
 ] as const;
 export type DeploymentFilter = (typeof deploymentFilters)[number];
