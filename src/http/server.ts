@@ -18,6 +18,8 @@ export interface WireRefusal {
   status: number;
   code: string;
   body: object;
+  /** Beside those that every reply has. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 export interface ServerOptions {
@@ -30,7 +32,7 @@ export interface ServerOptions {
   /** Makes the id of a request that got no further than its first bytes. */
   nextId: () => string;
   /** In the shape of the server's own errors. */
-  refuse: (problem: WireProblem) => WireRefusal;
+  refuse: (problem: WireProblem, remoteAddress: string | undefined) => WireRefusal;
   log: Log;
 }
 
@@ -102,7 +104,8 @@ export class HttpServer {
       socket.destroy();
       return;
     }
-    const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed');
+    const { remoteAddress } = socket as Partial<Socket>;
+    const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed', remoteAddress);
     const requestId = this.#options.nextId();
     this.#options.log.info(
       { requestId, status: refusal.status, code: refusal.code, cause: error.code },
@@ -155,6 +158,7 @@ function toText(refusal: WireRefusal, requestId: string): string {
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
     'Cache-Control: no-store',
+    ...Object.entries(refusal.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
     '',
     body,

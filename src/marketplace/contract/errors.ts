@@ -72,9 +72,27 @@ export class ApiError extends Error {
   }
 
   /** M: Errors: `{ error, code, details? }`. */
-  toBody(): ErrorBody {
+  toBody(): ErrorBody | RateLimitBody {
     const { code, message: error, details } = this;
     return details === undefined ? { error, code } : { error, code, details };
+  }
+}
+
+/** A 429, which has a body of its own (M: Errors). */
+export class RateLimited extends ApiError {
+  readonly #windowSeconds: number;
+  /** Until there is a new window. */
+  readonly retryAfterSeconds: number;
+
+  constructor({ windowSeconds, retryAfterSeconds }: { windowSeconds: number; retryAfterSeconds: number }) {
+    super('RATE_LIMIT_EXCEEDED', `Too many requests; try again in ${retryAfterSeconds} s.`);
+    this.#windowSeconds = windowSeconds;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+
+  /** M: Errors: `{ error, message, retryAfter }`, "900 for a 15-minute window". */
+  override toBody(): RateLimitBody {
+    return { error: this.code, message: this.message, retryAfter: this.#windowSeconds };
   }
 }
 
@@ -133,3 +151,4 @@ export const rateLimitBodySchema = z
     retryAfter: z.int().positive().meta({ description: 'Seconds; the length of the window.' }),
   })
   .meta({ id: 'RateLimitError' });
+export type RateLimitBody = z.infer<typeof rateLimitBodySchema>;

@@ -1,6 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { ApiError } from '../../contract/errors.ts';
+import { AllowedMethods } from '../../http/allowed-methods.ts';
 import { readBody } from '../../http/body.ts';
 import { authentication } from './authentication.ts';
 import { conditionalReads } from './conditional.ts';
@@ -32,7 +33,7 @@ export function createApp(
   app.route('/', operationRoutes({ ...deps, document, isServing, isInStep }));
   app.route('/v1', v1);
   app.onError((error, context) => respondWithError(context, error, deps.log));
-  const allowed = allowedMethods(document);
+  const allowed = new AllowedMethods(document, '/v1');
   app.notFound((context) => respondWithError(context, noRoute(context, allowed), deps.log));
   return app;
 }
@@ -60,23 +61,9 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   return v1;
 }
 
-interface PathMethods {
-  pattern: RegExp;
-  methods: string[];
-}
-
-function allowedMethods({ paths = {} }: { paths?: Record<string, object> }): PathMethods[] {
-  return Object.entries(paths).map(([path, operations]) => ({
-    pattern: new RegExp(`^/v1${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
-    methods: Object.keys(operations).flatMap((method) =>
-      method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()],
-    ),
-  }));
-}
-
-function noRoute(context: Context<HttpEnv>, allowed: readonly PathMethods[]): ApiError {
+function noRoute(context: Context<HttpEnv>, allowed: AllowedMethods): ApiError {
   const { method, path } = context.req;
-  const methods = allowed.filter(({ pattern }) => pattern.test(path)).flatMap((entry) => entry.methods);
+  const methods = allowed.of(path);
   if (methods.length === 0)
     return new ApiError(
       'not_found',

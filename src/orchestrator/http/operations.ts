@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { Hono } from 'hono';
+import { apiDocs } from '../../http/api-docs.ts';
 import type { Store } from '../ports/store.ts';
 import type { HttpEnv } from './deps.ts';
 import type { Metrics } from './metrics.ts';
@@ -17,15 +15,6 @@ interface Deps {
   isInStep: () => boolean;
 }
 
-const swaggerUiFolder = new URL(
-  './',
-  `file://${createRequire(import.meta.url).resolve('swagger-ui-dist/package.json')}`,
-);
-const swaggerUiFiles = new Map([
-  ['swagger-ui.css', 'text/css; charset=utf-8'],
-  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
-]);
-
 /** What is beside the contract, outside /v1: health, metrics and the description of the API. */
 export function operationRoutes({ store, metrics, document, isServing, isInStep }: Deps): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
@@ -40,17 +29,7 @@ export function operationRoutes({ store, metrics, document, isServing, isInStep 
       const { contentType, text } = await metrics.render();
       return context.body(text, 200, { 'Content-Type': contentType });
     })
-    .get('/openapi.json', (context) => context.json(document))
-    .get('/docs', (context) => context.html(docsPage, 200, { 'Content-Security-Policy': docsPolicy }))
-    .get('/docs/:file', async (context) => {
-      const type = swaggerUiFiles.get(context.req.param('file'));
-      if (type === undefined) return context.notFound();
-      const bytes = await readFile(new URL(context.req.param('file'), swaggerUiFolder));
-      return context.body(new Uint8Array(bytes), 200, {
-        'Content-Type': type,
-        'Cache-Control': 'public, max-age=86400',
-      });
-    });
+    .route('/', apiDocs<HttpEnv>('Provider Orchestrator API', document));
 }
 
 async function findProblem(store: Store, isInStep: () => boolean): Promise<string | undefined> {
@@ -60,20 +39,3 @@ async function findProblem(store: Store, isInStep: () => boolean): Promise<strin
     () => 'the store does not answer',
   );
 }
-
-const docsScript = "SwaggerUIBundle({ url: '/openapi.json', dom_id: '#docs', deepLinking: true });";
-const docsPolicy = `default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src 'self' 'sha256-${createHash('sha256').update(docsScript).digest('base64')}'`;
-const docsPage = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>Provider Orchestrator API</title>
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="docs"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script>${docsScript}</script>
-</body>
-</html>
-`;

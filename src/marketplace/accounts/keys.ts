@@ -1,0 +1,55 @@
+import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import { newId } from '../ids.ts';
+import { OperatorError } from '../operator-error.ts';
+import type { Store } from '../ports/store.ts';
+import type { ApiKeyRecord } from '../records/people.ts';
+import { findUser } from './users.ts';
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+/**
+ * Makes a key and returns it: the only time that it is seen (M: Authentication, 1: "access to key generation is
+ * controlled by a whitelist; keys may carry an expiry date and can be revoked").
+ *
+ * @throws {OperatorError}
+ */
+export async function createKey(
+  { store, clock, random }: Deps,
+  email: string,
+  { label = null, expiresAt = null }: { label?: string | null; expiresAt?: number | null } = {},
+): Promise<{ key: string; record: ApiKeyRecord }> {
+  if (expiresAt !== null && expiresAt <= clock.now())
+    throw new OperatorError('A key ends at a time to come.');
+  const key = generateApiKey(random);
+  return store.transact(async (tx) => {
+    const user = await findUser(tx.users, email);
+    if (!user.mayMakeKeys)
+      throw new OperatorError(
+        `${user.email} may not have keys: \`berth marketplace users allow-keys ${user.email}\` lets them.`,
+      );
+    const record: ApiKeyRecord = {
+      ...{ id: newId(random, 'key'), userId: user.id, digest: digestSecret(key), ...describeApiKey(key) },
+      ...{ label, createdAt: clock.now(), expiresAt, revokedAt: null, lastUsedAt: null },
+    };
+    await tx.keys.insert(record);
+    return { key, record };
+  });
+}
+
+/** Ends a key; revoking twice keeps the first time. @throws {OperatorError} */
+export async function revokeKey({ store, clock }: Omit<Deps, 'random'>, id: string): Promise<number> {
+  return store.transact(async (tx) => {
+    const record = await tx.keys.byId(id);
+    if (record === null)
+      throw new OperatorError(`There is no key "${id}": see \`berth marketplace keys list\`.`);
+    if (record.revokedAt !== null) return record.revokedAt;
+    const revokedAt = clock.now();
+    await tx.keys.revoke(id, revokedAt);
+    return revokedAt;
+  });
+}
