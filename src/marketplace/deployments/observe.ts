@@ -1,0 +1,243 @@
+import type { ProviderProblem } from '../../client/orchestrator-client.ts';
+import type { Instance } from '../../contract/instance.ts';
+import { microUsdFromUsd } from '../../contract/values.ts';
+import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
+import type { MarketplaceOptions } from '../options.ts';
+import type { DeploymentRecord, Suspicion } from '../records/deployment-record.ts';
+import { cleanLine } from './clean-line.ts';
+import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
+
+/** What one look at a provider gave. `isListed`: whether its list has the instance; absent: it was not asked. */
+export type Observation =
+  | { instance: Instance }
+  | { gone: true; isListed?: boolean }
+  | { problem: ProviderProblem };
+
+/** What an instance says beside its status; only what differs from the record. */
+export interface Facts {
+  endpoint?: Endpoint;
+  /** A spot price that is another one now, in micro-USD per hour. */
+  originalRateMicroUsd?: number;
+}
+
+/** What follows from an observation. `why` is for the log. */
+export type Judgement =
+  /** Nothing: it says nothing that could be used. */
+  | { kind: 'hold'; why: string }
+  /** The record is right until now. */
+  | { kind: 'confirm'; facts: Facts; why?: string }
+  /** It may have changed: that has to last, or to be confirmed. */
+  | { kind: 'suspect'; suspicion: Suspicion; why: string }
+  | {
+      kind: 'change';
+      to: DeploymentStatus;
+      /** When it counts from. */
+      at: number;
+      facts: Facts;
+      failure?: { reason: FailureReason; details: string };
+      why: string;
+    };
+
+type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | 'findCreateMs'>;
+
+interface Look {
+  record: DeploymentRecord;
+  instance: Instance;
+  now: number;
+  polling: Polling;
+}
+
+/** A price that grew more than so at once is rather a mistake than a price. */
+const MAX_PRICE_FACTOR = 10;
+
+/**
+ * What an observation that began at `now` means for a deployment. Never invents: what ends one is a terminal status, a
+ * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
+ */
+export function judge(
+  record: DeploymentRecord,
+  observation: Observation,
+  now: number,
+  polling: Polling,
+): Judgement {
+  if (!activeStatuses.includes(record.status)) return hold(`it is ${record.status}`);
+  if (record.launch.state !== 'made') return hold('its instance is not known yet');
+  if ('problem' in observation) return hold(`the provider's answer cannot be used: ${observation.problem}`);
+  if ('gone' in observation) return judgeGone(record, observation.isListed, now, polling);
+  const { instance } = observation;
+  if (instance.id !== record.providerInstanceId) return hold('the provider answered with another instance');
+  return byStatus[instance.status]({ record, instance, now, polling });
+}
+
+/** Whether a 404 now would be final if the provider's list said so too: then it is worth asking for. */
+export function needsList(
+  { suspicion, ...record }: DeploymentRecord,
+  now: number,
+  polling: Polling,
+): boolean {
+  if (suspicion?.status !== 'GONE' || now - suspicion.since < polling.goneAfterMs) return false;
+  // A list may be behind with what was made just now.
+  const isYoung = record.status === 'deploying' && now - (record.launch.sentAt ?? 0) < polling.findCreateMs;
+  return !isYoung;
+}
+
+const byStatus: Readonly<Record<Instance['status'], (look: Look) => Judgement>> = {
+  PROVISIONING: ({ record }) =>
+    record.status === 'deploying' ? { kind: 'confirm', facts: {} } : hold('it is being provisioned again'),
+  ONLINE: judgeOnline,
+  STOPPING: judgeStopping,
+  STOPPED: judgeStopped,
+  OFFLINE: (look) => (isFollowed(look) ? end(look) : endIfItLasts(look)),
+  DESTROYING: (look) => (isFollowed(look) ? end(look) : endIfItLasts(look)),
+  DESTROYED: end,
+  ERROR: fail,
+};
+
+function judgeOnline(look: Look): Judgement {
+  const { record, instance, now } = look;
+  const endpoint = endpointOf(instance);
+  if (endpoint === null) return hold('it is ONLINE without an address');
+  const { why, ...price } = priceFact(look);
+  const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
+  if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
+  // Billing starts with what was observed; after a stop it goes on when the provider says that it did.
+  const at = record.status === 'deploying' ? now : changedAt(look);
+  return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
+}
+
+function judgeStopping(look: Look): Judgement {
+  const { record } = look;
+  if (record.status === 'deploying') return hold('it stops before it was ONLINE');
+  // What was asked for is on its way, and it costs what it did until it is there.
+  if (record.status === 'running' && isExplainedBy(record, 'pause')) return { kind: 'confirm', facts: {} };
+  if (record.status === 'stopped' || isFollowed(look) || isExplainedBy(record, 'restart', 'volume'))
+    return hold('it is STOPPING');
+  return suspect(look);
+}
+
+function judgeStopped(look: Look): Judgement {
+  const { record } = look;
+  if (record.status === 'deploying') return hold('it is STOPPED before it was ONLINE');
+  if (record.status === 'stopped') return { kind: 'confirm', facts: {} };
+  if (isExplainedBy(record, 'restart', 'volume')) return hold('it is STOPPED by a change that is under way');
+  if (isExplainedBy(record, 'pause') || isFollowed(look))
+    return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };
+  const since = lastingSince(look);
+  if (since === null) return suspect(look);
+  return { kind: 'change', to: 'stopped', at: since, facts: {}, why: 'it stays STOPPED' };
+}
+
+function judgeGone(
+  record: DeploymentRecord,
+  isListed: boolean | undefined,
+  now: number,
+  polling: Polling,
+): Judgement {
+  const { suspicion } = record;
+  const isAgain = suspicion?.status === 'GONE' && isListed !== true;
+  if (isAgain && isListed === false && needsList(record, now, polling)) {
+    // Nobody knows since when: what was not confirmed is not billed.
+    const at = record.observedAt ?? record.createdAt;
+    return over(record, at, 'the provider has it no more: 404 twice, and its list');
+  }
+  return {
+    kind: 'suspect',
+    suspicion: {
+      status: 'GONE',
+      since: isAgain ? suspicion.since : now,
+      polls: isAgain ? suspicion.polls + 1 : 1,
+      isListed: false,
+    },
+    why: isListed === true ? '404, and its list has it' : '404',
+  };
+}
+
+/** M: rule 4: "spot instances follow provider-reported state". */
+function isFollowed({ record }: Look): boolean {
+  return record.instanceType === 'SPOT';
+}
+
+function isExplainedBy({ action }: DeploymentRecord, ...kinds: string[]): boolean {
+  return action?.isSent === true && kinds.includes(action.kind);
+}
+
+function end(look: Look): Judgement {
+  return over(look.record, changedAt(look), `it is ${look.instance.status}`);
+}
+
+function endIfItLasts(look: Look): Judgement {
+  const since = lastingSince(look);
+  return since === null ? suspect(look) : over(look.record, since, `it stays ${look.instance.status}`);
+}
+
+function over(record: DeploymentRecord, at: number, why: string): Judgement {
+  if (record.status !== 'deploying') return { kind: 'change', to: 'terminated-provider', at, facts: {}, why };
+  const failure = {
+    reason: 'provider_lost',
+    details: `The machine vanished at the provider: ${why}.`,
+  } as const;
+  return { kind: 'change', to: 'failed', at, facts: {}, failure, why };
+}
+
+function fail(look: Look): Judgement {
+  const { record, instance } = look;
+  const reason = record.status === 'deploying' ? 'provisioning_failed' : 'runtime_failure';
+  const details = cleanLine(instance.error ?? '') || 'The provider gave no reason.';
+  return {
+    kind: 'change',
+    to: 'failed',
+    at: changedAt(look),
+    facts: {},
+    failure: { reason, details },
+    why: 'ERROR',
+  };
+}
+
+function suspect({ record, instance: { status }, now }: Look): Judgement {
+  const before = sameSuspicion(record, status);
+  return {
+    kind: 'suspect',
+    suspicion: { status, since: before?.since ?? now, polls: (before?.polls ?? 0) + 1, isListed: false },
+    why: `it is ${status}, which nobody here asked for`,
+  };
+}
+
+/** Since when it counts, where what is seen now was first seen long enough ago; else null. */
+function lastingSince(look: Look): number | null {
+  const { record, instance, now, polling } = look;
+  const before = sameSuspicion(record, instance.status);
+  if (before === undefined || now - before.since < polling.blinkMs) return null;
+  return changedAt({ ...look, now: before.since });
+}
+
+/** A stop and what it leads to are one doubt; so are a destruction and its end. */
+function sameSuspicion({ suspicion }: DeploymentRecord, status: Instance['status']): Suspicion | undefined {
+  const isStop = (it: string) => it === 'STOPPING' || it === 'STOPPED';
+  if (suspicion === null || suspicion.status === 'GONE') return undefined;
+  return isStop(suspicion.status) === isStop(status) ? suspicion : undefined;
+}
+
+/** What the provider says, but neither before the record was last confirmed nor after now. */
+function changedAt({ record, instance, now }: Look): number {
+  const told = Date.parse(instance.updated_at);
+  const earliest = record.observedAt ?? record.startedAt ?? record.createdAt;
+  return Math.max(earliest, Number.isNaN(told) ? now : Math.min(told, now));
+}
+
+/** Only spot prices move; all others are what they were when it was deployed. */
+function priceFact({ record, instance }: Look): { originalRateMicroUsd?: number; why?: string } {
+  const told = instance.price_per_hour;
+  if (record.instanceType !== 'SPOT' || told === undefined) return {};
+  if (!Number.isFinite(told) || told < 0) return { why: 'its price is no price' };
+  const originalRateMicroUsd = microUsdFromUsd(told);
+  if (originalRateMicroUsd === record.originalRateMicroUsd) return {};
+  if (originalRateMicroUsd > record.originalRateMicroUsd * MAX_PRICE_FACTOR)
+    return {
+      why: `its price of ${told} is more than ${MAX_PRICE_FACTOR} times what it was: it is not believed`,
+    };
+  return { originalRateMicroUsd };
+}
+
+function hold(why: string): Judgement {
+  return { kind: 'hold', why };
+}

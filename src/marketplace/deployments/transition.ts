@@ -1,0 +1,169 @@
+import { assertTransition } from '../../contract/transitions.ts';
+import { type DeploymentStatus, deploymentTransitions } from '../contract/deployment.ts';
+import type { Deps } from '../deps.ts';
+import { priceFor } from '../discounts/price-for.ts';
+import { endBilling, startBilling } from '../ledger/bill.ts';
+import { notifyDeployment } from '../mail/notify.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { releaseVolumes } from '../volumes/release.ts';
+import { cleanLine } from './clean-line.ts';
+import { originalStoppedRate } from './stopped-rate.ts';
+
+export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;
+
+/** What a move may bring along beside the status. */
+export type TransitionFields = Partial<
+  Pick<
+    DeploymentRecord,
+    | 'ipAddress'
+    | 'loginUser'
+    | 'sshPort'
+    | 'portForwards'
+    | 'originalRateMicroUsd'
+    | 'originalStoppedRateMicroUsd'
+    | 'failureReason'
+    | 'failureDetails'
+    | 'observedAt'
+  >
+>;
+
+export interface Move {
+  to: DeploymentStatus;
+  /** When it counts from: never before what was confirmed already. */
+  at: number;
+  fields?: TransitionFields;
+}
+
+/**
+ * Moves a deployment to another status, with all that follows from it: its times, its prices and what is billed, the
+ * clean-up at the provider, its volumes, its temporary key, the mail. The only writer of a status. `record` was read by
+ * id in this transaction; returns it as it is then.
+ *
+ * @throws {IllegalTransition}
+ */
+export async function transition(
+  deps: TransitionDeps,
+  tx: Transaction,
+  record: DeploymentRecord,
+  { to, at: from, fields = {} }: Move,
+): Promise<DeploymentRecord> {
+  assertTransition(deploymentTransitions, record.status, to, `deployment ${record.id}`);
+  const at = Math.max(from, record.observedAt ?? from);
+  const observedAt = Math.max(at, fields.observedAt ?? at);
+  const moved: DeploymentRecord = {
+    ...record,
+    ...fields,
+    observedAt,
+    status: to,
+    suspicion: null,
+    action: null,
+  };
+  if (to === 'running') return toRunning(deps, tx, resumed(moved, at), at);
+  if (to === 'stopped') return toStopped(deps, tx, { ...moved, pausedAt: at }, fields, at);
+  return toEnd(deps, tx, resumed(moved, at), at);
+}
+
+/**
+ * A spot instance costs something else from `at` on: a new segment. `record` was read by id in this transaction, and is
+ * running; returns it as it is then.
+ */
+export async function reprice(
+  deps: TransitionDeps,
+  tx: Transaction,
+  record: DeploymentRecord,
+  originalRateMicroUsd: number,
+  at: number,
+): Promise<DeploymentRecord> {
+  return toRunning(deps, tx, { ...record, originalRateMicroUsd }, Math.max(at, record.observedAt ?? at));
+}
+
+/** The stop that was under way is over. */
+function resumed(record: DeploymentRecord, at: number): DeploymentRecord {
+  if (record.pausedAt === null) return record;
+  return { ...record, pausedMs: record.pausedMs + Math.max(0, at - record.pausedAt), pausedAt: null };
+}
+
+async function toRunning(
+  deps: TransitionDeps,
+  tx: Transaction,
+  moved: DeploymentRecord,
+  at: number,
+): Promise<DeploymentRecord> {
+  const price = await priceFor(tx, moved.teamId, moved.originalRateMicroUsd, at);
+  const isFirst = moved.startedAt === null;
+  const record: DeploymentRecord = {
+    ...moved,
+    startedAt: moved.startedAt ?? at,
+    rateMicroUsd: price.rateMicroUsd,
+    discountPercentage: price.discountPercentage,
+    // It is not needed any more, and holds what the user sent.
+    launch: { ...moved.launch, request: null },
+  };
+  await tx.deployments.update(record);
+  await bill(deps, tx, record, 'running', price, at);
+  if (isFirst) await notifyDeployment(deps, tx, record, 'ready');
+  return reread(tx, record);
+}
+
+async function toStopped(
+  deps: TransitionDeps,
+  tx: Transaction,
+  moved: DeploymentRecord,
+  fields: TransitionFields,
+  at: number,
+): Promise<DeploymentRecord> {
+  const original = fields.originalStoppedRateMicroUsd ?? originalStoppedRate(deps.providers, moved);
+  if (original === null)
+    deps.log.warn(
+      { deployment: moved.id, provider: moved.providerId },
+      'it is stopped, and its provider never told what that costs: it is billed as nothing',
+    );
+  const price = await priceFor(tx, moved.teamId, original ?? 0, at);
+  const record: DeploymentRecord = {
+    ...moved,
+    originalStoppedRateMicroUsd: price.originalRateMicroUsd,
+    stoppedRateMicroUsd: price.rateMicroUsd,
+  };
+  await tx.deployments.update(record);
+  await bill(deps, tx, record, 'stopped', price, at);
+  return reread(tx, record);
+}
+
+async function toEnd(
+  deps: TransitionDeps,
+  tx: Transaction,
+  moved: DeploymentRecord,
+  at: number,
+): Promise<DeploymentRecord> {
+  const mayExist = moved.launch.state === 'sent' || moved.launch.state === 'made';
+  const record: DeploymentRecord = {
+    ...moved,
+    stoppedAt: at,
+    cleanup: mayExist ? 'wanted' : moved.cleanup,
+    launch: { ...moved.launch, state: 'over', request: null },
+    failureDetails: moved.failureDetails === null ? null : cleanLine(moved.failureDetails),
+  };
+  await tx.deployments.update(record);
+  await endBilling(deps, tx, 'deployment', record.id, at);
+  await releaseVolumes(tx, record.id, at);
+  if (record.tempSshKeyId !== null) await tx.sshKeys.remove(record.tempSshKeyId);
+  if (record.status === 'failed') await notifyDeployment(deps, tx, record, 'failed');
+  return reread(tx, record);
+}
+
+async function bill(
+  deps: TransitionDeps,
+  tx: Transaction,
+  { id, teamId }: DeploymentRecord,
+  state: 'running' | 'stopped',
+  price: Awaited<ReturnType<typeof priceFor>>,
+  at: number,
+): Promise<void> {
+  await startBilling(deps, tx, { subjectKind: 'deployment', subjectId: id, teamId, state, price, at });
+}
+
+/** With what the ledger has written, and its revision. */
+async function reread(tx: Transaction, record: DeploymentRecord): Promise<DeploymentRecord> {
+  return (await tx.deployments.byId(record.id)) ?? record;
+}
