@@ -7,8 +7,11 @@ export interface Migration {
   sql: string;
 }
 
+/** What the names of a database's migrations begin with. */
+export type MigrationsOf = 'sqlite' | 'postgres' | 'marketplace-sqlite' | 'marketplace-postgres';
+
 /** The migrations of one database in order; `sqlite-0003-….sql` brings a SQLite file to version 3. */
-export function readMigrations(database: 'sqlite' | 'postgres'): Migration[] {
+export function readMigrations(database: MigrationsOf): Migration[] {
   const name = new RegExp(`^${database}-(\\d{4})-.*\\.sql$`);
   return readdirSync(folder)
     .sort()

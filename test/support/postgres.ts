@@ -49,7 +49,7 @@ function useServer(serverUrl: string, stop: () => Promise<void>): PostgresServer
     query,
     async empty(url) {
       const tables = await query(
-        "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relname <> 'berth_schema' AND relnamespace = 'public'::regnamespace",
+        "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relname NOT LIKE 'berth%schema' AND relnamespace = 'public'::regnamespace",
         url,
       );
       if (tables.length > 0) await query(`TRUNCATE ${tables.map(({ name }) => name).join()}`, url);

@@ -20,12 +20,12 @@ import type {
 } from '../records/people.ts';
 import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
 
-/** The database cannot answer now. Nothing is known to have changed. */
-export class StoreUnavailable extends Error {
-  override readonly name: string = 'StoreUnavailable';
-}
+export { StoreUnavailable } from '../../ports/store-unavailable.ts';
 
-/** A row that must be the only one of its kind was there already: of two at once, the other was first. */
+/**
+ * A row that must be the only one of its kind was there already: of two at once, the other was first. `transact`
+ * rejects with it; a body does not catch what a write throws, since its transaction is over.
+ */
 export class Duplicate extends Error {
   override readonly name = 'Duplicate';
 }
@@ -181,7 +181,10 @@ export interface LedgerReader {
       entriesMicroUsd: number;
     }[]
   >;
-  /** All subjects, with the first and the last moment that must be covered; `until` null: it goes on. */
+  /**
+   * All subjects in the order of their ids, with the first and the last moment that must be covered. `until` null: it
+   * goes on; equal to `from`: it never began to cost.
+   */
   auditSubjects(page: {
     afterId?: string;
     limit: number;
@@ -204,6 +207,8 @@ export interface LedgerWriter extends LedgerReader {
     transaction: LedgerTransactionRecord,
     entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
   ): Promise<void>;
+  /** Adds to what a subject has cost, up to `sliceEnd`; leaves its revision. No `update` writes either. */
+  recordCost(kind: SubjectKind, subjectId: string, amountMicroUsd: number, sliceEnd: number): Promise<void>;
 }
 
 export interface MailReader {
@@ -287,9 +292,11 @@ export interface Store {
    * All or nothing, and durable once it resolves. `body` may run more than once where others write at the same time: it
    * has no other effect than its writes.
    *
-   * @throws {StoreUnavailable}
+   * @throws {StoreUnavailable | Duplicate}
    */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
+  snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
   /**
    * Counts one request in a fixed window that begins with its first one: how many there were, this one included, and
    * when the window ends.

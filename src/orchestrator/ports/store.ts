@@ -4,10 +4,7 @@ import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Lease, LeaseState, ResourceKind, Work } from '../reconcile/work.ts';
 import type { Attachment, VolumeRecord } from '../volumes/volume-record.ts';
 
-/** The store cannot be read or written now. Never a reason to say that something does not exist. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
-}
+export { StoreUnavailable } from '../../ports/store-unavailable.ts';
 
 export interface InstanceReader {
   /** Tombstones included. */
@@ -62,8 +59,14 @@ export interface WorkReader {
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
 }
 export interface WorkWriter extends WorkReader {
-  /** Replaces what is to be done. A lease that is out stays out, so that a call under way settles first. */
-  put(work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'>): Promise<void>;
+  /**
+   * Replaces what is to be done; without a `cookie` nothing is known of it yet. A lease that is out stays out, so that a
+   * call under way settles first.
+   */
+  put(
+    work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'> &
+      Partial<Pick<Work, 'cookie'>>,
+  ): Promise<void>;
   /** Makes open work due at once. */
   hasten(resourceId: string, now: number): Promise<void>;
   /**

@@ -1,7 +1,8 @@
 import { Client } from 'pg';
-import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
+import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { toAddress } from './address.ts';
+import { type DatabaseFormat, orchestratorFormat, ownerOf } from './database-format.ts';
 import { refusalOf } from './database-refused.ts';
 import { connectionOptions } from './pool.ts';
 import { asFailure } from './postgres-error.ts';
@@ -25,17 +26,15 @@ export interface OpenOptions {
  * Checks the database that `url` names and brings it to the newest version: forwards only, one process at a time,
  * all or nothing.
  *
- * @throws {DatabaseRefused} if it cannot be reached or used, or is not Berth's or newer than this program; then
- *   nothing was changed.
+ * @throws {DatabaseRefused} if it cannot be reached or used, or is not this program's or newer than it; then nothing
+ *   was changed.
  */
 export async function prepareDatabase(
   url: string,
-  {
-    migrations = readMigrations('postgres'),
-    beforeWriting = () => undefined,
-    mayMigrate = true,
-  }: OpenOptions = {},
+  { migrations: given, beforeWriting = () => undefined, mayMigrate = true }: OpenOptions = {},
+  format: DatabaseFormat = orchestratorFormat,
 ): Promise<void> {
+  const migrations = given ?? readMigrations(format.migrations);
   // A migration may take long; what is waited for without end is nothing that it does.
   const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
@@ -44,14 +43,15 @@ export async function prepareDatabase(
     await asFailure(client.query(`SET lock_timeout = ${MIGRATION_LOCK_MS}; SET synchronous_commit = on`));
     await checkServer(client, url);
     const newest = migrations.at(-1)?.version ?? 0;
-    const version = await checkVersion(client, url, newest);
+    const version = await checkVersion(client, url, newest, format);
     if (version === 0 && !mayMigrate)
       throw new DatabaseRefused(
-        `There is nothing of Berth's in the database ${toAddress(url)} yet: start \`berth serve\` once, or give --database.`,
+        `There is nothing of Berth's in the database ${toAddress(url)} yet: start \`${format.command}\` once, or give --database.`,
       );
-    if (version < newest && !mayMigrate) throw refusedVersion(toAddress(url), version, newest);
+    if (version < newest && !mayMigrate)
+      throw refusedVersion(toAddress(url), version, newest, format.command);
     beforeWriting();
-    if (version < newest) await migrate(client, url, migrations);
+    if (version < newest) await migrate(client, url, migrations, format);
     await checkPrivileges(client, url);
   } catch (error) {
     throw refusalOf(error, url);
@@ -97,37 +97,52 @@ export function assertUsable({ number, version, encoding, schema }: ServerFacts,
 }
 
 /** 0: the database is empty. */
-async function checkVersion(client: Client, url: string, newest: number): Promise<number> {
-  const { own, foreign } = await oneRow(
+async function checkVersion(
+  client: Client,
+  url: string,
+  newest: number,
+  { command, versionTable }: DatabaseFormat,
+): Promise<number> {
+  const { own, foreign, kin } = await oneRow(
     client,
-    `SELECT to_regclass(quote_ident(current_schema()) || '.berth_schema') IS NOT NULL AS own,
+    `SELECT to_regclass(quote_ident(current_schema()) || '.${versionTable}') IS NOT NULL AS own,
+       (SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+         AND relname IN ('berth_schema', 'berth_marketplace_schema') AND relname <> '${versionTable}') AS kin,
        (SELECT min(relname) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
          AND relkind IN ('r', 'p') AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass
          AND objid = pg_class.oid AND deptype = 'e')) AS foreign`,
   );
   if (own !== true) {
+    const owner = ownerOf(kin);
+    if (owner !== undefined) throw refusedOwner(toAddress(url), owner, command);
     if (foreign === null) return 0;
     throw new DatabaseRefused(
       `The database ${toAddress(url)} has tables of another program (${foreign}): give --database one of its own.`,
     );
   }
-  const version = Number((await oneRow(client, 'SELECT version FROM berth_schema'))['version']);
-  if (version > newest) throw refusedVersion(toAddress(url), version, newest);
+  const version = Number((await oneRow(client, `SELECT version FROM ${versionTable}`))['version']);
+  if (version > newest) throw refusedVersion(toAddress(url), version, newest, command);
   return version;
 }
 
 /** Of several versions that start at once, the older ones are refused. @throws {DatabaseRefused} */
-async function migrate(client: Client, url: string, migrations: readonly Migration[]): Promise<void> {
+async function migrate(
+  client: Client,
+  url: string,
+  migrations: readonly Migration[],
+  { command, versionTable }: DatabaseFormat,
+): Promise<void> {
   const run = (text: string) => asFailure(client.query(text));
   await run(`BEGIN; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`);
   try {
-    await run('CREATE TABLE IF NOT EXISTS berth_schema (version INTEGER NOT NULL)');
-    const { rows } = await run('SELECT version FROM berth_schema');
+    await run(`CREATE TABLE IF NOT EXISTS ${versionTable} (version INTEGER NOT NULL)`);
+    const { rows } = await run(`SELECT version FROM ${versionTable}`);
     const version: number = rows[0]?.version ?? 0;
     const newest = migrations.at(-1)?.version ?? 0;
-    if (version > newest) throw refusedVersion(toAddress(url), version, newest);
+    if (version > newest) throw refusedVersion(toAddress(url), version, newest, command);
     for (const migration of migrations) if (migration.version > version) await run(migration.sql);
-    if (version < newest) await run(`DELETE FROM berth_schema; INSERT INTO berth_schema VALUES (${newest})`);
+    if (version < newest)
+      await run(`DELETE FROM ${versionTable}; INSERT INTO ${versionTable} VALUES (${newest})`);
     await run('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK').catch(() => undefined);

@@ -1,6 +1,6 @@
 import { DrizzleQueryError } from 'drizzle-orm/errors';
 import { DatabaseError } from 'pg';
-import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 
 /** The classes of SQLSTATE whose messages speak of connections, locks and privileges, and never of values. */
 const SPEAKS_OF_NO_VALUES = /^(08|25|28|3D|40|42501|53|55|57|58)/;

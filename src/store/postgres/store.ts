@@ -90,7 +90,7 @@ export async function openPostgresStore(
     hearsCommits: () => feed.hears(),
     read: readerOn(outside, fromPostgres),
     transact: async (body) => {
-      const { value, changes } = await runTransaction({ pool, readPool }, async (connection) => {
+      const { value, changes } = await runTransaction({ pool, readPool }, tables, async (connection) => {
         const changes = new Changes();
         const value = await body(transactionOn(connection, changes));
         return { result: { value, changes }, last: feed.notices([...changes.instances.keys()]) };

@@ -3,11 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 import type { Connection, Locking } from '../queries/connection.ts';
 import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './postgres-error.ts';
-import * as tables from './schema.ts';
 
 const MAX_TRIES = 6;
 /** The pause before another try, in milliseconds; it grows with each. */
@@ -43,13 +42,14 @@ export class OutcomeUnknown extends StoreUnavailable {}
  * @throws {StoreUnavailable} if the database cannot answer; then nothing has happened
  * @throws {PostgresFailure} for a broken constraint
  */
-export async function runTransaction<T>(
+export async function runTransaction<T, Schema>(
   pools: Pools,
-  body: (connection: Connection) => Promise<Outcome<T>>,
+  tables: Schema,
+  body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await runOnce(pools, body);
+      return await runOnce(pools, tables, body);
     } catch (error) {
       const mayTryAgain = error instanceof RolledBack || toFailure(error)?.isLostRace === true;
       if (!mayTryAgain || tries >= MAX_TRIES) throw fromPostgres(error);
@@ -58,15 +58,16 @@ export async function runTransaction<T>(
   }
 }
 
-async function runOnce<T>(
+async function runOnce<T, Schema>(
   { pool, readPool }: Pools,
-  body: (connection: Connection) => Promise<Outcome<T>>,
+  tables: Schema,
+  body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
   const client = await asFailure(pool.connect());
   let isLost = false;
   try {
     const id = await asFailure(begin(client));
-    const { result, last } = await body(inTransaction(client));
+    const { result, last } = await body(inTransaction(client, tables));
     const lost = await commit(client, last);
     if (lost !== undefined) {
       isLost = true;
@@ -81,7 +82,7 @@ async function runOnce<T>(
   }
 }
 
-function inTransaction(client: PoolClient): Connection {
+function inTransaction<Schema>(client: PoolClient, tables: Schema): Connection<Schema> {
   const db = drizzle(client);
   const locking: Locking = {
     rows: (query) => {

@@ -33,9 +33,9 @@ export const noLocking: Locking = {
 };
 
 /** What the queries of both stores run on. */
-export interface Connection {
+export interface Connection<Schema = Tables> {
   db: Db;
-  tables: Tables;
+  tables: Schema;
   locking: Locking;
   /** Whether it is used for the life of the process, so that what is prepared on it is worth keeping. */
   isLasting: boolean;

@@ -18,7 +18,7 @@ const asked = new WeakMap<Db, Map<string, Prepared<unknown>>>();
  * once. `build` makes the same query whatever the values are; `name` tells it from the others.
  */
 export async function often<Values extends Record<string, unknown>, Rows>(
-  { db, isLasting }: Connection,
+  { db, isLasting }: Pick<Connection, 'db' | 'isLasting'>,
   name: string,
   values: Values,
   build: (values: Values) => Query<Rows>,

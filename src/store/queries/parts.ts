@@ -14,6 +14,7 @@ import {
   markWriter,
 } from './marks.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
+import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
 
 /** What one transaction has written, to be told after its commit. */
@@ -24,17 +25,7 @@ export class Changes {
 
 /** `toCoreError` gives what a query threw the name that the core knows. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
-  const wrapPart = <Part extends object>(part: Part): Part =>
-    new Proxy(part, {
-      get(target, name, receiver) {
-        const method: unknown = Reflect.get(target, name, receiver);
-        if (typeof method !== 'function') return method;
-        return (...args: unknown[]) =>
-          Promise.resolve(Reflect.apply(method, target, args)).catch((error) =>
-            Promise.reject(toCoreError(error)),
-          );
-      },
-    });
+  const wrapPart = <Part extends object>(part: Part): Part => withErrors(part, toCoreError);
   return {
     instances: wrapPart(instanceReader(connection)),
     volumes: wrapPart(volumeReader(connection)),

@@ -57,8 +57,8 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     and(eq(work.resourceId, resourceId), eq(work.leaseToken, token));
   return {
     ...workReader(connection),
-    put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt }) => {
-      const step = { kind, notBefore, deadlineAt, cookie: null, attempt: 0, lastError: null };
+    put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt, cookie = null }) => {
+      const step = { kind, notBefore, deadlineAt, cookie, attempt: 0, lastError: null };
       await db
         .insert(work)
         .values({ resourceId, resourceKind, ...step, ...noLease })

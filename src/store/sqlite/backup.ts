@@ -4,9 +4,11 @@ import Database from 'better-sqlite3';
 import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { isBackup } from './backup-mark.ts';
-import { BACKUP_ID, checkIdentity, findDamage, isThere, pragmaNumber } from './check-database.ts';
+import { checkIdentity, findDamage, isThere, pragmaNumber } from './check-database.ts';
 import { damaged, fileProblem, refusalOf } from './database-refused.ts';
 import { putInPlace, removeDraft, sync } from './draft-file.ts';
+import { BACKUP_ID } from './file-format.ts';
+import { orchestratorFormat } from './orchestrator-format.ts';
 
 /** The keys' digests are in it, and what cloud_init held. */
 const MODE = 0o600;
@@ -56,7 +58,7 @@ function openSource(path: string): Database.Database {
       throw new DatabaseRefused(`${path} is a backup that nothing was started from: copy the file itself.`);
     source = new Database(path, { fileMustExist: true });
     source.pragma('busy_timeout = 5000');
-    checkIdentity(source, path, readMigrations('sqlite').at(-1)?.version ?? 0);
+    checkIdentity(source, path, readMigrations('sqlite').at(-1)?.version ?? 0, orchestratorFormat);
     return source;
   } catch (error) {
     source?.close();
@@ -71,7 +73,7 @@ function finishCopy(draft: string, path: string, takenAt: number): void {
     copy.pragma('journal_mode = DELETE');
     copy.pragma('synchronous = FULL');
     const version = pragmaNumber(copy, 'user_version');
-    const damage = findDamage(copy, draft, version);
+    const damage = findDamage(copy, draft, version, orchestratorFormat);
     if (damage !== undefined) throw damaged(path, damage);
     copy.transaction(() => {
       if (version >= MARKS_SINCE)

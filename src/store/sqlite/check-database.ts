@@ -1,13 +1,9 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import { instanceStatusSchema } from '../../contract/instance.ts';
-import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
+import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { damaged } from './database-refused.ts';
+import { type FileFormat, ownerOf } from './file-format.ts';
 
-/** Marks a file as Berth's ("Brth"), so that another program's database is never written to. */
-export const APPLICATION_ID = 0x42727468;
-/** Marks a copy that `berth backup` made ("Brtb"), until something is started from it. */
-export const BACKUP_ID = 0x42727462;
 /** SQLite takes a file that is shorter than its header for a new one, and would write over it. */
 const HEADER_BYTES = 100;
 
@@ -40,23 +36,29 @@ export function isThere(path: string): boolean {
 }
 
 /**
- * Only reads: that the file is Berth's, of a version that this program knows, and whole.
+ * Only reads: that the file is this program's, of a version that it knows, and whole.
  *
  * @throws {DatabaseRefused | SqliteError}
  */
-export function checkDatabase(db: Database.Database, path: string, newest: number): void {
-  const version = checkIdentity(db, path, newest);
-  const damage = findDamage(db, path, version);
+export function checkDatabase(db: Database.Database, path: string, newest: number, format: FileFormat): void {
+  const version = checkIdentity(db, path, newest, format);
+  const damage = findDamage(db, path, version, format);
   if (damage !== undefined) throw damaged(path, damage);
 }
 
-/** That the file is Berth's, and of a version that this program knows, which it returns. @throws {DatabaseRefused} */
-export function checkIdentity(db: Database.Database, path: string, newest: number): number {
-  const id = pragmaNumber(db, 'application_id');
-  if (id !== APPLICATION_ID && id !== BACKUP_ID)
+/** That the file is this program's, and of a version that it knows, which it returns. @throws {DatabaseRefused} */
+export function checkIdentity(
+  db: Database.Database,
+  path: string,
+  newest: number,
+  { command }: FileFormat,
+): number {
+  const owner = ownerOf(pragmaNumber(db, 'application_id'));
+  if (owner === undefined)
     throw new DatabaseRefused(`${path} is a database of another program: give --database another file.`);
+  if (owner !== command) throw refusedOwner(path, owner, command);
   const version = pragmaNumber(db, 'user_version');
-  if (version > newest) throw refusedVersion(path, version, newest);
+  if (version > newest) throw refusedVersion(path, version, newest, command);
   return version;
 }
 
@@ -64,37 +66,18 @@ export function checkIdentity(db: Database.Database, path: string, newest: numbe
  * SQLite's own check of the structure, and of what it does not know: the end of the file, and what a row must hold.
  * It takes some milliseconds for each 1000 rows.
  */
-export function findDamage(db: Database.Database, path: string, version: number): string | undefined {
+export function findDamage(
+  db: Database.Database,
+  path: string,
+  version: number,
+  { unreadable }: FileFormat,
+): string | undefined {
   if (version === 0) return 'its version number is missing';
   if (statSync(path).size % pragmaNumber(db, 'page_size') !== 0) return 'the file is cut short';
   const structure = db.pragma('integrity_check(1)', { simple: true });
   if (structure !== 'ok') return String(structure);
-  const unreadable = db.prepare(UNREADABLE).pluck().get();
-  return unreadable === undefined ? undefined : `the row of instance ${unreadable} cannot be read`;
-}
-
-const specTypes = {
-  ...{ instanceType: ['text'], image: ['text'], onStop: ['text'], sshKeys: ['array'] },
-  ...{ vcpus: ['integer'], memoryGb: ['integer', 'real'], storageGb: ['integer', 'real'] },
-  ...{ onlineWithinMs: ['integer', 'real'], resumable: ['true', 'false'] },
-};
-const endpointTypes = { publicIp: ['text'], sshPort: ['integer'], sshUsername: ['text'] };
-
-/** What integrity_check cannot know: SQLite keeps any text, and a flipped bit leaves it text. */
-const UNREADABLE = `
-  SELECT id FROM instances
-  WHERE status NOT IN (${instanceStatusSchema.options.map((status) => `'${status}'`).join()})
-    OR CASE WHEN json_valid(spec) THEN ${lacksAny('spec', specTypes)} ELSE TRUE END
-    OR endpoint IS NOT NULL
-      AND CASE WHEN json_valid(endpoint) THEN ${lacksAny('endpoint', endpointTypes)} ELSE TRUE END
-  LIMIT 1`;
-
-function lacksAny(column: string, types: Readonly<Record<string, readonly string[]>>): string {
-  return Object.entries(types)
-    .map(
-      ([key, allowed]) => `coalesce(json_type(${column}, '$.${key}'), '') NOT IN ('${allowed.join("','")}')`,
-    )
-    .join(' OR ');
+  const row = db.prepare(unreadable).pluck().get();
+  return row === undefined ? undefined : `the row of ${row} cannot be read`;
 }
 
 export function pragmaNumber(db: Database.Database, name: string): number {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 
 /**
  * That an open database is still the file of its name. SQLite writes on into a file that was moved or deleted, and

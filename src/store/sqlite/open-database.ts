@@ -4,9 +4,11 @@ import Database from 'better-sqlite3';
 import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
-import { APPLICATION_ID, checkDatabase, isThere } from './check-database.ts';
+import { checkDatabase, isThere } from './check-database.ts';
 import { fileProblem, refusalOf } from './database-refused.ts';
 import { putInPlace, removeDraft, sync } from './draft-file.ts';
+import type { FileFormat } from './file-format.ts';
+import { orchestratorFormat } from './orchestrator-format.ts';
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
@@ -20,25 +22,23 @@ export interface OpenOptions {
  * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), checks it, and
  * brings it to the newest version. Where there is none, it is made; a backup becomes the database.
  *
- * @throws {DatabaseRefused} if the file is damaged, not Berth's, newer than this program, or unreadable; then
- *   nothing was changed.
+ * @throws {DatabaseRefused} if the file is damaged, not this program's, newer than it, or unreadable; then nothing was
+ *   changed.
  */
 export function openDatabase(
   path: string,
-  {
-    migrations = readMigrations('sqlite'),
-    beforeWriting = () => undefined,
-    mayMigrate = true,
-  }: OpenOptions = {},
+  { migrations: given, beforeWriting = () => undefined, mayMigrate = true }: OpenOptions = {},
+  format: FileFormat = orchestratorFormat,
 ): Database.Database {
+  const migrations = given ?? readMigrations(format.migrations);
   const newest = migrations.at(-1)?.version ?? 0;
   let db: Database.Database | undefined;
   try {
     const exists = isThere(path);
-    const isRestored = exists && isBackup(path);
+    const isRestored = exists && format.hasBackups && isBackup(path);
     if (isRestored) assertAlone(path);
-    if (exists) db = connectSound(path, newest);
-    if (db !== undefined && !mayMigrate) assertNewest(db, path, newest);
+    if (exists) db = connectSound(path, newest, format);
+    if (db !== undefined && !mayMigrate) assertNewest(db, path, newest, format);
     else makeFolder(dirname(path), path);
     beforeWriting();
     if (isRestored) {
@@ -47,11 +47,11 @@ export function openDatabase(
       db = new Database(path, { fileMustExist: true });
     }
     if (db === undefined) {
-      createDatabase(path, migrations);
-      db = connectSound(path, newest);
+      createDatabase(path, migrations, format);
+      db = connectSound(path, newest, format);
     }
     setDurable(db);
-    migrate(db, migrations);
+    migrate(db, migrations, format);
     return db;
   } catch (error) {
     db?.close();
@@ -80,10 +80,10 @@ function setDurable(db: Database.Database): void {
   db.pragma('busy_timeout = 5000');
 }
 
-function connectSound(path: string, newest: number): Database.Database {
+function connectSound(path: string, newest: number, format: FileFormat): Database.Database {
   const db = new Database(path, { fileMustExist: true });
   try {
-    checkDatabase(db, path, newest);
+    checkDatabase(db, path, newest, format);
     return db;
   } catch (error) {
     db.close();
@@ -91,9 +91,9 @@ function connectSound(path: string, newest: number): Database.Database {
   }
 }
 
-function assertNewest(db: Database.Database, path: string, newest: number): void {
+function assertNewest(db: Database.Database, path: string, newest: number, { command }: FileFormat): void {
   const version = Number(db.pragma('user_version', { simple: true }));
-  if (version < newest) throw refusedVersion(path, version, newest);
+  if (version < newest) throw refusedVersion(path, version, newest, command);
 }
 
 function makeFolder(folder: string, path: string): void {
@@ -111,14 +111,14 @@ function makeFolder(folder: string, path: string): void {
  * Makes the file under another name and puts it in its place whole, so that a file at `path` is never an
  * unfinished one, whenever the process ends. Of several processes at once one wins, and all open what it made.
  */
-function createDatabase(path: string, migrations: readonly Migration[]): void {
+function createDatabase(path: string, migrations: readonly Migration[], format: FileFormat): void {
   const draft = `${path}.new-${process.pid}`;
   removeDraft(draft);
   try {
     const db = new Database(draft);
     try {
       setDurable(db);
-      migrate(db, migrations);
+      migrate(db, migrations, format);
     } finally {
       db.close();
     }
@@ -130,12 +130,16 @@ function createDatabase(path: string, migrations: readonly Migration[]): void {
 }
 
 /** Forwards only, each step and its version number in one transaction, one process at a time. */
-function migrate(db: Database.Database, migrations: readonly Migration[]): void {
+function migrate(
+  db: Database.Database,
+  migrations: readonly Migration[],
+  { applicationId }: FileFormat,
+): void {
   const step = db.transaction(({ version, sql }: Migration) => {
     if (Number(db.pragma('user_version', { simple: true })) >= version) return;
     db.exec(sql);
     db.pragma(`user_version = ${version}`);
-    db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.pragma(`application_id = ${applicationId}`);
   });
   for (const migration of migrations) step.immediate(migration);
 }

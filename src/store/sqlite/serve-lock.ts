@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { DatabaseRefused } from '../database-refused.ts';
+import { type Command, DatabaseRefused } from '../database-refused.ts';
 
 /**
  * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends
@@ -9,7 +9,7 @@ import { DatabaseRefused } from '../database-refused.ts';
  *
  * @throws {DatabaseRefused} if another process holds it.
  */
-export function takeServeLock(databasePath: string): () => void {
+export function takeServeLock(databasePath: string, command: Command = 'berth serve'): () => void {
   const lock = new Database(lockFileOf(databasePath));
   try {
     lock.pragma('busy_timeout = 0');
@@ -18,7 +18,7 @@ export function takeServeLock(databasePath: string): () => void {
     lock.close();
     if (!(error instanceof Database.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error;
     throw new DatabaseRefused(
-      `Another \`berth serve\` is running on the database ${databasePath}: stop it first, or give this one another --database.`,
+      `Another \`${command}\` is running on the database ${databasePath}: stop it first, or give this one another --database.`,
       { cause: error },
     );
   }
@@ -26,8 +26,8 @@ export function takeServeLock(databasePath: string): () => void {
 }
 
 /** Makes no file. @throws {DatabaseRefused} if another process serves the database. */
-export function assertNotServed(databasePath: string): void {
-  if (existsSync(lockFileOf(databasePath))) takeServeLock(databasePath)();
+export function assertNotServed(databasePath: string, command: Command = 'berth serve'): void {
+  if (existsSync(lockFileOf(databasePath))) takeServeLock(databasePath, command)();
 }
 
 /** The same for every name that the file has through links. */

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 
 /**
  * The core knows one storage failure; what SQLite said is its cause, for the log. What drizzle makes of it is

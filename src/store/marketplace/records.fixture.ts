@@ -1,0 +1,201 @@
+import type { Store, Transaction } from '../../marketplace/ports/store.ts';
+import type { DeploymentRecord } from '../../marketplace/records/deployment-record.ts';
+import type {
+  LedgerEntryRecord,
+  LedgerTransactionRecord,
+  SegmentRecord,
+} from '../../marketplace/records/ledger-records.ts';
+import type { MailRecord } from '../../marketplace/records/mail-record.ts';
+import type {
+  ApiKeyRecord,
+  BalanceWatch,
+  DiscountRecord,
+  MemberRecord,
+  SshKeyRecord,
+  StockAlertRecord,
+  TeamRecord,
+  UserRecord,
+} from '../../marketplace/records/people.ts';
+import type { VolumeRecord } from '../../marketplace/records/volume-record.ts';
+
+/** Samples of every record; whom they belong to are {@link user} and {@link team} as they are without changes. */
+
+export const now = Date.UTC(2026, 10, 21);
+export const userId = 'usr-1';
+export const teamId = 'team-1';
+export const providerId = 'provider-a';
+
+export function user(changes: Partial<UserRecord> = {}): UserRecord {
+  const id = changes.id ?? userId;
+  return {
+    ...{ id, email: `${id}@example.com`, name: `User ${id}`, currentTeamId: null, mayMakeKeys: true },
+    ...{ createLimit: null, minimumRuntimeMinutes: null },
+    ...{ wantsDeploymentMail: true, wantsMarketingMail: true, createdAt: now },
+    ...changes,
+  };
+}
+
+export const noWatch: BalanceWatch = {
+  mailedMinutes: null,
+  pendingMinutes: null,
+  recoveredSince: null,
+  exhaustedAt: null,
+};
+
+export function team(changes: Partial<TeamRecord> = {}): TeamRecord {
+  const id = changes.id ?? teamId;
+  return {
+    ...{ id, name: `Team ${id}`, slug: id, ownerId: userId, balanceMicroUsd: 0, watch: noWatch },
+    ...{ createdAt: now },
+    ...changes,
+  };
+}
+
+export function member(changes: Partial<MemberRecord> = {}): MemberRecord {
+  return { teamId, userId, role: 'owner', joinedAt: now, ...changes };
+}
+
+export function apiKey(changes: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
+  const id = changes.id ?? 'key-1';
+  return {
+    ...{ id, userId, digest: Buffer.from(`digest of ${id}`), prefix: 'bm', lastFour: 'abcd', label: null },
+    ...{ createdAt: now, expiresAt: null, revokedAt: null, lastUsedAt: null },
+    ...changes,
+  };
+}
+
+export function discount(changes: Partial<DiscountRecord> = {}): DiscountRecord {
+  return {
+    ...{ id: 'disc-1', teamId, source: 'admin', percentage: 10, startsAt: now, endsAt: null },
+    ...changes,
+  };
+}
+
+export function stockAlert(changes: Partial<StockAlertRecord> = {}): StockAlertRecord {
+  return {
+    ...{ id: 'alert-1', userId, providerId, offerId: 'offer-1', region: null, createdAt: now },
+    ...{ wasSoldOut: false },
+    ...changes,
+  };
+}
+
+export function sshKey(changes: Partial<SshKeyRecord> = {}): SshKeyRecord {
+  return {
+    ...{ id: 'ssh-1', userId, teamId, name: 'laptop' },
+    publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBerthBerthBerthBerthBerthBerthBerthBerthBe',
+    fingerprint: 'SHA256:LJ6CA1Uy7kkE1y9xEzEK6hSgjDkVdSYQRk1uV0vG3CY',
+    ...{ isTemporary: false, createdAt: now },
+    ...changes,
+  };
+}
+
+/** Accepted, and nothing sent to its provider yet. */
+export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
+  const id = changes.id ?? 'dep-1';
+  return {
+    ...{ id, name: 'a deployment', userId, teamId, providerId, offerId: 'offer-1' },
+    ...{ gpuType: 'H100', gpuModel: 'H100 SXM', gpuCount: 1, region: 'eu-1' },
+    ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED', vcpus: 16, memoryGb: 128 },
+    ...{ storageGb: 512.5, sshKeyId: 'ssh-1', tempSshKeyId: null, sshKeyName: 'laptop' },
+    sshKeyFingerprint: 'SHA256:LJ6CA1Uy7kkE1y9xEzEK6hSgjDkVdSYQRk1uV0vG3CY',
+    ...{ extras: { deployment_type: 'vm' }, providerMinimumRuntimeMinutes: null },
+    ...{ status: 'deploying', ipAddress: null, loginUser: null, sshPort: null, portForwards: [] },
+    ...{ failureReason: null, failureDetails: null },
+    ...{ originalRateMicroUsd: 2_000_000, rateMicroUsd: 2_000_000, discountPercentage: 0 },
+    ...{ originalStoppedRateMicroUsd: null, stoppedRateMicroUsd: null },
+    ...{ totalCostMicroUsd: 0, lastCreditDeductionAt: null },
+    ...{ createdAt: now, startedAt: null, stoppedAt: null, pausedAt: null, pausedMs: 0 },
+    ...{ providerName: `bm-test-${id}`, providerInstanceId: null },
+    launch: { state: 'wanted', request: null, sentAt: null, looks: 0 },
+    ...{ action: null, suspicion: null, observedAt: null, cleanup: 'none', revision: 1 },
+    ...changes,
+  };
+}
+
+/** Reachable since {@link now}. */
+export function runningDeployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
+  const id = changes.id ?? 'dep-1';
+  return deployment({
+    ...{ status: 'running', ipAddress: '192.0.2.1', loginUser: 'ubuntu', sshPort: 22 },
+    ...{ startedAt: now, observedAt: now, providerInstanceId: `inst-${id}` },
+    launch: { state: 'made', request: null, sentAt: now, looks: 0 },
+    ...changes,
+  });
+}
+
+/** There at its provider, on no deployment. */
+export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
+  const id = changes.id ?? 'vol-1';
+  return {
+    ...{ id, volumeId: `v${id}`, name: 'data', userId, teamId, providerId, region: 'eu-1' },
+    ...{ cloudId: null, type: null, sizeGb: 100, status: 'available' },
+    ...{ originalRateMicroUsd: 10_000, rateMicroUsd: 10_000, discountPercentage: 0, discountEndsAt: null },
+    ...{ lastPriceUpdateAt: now, totalCostMicroUsd: 0, createdAt: now, startedAt: now, deletedAt: null },
+    ...{ lastAttachedAt: null, lastDetachedAt: null },
+    ...{ providerName: `bm-test-${id}`, providerVolumeId: `pv-${id}`, createSentAt: now, action: null },
+    ...{ observedAt: null, cleanup: 'none', revision: 1 },
+    ...changes,
+  };
+}
+
+/** An open one of `dep-1`. */
+export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
+  const startedAt = changes.startedAt ?? now;
+  return {
+    ...{ id: 'seg-1', subjectKind: 'deployment', subjectId: 'dep-1', teamId, state: 'running' },
+    ...{ rateMicroUsdPerHour: 2_000_000, originalRateMicroUsdPerHour: 2_000_000, discountPercentage: 0 },
+    ...{ startedAt, endedAt: null, postedUntil: startedAt, postedMicroUsd: 0 },
+    ...changes,
+  };
+}
+
+export function mail(changes: Partial<MailRecord> = {}): MailRecord {
+  const id = changes.id ?? 'mail-1';
+  return {
+    ...{ id, class: 'billing', kind: 'low_balance', dedupeKey: `about ${id}`, to: 'usr-1@example.com' },
+    ...{ subject: 'Low balance', text: 'Add funds.', createdAt: now, dueAt: now, attempts: 0 },
+    ...{ lastError: null, sentAt: null, failedAt: null },
+    ...changes,
+  };
+}
+
+type Entries = readonly Omit<LedgerEntryRecord, 'transactionId'>[];
+
+/** What takes `amountMicroUsd` from the team for use: {@link usage}[0] and its entries, as `book` takes them. */
+export function usage(
+  amountMicroUsd: number,
+  changes: Partial<LedgerTransactionRecord> = {},
+): [LedgerTransactionRecord, Entries] {
+  const record: LedgerTransactionRecord = {
+    ...{ id: 'txn-1', kind: 'usage', teamId, at: now, memo: 'use', reference: null },
+    ...changes,
+  };
+  return [
+    record,
+    [
+      { account: `team:${record.teamId}`, amountMicroUsd: -amountMicroUsd },
+      { account: 'revenue:compute', amountMicroUsd },
+    ],
+  ];
+}
+
+/** Gives a team something to spend. */
+export function grant(tx: Transaction, amountMicroUsd: number, to: string = teamId): Promise<void> {
+  return tx.ledger.book(
+    { id: `txn-grant-${to}`, kind: 'grant', teamId: to, at: now, memo: 'a grant', reference: null },
+    [
+      { account: `team:${to}`, amountMicroUsd },
+      { account: 'promotion', amountMicroUsd: -amountMicroUsd },
+    ],
+  );
+}
+
+/** The user, and the team that is theirs, with something to spend. */
+export function seed(store: Store, balanceMicroUsd = 0): Promise<void> {
+  return store.transact(async (tx) => {
+    await tx.users.insert(user({ currentTeamId: teamId }));
+    await tx.teams.insert(team());
+    await tx.teams.putMember(member());
+    if (balanceMicroUsd !== 0) await grant(tx, balanceMicroUsd);
+  });
+}

@@ -1,0 +1,264 @@
+CREATE TABLE users (
+  id TEXT PRIMARY KEY,
+  email TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  current_team_id TEXT,
+  may_make_keys INTEGER NOT NULL,
+  create_limit INTEGER,
+  minimum_runtime_minutes REAL,
+  wants_deployment_mail INTEGER NOT NULL,
+  wants_marketing_mail INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  digest BLOB NOT NULL UNIQUE,
+  prefix TEXT NOT NULL,
+  last_four TEXT NOT NULL,
+  label TEXT,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  last_used_at INTEGER
+) STRICT;
+CREATE INDEX api_keys_by_user ON api_keys (user_id);
+
+CREATE TABLE teams (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  slug TEXT NOT NULL UNIQUE,
+  owner_id TEXT NOT NULL REFERENCES users (id),
+  balance_micro_usd INTEGER NOT NULL,
+  watch TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE members (
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  user_id TEXT NOT NULL REFERENCES users (id),
+  role TEXT NOT NULL,
+  joined_at INTEGER NOT NULL,
+  PRIMARY KEY (team_id, user_id)
+) STRICT;
+CREATE INDEX members_by_user ON members (user_id);
+
+CREATE TABLE discounts (
+  id TEXT PRIMARY KEY,
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  source TEXT NOT NULL,
+  percentage REAL NOT NULL,
+  starts_at INTEGER NOT NULL,
+  ends_at INTEGER
+) STRICT;
+CREATE INDEX discounts_by_team ON discounts (team_id, starts_at);
+
+CREATE TABLE stock_alerts (
+  id TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  provider_id TEXT NOT NULL,
+  offer_id TEXT NOT NULL,
+  region TEXT,
+  created_at INTEGER NOT NULL,
+  was_sold_out INTEGER NOT NULL
+) STRICT;
+CREATE INDEX stock_alerts_by_user ON stock_alerts (user_id);
+
+CREATE TABLE ssh_keys (
+  id TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  name TEXT NOT NULL,
+  public_key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  is_temporary INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX ssh_keys_by_team ON ssh_keys (team_id, created_at);
+
+CREATE TABLE deployments (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  provider_id TEXT NOT NULL,
+  offer_id TEXT NOT NULL,
+  gpu_type TEXT NOT NULL,
+  gpu_model TEXT NOT NULL,
+  gpu_count INTEGER NOT NULL,
+  region TEXT NOT NULL,
+  operating_system TEXT NOT NULL,
+  instance_type TEXT NOT NULL,
+  vcpus REAL NOT NULL,
+  memory_gb REAL NOT NULL,
+  storage_gb REAL NOT NULL,
+  ssh_key_id TEXT NOT NULL,
+  temp_ssh_key_id TEXT,
+  ssh_key_name TEXT NOT NULL,
+  ssh_key_fingerprint TEXT NOT NULL,
+  extras TEXT NOT NULL,
+  provider_minimum_runtime_minutes REAL,
+  status TEXT NOT NULL,
+  ip_address TEXT,
+  login_user TEXT,
+  ssh_port INTEGER,
+  port_forwards TEXT NOT NULL,
+  failure_reason TEXT,
+  failure_details TEXT,
+  original_rate_micro_usd INTEGER NOT NULL,
+  rate_micro_usd INTEGER NOT NULL,
+  discount_percentage REAL NOT NULL,
+  original_stopped_rate_micro_usd INTEGER,
+  stopped_rate_micro_usd INTEGER,
+  total_cost_micro_usd INTEGER NOT NULL,
+  last_credit_deduction_at INTEGER,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  stopped_at INTEGER,
+  paused_at INTEGER,
+  paused_ms INTEGER NOT NULL,
+  provider_name TEXT NOT NULL UNIQUE,
+  provider_instance_id TEXT,
+  launch TEXT NOT NULL,
+  action TEXT,
+  suspicion TEXT,
+  observed_at INTEGER,
+  cleanup TEXT NOT NULL,
+  revision INTEGER NOT NULL
+) STRICT;
+CREATE INDEX deployments_to_tend ON deployments (provider_id)
+  WHERE status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted';
+CREATE INDEX deployments_by_team ON deployments (team_id, created_at);
+CREATE INDEX deployments_by_user ON deployments (user_id, created_at);
+CREATE INDEX deployments_by_time ON deployments (created_at, gpu_type);
+
+CREATE TABLE volumes (
+  id TEXT PRIMARY KEY,
+  volume_id TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  user_id TEXT NOT NULL REFERENCES users (id),
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  provider_id TEXT NOT NULL,
+  region TEXT NOT NULL,
+  cloud_id TEXT,
+  type TEXT,
+  size_gb REAL NOT NULL,
+  status TEXT NOT NULL,
+  original_rate_micro_usd INTEGER NOT NULL,
+  rate_micro_usd INTEGER NOT NULL,
+  discount_percentage REAL NOT NULL,
+  discount_ends_at INTEGER,
+  last_price_update_at INTEGER NOT NULL,
+  total_cost_micro_usd INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  deleted_at INTEGER,
+  last_attached_at INTEGER,
+  last_detached_at INTEGER,
+  provider_name TEXT NOT NULL UNIQUE,
+  provider_volume_id TEXT,
+  create_sent_at INTEGER,
+  action TEXT,
+  observed_at INTEGER,
+  cleanup TEXT NOT NULL,
+  revision INTEGER NOT NULL
+) STRICT;
+CREATE INDEX volumes_to_tend ON volumes (provider_id) WHERE action IS NOT NULL OR cleanup = 'wanted';
+CREATE INDEX volumes_by_team ON volumes (team_id, created_at);
+
+CREATE TABLE attachments (
+  volume_id TEXT NOT NULL REFERENCES volumes (id),
+  deployment_id TEXT NOT NULL REFERENCES deployments (id),
+  state TEXT NOT NULL,
+  PRIMARY KEY (volume_id, deployment_id)
+) STRICT;
+CREATE INDEX attachments_by_deployment ON attachments (deployment_id);
+
+CREATE TABLE segments (
+  id TEXT PRIMARY KEY,
+  subject_kind TEXT NOT NULL,
+  subject_id TEXT NOT NULL,
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  state TEXT NOT NULL,
+  rate_micro_usd_per_hour INTEGER NOT NULL,
+  original_rate_micro_usd_per_hour INTEGER NOT NULL,
+  discount_percentage REAL NOT NULL,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER CHECK (ended_at >= started_at),
+  posted_until INTEGER NOT NULL CHECK (posted_until >= started_at),
+  posted_micro_usd INTEGER NOT NULL
+) STRICT;
+CREATE INDEX segments_by_subject ON segments (subject_kind, subject_id, started_at);
+CREATE UNIQUE INDEX segments_one_open ON segments (subject_kind, subject_id) WHERE ended_at IS NULL;
+CREATE INDEX segments_open ON segments (id) WHERE ended_at IS NULL;
+CREATE INDEX segments_open_by_team ON segments (team_id) WHERE ended_at IS NULL;
+
+CREATE TABLE ledger_transactions (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  team_id TEXT NOT NULL REFERENCES teams (id),
+  at INTEGER NOT NULL,
+  memo TEXT NOT NULL,
+  reference TEXT UNIQUE
+) STRICT;
+CREATE INDEX ledger_transactions_by_team ON ledger_transactions (team_id, at);
+
+CREATE TABLE ledger_entries (
+  transaction_id TEXT NOT NULL REFERENCES ledger_transactions (id),
+  account TEXT NOT NULL,
+  amount_micro_usd INTEGER NOT NULL,
+  PRIMARY KEY (transaction_id, account)
+) STRICT;
+CREATE INDEX ledger_entries_by_account ON ledger_entries (account, amount_micro_usd);
+
+CREATE TABLE slices (
+  segment_id TEXT NOT NULL REFERENCES segments (id),
+  slice_end INTEGER NOT NULL,
+  amount_micro_usd INTEGER NOT NULL,
+  transaction_id TEXT NOT NULL REFERENCES ledger_transactions (id) DEFERRABLE INITIALLY DEFERRED,
+  PRIMARY KEY (segment_id, slice_end)
+) STRICT;
+
+CREATE TRIGGER ledger_transactions_update BEFORE UPDATE ON ledger_transactions
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_transactions_delete BEFORE DELETE ON ledger_transactions
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_entries_update BEFORE UPDATE ON ledger_entries
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER ledger_entries_delete BEFORE DELETE ON ledger_entries
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER slices_update BEFORE UPDATE ON slices
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER slices_delete BEFORE DELETE ON slices
+  BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+
+CREATE TABLE mails (
+  id TEXT PRIMARY KEY,
+  class TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  dedupe_key TEXT NOT NULL UNIQUE,
+  "to" TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  text TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  last_error TEXT,
+  sent_at INTEGER,
+  failed_at INTEGER
+) STRICT;
+CREATE INDEX mails_due ON mails (due_at) WHERE sent_at IS NULL AND failed_at IS NULL;
+CREATE INDEX mails_by_time ON mails (created_at);
+
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY,
+  token INTEGER NOT NULL,
+  holder TEXT NOT NULL,
+  until INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE settings (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;

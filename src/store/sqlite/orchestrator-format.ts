@@ -1,0 +1,28 @@
+import { instanceStatusSchema } from '../../contract/instance.ts';
+import { APPLICATION_ID, type FileFormat } from './file-format.ts';
+import { lacksAny } from './json-columns.ts';
+
+const specTypes = {
+  ...{ instanceType: ['text'], image: ['text'], onStop: ['text'], sshKeys: ['array'] },
+  ...{ vcpus: ['integer'], memoryGb: ['integer', 'real'], storageGb: ['integer', 'real'] },
+  ...{ onlineWithinMs: ['integer', 'real'], resumable: ['true', 'false'] },
+};
+const endpointTypes = { publicIp: ['text'], sshPort: ['integer'], sshUsername: ['text'] };
+
+/** SQLite keeps any text, and a flipped bit leaves it text. */
+const UNREADABLE = `
+  SELECT 'instance ' || id FROM instances
+  WHERE status NOT IN (${instanceStatusSchema.options.map((status) => `'${status}'`).join()})
+    OR CASE WHEN json_valid(spec) THEN ${lacksAny('spec', specTypes)} ELSE TRUE END
+    OR endpoint IS NOT NULL
+      AND CASE WHEN json_valid(endpoint) THEN ${lacksAny('endpoint', endpointTypes)} ELSE TRUE END
+  LIMIT 1`;
+
+/** The file of `berth serve`. */
+export const orchestratorFormat: FileFormat = {
+  command: 'berth serve',
+  applicationId: APPLICATION_ID,
+  hasBackups: true,
+  migrations: 'sqlite',
+  unreadable: UNREADABLE,
+};
