@@ -1,9 +1,26 @@
 import { z } from 'zod';
+import type { TransitionTable } from '../../contract/transitions.ts';
 import { idSchema, timestampSchema, usdPerHourSchema } from './values.ts';
 
 export const volumeStatuses = ['creating', 'available', 'attached', 'deleting', 'deleted', 'error'] as const;
 export const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
 export type VolumeStatus = (typeof volumeStatuses)[number];
+
+/** M: leaves a volume's transitions open; docs/decisions/0014-volumes-of-the-marketplace.md settles them. */
+export const volumeTransitions: TransitionTable<VolumeStatus> = {
+  // Accepted; the provider makes it. Costs nothing.
+  creating: ['available', 'attached', 'error', 'deleting', 'deleted'],
+  // There, on no deployment. Billed from here on.
+  available: ['attached', 'deleting', 'error'],
+  // At least one attachment is being made, in place or being removed. Left when the provider's last record is gone.
+  attached: ['available', 'deleting', 'error'],
+  // The deletion was accepted: costs nothing any more. Left by proof that the provider has none.
+  deleting: ['deleted'],
+  // Final.
+  deleted: [],
+  // The provider says that it broke, or never said whether it made it. Left by a deletion.
+  error: ['deleting', 'deleted'],
+};
 
 /** What GET /api/volumes may be asked for. */
 export const volumeFilters = ['available', 'attached', 'deleting', 'deleted'] as const;

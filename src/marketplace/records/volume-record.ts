@@ -1,6 +1,13 @@
 import type { VolumeStatus } from '../contract/volume.ts';
 import type { Cleanup } from './deployment-record.ts';
 
+export interface VolumeAction {
+  kind: 'create' | 'attach' | 'detach' | 'resize' | 'delete';
+  since: number;
+  /** What a resize asked for. */
+  toSizeGb?: number;
+}
+
 export interface VolumeRecord {
   /** Internal. */
   id: string;
@@ -35,8 +42,8 @@ export interface VolumeRecord {
   providerVolumeId: string | null;
   /** When a create was sent; it is sent again only where the provider knows the same create by its key. */
   createSentAt: number | null;
-  /** A change that a request began and that is not over yet. */
-  action: { kind: 'create' | 'attach' | 'detach' | 'resize' | 'delete'; since: number } | null;
+  /** A change that was begun and is not over yet: somebody looks after the volume until it is. */
+  action: VolumeAction | null;
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;
