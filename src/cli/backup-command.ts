@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
-import { isPostgres, sqlitePath } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import { systemClock } from '../runtime/system.ts';
 import { backUpDatabase } from '../store/sqlite/backup.ts';
 import { Fatal } from './fatal.ts';

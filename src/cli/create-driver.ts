@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Config, isPostgres, sqlitePath } from '../config/schema.ts';
+import type { Config } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import { createSimulator, type Simulator } from '../drivers/simulator/driver.ts';
 import type { SimulatedCapacity } from '../drivers/simulator/options.ts';
 import { connectSimulator } from '../drivers/simulator/remote-driver.ts';

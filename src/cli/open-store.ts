@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { loadConfig } from '../config/load.ts';
-import { isPostgres, sqlitePath } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';

@@ -1,7 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { loadConfig } from '../config/load.ts';
 import { loadCatalog } from '../config/load-catalog.ts';
-import { type Config, isPostgres, sqlitePath } from '../config/schema.ts';
+import type { Config } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { ConfigFlags } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
 import { requestIds } from '../http/request-ids.ts';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, toLine } from './findings.ts';
 import { bundledCatalogFile, type LoadOptions, loadConfig } from './load.ts';
-import { sqlitePath } from './schema.ts';
+import { sqlitePath } from './server-schema.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-load-'));
 afterAll(() => rmSync(folder, { recursive: true }));

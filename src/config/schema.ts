@@ -1,10 +1,6 @@
 import { z } from 'zod';
 import { simulatorConfigSchema } from '../drivers/simulator/options.ts';
-
-const secondsSchema = z
-  .number()
-  .positive()
-  .max(7 * 24 * 3600);
+import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from './server-schema.ts';
 
 /** A token bucket: `burst` requests at once, refilled at `per_second`. */
 function bucketSchema(
@@ -18,67 +14,6 @@ function bucketSchema(
     })
     .prefault({});
 }
-
-const PORT = 'expected a whole number from 0 to 65535';
-
-const serverSchema = z
-  .strictObject({
-    host: z.string().min(1).max(255).default('127.0.0.1'),
-    /** 0: any free one. */
-    port: z.int(PORT).min(0, PORT).max(65_535, PORT).default(8080),
-    /** PEM files. Without them Berth speaks plain HTTP, and a proxy in front must terminate TLS. */
-    tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
-  })
-  .prefault({});
-
-const SQLITE_PREFIX = 'sqlite:';
-const POSTGRES = /^postgres(ql)?:\/\//;
-
-/** No message repeats the address: it may hold a password. */
-const databaseSchema = z
-  .string()
-  .refine((url) => !POSTGRES.test(url) || isUnambiguous(url), {
-    abort: true,
-    error:
-      'expected postgres://USER:PASSWORD@HOST/NAME with the special characters of the password percent-encoded, such as %40 for @, %23 for # and %2F for /',
-  })
-  .refine(
-    (url) =>
-      POSTGRES.test(url)
-        ? URL.canParse(url)
-        : url.startsWith(SQLITE_PREFIX) && url.length > SQLITE_PREFIX.length && !url.includes(':memory:'),
-    {
-      abort: true,
-      error:
-        'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
-    },
-  )
-  .refine(
-    (url) => !POSTGRES.test(url) || new URL(url).pathname.length > 1,
-    'expected the name of a database at the end, as in postgres://USER:PASSWORD@HOST/NAME',
-  )
-  .default('sqlite:./.berth/berth.db');
-
-/** Whether no part of a password can be taken for the host or the name: an `@` only before the host, and no `#`. */
-function isUnambiguous(url: string): boolean {
-  const [authority = '', rest = ''] = url.replace(POSTGRES, '').split(/([/?#].*)/s);
-  return authority.split('@').length <= 2 && !/[@#]/.test(rest);
-}
-
-const limitsSchema = z
-  .strictObject({
-    /** A larger request body is 413. */
-    max_body_bytes: z
-      .int()
-      .min(1024)
-      .max(64 * 1024 * 1024)
-      .default(1024 * 1024),
-    /** A request that has not arrived in full by then is 408. */
-    request_timeout_s: secondsSchema.default(30),
-    /** How long SIGTERM lets requests finish. */
-    drain_s: z.number().nonnegative().max(3600).default(20),
-  })
-  .prefault({});
 
 /**
  * O: Limits: never below one poll per active instance per 10 seconds plus catalog refreshes, which is
@@ -125,8 +60,8 @@ const reconcileSchema = z
 
 /** `berth.yaml`. Every key has a default; an unknown key is an error. */
 export const configSchema = z.strictObject({
-  server: serverSchema,
-  database: databaseSchema,
+  server: serverSchema(8080).prefault({}),
+  database: databaseSchema.default('sqlite:./.berth/berth.db'),
   /** Undefined: the catalog that comes with Berth. */
   catalog: z.string().min(1).optional(),
   platform: simulatorConfigSchema.prefault({}),
@@ -142,11 +77,7 @@ export const configSchema = z.strictObject({
         .default(3600),
     })
     .prefault({}),
-  log: z
-    .strictObject({
-      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-    })
-    .prefault({}),
+  log: logSchema,
 });
 
 /** What a config file says, before paths are resolved. */
@@ -154,18 +85,3 @@ export type ConfigFile = z.infer<typeof configSchema>;
 
 /** What Berth runs with: `catalog`, the TLS files and the path in `database`, where it has one, are absolute. */
 export type Config = ConfigFile & { catalog: string };
-
-/** Whether a database is a PostgreSQL, which several servers may share. */
-export function isPostgres(database: string): boolean {
-  return POSTGRES.test(database);
-}
-
-/** The file of a `sqlite:PATH` database. */
-export function sqlitePath(database: string): string {
-  return database.slice(SQLITE_PREFIX.length);
-}
-
-/** The other way round. */
-export function toDatabase(path: string): string {
-  return `${SQLITE_PREFIX}${path}`;
-}

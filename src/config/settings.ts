@@ -14,17 +14,21 @@ interface Setting {
   path: readonly [string, ...string[]];
   flag: keyof ConfigFlags;
   flagName: string;
+  /** What follows the prefix of the program. */
   variable: string;
 }
 
+/** What the variables of `berth serve` begin with. */
+const PREFIX = 'BERTH_';
+
 /** Settings that do not only come from the file: flag > environment > file > default. */
 const settings: readonly Setting[] = [
-  { path: ['server', 'host'], flag: 'host', flagName: '--host', variable: 'BERTH_HOST' },
-  { path: ['server', 'port'], flag: 'port', flagName: '--port', variable: 'BERTH_PORT' },
-  { path: ['server', 'tls', 'cert'], flag: 'tlsCert', flagName: '--tls-cert', variable: 'BERTH_TLS_CERT' },
-  { path: ['server', 'tls', 'key'], flag: 'tlsKey', flagName: '--tls-key', variable: 'BERTH_TLS_KEY' },
-  { path: ['database'], flag: 'database', flagName: '--database', variable: 'BERTH_DATABASE' },
-  { path: ['log', 'level'], flag: 'logLevel', flagName: '--log-level', variable: 'BERTH_LOG_LEVEL' },
+  { path: ['server', 'host'], flag: 'host', flagName: '--host', variable: 'HOST' },
+  { path: ['server', 'port'], flag: 'port', flagName: '--port', variable: 'PORT' },
+  { path: ['server', 'tls', 'cert'], flag: 'tlsCert', flagName: '--tls-cert', variable: 'TLS_CERT' },
+  { path: ['server', 'tls', 'key'], flag: 'tlsKey', flagName: '--tls-key', variable: 'TLS_KEY' },
+  { path: ['database'], flag: 'database', flagName: '--database', variable: 'DATABASE' },
+  { path: ['log', 'level'], flag: 'logLevel', flagName: '--log-level', variable: 'LOG_LEVEL' },
 ];
 
 /** A value from outside of the file, and the flag or variable to name when it is wrong. */
@@ -41,12 +45,13 @@ export function flagOf(path: readonly PropertyKey[]): string | undefined {
 }
 
 /** An empty environment variable counts as not set. */
-export function readOverrides(flags: ConfigFlags, env: Environment): Override[] {
+export function readOverrides(flags: ConfigFlags, env: Environment, prefix = PREFIX): Override[] {
   return settings.flatMap(({ path, flag, flagName, variable }): Override[] => {
     const given = flags[flag];
     if (given !== undefined) return [{ path, source: 'flag', name: flagName, value: toValue(path, given) }];
-    const text = env[variable];
-    return text ? [{ path, source: 'environment', name: variable, value: toValue(path, text) }] : [];
+    const name = `${prefix}${variable}`;
+    const text = env[name];
+    return text ? [{ path, source: 'environment', name, value: toValue(path, text) }] : [];
   });
 }
 

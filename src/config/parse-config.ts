@@ -1,0 +1,117 @@
+import { dirname, resolve } from 'node:path';
+import type { z } from 'zod';
+import { formatPath } from '../contract/errors.ts';
+import {
+  ConfigError,
+  type Finding,
+  type PlainIssue,
+  toFindings,
+  toPlainIssues,
+  valueAt,
+} from './findings.ts';
+import { isPostgres, sqlitePath, toDatabase } from './server-schema.ts';
+import { flagOf, type Override, withOverrides } from './settings.ts';
+import type { YamlFile } from './yaml-file.ts';
+
+/** Where a setting's value comes from. */
+type ConfigSource = 'flag' | 'environment' | 'file' | 'default';
+
+/** For each setting, such as `server.port`, where its value comes from. */
+export type ConfigSources = ReadonlyMap<string, ConfigSource>;
+
+/** The file with the overrides over it. @throws {ConfigError} with every finding */
+export function parseConfig<Schema extends z.ZodType>(
+  schema: Schema,
+  yaml: YamlFile | undefined,
+  overrides: readonly Override[],
+): { config: z.infer<Schema>; sources: Map<string, ConfigSource> } {
+  const raw = withOverrides(yaml?.value ?? {}, overrides);
+  const parsed = schema.safeParse(raw);
+  if (!parsed.success)
+    throw new ConfigError(configFindings(yaml, overrides, toPlainIssues(raw, parsed.error.issues)));
+  return { config: parsed.data, sources: sourcesOf(parsed.data, yaml?.value ?? {}, overrides) };
+}
+
+/** Paths in the file are relative to the file, all others to the working directory. */
+export function createPathResolver(
+  file: string | undefined,
+  sources: ConfigSources,
+): (setting: string, path: string) => string {
+  const fileFolder = file === undefined ? '.' : dirname(file);
+  return (setting, path) => resolve(sources.get(setting) === 'file' ? fileFolder : '.', path);
+}
+
+interface ServerPaths {
+  server: { tls?: { cert: string; key: string } | undefined };
+  database: string;
+}
+
+/** The paths that every server's file may have, made absolute. */
+export function resolveServerPaths<Config extends ServerPaths>(
+  config: Config,
+  absolute: (setting: string, path: string) => string,
+): Config {
+  const { server, database } = config;
+  const tls = server.tls && {
+    cert: absolute('server.tls.cert', server.tls.cert),
+    key: absolute('server.tls.key', server.tls.key),
+  };
+  return {
+    ...config,
+    server: tls === undefined ? server : { ...server, tls },
+    database: isPostgres(database) ? database : toDatabase(absolute('database', sqlitePath(database))),
+  };
+}
+
+/** An issue about an override names its flag or variable; any other one its place in the file. */
+function configFindings(
+  yaml: YamlFile | undefined,
+  overrides: readonly Override[],
+  issues: readonly PlainIssue[],
+): Finding[] {
+  const findings: Finding[] = [];
+  const inFile: PlainIssue[] = [];
+  for (const issue of issues) {
+    const path = formatPath(issue.path);
+    const culprit = overrides.find((override) => formatPath(override.path) === path);
+    const sibling = siblingOf(issue, overrides, yaml);
+    const place = { line: undefined, column: undefined, path };
+    if (culprit !== undefined) findings.push({ file: culprit.name, ...place, message: issue.message });
+    else if (sibling !== undefined)
+      findings.push({
+        file: sibling.name,
+        ...place,
+        message: `needs ${flagOf(issue.path) ?? path} beside it`,
+      });
+    else inFile.push(issue);
+  }
+  return [...findings, ...(yaml === undefined ? [] : toFindings(yaml, inFile))];
+}
+
+/** A key that only an override made necessary, as `--tls-cert` does with `server.tls.key`. */
+function siblingOf(
+  { path }: PlainIssue,
+  overrides: readonly Override[],
+  yaml: YamlFile | undefined,
+): Override | undefined {
+  const parent = path.slice(0, -1);
+  if (parent.length === 0 || valueAt(yaml?.value, parent) !== undefined) return undefined;
+  return overrides.find((override) => formatPath(override.path.slice(0, -1)) === formatPath(parent));
+}
+
+function sourcesOf(
+  config: unknown,
+  raw: Record<string, unknown>,
+  overrides: readonly Override[],
+): Map<string, ConfigSource> {
+  const sources = new Map<string, ConfigSource>();
+  for (const path of leavesOf(config))
+    sources.set(formatPath(path), valueAt(raw, path) === undefined ? 'default' : 'file');
+  for (const { path, source } of overrides) sources.set(formatPath(path), source);
+  return sources;
+}
+
+function leavesOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [path];
+  return Object.entries(value).flatMap(([key, inner]) => leavesOf(inner, [...path, key]));
+}

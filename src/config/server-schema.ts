@@ -1,0 +1,88 @@
+import { z } from 'zod';
+
+export const secondsSchema = z
+  .number()
+  .positive()
+  .max(7 * 24 * 3600);
+
+const PORT = 'expected a whole number from 0 to 65535';
+
+/** Where a server listens; `port` is the default one. */
+export function serverSchema(port: number) {
+  return z.strictObject({
+    host: z.string().min(1).max(255).default('127.0.0.1'),
+    /** 0: any free one. */
+    port: z.int(PORT).min(0, PORT).max(65_535, PORT).default(port),
+    /** PEM files. Without them Berth speaks plain HTTP, and a proxy in front must terminate TLS. */
+    tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
+  });
+}
+
+const SQLITE_PREFIX = 'sqlite:';
+const POSTGRES = /^postgres(ql)?:\/\//;
+
+/** No message repeats the address: it may hold a password. */
+export const databaseSchema = z
+  .string()
+  .refine((url) => !POSTGRES.test(url) || isUnambiguous(url), {
+    abort: true,
+    error:
+      'expected postgres://USER:PASSWORD@HOST/NAME with the special characters of the password percent-encoded, such as %40 for @, %23 for # and %2F for /',
+  })
+  .refine(
+    (url) =>
+      POSTGRES.test(url)
+        ? URL.canParse(url)
+        : url.startsWith(SQLITE_PREFIX) && url.length > SQLITE_PREFIX.length && !url.includes(':memory:'),
+    {
+      abort: true,
+      error:
+        'expected sqlite:PATH, where PATH is a file, such as sqlite:./.berth/berth.db, or postgres://USER:PASSWORD@HOST/NAME',
+    },
+  )
+  .refine(
+    (url) => !POSTGRES.test(url) || new URL(url).pathname.length > 1,
+    'expected the name of a database at the end, as in postgres://USER:PASSWORD@HOST/NAME',
+  );
+
+/** Whether no part of a password can be taken for the host or the name: an `@` only before the host, and no `#`. */
+function isUnambiguous(url: string): boolean {
+  const [authority = '', rest = ''] = url.replace(POSTGRES, '').split(/([/?#].*)/s);
+  return authority.split('@').length <= 2 && !/[@#]/.test(rest);
+}
+
+export const limitsSchema = z
+  .strictObject({
+    /** A larger request body is 413. */
+    max_body_bytes: z
+      .int()
+      .min(1024)
+      .max(64 * 1024 * 1024)
+      .default(1024 * 1024),
+    /** A request that has not arrived in full by then is 408. */
+    request_timeout_s: secondsSchema.default(30),
+    /** How long SIGTERM lets requests finish. */
+    drain_s: z.number().nonnegative().max(3600).default(20),
+  })
+  .prefault({});
+
+export const logSchema = z
+  .strictObject({
+    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  })
+  .prefault({});
+
+/** Whether a database is a PostgreSQL, which several servers may share. */
+export function isPostgres(database: string): boolean {
+  return POSTGRES.test(database);
+}
+
+/** The file of a `sqlite:PATH` database. */
+export function sqlitePath(database: string): string {
+  return database.slice(SQLITE_PREFIX.length);
+}
+
+/** The other way round. */
+export function toDatabase(path: string): string {
+  return `${SQLITE_PREFIX}${path}`;
+}
