@@ -58,6 +58,7 @@ export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
         'no-capacity': () =>
           machines.of(ref)[0]?.power === 'stopped' ? failed('capacity', 'no host has room') : undefined,
       }),
+    restart: async () => failed('unsupported', 'machines cannot be restarted here'),
     destroy: (ref) =>
       network.send(life, { method: 'destroy', ref }, () => machines.destroy(ref), {
         idle: () => done(null),
@@ -90,6 +91,7 @@ function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDr
       network.send(life, { method: 'volumes.detach', ref }, () => volumes.detach(ref, machine), {
         revoked: () => failed('auth', 'the credential is not known'),
       }),
+    resize: async () => failed('unsupported', 'volumes cannot be resized here'),
     destroy: (ref) =>
       network.send(life, { method: 'volumes.destroy', ref }, () => volumes.destroy(ref), {
         idle: () => done(null),
@@ -132,6 +134,7 @@ export const emptyDriver: Omit<PlatformDriver, 'manifest'> = {
   create: async () => notThere(),
   stop: async () => notThere(),
   start: async () => notThere(),
+  restart: async () => notThere(),
   destroy: async () => done(null),
   close: async () => undefined,
 };

@@ -89,6 +89,7 @@ function lying(
     ...(volumes !== undefined && { volumes: lyingVolumes(volumes, lie) }),
     stop: (ref, cookie) => driver.stop(ref, cookie),
     start: (ref, cookie) => driver.start(ref, cookie),
+    restart: (ref, id, cookie) => driver.restart(ref, id, cookie),
     close: () => driver.close(),
     list: async () => {
       counts.list++;
@@ -129,6 +130,7 @@ function lyingVolumes(volumes: VolumeDriver, lie: () => Lie): VolumeDriver {
     create: (spec, cookie) => volumes.create(spec, cookie),
     attach: (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
     detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
+    resize: (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
     destroy: (ref, cookie) => volumes.destroy(ref, cookie),
   };
 }

@@ -82,6 +82,7 @@ function withVolumes(
     create: (spec, cookie) => volumes.create(spec, cookie),
     attach: (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
     detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
+    resize: (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
     destroy: (ref, cookie) => volumes.destroy(ref, cookie),
   };
   return { ...driver, volumes: { ...kept, ...change(volumes) } };

@@ -19,6 +19,8 @@ export const everyProbeWorks: SshProbe = {
 export class PlainPlatform {
   readonly machines = new Map<OwnerRef, ObservedMachine>();
   readonly volumes = new Map<OwnerRef, ObservedVolume>();
+  /** Of each machine, the restarts that were carried out. */
+  readonly restarts = new Map<OwnerRef, Set<string>>();
   readonly driver: PlatformDriver;
   readonly #clock: Clock;
 
@@ -26,7 +28,8 @@ export class PlainPlatform {
     this.#clock = clock;
     this.driver = {
       manifest: {
-        ...{ name: 'simulator', stop: true, resume: true, attachVolume: 'hot' },
+        ...{ name: 'simulator', stop: true, resume: true, restart: true, attachVolume: 'hot' },
+        ...{ resizeVolume: 'attached' },
         ...{ createVisibleWithinMs: 0, keepsNotes: true, ...manifest },
       },
       get: async (ref) => presence(this.machines.get(ref)),
@@ -38,6 +41,12 @@ export class PlainPlatform {
       },
       stop: async (ref) => this.#turn(ref, 'stopped'),
       start: async (ref) => this.#turn(ref, 'running'),
+      restart: async (ref, id) => {
+        const power = this.machines.get(ref)?.power;
+        if (power !== undefined && power !== 'running') return conflict;
+        this.restarts.set(ref, (this.restarts.get(ref) ?? new Set()).add(id));
+        return this.#turn(ref, 'running');
+      },
       destroy: async (ref) => {
         this.machines.delete(ref);
         for (const volume of this.volumes.values()) this.#detach(volume, ref);
@@ -46,8 +55,9 @@ export class PlainPlatform {
       volumes: {
         get: async (ref) => presence(this.volumes.get(ref)),
         list: async () => ({ answer: 'listed', items: [...this.volumes.values()] }),
-        create: async ({ ref, note }) => {
-          const volume = this.volumes.get(ref) ?? { ref, attachedTo: [], createdAt: clock.now(), note };
+        create: async ({ ref, note, sizeGb }) => {
+          const fresh = { ref, attachedTo: [], createdAt: clock.now(), sizeGb, note };
+          const volume = this.volumes.get(ref) ?? fresh;
           this.volumes.set(ref, volume);
           return { outcome: 'done', value: volume };
         },
@@ -62,6 +72,12 @@ export class PlainPlatform {
           const volume = this.volumes.get(ref);
           if (volume !== undefined) this.#detach(volume, machine);
           return { outcome: 'done', value: null };
+        },
+        resize: async (ref, sizeGb) => {
+          const volume = this.volumes.get(ref);
+          if (volume === undefined) return gone;
+          volume.sizeGb = sizeGb;
+          return { outcome: 'done', value: volume };
         },
         destroy: async (ref) => {
           this.volumes.delete(ref);
@@ -91,6 +107,9 @@ export class PlainPlatform {
 }
 
 const gone: Step<never> = { outcome: 'failed', code: 'gone', sideEffect: 'none', detail: 'it is not there' };
+const conflict: Step<never> = {
+  ...{ outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'it does not run' },
+};
 
 function presence<T>(found: T | undefined): Presence<T> {
   return found === undefined ? { answer: 'gone' } : { answer: 'observed', value: found };

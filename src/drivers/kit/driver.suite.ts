@@ -30,6 +30,7 @@ export function describeDriver(name: string, hooks: DriverSuiteHooks): void {
     describeLooks(() => context);
     describeLifecycle(() => context);
     describePower(() => context);
+    describeRestart(() => context);
     describeCrashes(() => context);
     describeVolumes(() => context);
   });
@@ -197,5 +198,40 @@ function describePower(context: () => DriverSuiteContext): void {
     if (driver.manifest.stop) await finish(context(), (cookie) => driver.stop('suite-a', cookie));
     await destroy(context(), 'suite-a');
     expect(await driver.get('suite-a')).toEqual({ answer: 'gone' });
+  });
+}
+
+function describeRestart(context: () => DriverSuiteContext): void {
+  const restart = (id: string) => (cookie: string | null) => context().driver.restart('suite-a', id, cookie);
+
+  it('resets a machine that runs, once for each id, or says that it cannot', async () => {
+    const { driver } = context();
+    const made = await create(context(), 'suite-a');
+    if (!driver.manifest.restart) {
+      expect(await restart('one')(null)).toMatchObject({
+        ...{ outcome: 'failed', code: 'unsupported', sideEffect: 'none' },
+      });
+      return;
+    }
+    const restarted = await finish(context(), restart('one'));
+    expect(restarted).toMatchObject({ power: 'running', createdAt: made.createdAt, endpoint: made.endpoint });
+    expect(await restart('one')(null)).toEqual({ outcome: 'done', value: restarted });
+    expect(await finishAfterCrash(context(), restart('two'))).toEqual(restarted);
+    expect(await refsOf(context())).toEqual(['suite-a']);
+  });
+
+  it('restarts nothing that is not there, or that does not run', async () => {
+    const { driver } = context();
+    if (!driver.manifest.restart) return;
+    expect(await restart('one')(null)).toMatchObject({ outcome: 'failed', code: 'gone', sideEffect: 'none' });
+    await create(context(), 'suite-a');
+    if (!driver.manifest.stop) return;
+    await finish(context(), (cookie) => driver.stop('suite-a', cookie));
+    expect(await restart('one')(null)).toMatchObject({
+      outcome: 'failed',
+      code: 'conflict',
+      sideEffect: 'none',
+    });
+    expect(await driver.get('suite-a')).toMatchObject({ value: { power: 'stopped' } });
   });
 }

@@ -17,7 +17,9 @@ function countingDriver(): PlatformDriver & { reached: string[] } {
       name: 'counting',
       stop: true,
       resume: true,
+      restart: true,
       attachVolume: 'none',
+      resizeVolume: 'none',
       createVisibleWithinMs: 0,
       keepsNotes: false,
     },
@@ -32,6 +34,7 @@ function countingDriver(): PlatformDriver & { reached: string[] } {
     create: () => step('create'),
     stop: () => step('stop'),
     start: () => step('start'),
+    restart: () => step('restart'),
     destroy: async () => {
       reached.push('destroy');
       return { outcome: 'done', value: null };

@@ -80,6 +80,7 @@ export function withFaults(driver: PlatformDriver, plan: FaultPlan, clock?: Cloc
     create: (spec, cookie) => injector.step('create', spec.ref, () => driver.create(spec, cookie)),
     stop: (ref, cookie) => injector.step('stop', ref, () => driver.stop(ref, cookie)),
     start: (ref, cookie) => injector.step('start', ref, () => driver.start(ref, cookie)),
+    restart: (ref, id, cookie) => injector.step('restart', ref, () => driver.restart(ref, id, cookie)),
     destroy: (ref, cookie) => injector.step('destroy', ref, () => driver.destroy(ref, cookie), lieDone),
     ...(volumes !== undefined && { volumes: withVolumeFaults(volumes, injector) }),
     release: () => injector.release(),
@@ -99,6 +100,8 @@ function withVolumeFaults(volumes: VolumeDriver, injector: Injector): VolumeDriv
       injector.step('volumes.attach', ref, () => volumes.attach(ref, machine, cookie)),
     detach: (ref, machine, cookie) =>
       injector.step('volumes.detach', ref, () => volumes.detach(ref, machine, cookie)),
+    resize: (ref, sizeGb, cookie) =>
+      injector.step('volumes.resize', ref, () => volumes.resize(ref, sizeGb, cookie)),
     destroy: (ref, cookie) =>
       injector.step('volumes.destroy', ref, () => volumes.destroy(ref, cookie), lieDone),
   };

@@ -70,6 +70,43 @@ export function describeVolumes(context: () => DriverSuiteContext): void {
     expect(await look(volumes, 'suite-v')).toEqual([]);
   });
 
+  it('makes a volume larger, and never smaller, or says that it cannot', async () => {
+    const volumes = volumesOf(context());
+    if (volumes === undefined) return;
+    const { driver, volumeSpec } = context();
+    const { sizeGb } = volumeSpec('suite-v');
+    const resize = (to: number) => (cookie: string | null) => volumes.resize('suite-v', to, cookie);
+    expect(await resize(sizeGb)(null)).toMatchObject({ outcome: 'failed', sideEffect: 'none' });
+    const made = await make(volumes, 'suite-v');
+    if (driver.manifest.resizeVolume === 'none') {
+      expect(await resize(2 * sizeGb)(null)).toMatchObject({ outcome: 'failed', code: 'unsupported' });
+      return;
+    }
+    const expected = made.sizeGb === undefined ? made : { ...made, sizeGb: 2 * sizeGb };
+    expect(await finishAfterCrash(context(), resize(2 * sizeGb))).toEqual(expected);
+    expect(await resize(2 * sizeGb)(null)).toEqual({ outcome: 'done', value: expected });
+    expect(await resize(sizeGb)(null)).toMatchObject({
+      ...{ outcome: 'failed', code: 'invalid', sideEffect: 'none' },
+    });
+    expect(await volumes.get('suite-v')).toEqual({ answer: 'observed', value: expected });
+  });
+
+  it('resizes a volume that is attached, or refuses and changes nothing', async () => {
+    const volumes = volumesOf(context());
+    const { driver, volumeSpec } = context();
+    if (volumes === undefined || driver.manifest.resizeVolume === 'none') return;
+    const to = 2 * volumeSpec('suite-v').sizeGb;
+    await Promise.all([make(volumes, 'suite-v'), create(context(), 'suite-a')]);
+    if (driver.manifest.attachVolume === 'cold')
+      await finish(context(), (cookie) => driver.stop('suite-a', cookie));
+    await finish(context(), (cookie) => volumes.attach('suite-v', 'suite-a', cookie));
+    const resize = (cookie: string | null) => volumes.resize('suite-v', to, cookie);
+    if (driver.manifest.resizeVolume === 'attached') await finish(context(), resize);
+    else
+      expect(await resize(null)).toMatchObject({ outcome: 'failed', code: 'conflict', sideEffect: 'none' });
+    expect(await look(volumes, 'suite-v')).toEqual(['suite-a']);
+  });
+
   it('keeps a volume when its machine is destroyed, and drops the attachment', async () => {
     const volumes = volumesOf(context());
     if (volumes === undefined) return;

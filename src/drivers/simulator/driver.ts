@@ -68,6 +68,7 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
     create: (spec) => machines.create(spec),
     stop: (ref) => machines.stop(ref),
     start: (ref) => machines.start(ref),
+    restart: (ref, id) => machines.restart(ref, id),
     destroy: (ref) => machines.destroy(ref),
     volumes,
     inspect: async () => {
@@ -90,7 +91,9 @@ export function manifestOf(
     name: 'simulator',
     stop: true,
     resume: true,
+    restart: true,
     attachVolume: attach_volume,
+    resizeVolume: attach_volume === 'hot' ? 'attached' : 'detached',
     createVisibleWithinMs,
     keepsNotes: true,
   };

@@ -78,6 +78,18 @@ export class SimulatedMachines {
     return 'outcome' in outcome ? outcome : this.#reached('running', 'starting', outcome.settled);
   }
 
+  async restart(ref: OwnerRef, id: string): Promise<Step<ObservedMachine>> {
+    const { clock, config, runtime } = this.#parts;
+    const outcome = await runtime.order(ref, (record) => {
+      if (record?.power !== 'running' || record.restartId === id) return undefined;
+      const next: MachineRecord = { ...record, boots: record.boots + 1, restartId: id };
+      // However short, there is a moment in which nothing answers: it is another boot.
+      const upAt = Math.max(clock.now() + 1, this.#endOf(next, 'restart', config.restart_ms));
+      return { ...next, bootedAt: upAt };
+    });
+    return 'outcome' in outcome ? outcome : this.#reached('running', 'restarting', outcome.settled);
+  }
+
   async destroy(ref: OwnerRef): Promise<Step<null>> {
     const outcome = await this.#parts.runtime.order(ref, (record) => {
       if (record === undefined || record.power === 'destroying') return undefined;
@@ -168,7 +180,7 @@ export class SimulatedMachines {
   /** The outcome of an order that brings a machine to `goal` by way of `passing`. */
   #reached(
     goal: 'running' | 'stopped',
-    passing: 'starting' | 'stopping',
+    passing: 'starting' | 'stopping' | 'restarting',
     record: MachineRecord | undefined,
   ): Step<ObservedMachine> {
     const { clock } = this.#parts;

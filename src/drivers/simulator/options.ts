@@ -23,6 +23,7 @@ export const simulatorConfigSchema = z.strictObject({
   boot_ms: range.default([1000, 3000]),
   stop_ms: range.default([300, 1000]),
   start_ms: range.default([1000, 2500]),
+  restart_ms: range.default([1000, 2500]),
   destroy_ms: range.default([300, 1000]),
   volume_ms: range.default([100, 400]),
   /** Whether volumes go on and off while the machine runs, or only while it is stopped. */

@@ -47,6 +47,7 @@ export function connectSimulator(
     create: (spec, cookie) => order(() => ask('create', spec, cookie)),
     stop: (ref, cookie) => order(() => ask('stop', ref, cookie)),
     start: (ref, cookie) => order(() => ask('start', ref, cookie)),
+    restart: (ref, id, cookie) => order(() => ask('restart', ref, id, cookie)),
     destroy: (ref, cookie) => order(() => ask('destroy', ref, cookie)),
     volumes: {
       get: (ref) => look(() => ask('volumes.get', ref)),
@@ -54,6 +55,7 @@ export function connectSimulator(
       create: (spec, cookie) => order(() => ask('volumes.create', spec, cookie)),
       attach: (ref, machine, cookie) => order(() => ask('volumes.attach', ref, machine, cookie)),
       detach: (ref, machine, cookie) => order(() => ask('volumes.detach', ref, machine, cookie)),
+      resize: (ref, sizeGb, cookie) => order(() => ask('volumes.resize', ref, sizeGb, cookie)),
       destroy: (ref, cookie) => order(() => ask('volumes.destroy', ref, cookie)),
     },
     async close() {

@@ -87,6 +87,7 @@ const volume: z.ZodType<ObservedVolume> = z.object({
   ref,
   attachedTo: z.array(ref),
   createdAt: z.number(),
+  sizeGb: z.number().exactOptional(),
   note: z.string().exactOptional(),
 });
 
@@ -126,12 +127,14 @@ export const calls = {
   create: { arguments: z.tuple([machineSpec, cookie]), answer: stepOf(machine) },
   stop: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
   start: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
+  restart: { arguments: z.tuple([ref, z.string(), cookie]), answer: stepOf(machine) },
   destroy: { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
   'volumes.get': { arguments: z.tuple([ref]), answer: presenceOf(volume) },
   'volumes.list': { arguments: z.tuple([]), answer: listingOf(volume) },
   'volumes.create': { arguments: z.tuple([volumeSpec, cookie]), answer: stepOf(volume) },
   'volumes.attach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
   'volumes.detach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
+  'volumes.resize': { arguments: z.tuple([ref, z.number(), cookie]), answer: stepOf(volume) },
   'volumes.destroy': { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
 } satisfies Record<string, { arguments: z.ZodType<readonly unknown[]>; answer: z.ZodType }>;
 

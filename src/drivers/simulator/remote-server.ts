@@ -108,12 +108,14 @@ function handlersOf(driver: PlatformDriver): Handlers {
     create: (spec, cookie) => driver.create(spec, cookie),
     stop: (ref, cookie) => driver.stop(ref, cookie),
     start: (ref, cookie) => driver.start(ref, cookie),
+    restart: (ref, id, cookie) => driver.restart(ref, id, cookie),
     destroy: (ref, cookie) => driver.destroy(ref, cookie),
     'volumes.get': (ref) => volumes.get(ref),
     'volumes.list': () => volumes.list(),
     'volumes.create': (spec, cookie) => volumes.create(spec, cookie),
     'volumes.attach': (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
     'volumes.detach': (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
+    'volumes.resize': (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
     'volumes.destroy': (ref, cookie) => volumes.destroy(ref, cookie),
   };
 }
@@ -132,6 +134,7 @@ function inTime(driver: PlatformDriver, check: () => void): PlatformDriver {
     create: checked(driver.create),
     stop: checked(driver.stop),
     start: checked(driver.start),
+    restart: checked(driver.restart),
     destroy: checked(driver.destroy),
     volumes: {
       get: (ref) => volumes.get(ref),
@@ -139,6 +142,7 @@ function inTime(driver: PlatformDriver, check: () => void): PlatformDriver {
       create: checked((spec, cookie) => volumes.create(spec, cookie)),
       attach: checked((ref, machine, cookie) => volumes.attach(ref, machine, cookie)),
       detach: checked((ref, machine, cookie) => volumes.detach(ref, machine, cookie)),
+      resize: checked((ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie)),
       destroy: checked((ref, cookie) => volumes.destroy(ref, cookie)),
     },
   };

@@ -25,6 +25,8 @@ export interface MachineRecord {
   bootedAt: number | null;
   /** Boots so far: names the draws. */
   boots: number;
+  /** The last restart that was ordered; absent: none was. */
+  restartId?: string;
   /** When the platform takes the running machine away; null: never. */
   reclaimAt: number | null;
   /** Given at the first boot. */
@@ -39,8 +41,10 @@ export interface MachineRecord {
 export interface VolumeRecord {
   spec: VolumeSpec;
   createdAt: number;
-  state: 'creating' | 'available' | 'destroying';
+  state: 'creating' | 'available' | 'resizing' | 'destroying';
   until: number | null;
+  /** What it grows to while it is `resizing`. */
+  nextSizeGb?: number;
 }
 
 export interface AttachmentRecord {

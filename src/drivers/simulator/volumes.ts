@@ -103,6 +103,26 @@ export class SimulatedVolumes implements VolumeDriver {
     return record?.until == null ? done(null) : pendingUntil(record.until, clock);
   }
 
+  async resize(ref: OwnerRef, sizeGb: number, _cookie: string | null): Promise<Step<ObservedVolume>> {
+    const { state, clock } = this.#parts;
+    const existing = this.#settle(ref);
+    if (existing === undefined) return failed('gone', 'none', `no volume ${ref}`);
+    if (existing.spec.sizeGb > sizeGb)
+      return failed('invalid', 'none', `the volume has ${existing.spec.sizeGb} GB and cannot shrink`);
+    if (existing.state === 'available' && existing.spec.sizeGb < sizeGb) {
+      const refusal = this.#resizeRefusal(ref);
+      if (refusal !== undefined) return refusal;
+      const until = clock.now() + this.#drawMs(`${ref}/${sizeGb}/resize`);
+      state.volumes.put(ref, { ...existing, state: 'resizing', until, nextSizeGb: sizeGb });
+    }
+    const record = this.#settle(ref);
+    if (record === undefined) return failed('gone', 'none', 'the volume is gone');
+    if (record.state === 'resizing' && record.nextSizeGb === sizeGb)
+      return pendingUntil(record.until ?? 0, clock);
+    if (record.state !== 'available') return failed('conflict', 'none', `the volume is ${record.state}`, 500);
+    return done(this.#observe(ref, record));
+  }
+
   async destroy(ref: OwnerRef, _cookie: string | null): Promise<Step<null>> {
     const { state, clock } = this.#parts;
     const existing = this.#settle(ref);
@@ -155,6 +175,13 @@ export class SimulatedVolumes implements VolumeDriver {
     return undefined;
   }
 
+  #resizeRefusal(ref: OwnerRef): Step<never> | undefined {
+    const isDetached = this.#attachments(ref).length === 0;
+    return this.#parts.config.attach_volume === 'hot' || isDetached
+      ? undefined
+      : failed('conflict', 'none', 'this platform can resize only what is attached to nothing');
+  }
+
   #drawMs(name: string): number {
     return this.#parts.draws.durationMs(name, this.#parts.config.volume_ms);
   }
@@ -182,6 +209,11 @@ export class SimulatedVolumes implements VolumeDriver {
     }
     if (record.state === 'creating' && isOver(record.until))
       state.volumes.put(ref, { ...record, state: 'available', until: null });
+    if (record.state === 'resizing' && isOver(record.until)) {
+      const { nextSizeGb = record.spec.sizeGb, ...rest } = record;
+      const spec = { ...record.spec, sizeGb: nextSizeGb };
+      state.volumes.put(ref, { ...rest, spec, state: 'available', until: null });
+    }
     return state.volumes.get(ref);
   }
 
@@ -195,6 +227,7 @@ export class SimulatedVolumes implements VolumeDriver {
       ref,
       attachedTo: held.map((attachment) => attachment.machine),
       createdAt: record.createdAt,
+      sizeGb: record.spec.sizeGb,
       note: record.spec.note,
     };
   }

@@ -108,8 +108,12 @@ export interface DriverManifest {
   stop: boolean;
   /** Whether a stopped machine can be started again. */
   resume: boolean;
+  /** Whether a running machine can be reset, its disk kept. */
+  restart: boolean;
   /** `hot`: while running · `cold`: only while stopped · `none`: no volumes at all. */
   attachVolume: 'hot' | 'cold' | 'none';
+  /** `attached`: volumes grow at any time · `detached`: only while they are attached to nothing · `none`: never. */
+  resizeVolume: 'attached' | 'detached' | 'none';
   /**
    * How long after a create was sent or answered the resource may still be missing from a look or a listing.
    * 0: a look right after the call is conclusive.
@@ -132,6 +136,8 @@ export interface ObservedVolume {
   /** The machines that the platform holds an attachment record for. */
   attachedTo: OwnerRef[];
   createdAt: number;
+  /** Absent where the platform does not tell. */
+  sizeGb?: number;
   /** As with machines. */
   note?: Note;
 }
@@ -145,6 +151,8 @@ export interface VolumeDriver {
   attach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>>;
   /** Done when the record is gone; detaching what is not attached is success. */
   detach(ref: OwnerRef, machine: OwnerRef, cookie: string | null): Promise<Step<null>>;
+  /** Done when it is that large; what is as large already is success, what is larger is `invalid`. */
+  resize(ref: OwnerRef, sizeGb: number, cookie: string | null): Promise<Step<ObservedVolume>>;
   /** Done only on proof of absence; force-detaches what lingers. */
   destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
 }
@@ -163,6 +171,12 @@ export interface PlatformDriver {
   stop(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
   /** Done when it runs again, with an endpoint. */
   start(ref: OwnerRef, cookie: string | null): Promise<Step<ObservedMachine>>;
+  /**
+   * Resets a running machine: what was in its memory is lost, its disk and its address stay. Done when it runs again
+   * after that. The same `id` is one restart, however often the call is repeated and whoever repeats it: what was sent
+   * and not answered is sent again. A machine that does not run is a `conflict`.
+   */
+  restart(ref: OwnerRef, id: string, cookie: string | null): Promise<Step<ObservedMachine>>;
   /** Done only on proof that the machine, its disk, temporary keys and port forwards are gone. Volumes stay. */
   destroy(ref: OwnerRef, cookie: string | null): Promise<Step<null>>;
   readonly volumes?: VolumeDriver;
