@@ -13,12 +13,15 @@ export interface Endpoint {
 
 const METHODS = ['GET', 'POST', 'DELETE', 'PUT', 'PATCH'] as const;
 
+/** What is Berth's own is there too, and of no contract. */
+const BEYOND = '/x/';
+
 /** Every endpoint that requires a credential: all but the one that hands out tokens. */
 export function protectedEndpoints(): Endpoint[] {
   const document = readPackageJson('openapi/orchestrator.v1.json');
   const paths = isObject(document) && isObject(document['paths']) ? document['paths'] : {};
   return Object.entries(paths)
-    .filter(([path]) => path !== '/auth/token')
+    .filter(([path]) => path !== '/auth/token' && !path.startsWith(BEYOND))
     .flatMap(([path, operations]) =>
       METHODS.filter((method) => isObject(operations) && method.toLowerCase() in operations).map(
         (method) => ({

@@ -25,7 +25,8 @@ function offer(id: string, rest: Pick<Offer, 'instanceType' | 'placements'> & Pa
     ...{ gpuCount: undefined, gpuType: undefined, gpuMemoryGb: undefined },
     ...{ priceMicroUsdPerHour: 89_000, spotPriceMicroUsdPerHour: undefined },
     ...{ osOptions: ['ubuntu-24.04'], supportsCloudInit: true, maintenance: false, rootDisk: undefined },
-    ...{ onStop: 'release', resumable: true, onlineWithinMs: 90_000, extras: undefined },
+    ...{ onStop: 'release', resumable: true, restartable: true, onlineWithinMs: 90_000 },
+    ...{ stoppedPriceMicroUsdPerHour: undefined, minimumReservationMinutes: undefined, extras: undefined },
     ...rest,
   };
 }

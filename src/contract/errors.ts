@@ -54,6 +54,16 @@ export const errorTable = {
     retry: 'never',
     meaning: 'The platform cannot resume stopped instances of this offer.',
   },
+  restart_unsupported: {
+    status: 409,
+    retry: 'never',
+    meaning: 'The platform cannot restart instances of this offer.',
+  },
+  resize_unsupported: {
+    status: 409,
+    retry: 'never',
+    meaning: 'The platform cannot change the size of a volume.',
+  },
   volume_attached: { status: 409, retry: 'changed', meaning: 'The volume is attached to an instance.' },
   idempotency_mismatch: {
     status: 409,

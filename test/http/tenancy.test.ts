@@ -66,7 +66,7 @@ describe("another account's id reads as one that was never issued", () => {
   const byId = routes.filter(({ path }) => path.includes('{'));
 
   it('is asked of every route with an id', () => {
-    expect(byId.length).toBe(8);
+    expect(byId.length).toBe(10);
   });
 
   it.each(byId.map((route) => [`${route.method} ${route.path}`, route] as const))(

@@ -87,6 +87,7 @@ function offerIssues(offer: OfferFile, knownTokens: ReadonlySet<string>): Catalo
     ...rootDiskIssues(offer),
     ...osIssues(offer),
     ...capacityIssues(offer, knownTokens),
+    ...extrasIssues(offer),
   ];
 }
 
@@ -106,7 +107,23 @@ function priceIssues({
   instance_type,
   price_per_hour,
   spot_price_per_hour: spot,
+  stopped_price_per_hour: stopped,
 }: OfferFile): CatalogIssue[] {
+  const running = spot ?? price_per_hour;
+  const isTooDear = stopped !== undefined && stopped > running;
+  return [
+    ...spotPriceIssues({ instance_type, price_per_hour, spot_price_per_hour: spot }),
+    ...(isTooDear
+      ? [issue(['stopped_price_per_hour'], `expected at most what it costs while it runs (${running})`)]
+      : []),
+  ];
+}
+
+function spotPriceIssues({
+  instance_type,
+  price_per_hour,
+  spot_price_per_hour: spot,
+}: Pick<OfferFile, 'instance_type' | 'price_per_hour' | 'spot_price_per_hour'>): CatalogIssue[] {
   if (instance_type !== 'SPOT')
     return spot === undefined
       ? []
@@ -151,6 +168,16 @@ function capacityIssues({ capacity }: OfferFile, knownTokens: ReadonlySet<string
       ...issue(['capacity', token], `unknown region; expected one of: ${[...knownTokens].join(', ')}`),
       params: { at: 'key' },
     }));
+}
+
+/** Berth announces there what it can itself. */
+function extrasIssues({ extras = {} }: OfferFile): CatalogIssue[] {
+  if (!Object.hasOwn(extras, 'berth')) return [];
+  const found = issue(
+    ['extras', 'berth'],
+    'is written by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer',
+  );
+  return [{ ...found, params: { at: 'key' } }];
 }
 
 /** O: conventions, 5: internal datacenter codes never appear in responses. */

@@ -6,6 +6,7 @@ import { crossCheck } from './catalog-checks.ts';
 
 const MAX_PRICE_USD = 1_000_000;
 const MAX_ONLINE_WITHIN_S = 7 * 24 * 3600;
+const MAX_RESERVATION_MINUTES = 10 * 366 * 24 * 60;
 
 /** USD as written in the file. More than six decimals would be rounded in silence. */
 const priceSchema = z
@@ -66,6 +67,9 @@ const offerFileSchema = z.strictObject({
   root_disk: z.strictObject({ min_gb: sizeGbSchema, max_gb: sizeGbSchema }).optional(),
   on_stop: z.enum(['release', 'hold']).default('release'),
   resumable: z.boolean().default(true),
+  restartable: z.boolean().default(true),
+  stopped_price_per_hour: priceSchema.optional(),
+  minimum_reservation_minutes: z.int().nonnegative().max(MAX_RESERVATION_MINUTES).optional(),
   online_within_s: z.int().positive().max(MAX_ONLINE_WITHIN_S).default(600),
   capacity: z.record(z.string(), z.int().nonnegative()),
   extras: z.record(z.string(), z.json()).optional(),
@@ -156,6 +160,10 @@ function toOffer(offer: OfferFile): Offer {
     rootDisk: offer.root_disk && { minGb: offer.root_disk.min_gb, maxGb: offer.root_disk.max_gb },
     onStop: offer.on_stop,
     resumable: offer.resumable,
+    restartable: offer.restartable,
+    stoppedPriceMicroUsdPerHour:
+      offer.stopped_price_per_hour === undefined ? undefined : microUsdFromUsd(offer.stopped_price_per_hour),
+    minimumReservationMinutes: offer.minimum_reservation_minutes,
     onlineWithinMs: offer.online_within_s * 1000,
     extras: offer.extras,
   };

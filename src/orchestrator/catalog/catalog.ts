@@ -1,4 +1,5 @@
 import type { InstanceType } from '../../contract/configuration.ts';
+import type { DriverManifest } from '../ports/platform-driver.ts';
 
 /** A place where machines are sold. `datacenter` is the platform's code for it and never leaves. */
 export interface Region {
@@ -52,6 +53,12 @@ export interface Offer {
   onStop: 'release' | 'hold';
   /** Whether a stopped instance can be started again (O: Instances, rule 4). */
   resumable: boolean;
+  /** Whether an ONLINE instance can be restarted, where the platform can. */
+  restartable: boolean;
+  /** What a stopped instance costs; undefined: the offer does not say. It is announced, and charged by whoever bills. */
+  stoppedPriceMicroUsdPerHour: number | undefined;
+  /** The shortest time for which an instance is rented out; undefined: the offer does not say. */
+  minimumReservationMinutes: number | undefined;
   /** How long a create or a start may take to reach ONLINE (O: Limits; longer for bare metal). */
   onlineWithinMs: number;
   extras: Readonly<Record<string, unknown>> | undefined;
@@ -68,4 +75,12 @@ export function effectivePriceMicroUsdPerHour(offer: Offer): number {
   return offer.instanceType === 'SPOT'
     ? (offer.spotPriceMicroUsdPerHour ?? offer.priceMicroUsdPerHour)
     : offer.priceMicroUsdPerHour;
+}
+
+/** Whether machines of such an offer or instance can be restarted here. */
+export function canRestart(
+  manifest: DriverManifest,
+  { restartable = true }: { restartable?: boolean },
+): boolean {
+  return manifest.restart && restartable;
 }

@@ -1,25 +1,28 @@
 import type { Configuration, InstanceType } from '../../contract/configuration.ts';
+import type { BerthExtras } from '../../contract/extensions.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { deployableRegions, type Sale } from '../capacity/deployable.ts';
+import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { ClaimReader } from '../ports/store.ts';
-import type { Catalog, Offer } from './catalog.ts';
+import { type Catalog, canRestart, type Offer } from './catalog.ts';
 
 interface Deps {
   catalog: Catalog;
   claims: ClaimReader;
+  manifest: DriverManifest;
   platform: Sale;
 }
 
 /** O: Availability contract, 1 and 2: every offer, deployable or not, with `available` set. */
 export async function listConfigurations(
-  { catalog, claims, platform }: Deps,
+  { catalog, claims, manifest, platform }: Deps,
   instanceType?: InstanceType,
 ): Promise<Configuration[]> {
   const deployable = deployableRegions(catalog, await claims.use(), platform);
   return [...catalog.offers.values()]
     .filter((offer) => instanceType === undefined || offer.instanceType === instanceType)
     .map((offer) => ({
-      ...toConfiguration(catalog, offer),
+      ...toConfiguration(catalog, manifest, offer),
       available: deployable.get(offer.id)?.length !== 0,
       regions: offer.placements.map((placement) => placement.region),
     }));
@@ -27,18 +30,22 @@ export async function listConfigurations(
 
 /** O: Availability contract, 3: only what can be deployed now, and of its regions only those where it can. */
 export async function listAvailable(
-  { catalog, claims, platform }: Deps,
+  { catalog, claims, manifest, platform }: Deps,
   region?: string,
 ): Promise<Configuration[]> {
   const deployable = deployableRegions(catalog, await claims.use(), platform);
   return [...catalog.offers.values()].flatMap((offer) => {
     const regions = deployable.get(offer.id) ?? [];
     const isOffered = region === undefined ? regions.length > 0 : regions.includes(region);
-    return isOffered ? [{ ...toConfiguration(catalog, offer), available: true, regions }] : [];
+    return isOffered ? [{ ...toConfiguration(catalog, manifest, offer), available: true, regions }] : [];
   });
 }
 
-function toConfiguration(catalog: Catalog, offer: Offer): Omit<Configuration, 'available' | 'regions'> {
+function toConfiguration(
+  catalog: Catalog,
+  manifest: DriverManifest,
+  offer: Offer,
+): Omit<Configuration, 'available' | 'regions'> {
   const { regions } = catalog;
   const isEveryRegionInMaintenance =
     offer.placements.length > 0 &&
@@ -61,6 +68,17 @@ function toConfiguration(catalog: Catalog, offer: Offer): Omit<Configuration, 'a
     ...(offer.osOptions.length > 0 && { os_options: [...offer.osOptions] }),
     supports_cloud_init: offer.supportsCloudInit,
     maintenance: offer.maintenance || isEveryRegionInMaintenance,
-    ...(offer.extras !== undefined && { extras: { ...offer.extras } }),
+    extras: { ...offer.extras, berth: toBerthExtras(manifest, offer) },
+  };
+}
+
+/** What this orchestrator offers beyond O: for the offer. */
+function toBerthExtras(manifest: DriverManifest, offer: Offer): BerthExtras {
+  const { stoppedPriceMicroUsdPerHour: stoppedPrice, minimumReservationMinutes: minutes } = offer;
+  return {
+    restart: canRestart(manifest, offer),
+    volume_resize: manifest.resizeVolume !== 'none',
+    ...(stoppedPrice !== undefined && { stopped_price_per_hour: usdFromMicroUsd(stoppedPrice) }),
+    ...(minutes !== undefined && { minimum_reservation_minutes: minutes }),
   };
 }

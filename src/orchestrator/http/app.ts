@@ -11,6 +11,7 @@ import { openApiDocument } from './openapi.ts';
 import { operationRoutes } from './operations.ts';
 import { requestContext } from './request-context.ts';
 import { authRoutes } from './routes/auth.ts';
+import { extensionRoutes } from './routes/extensions.ts';
 import { instanceRoutes } from './routes/instances.ts';
 import { offerRoutes } from './routes/offers.ts';
 import { createRouter } from './routes/router.ts';
@@ -58,6 +59,7 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));
   v1.route('/', volumeRoutes(deps));
+  v1.route('/', extensionRoutes(deps));
   return v1;
 }
 

@@ -18,6 +18,8 @@ export interface InstanceSpec {
   cloudInit: CloudInit | undefined;
   onStop: 'release' | 'hold';
   resumable: boolean;
+  /** Absent: it was bought before that was said, and is. */
+  restartable?: boolean;
   onlineWithinMs: number;
 }
 

@@ -50,11 +50,13 @@ const specSchema = z
     sshKeys: z.array(z.string().refine((line) => 'key' in parseSshPublicKey(line))),
     onStop: z.enum(['release', 'hold']),
     resumable: z.boolean(),
+    restartable: z.boolean().optional(),
     onlineWithinMs: z.number().positive(),
   })
   .transform(
-    (spec): InstanceSpec => ({
+    ({ restartable, ...spec }): InstanceSpec => ({
       ...spec,
+      ...(restartable !== undefined && { restartable }),
       gpuCount: spec.gpuCount,
       gpuType: spec.gpuType,
       cloudInit: undefined,

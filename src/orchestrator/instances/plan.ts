@@ -86,9 +86,11 @@ function diskIssues({ rootDisk, storageGb }: Offer, diskGb: number): Issue[] {
 }
 
 function toSpec(offer: Offer, request: CreateInstanceRequest, sshKeys: string[]): InstanceSpec {
-  const { instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs } = offer;
+  const { instanceType, vcpus, memoryGb, gpuCount, gpuType } = offer;
+  const { onStop, resumable, restartable, onlineWithinMs } = offer;
   return {
-    ...{ instanceType, vcpus, memoryGb, gpuCount, gpuType, onStop, resumable, onlineWithinMs },
+    ...{ instanceType, vcpus, memoryGb, gpuCount, gpuType },
+    ...{ onStop, resumable, restartable, onlineWithinMs },
     storageGb: request.root_disk_size_gb ?? offer.storageGb,
     image: request.operating_system_image ?? offer.osOptions[0] ?? 'default',
     sshKeys,

@@ -36,6 +36,8 @@ export async function stopInstance(
         `Only an ONLINE instance can be stopped; this one is ${record.status}.`,
         { details: { status: record.status } },
       );
+    if ((await tx.work.of(id))?.kind === 'restart')
+      throw new ApiError('operation_in_progress', 'The instance is being restarted; stop it in a moment.');
     if (!manifest.stop)
       throw new ApiError(
         'invalid_state',

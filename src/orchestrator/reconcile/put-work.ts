@@ -9,8 +9,9 @@ export async function putInstanceWork(
   kind: InstanceWorkKind,
   now: number,
   deadlineAt: number | null = null,
+  cookie: string | null = null,
 ): Promise<void> {
-  await tx.work.put({ resourceId, resourceKind: 'instance', kind, notBefore: now, deadlineAt });
+  await tx.work.put({ resourceId, resourceKind: 'instance', kind, notBefore: now, deadlineAt, cookie });
 }
 
 /** Puts what is to be done next for a volume, due at once. */

@@ -5,6 +5,7 @@ import type { StepContext } from './context.ts';
 import { stepCreate } from './instance-steps/create.ts';
 import { stepDestroy } from './instance-steps/destroy.ts';
 import { stepObserve } from './instance-steps/observe.ts';
+import { stepRestart } from './instance-steps/restart.ts';
 import { stepStart } from './instance-steps/start.ts';
 import { stepStop } from './instance-steps/stop.ts';
 import { stepVerify } from './instance-steps/verify.ts';
@@ -22,6 +23,7 @@ const instanceSteps: Record<
   verify: stepVerify,
   stop: stepStop,
   start: stepStart,
+  restart: stepRestart,
   destroy: stepDestroy,
   observe: stepObserve,
 };

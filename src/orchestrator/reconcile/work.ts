@@ -1,11 +1,11 @@
 /**
  * What is to be done next for one resource. A use case writes it together with the row it is about.
  *
- * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `destroy` ·
+ * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` ·
  * `observe` (look again, something differs). Volumes: `create` · `attach` (bring the attachments
  * to what is wanted) · `destroy`.
  */
-export type InstanceWorkKind = 'create' | 'verify' | 'stop' | 'start' | 'destroy' | 'observe';
+export type InstanceWorkKind = 'create' | 'verify' | 'stop' | 'start' | 'restart' | 'destroy' | 'observe';
 export type VolumeWorkKind = 'create' | 'attach' | 'destroy';
 export type ResourceKind = 'instance' | 'volume';
 
@@ -14,7 +14,7 @@ export interface Work {
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;
-  /** The driver's own note between two calls of the same step. */
+  /** The driver's own note between two calls of the same step; of a restart more, see restart-cookie.ts. */
   cookie: string | null;
   /** How often this step was claimed; above 1 an earlier call may have done something. */
   attempt: number;

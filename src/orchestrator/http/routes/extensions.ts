@@ -1,0 +1,68 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { restartStatusSchema } from '../../../contract/extensions.ts';
+import { instanceSchema } from '../../../contract/instance.ts';
+import { restartInstance, restartStatus } from '../../instances/restart.ts';
+import { toInstance } from '../../instances/to-instance.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const shared = {
+  tags: ['Beyond the contract'],
+  security: bearer,
+};
+const oneInstance = { params: z.object({ instanceId: z.string() }) };
+
+const restartRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/x/instances/{instanceId}/restart',
+  operationId: 'restartInstance',
+  summary: 'Restart an ONLINE instance: its memory is lost, its disk, address and status stay',
+  description:
+    'Where `extras.berth.restart` of its offer is true. GET of the same path tells when it is over.',
+  request: oneInstance,
+  responses: {
+    200: { description: 'Accepted: it stays ONLINE.', content: jsonContent(instanceSchema) },
+    ...errorResponses(
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      'operation_in_progress',
+      'restart_unsupported',
+      'payload_too_large',
+      'request_timeout',
+    ),
+  },
+});
+
+const restartStatusRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/x/instances/{instanceId}/restart',
+  operationId: 'getRestart',
+  summary: 'Whether a restart is in flight: from its acceptance until SSH is proved again, or it is given up',
+  request: oneInstance,
+  responses: {
+    200: { description: 'Whether one is.', content: jsonContent(restartStatusSchema) },
+    ...errorResponses('unauthorized', 'not_found'),
+  },
+});
+
+/** What is ours beside O:, announced in `Configuration.extras.berth`. */
+export function extensionRoutes(deps: HttpDeps) {
+  const { store } = deps;
+  return createRouter()
+    .openapi(restartRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      const record = await restartInstance(deps, accountId, context.req.valid('param').instanceId);
+      return context.json(toInstance(record), 200);
+    })
+    .openapi(restartStatusRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      return context.json(
+        await restartStatus(store.read, accountId, context.req.valid('param').instanceId),
+        200,
+      );
+    });
+}

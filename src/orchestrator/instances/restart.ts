@@ -1,0 +1,79 @@
+import { ApiError } from '../../contract/errors.ts';
+import type { RestartStatus } from '../../contract/extensions.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import { canRestart } from '../catalog/catalog.ts';
+import type { DriverManifest } from '../ports/platform-driver.ts';
+import type { Reader, Store, Transaction } from '../ports/store.ts';
+import { putInstanceWork } from '../reconcile/put-work.ts';
+import { fromCookie, toCookie } from '../reconcile/restart-cookie.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import { getInstance } from './read.ts';
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  manifest: DriverManifest;
+}
+
+/**
+ * POST /x/instances/{instanceId}/restart: the machine is reset. What was in its memory is lost, its disk, its address
+ * and its status stay. It is in flight until the SSH endpoint is proved again, see {@link restartStatus}.
+ *
+ * @throws {ApiError} `not_found`, `invalid_state`, `operation_in_progress` or `restart_unsupported`
+ */
+export async function restartInstance(
+  { store, clock, random, manifest }: Deps,
+  accountId: string,
+  id: string,
+): Promise<InstanceRecord> {
+  return store.transact(async (tx) => {
+    const record = await getInstance(tx.instances, accountId, id);
+    if (await isBusy(tx, record))
+      throw new ApiError(
+        'operation_in_progress',
+        'The instance is being restarted or started; try again then.',
+      );
+    if (record.status !== 'ONLINE')
+      throw new ApiError(
+        'invalid_state',
+        `Only an ONLINE instance can be restarted; this one is ${record.status}.`,
+        { details: { status: record.status } },
+      );
+    if (!canRestart(manifest, record.spec))
+      throw new ApiError(
+        'restart_unsupported',
+        'This platform cannot restart instances of this offer; the instance is unchanged.',
+      );
+    const now = clock.now();
+    const restart = {
+      since: now,
+      id: random.bytes(8).toString('hex'),
+      phase: 'order',
+      driver: null,
+    } as const;
+    await putInstanceWork(tx, id, 'restart', now, now + record.spec.onlineWithinMs, toCookie(restart));
+    return record;
+  });
+}
+
+/** Whether something is under way after which the instance is ONLINE. */
+async function isBusy(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
+  if (attachCycle) return true;
+  const kind = (await tx.work.of(id))?.kind;
+  if (status === 'STOPPED') return kind === 'start' || kind === 'verify';
+  return status === 'ONLINE' && kind === 'restart';
+}
+
+/** GET /x/instances/{instanceId}/restart. @throws {ApiError} `not_found` */
+export async function restartStatus(
+  { instances, work }: Pick<Reader, 'instances' | 'work'>,
+  accountId: string,
+  id: string,
+): Promise<RestartStatus> {
+  await getInstance(instances, accountId, id);
+  const open = await work.of(id);
+  const restart = open?.kind === 'restart' ? fromCookie(open.cookie) : undefined;
+  if (restart === undefined) return { restarting: false };
+  return { restarting: true, since: new Date(restart.since).toISOString() };
+}

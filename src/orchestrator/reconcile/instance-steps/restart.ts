@@ -1,0 +1,138 @@
+import type { InstanceRecord } from '../../instances/instance-record.ts';
+import { amend } from '../../instances/transition.ts';
+import type { ObservedMachine, Presence, Step } from '../../ports/platform-driver.ts';
+import type { ProbeResult } from '../../ports/ssh-probe.ts';
+import type { Transaction } from '../../ports/store.ts';
+import { callStep } from '../call-platform.ts';
+import type { ReconcileContext } from '../context.ts';
+import { findMachine } from '../find.ts';
+import { fails, vanished } from '../lose.ts';
+import { proveEndpoint } from '../prove-endpoint.ts';
+import { fromCookie, type Restart, toCookie } from '../restart-cookie.ts';
+import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
+import { finish, type Next, settleInstance } from '../settle.ts';
+import type { Lease } from '../work.ts';
+
+const FIRST_PAUSE_MS = 200;
+
+/**
+ * An ONLINE instance stays ONLINE while its machine is reset: what the platform shows of it meanwhile counts for
+ * nothing. The order has an id, so that it is repeated after a lost answer or a crash and carried out once; then the
+ * SSH endpoint is proved, with the host key that is known. One that does not get there in time is given up, and the
+ * instance follows what the platform shows.
+ */
+export async function stepRestart(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
+  const restart = fromCookie(lease.cookie);
+  if (restart === undefined)
+    return settleInstance(context, lease, async () =>
+      giveUp(context, lease, 'nothing is known of it any more'),
+    );
+  if (restart.phase === 'order') return order(context, lease, record, restart);
+  return prove(context, lease, record, restart);
+}
+
+async function order(
+  context: ReconcileContext,
+  lease: Lease,
+  { ownerRef }: InstanceRecord,
+  restart: Restart,
+): Promise<void> {
+  const { driver, clock } = context;
+  const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
+  const mustLook = step.outcome === 'failed' && !isDoubt(step);
+  const found = mustLook ? await findMachine(context, ownerRef) : undefined;
+  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+    const next = await ordered(context, lease, tx, current, { restart, step, found });
+    const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
+    return isOpen ? giveUp(context, lease, 'the platform did not carry it out in time') : next;
+  });
+}
+
+async function ordered(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  {
+    restart,
+    step,
+    found,
+  }: { restart: Restart; step: Step<ObservedMachine>; found: Presence<ObservedMachine> | undefined },
+): Promise<Next> {
+  const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
+  if (step.outcome === 'pending')
+    return { step: 'again', afterMs: step.pollAfterMs, cookie: toCookie(isSent) };
+  if (step.outcome === 'done') {
+    await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
+    return { step: 'again', afterMs: 0, cookie: toCookie({ ...restart, phase: 'prove', driver: null }) };
+  }
+  if (found?.answer === 'gone') return kept(restart, lease, await vanished(context, lease, tx, record));
+  if (isFinal(step)) return giveUp(context, lease, describeFailure(step));
+  // It went down by itself before it could be reset.
+  if (found?.answer === 'observed' && isOff(found.value))
+    return giveUp(context, lease, describeFailure(step));
+  return kept(restart, lease, retryFailed(context, lease, step));
+}
+
+async function prove(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+  restart: Restart,
+): Promise<void> {
+  const result = await probe(context, record);
+  const found = result.ok ? undefined : await findMachine(context, record.ownerRef);
+  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+    const now = context.clock.now();
+    if (result.ok) {
+      context.log.info({ instance: current.id, afterMs: now - restart.since }, 'instance has restarted');
+      return finish;
+    }
+    if (found?.answer === 'gone') return kept(restart, lease, await vanished(context, lease, tx, current));
+    if (found?.answer === 'observed' && found.value.power === 'failed')
+      return kept(restart, lease, await fails(context, lease, tx, current, found.value));
+    // The platform said that it runs again: off now, it went down after that.
+    if (found?.answer === 'observed' && isOff(found.value))
+      return giveUp(context, lease, `the machine is ${found.value.power}`);
+    const problem = `${result.step}: ${result.detail}`;
+    if (isPastDeadline(lease, now)) return giveUp(context, lease, `SSH was not ready in time (${problem})`);
+    if (found?.answer === 'observed' && found.value.endpoint !== undefined)
+      await amend(tx, current, now, { endpoint: found.value.endpoint });
+    const pause = Math.min(
+      context.options.probeIntervalMs,
+      FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
+    );
+    return kept(restart, lease, { step: 'again', afterMs: pause, problem });
+  });
+}
+
+async function probe(
+  context: ReconcileContext,
+  { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
+): Promise<ProbeResult> {
+  if (endpoint === null) return { ok: false, step: 'connect', detail: 'the machine has no public address' };
+  const pinned = hostKeyFingerprint ?? endpoint.hostKeyFingerprint;
+  return proveEndpoint(context, endpoint, spec.sshKeys, pinned);
+}
+
+function isOff({ power }: ObservedMachine): boolean {
+  return power === 'stopped' || power === 'failed' || power === 'destroying';
+}
+
+/** The same step goes on, with what is known of the restart, and its attempts are counted on. */
+function kept(restart: Restart, lease: Lease, next: Next): Next {
+  return next.step === 'again' ? { attempt: lease.attempt, ...next, cookie: toCookie(restart) } : next;
+}
+
+/** The instance is looked at, and follows what is certain. */
+function giveUp({ log }: ReconcileContext, lease: Lease, reason: string): Next {
+  log.warn(
+    { instance: lease.resourceId, reason },
+    'a restart is given up; the instance is as the platform shows it',
+  );
+  return { step: 'observe' };
+}
