@@ -1,0 +1,122 @@
+import type { Caller } from '../caller.ts';
+import type { CreateDeployment, Deployment } from '../contract/deployment.ts';
+import type { Deps } from '../deps.ts';
+import { priceFor } from '../discounts/price-for.ts';
+import { newId } from '../ids.ts';
+import { assertCanSpend } from '../ledger/balance.ts';
+import type { Transaction } from '../ports/store.ts';
+import { minimumReservationMinutes } from '../providers/capabilities.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { SshKeyRecord } from '../records/people.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { resolveTeam } from '../teams/access.ts';
+import { attachAtLaunch } from '../volumes/attach-at-launch.ts';
+import { planLaunchVolumes } from '../volumes/plan-launch.ts';
+import { toLaunchKey, toRequestedKey } from './launch-key.ts';
+import { toLaunchRequest, toProviderName } from './launch-request.ts';
+import { assertInStock, type DeploymentPlan, planDeployment } from './plan-deployment.ts';
+import { toSingleDeployment } from './to-deployment.ts';
+
+type CreateDeps = Pick<
+  Deps,
+  'store' | 'clock' | 'random' | 'options' | 'providers' | 'installationId' | 'wake'
+>;
+
+/** What the record of a new deployment is made of. */
+interface NewDeployment {
+  id: string;
+  caller: Caller;
+  teamId: string;
+  request: CreateDeployment;
+  plan: DeploymentPlan;
+  key: SshKeyRecord;
+  volumes: readonly VolumeRecord[];
+  createdAt: number;
+}
+
+/**
+ * M: POST /api/deployments. One transaction writes the deployment and what it needs; the provider is asked afterwards,
+ * so the answer never waits for it. The checks go in this order: the body, tenancy, the balance, the provider's rules.
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written or sent
+ */
+export async function createDeployment(
+  deps: CreateDeps,
+  caller: Caller,
+  request: CreateDeployment,
+): Promise<Deployment> {
+  const { store, clock, random, providers } = deps;
+  const requestedKey = toRequestedKey(request);
+  const plan = planDeployment(providers, request);
+  const teamId = await resolveTeam(deps, caller, request.teamId);
+  const createdAt = clock.now();
+  const temporary = { id: newId(random, 'ssh'), teamId, createdAt };
+  const key = await toLaunchKey(store.read, caller, requestedKey, temporary);
+  await assertCanSpend(store.read, teamId, createdAt);
+  assertInStock(plan);
+  const id = newId(random, 'dep');
+  const record = await store.transact(async (tx) => {
+    const volumes = await planLaunchVolumes(deps, tx, {
+      ...{ caller, teamId, provider: plan.provider, region: plan.region },
+      volumeIds: request.volumeIds ?? [],
+    });
+    return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt });
+  });
+  deps.wake(record.providerId);
+  return toSingleDeployment(record, providers, createdAt);
+}
+
+async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment): Promise<DeploymentRecord> {
+  const { teamId, plan, key, volumes, createdAt } = wanted;
+  const { originalRateMicroUsd, rateMicroUsd, discountPercentage } = await priceFor(
+    tx,
+    teamId,
+    plan.offer.priceMicroUsdPerHour,
+    createdAt,
+  );
+  const record: DeploymentRecord = {
+    ...whatWasAsked(deps, wanted),
+    ...{ originalRateMicroUsd, rateMicroUsd, discountPercentage },
+    status: 'deploying',
+    ...{ ipAddress: null, loginUser: null, sshPort: null, portForwards: [] },
+    ...{ failureReason: null, failureDetails: null },
+    ...{ originalStoppedRateMicroUsd: null, stoppedRateMicroUsd: null },
+    ...{ totalCostMicroUsd: 0, lastCreditDeductionAt: null },
+    ...{ createdAt, startedAt: null, stoppedAt: null, pausedAt: null, pausedMs: 0 },
+    ...{ providerInstanceId: null, action: null, suspicion: null, observedAt: null },
+    ...{ cleanup: 'none', revision: 1 },
+  };
+  if (key.isTemporary) await tx.sshKeys.insert(key);
+  await tx.deployments.insert(record);
+  await attachAtLaunch(tx, record, volumes, createdAt);
+  return record;
+}
+
+function whatWasAsked(
+  { installationId }: Pick<Deps, 'installationId'>,
+  { id, caller, teamId, request, plan, key, volumes }: NewDeployment,
+) {
+  const { provider, offer, region, operatingSystem } = plan;
+  const { offerId, gpuType, gpuModel, gpuCount, instanceType, vcpus, memoryGb, storageGb, extras } = offer;
+  const providerName = toProviderName(installationId, id);
+  const launch = toLaunchRequest({
+    ...{ providerName, offerId, region, operatingSystem },
+    publicKey: key.publicKey,
+    cloudInit: request.cloudInit,
+    providerVolumeIds: volumes.flatMap((volume) => volume.providerVolumeId ?? []),
+  });
+  return {
+    ...{ id, name: request.name ?? defaultName(plan, id), userId: caller.userId, teamId, providerName },
+    ...{ providerId: provider.id, offerId, gpuType, gpuModel, gpuCount, region, operatingSystem },
+    ...{ instanceType, vcpus, memoryGb, storageGb, extras: { ...extras } },
+    ...{ sshKeyId: key.id, tempSshKeyId: key.isTemporary ? key.id : null },
+    ...{ sshKeyName: key.name, sshKeyFingerprint: key.fingerprint },
+    providerMinimumRuntimeMinutes: minimumReservationMinutes(provider, offer, region),
+    launch: { state: 'wanted' as const, request: launch, sentAt: null, looks: 0 },
+  };
+}
+
+/** Such as `h100-eu-frankfurt-3f9a`. */
+function defaultName({ offer, region }: DeploymentPlan, id: string): string {
+  return `${offer.gpuType.toLowerCase()}-${region}-${id.slice(-4)}`;
+}

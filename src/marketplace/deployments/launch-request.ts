@@ -1,0 +1,38 @@
+import type { CloudInit } from '../../contract/cloud-init.ts';
+import type { CreateInstanceRequest } from '../../contract/instance.ts';
+import type { RequestedCloudInit } from '../contract/deployment.ts';
+
+/** Unique at every provider, by which a lost one is found: lower case, at most 63 characters, never the label. */
+export function toProviderName(installationId: string, deploymentId: string): string {
+  return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
+}
+
+/** What the provider is asked for (O: CreateInstanceRequest). */
+export function toLaunchRequest(wanted: {
+  providerName: string;
+  offerId: string;
+  region: string;
+  operatingSystem: string;
+  publicKey: string;
+  cloudInit: RequestedCloudInit | undefined;
+  providerVolumeIds: readonly string[];
+}): CreateInstanceRequest {
+  return {
+    configuration_id: wanted.offerId,
+    region: wanted.region,
+    ssh_keys: [wanted.publicKey],
+    name: wanted.providerName,
+    operating_system_image: wanted.operatingSystem,
+    ...(wanted.cloudInit !== undefined && { cloud_init: toCloudInit(wanted.cloudInit) }),
+    ...(wanted.providerVolumeIds.length > 0 && { volume_ids: [...wanted.providerVolumeIds] }),
+  };
+}
+
+/** M: `writeFiles` is O: `write_files`; the rest has the same names. */
+function toCloudInit({ runcmd, packages, writeFiles }: RequestedCloudInit): CloudInit {
+  return {
+    ...(runcmd !== undefined && { runcmd }),
+    ...(packages !== undefined && { packages }),
+    ...(writeFiles !== undefined && { write_files: writeFiles }),
+  };
+}

@@ -1,0 +1,79 @@
+import type { Issue } from '../../contract/errors.ts';
+import type { CreateDeployment } from '../contract/deployment.ts';
+import { invalid, invalidRequest } from '../contract/errors.ts';
+import type { InstanceType } from '../contract/values.ts';
+import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
+
+/** What a create means, by the catalog as it was last heard. */
+export interface DeploymentPlan {
+  provider: Provider;
+  offer: CatalogOffer;
+  region: string;
+  operatingSystem: string;
+}
+
+/**
+ * Compares a create body with the offer that it names (M: Create body): `gpuType` and `instanceType` come from the offer
+ * where they were not sent, and have to match it where they were.
+ *
+ * @throws {ApiError} VALIDATION_ERROR that names each field that does not fit
+ */
+export function planDeployment(providers: Providers, request: CreateDeployment): DeploymentPlan {
+  const { region, operatingSystem } = request;
+  const provider = providers.get(request.provider);
+  if (provider === undefined)
+    throw invalid('provider', `unknown; expected one of ${providers.ids().join(', ')}`);
+  if (provider.catalog.heardAt === null) throw outOfStock(`${provider.id} has not said yet what it sells.`);
+  const offer = provider.catalog.offers.get(request.offerId);
+  if (offer === undefined)
+    throw invalid('offerId', `${provider.id} has no such offer; see GET /api/gpu-offers`);
+  const issues = findIssues(offer, request);
+  if (issues.length > 0) throw invalidRequest(issues);
+  return { provider, offer, region, operatingSystem };
+}
+
+/**
+ * M: "Sold-out offers are not returned", and cannot be deployed; nor can one in maintenance.
+ *
+ * @throws {ApiError} VALIDATION_ERROR with `details.reason` out_of_stock
+ */
+export function assertInStock({ offer, region }: DeploymentPlan): void {
+  if (offer.maintenance) throw outOfStock(`The offer ${offer.offerId} is in maintenance; try another one.`);
+  if (!offer.inStockRegions.includes(region))
+    throw outOfStock(`The offer ${offer.offerId} is sold out in ${region} now; see GET /api/gpu-offers.`);
+}
+
+function outOfStock(message: string): ReturnType<typeof invalid> {
+  return invalid('offerId', message, { reason: 'out_of_stock' });
+}
+
+function findIssues(offer: CatalogOffer, request: CreateDeployment): Issue[] {
+  const { gpuType, gpuCount, region, operatingSystem, instanceType, cloudInit } = request;
+  const checks: readonly (readonly [path: string, isWrong: boolean, message: string])[] = [
+    [
+      'gpuType',
+      gpuType !== undefined && gpuType !== offer.gpuType,
+      `the offer's is ${offer.gpuType}; send that, or leave it out`,
+    ],
+    ['gpuCount', gpuCount !== offer.gpuCount, `the offer's is ${offer.gpuCount}`],
+    ['region', !offer.regions.includes(region), `expected one of the offer's: ${offer.regions.join(', ')}`],
+    [
+      'operatingSystem',
+      !offer.osOptions.includes(operatingSystem),
+      `expected one of the offer's: ${offer.osOptions.join(', ')}`,
+    ],
+    ['instanceType', !fits(instanceType, offer.instanceType), `the offer's is ${offer.instanceType}`],
+    [
+      'cloudInit',
+      cloudInit !== undefined && !offer.supportsCloudInit,
+      'the offer does not support cloud-init',
+    ],
+  ];
+  return checks.flatMap(([path, isWrong, message]) => (isWrong ? [{ path, message }] : []));
+}
+
+/** A request has no word for BARE_METAL (M: Create body), so such an offer is asked for as DEDICATED too. */
+function fits(requested: InstanceType | undefined, offered: InstanceType): boolean {
+  if (requested === undefined || requested === offered) return true;
+  return offered === 'BARE_METAL' && requested === 'DEDICATED';
+}
