@@ -1,0 +1,65 @@
+import type { LookupAddress } from 'node:dns';
+import * as dns from 'node:dns';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
+
+/** What is not on the public internet, or is somebody's own network in disguise. */
+const FORBIDDEN_IPV4 = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
+  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+];
+
+/** Addresses mapped from IPv4 (::ffff:0:0/96) are checked as the IPv4 addresses that they stand for. */
+const FORBIDDEN_IPV6 = [
+  ...['::/96', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16'],
+  ...['3fff::/20', '5f00::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+];
+
+const forbidden = new BlockList();
+for (const range of FORBIDDEN_IPV4) addRange(range, 'ipv4');
+for (const range of FORBIDDEN_IPV6) addRange(range, 'ipv6');
+
+function addRange(range: string, family: 'ipv4' | 'ipv6'): void {
+  const [network = '', length] = range.split('/');
+  forbidden.addSubnet(network, Number(length), family);
+}
+
+/** Whether an IP address is private, loopback, link-local, shared, multicast, a cloud's metadata or reserved. */
+export function isForbiddenAddress(address: string): boolean {
+  const [bare = ''] = address.split('%');
+  const family = isIP(bare);
+  return family === 0 || forbidden.check(bare, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Asks for all addresses of a name, as `dns.lookup` does. */
+export type ResolveAll = (
+  hostname: string,
+  options: dns.LookupOptions & { all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/**
+ * Resolves a name for a connection that is being made, and leaves out what is forbidden. The check is of the very
+ * addresses that are connected to, so a name that resolves differently a moment later gains nothing.
+ */
+export function createPublicLookup(resolve: ResolveAll = dns.lookup): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '', 0);
+      const allowed = addresses.filter(({ address }) => !isForbiddenAddress(address));
+      const [first] = allowed;
+      if (first === undefined) return callback(new ForbiddenAddress(hostname), '', 0);
+      if (options.all === true) return callback(null, allowed);
+      return callback(null, first.address, first.family);
+    });
+  };
+}
+
+/** A name that leads to none but forbidden addresses. */
+export class ForbiddenAddress extends Error {
+  override readonly name = 'ForbiddenAddress';
+
+  constructor(hostname: string) {
+    super(`${hostname} leads to a private or reserved address, and these are not allowed`);
+  }
+}

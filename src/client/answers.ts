@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { configurationSchema } from '../contract/configuration.ts';
+import { restartStatusSchema } from '../contract/extensions.ts';
+import { instanceSchema } from '../contract/instance.ts';
+import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
+
+/**
+ * What an orchestrator may answer. src/contract says how Berth words things, and that is narrower than O: in a few
+ * places: any text is a region token, a timestamp in UTC may end in `+00:00`, and a machine without GPUs may say that
+ * these have no memory.
+ */
+const regionSchema = z.string().min(1).max(255);
+const timestampSchema = z.iso.datetime({ offset: true });
+
+export const configurationAnswerSchema = configurationSchema.extend({
+  regions: z.array(regionSchema),
+  gpu_type: z.string().optional(),
+  gpu_memory_gb: z.number().nonnegative().optional(),
+});
+
+export const instanceAnswerSchema = instanceSchema.extend({
+  region: regionSchema,
+  error: z.string().optional(),
+  created_at: timestampSchema,
+  updated_at: timestampSchema,
+});
+
+export const volumeAnswerSchema = volumeSchema.extend({
+  region: regionSchema,
+  created_at: timestampSchema.optional(),
+});
+
+export const volumeLocationAnswerSchema = volumeLocationListSchema.shape.locations.element.extend({
+  id: regionSchema,
+  country_code: z.string().optional(),
+});
+
+export const restartStatusAnswerSchema = restartStatusSchema.extend({ since: timestampSchema.optional() });
+
+/** O: POST /auth/token. `token_type` may be left out. */
+export const tokenAnswerSchema = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]+$/, 'expected a token that fits into a header'),
+  expires_in: z.number().positive(),
+});
+
+/** O: Errors. Which codes there are is "not shown": any text is one. */
+export const errorAnswerSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });

@@ -1,0 +1,29 @@
+import { isIP } from 'node:net';
+import { isForbiddenAddress } from './addresses.ts';
+
+/**
+ * The address of an orchestrator, such as `https://gpu.example/v1`, without a slash at its end.
+ *
+ * @throws {Error} that says what is wrong with it: no URL, another scheme, a user or a password, a query, plain http or
+ * a private address where private addresses are not allowed
+ */
+export function parseBaseUrl(text: string, { allowPrivate }: { allowPrivate: boolean }): string {
+  const url = URL.parse(text);
+  if (url === null) throw new Error('expected a URL, such as https://gpu.example/v1');
+  const problem = problemOf(url, allowPrivate);
+  if (problem !== null) throw new Error(problem);
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function problemOf(url: URL, allowPrivate: boolean): string | null {
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'expected an https URL';
+  if (url.protocol === 'http:' && !allowPrivate)
+    return 'expected https: plain http is for private networks, which must be allowed';
+  if (url.username !== '' || url.password !== '')
+    return 'expected a URL without a user or a password; the credential has a place of its own';
+  if (url.search !== '' || url.hash !== '') return 'expected a URL without a query and a fragment';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (!allowPrivate && isIP(host) !== 0 && isForbiddenAddress(host))
+    return `expected a public address: ${host} is private or reserved, and these are not allowed`;
+  return null;
+}

@@ -1,0 +1,367 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../runtime/system.ts';
+import {
+  answerJson,
+  configurationAnswer,
+  instanceAnswer,
+  startAnsweringServer,
+} from './answering-server.fixture.ts';
+import { type ClientOptions, createClient } from './create-client.ts';
+import { type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
+
+const KEY = 'sk-live-0123456789';
+
+function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}): OrchestratorClient {
+  const client = createClient({
+    ...{ baseUrl, credential: { apiKey: KEY }, allowPrivate: true, timeoutMs: 5000, clock: systemClock },
+    ...options,
+  });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+async function problemOf(call: Promise<unknown>): Promise<ProviderError> {
+  const outcome = await call.then(
+    () => 'a success',
+    (error: unknown) => error,
+  );
+  expect(outcome).toBeInstanceOf(ProviderError);
+  return outcome as ProviderError;
+}
+
+const read = (client: OrchestratorClient) => client.getInstance('i-1', 'eu-frankfurt');
+const write = (client: OrchestratorClient) =>
+  client.createInstance(
+    { configuration_id: 'h100-1x', region: 'eu-frankfurt', ssh_keys: ['ssh-ed25519 AAAA'] },
+    'dep-1',
+  );
+
+describe('requests', () => {
+  it('carry the key, the region and the idempotency key', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 201, instanceAnswer),
+    );
+    const client = clientOf(server.baseUrl);
+    await write(client);
+    await client.stopInstance('i-1', 'eu-frankfurt');
+    expect(server.received).toMatchObject([
+      {
+        ...{ method: 'POST', url: '/v1/instances' },
+        headers: {
+          authorization: `Bearer ${KEY}`,
+          'idempotency-key': 'dep-1',
+          'content-type': 'application/json',
+        },
+        body: '{"configuration_id":"h100-1x","region":"eu-frankfurt","ssh_keys":["ssh-ed25519 AAAA"]}',
+      },
+      { method: 'POST', url: '/v1/instances/i-1/stop?region=eu-frankfurt', body: '' },
+    ]);
+  });
+
+  it('encode an id, and are not sent for one that would lead elsewhere', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, { ...instanceAnswer, id: '../a?b' }),
+    );
+    const client = clientOf(server.baseUrl);
+    await client.getInstance('../a?b', 'eu frankfurt');
+    expect(server.received[0]?.url).toBe('/v1/instances/..%2Fa%3Fb?region=eu%20frankfurt');
+    expect(await problemOf(client.deleteInstance('..', 'eu'))).toMatchObject({
+      ...{ problem: 'invalid', mayHaveHappened: false },
+    });
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('use a connection again', async () => {
+    const ports = new Set<number | undefined>();
+    await using server = await startAnsweringServer((_, response) => {
+      ports.add(response.socket?.remotePort);
+      answerJson(response, 200, instanceAnswer);
+    });
+    const client = clientOf(server.baseUrl);
+    for (let call = 0; call < 20; call++) await read(client);
+    expect(ports.size).toBeLessThan(5);
+  });
+});
+
+describe('answers', () => {
+  it('lose the fields that nobody knows', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, { ...instanceAnswer, secret_field: 1 }),
+    );
+    expect(await read(clientOf(server.baseUrl))).toEqual(instanceAnswer);
+  });
+
+  it.each([
+    ['a status that nobody knows', { ...instanceAnswer, status: 'REBOOTING' }, 'status: '],
+    ['a price as a text', { ...instanceAnswer, price_per_hour: '2.39' }, 'price_per_hour: '],
+    ['a negative price', { ...instanceAnswer, price_per_hour: -1 }, 'price_per_hour: '],
+    ['an error within a success', { ...instanceAnswer, error: { code: 'x', message: 'y' } }, 'an error'],
+    ['another instance', { ...instanceAnswer, id: 'i-2' }, 'the id that was asked for'],
+    ['null', null, 'object'],
+  ])('are invalid with %s', async (_, body, message) => {
+    await using server = await startAnsweringServer((_, response) => answerJson(response, 200, body));
+    const problem = await problemOf(read(clientOf(server.baseUrl)));
+    expect(problem).toMatchObject({ problem: 'invalid', status: 200, mayHaveHappened: false });
+    expect(problem.message).toContain(message);
+  });
+
+  it.each([
+    ['HTML', { 'Content-Type': 'text/html' }, '<html>'],
+    ['JSON under another type', { 'Content-Type': 'text/plain' }, JSON.stringify(instanceAnswer)],
+    ['half of a JSON', { 'Content-Type': 'application/json' }, JSON.stringify(instanceAnswer).slice(0, 40)],
+    ['bytes that are no text', { 'Content-Type': 'application/json' }, Buffer.from([0x22, 0xff, 0x22])],
+    ['nothing', { 'Content-Type': 'application/json' }, ''],
+  ])('are invalid when they are %s, and a write may have happened', async (_, headers, body) => {
+    await using server = await startAnsweringServer((_, response) =>
+      response.writeHead(201, headers).end(body),
+    );
+    const client = clientOf(server.baseUrl);
+    expect(await problemOf(read(client))).toMatchObject({ problem: 'invalid', mayHaveHappened: false });
+    expect(await problemOf(write(client))).toMatchObject({ problem: 'invalid', mayHaveHappened: true });
+  });
+
+  it.each([
+    [400, 'refused', false],
+    [401, 'unauthorized', false],
+    [403, 'unauthorized', false],
+    [404, 'not_found', false],
+    [409, 'conflict', false],
+    [422, 'refused', false],
+    [429, 'limited', false],
+    [500, 'failed', true],
+    [503, 'failed', true],
+  ] as const)('with %i are %s', async (status, problem, mayHaveHappened) => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, status, { error: { code: 'some_code', message: 'Because.' } }),
+    );
+    const client = clientOf(server.baseUrl);
+    const expected = { problem, status, code: 'some_code' };
+    expect(await problemOf(read(client))).toMatchObject({ ...expected, mayHaveHappened: false });
+    expect(await problemOf(write(client))).toMatchObject({
+      ...{ ...expected, mayHaveHappened },
+      message: `POST /instances: ${status}, Because.`,
+    });
+  });
+
+  it('with a 404 that is not the orchestrator’s own say nothing about an instance', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      response.writeHead(404, { 'Content-Type': 'text/html' }).end('<h1>no such host</h1>'),
+    );
+    const client = clientOf(server.baseUrl);
+    expect(await problemOf(read(client))).toMatchObject({ problem: 'invalid', status: 404 });
+    expect(await problemOf(client.deleteInstance('i-1', 'eu'))).toMatchObject({ problem: 'invalid' });
+  });
+
+  it('with a 404 and an Error are the success of a delete', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 404, { error: { code: 'not_found', message: 'gone' } }),
+    );
+    const client = clientOf(server.baseUrl);
+    expect(await client.deleteInstance('i-1', 'eu')).toBeNull();
+    expect(await client.deleteVolume('v-1')).toBeUndefined();
+  });
+
+  it('are told in one line without control characters, without the key, and cut', async () => {
+    const text = `No\r\n\u001b[31mFAKE LOG\u2028for ${KEY} ${'x'.repeat(500)}`;
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 400, { error: { code: 'a\nb', message: text } }),
+    );
+    const { message, code } = await problemOf(read(clientOf(server.baseUrl)));
+    expect(message).toMatch(/^GET \/instances\/i-1: 400, No \[31mFAKE LOG for \[credential\] x+…$/);
+    expect(message.length).toBeLessThan(240);
+    expect(code).toBeNull();
+  });
+});
+
+describe('lists', () => {
+  it('of offers go on without an element that cannot be read, and tell of it', async () => {
+    const broken = { ...configurationAnswer, id: 'broken', price_per_hour: -3 };
+    const problems: unknown[] = [];
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, { configurations: [broken, configurationAnswer, 7] }),
+    );
+    const client = clientOf(server.baseUrl, { onProblem: (problem) => problems.push(problem) });
+    expect(await client.listConfigurations()).toEqual([configurationAnswer]);
+    expect(problems).toMatchObject([
+      {
+        call: 'GET /configurations',
+        message: expect.stringContaining('configurations[0]: price_per_hour: '),
+      },
+      { call: 'GET /configurations', message: expect.stringContaining('configurations[2]: ') },
+    ]);
+    expect((await client.listAvailability('eu-frankfurt')).map(({ id }) => id)).toEqual(['h100-1x']);
+    expect(server.received[1]?.url).toBe('/v1/availability?region=eu-frankfurt');
+  });
+
+  it('of instances are invalid as a whole with one element that cannot be read', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, { instances: [instanceAnswer, { ...instanceAnswer, status: 'LOST' }] }),
+    );
+    const problem = await problemOf(clientOf(server.baseUrl).listInstances());
+    expect(problem).toMatchObject({ problem: 'invalid' });
+    expect(problem.message).toContain('instances[1]: status');
+  });
+
+  it.each([[{ configurations: {} }], [[]], [{ configurations: [], error: 'overloaded' }]])(
+    'are invalid as %j',
+    async (body) => {
+      await using server = await startAnsweringServer((_, response) => answerJson(response, 200, body));
+      expect(await problemOf(clientOf(server.baseUrl).listConfigurations())).toMatchObject({
+        problem: 'invalid',
+      });
+    },
+  );
+
+  it('may name regions in any way, and leave GPUs out', async () => {
+    const odd = {
+      ...configurationAnswer,
+      regions: ['US_East 1'],
+      gpu_count: 0,
+      gpu_type: '',
+      gpu_memory_gb: 0,
+    };
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, { configurations: [odd] }),
+    );
+    expect(await clientOf(server.baseUrl).listConfigurations()).toEqual([odd]);
+  });
+});
+
+describe('hostile providers', () => {
+  it('that send a redirect get no second request, and nobody else gets the key', async () => {
+    await using elsewhere = await startAnsweringServer((_, response) =>
+      answerJson(response, 200, instanceAnswer),
+    );
+    await using server = await startAnsweringServer((_, response) =>
+      response.writeHead(307, { Location: `http://localhost:${elsewhere.port}/v1/instances` }).end(),
+    );
+    const client = clientOf(server.baseUrl);
+    expect(await problemOf(read(client))).toMatchObject({ problem: 'invalid', status: 307 });
+    expect(await problemOf(write(client))).toMatchObject({ problem: 'invalid', mayHaveHappened: true });
+    expect(elsewhere.received).toEqual([]);
+    expect(server.received).toHaveLength(2);
+  });
+
+  it('that never answer are a timeout', async () => {
+    await using server = await startAnsweringServer(() => undefined);
+    const client = clientOf(server.baseUrl, { timeoutMs: 50 });
+    expect(await problemOf(read(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: false });
+    expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
+  });
+
+  it('that trickle their bytes are a timeout as well', async () => {
+    await using server = await startAnsweringServer((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      const drip = setInterval(() => response.write(' '), 5);
+      response.on('close', () => clearInterval(drip));
+    });
+    const problem = await problemOf(read(clientOf(server.baseUrl, { timeoutMs: 100 })));
+    expect(problem).toMatchObject({ problem: 'timeout', message: expect.stringContaining('within 100 ms') });
+  });
+
+  it('that hang delay nobody for longer than a call of its own says', async () => {
+    await using server = await startAnsweringServer(() => undefined);
+    const call = clientOf(server.baseUrl).getInstance('i-1', 'eu', { timeoutMs: 30 });
+    expect((await problemOf(call)).message).toContain('within 30 ms');
+  });
+
+  it('that send without end are cut off', async () => {
+    let isOver = false;
+    await using server = await startAnsweringServer((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      const fill = (): void => {
+        while (!isOver && response.write('x'.repeat(65_536)));
+      };
+      response.on('drain', fill).on('close', () => {
+        isOver = true;
+      });
+      fill();
+    });
+    const problem = await problemOf(read(clientOf(server.baseUrl, { maxBodyBytes: 1_000_000 })));
+    expect(problem).toMatchObject({ problem: 'invalid' });
+    await expect.poll(() => isOver).toBe(true);
+  });
+
+  it('that break the connection may have done what was asked', async () => {
+    await using server = await startAnsweringServer((_, response) => response.socket?.destroy());
+    const client = clientOf(server.baseUrl);
+    expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('that break off in the middle of a body too', async () => {
+    await using server = await startAnsweringServer((_, response) => {
+      response.writeHead(201, { 'Content-Type': 'application/json', 'Content-Length': '1000' });
+      response.write('{"id":', () => response.socket?.destroy());
+    });
+    expect(await problemOf(write(clientOf(server.baseUrl)))).toMatchObject({
+      ...{ problem: 'timeout', mayHaveHappened: true },
+    });
+  });
+});
+
+describe('providers that cannot be reached', () => {
+  it('where nobody listens', async () => {
+    const server = await startAnsweringServer(() => undefined);
+    await server[Symbol.asyncDispose]();
+    expect(await problemOf(write(clientOf(server.baseUrl)))).toMatchObject({
+      ...{ problem: 'unreachable', mayHaveHappened: false, status: null },
+    });
+  });
+
+  it('where TLS fails', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 201, instanceAnswer),
+    );
+    const client = clientOf(`https://127.0.0.1:${server.port}/v1`);
+    expect(await problemOf(write(client))).toMatchObject({ problem: 'unreachable', mayHaveHappened: false });
+  });
+
+  it('where a public name leads to a private address, even if it did not a moment ago', async () => {
+    await using server = await startAnsweringServer((_, response) =>
+      answerJson(response, 201, instanceAnswer),
+    );
+    const asked: string[] = [];
+    const client = clientOf(`https://gpu.example:${server.port}/v1`, {
+      allowPrivate: false,
+      resolve: (hostname, _, callback) => {
+        asked.push(hostname);
+        callback(null, [
+          { address: '127.0.0.1', family: 4 },
+          { address: '::ffff:127.0.0.1', family: 6 },
+        ]);
+      },
+    });
+    const problem = await problemOf(write(client));
+    expect(problem).toMatchObject({ problem: 'unreachable', mayHaveHappened: false });
+    expect(problem.message).toContain('gpu.example leads to a private or reserved address');
+    await problemOf(write(client));
+    expect(asked).toEqual(['gpu.example', 'gpu.example']);
+    expect(server.received).toEqual([]);
+  });
+
+  it('where localhost is named', async () => {
+    const client = clientOf('https://localhost:1/v1', { allowPrivate: false });
+    expect((await problemOf(read(client))).message).toContain('localhost leads to a private');
+  });
+});
+
+it('refuses a key that does not fit into a header', () => {
+  expect(() => clientOf('https://gpu.example/v1', { credential: { apiKey: 'a\nb' } })).toThrow(
+    'visible ASCII',
+  );
+});
+
+it('speaks to an orchestrator in the same process', async () => {
+  const client = clientOf('http://provider.internal/v1', {
+    fetch: (url, init) => Response.json({ ...instanceAnswer, name: `${init.method} ${url}` }),
+  });
+  expect((await read(client)).name).toBe('GET http://provider.internal/v1/instances/i-1?region=eu-frankfurt');
+});
+
+it('ends a call in the same process in time, though nobody listens to its signal', async () => {
+  const client = clientOf('http://provider.internal/v1', {
+    ...{ timeoutMs: 20, fetch: () => new Promise<Response>(() => undefined) },
+  });
+  expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
+});

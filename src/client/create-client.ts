@@ -1,0 +1,165 @@
+import type { Clock } from '../ports/clock.ts';
+import type { ResolveAll } from './addresses.ts';
+import {
+  configurationAnswerSchema,
+  instanceAnswerSchema,
+  restartStatusAnswerSchema,
+  tokenAnswerSchema,
+  volumeAnswerSchema,
+  volumeLocationAnswerSchema,
+} from './answers.ts';
+import { parseBaseUrl } from './base-url.ts';
+import { Caller } from './caller.ts';
+import { type Credential, createBearerSource, type Token } from './credential.ts';
+import { elementsOf, type OnProblem, readAs, readOne } from './elements.ts';
+import { type CallOptions, type OrchestratorClient, ProviderError } from './orchestrator-client.ts';
+import { readNothing } from './receive.ts';
+import { createFetchTransport, createWireTransport, type Fetch } from './transport.ts';
+
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+const CONNECTIONS = 32;
+
+export interface ClientOptions {
+  /** With the version that its paths begin with, such as `https://gpu.example/v1`. */
+  baseUrl: string;
+  credential: Credential;
+  /** Whether private and loopback addresses, and plain http, may be spoken to. */
+  allowPrivate: boolean;
+  /** For the whole of a call, with the wait for a free connection. */
+  timeoutMs: number;
+  clock: Clock;
+  /** The largest answer. */
+  maxBodyBytes?: number;
+  /** At the same time; more calls than that wait. */
+  connections?: number;
+  /** An orchestrator in the same process, instead of the one at the address. */
+  fetch?: Fetch;
+  /** How names are resolved; the system's way where it is left out. */
+  resolve?: ResolveAll;
+  /** What was left out of a list since it could not be read. */
+  onProblem?: OnProblem;
+}
+
+/**
+ * A client of one orchestrator that keeps O:, with connections of its own.
+ *
+ * @throws {Error} for a base URL or a credential that cannot be used
+ */
+export function createClient(options: ClientOptions): OrchestratorClient {
+  const { allowPrivate, timeoutMs, clock, fetch, resolve, onProblem = () => undefined } = options;
+  const { maxBodyBytes = MAX_BODY_BYTES, connections = CONNECTIONS, credential } = options;
+  const baseUrl = parseBaseUrl(options.baseUrl, { allowPrivate });
+  // A connection that does not come about is known for one before the call as a whole has taken too long.
+  const connectTimeoutMs = Math.max(1, Math.floor(timeoutMs / 2));
+  const transport =
+    fetch !== undefined
+      ? createFetchTransport(fetch)
+      : createWireTransport({
+          ...{ allowPrivate, connectTimeoutMs, connections },
+          ...(resolve !== undefined && { resolve }),
+        });
+  const exchange = async (): Promise<Token> => {
+    if (!('exchange' in credential)) throw new Error('there is nothing to exchange for a token');
+    const request = { method: 'POST', path: ['auth', 'token'], body: credential.exchange } as const;
+    const token = await caller.callWithoutBearer(request, readAs(tokenAnswerSchema));
+    return { accessToken: token.access_token, expiresInMs: token.expires_in * 1000 };
+  };
+  const bearers = createBearerSource(credential, clock, exchange);
+  const caller = new Caller({ baseUrl, transport, bearers, clock, timeoutMs, maxBodyBytes });
+  return { ...offersOf(caller, onProblem), ...instancesOf(caller), ...volumesOf(caller, onProblem), close };
+
+  function close(): Promise<void> {
+    return transport.close();
+  }
+}
+
+function offersOf(caller: Caller, onProblem: OnProblem) {
+  const read = elementsOf('configurations', configurationAnswerSchema, onProblem);
+  return {
+    listConfigurations: (options?: CallOptions) =>
+      caller.call({ method: 'GET', path: ['configurations'] }, read, options),
+    listAvailability: (region?: string, options?: CallOptions) =>
+      caller.call(
+        { method: 'GET', path: ['availability'], ...(region !== undefined && { region }) },
+        read,
+        options,
+      ),
+  };
+}
+
+function instancesOf(caller: Caller) {
+  const readNew = readAs(instanceAnswerSchema);
+  const readOf = (id: string) => readOne(id, instanceAnswerSchema);
+  const act = (action: 'start' | 'stop') => (id: string, region: string, options?: CallOptions) =>
+    caller.call({ method: 'POST', path: ['instances', id, action], region }, readOf(id), options);
+  return {
+    /** Nothing is decided on a list of which a part cannot be read: it is refused as a whole. */
+    listInstances: (options?: CallOptions) =>
+      caller.call(
+        { method: 'GET', path: ['instances'] },
+        elementsOf('instances', instanceAnswerSchema),
+        options,
+      ),
+    createInstance: (body: object, idempotencyKey: string, options?: CallOptions) =>
+      caller.call({ method: 'POST', path: ['instances'], body, idempotencyKey }, readNew, options),
+    getInstance: (id: string, region: string, options?: CallOptions) =>
+      caller.call({ method: 'GET', path: ['instances', id], region }, readOf(id), options),
+    deleteInstance: (id: string, region: string, options?: CallOptions) =>
+      orGone(caller.call({ method: 'DELETE', path: ['instances', id], region }, readOf(id), options), null),
+    startInstance: act('start'),
+    stopInstance: act('stop'),
+    restartInstance: (id: string, region: string, options?: CallOptions) =>
+      caller.call({ method: 'POST', path: ['x', 'instances', id, 'restart'], region }, readOf(id), options),
+    restartStatus: (id: string, region: string, options?: CallOptions) =>
+      caller.call(
+        { method: 'GET', path: ['x', 'instances', id, 'restart'], region },
+        readAs(restartStatusAnswerSchema),
+        options,
+      ),
+  };
+}
+
+function volumesOf(caller: Caller, onProblem: OnProblem) {
+  const readOf = (id: string) => readOne(id, volumeAnswerSchema);
+  const change =
+    (action: 'attach' | 'detach') => (id: string, instanceIds: readonly string[], options?: CallOptions) => {
+      const body = { instance_ids: instanceIds };
+      return caller.call({ method: 'POST', path: ['volumes', id, action], body }, readOf(id), options);
+    };
+  return {
+    listVolumeLocations: (options?: CallOptions) =>
+      caller.call(
+        { method: 'GET', path: ['volumes', 'locations'] },
+        elementsOf('locations', volumeLocationAnswerSchema, onProblem),
+        options,
+      ),
+    createVolume: (body: object, idempotencyKey: string, options?: CallOptions) =>
+      caller.call(
+        { method: 'POST', path: ['volumes'], body, idempotencyKey },
+        readAs(volumeAnswerSchema),
+        options,
+      ),
+    getVolume: (id: string, options?: CallOptions) =>
+      caller.call({ method: 'GET', path: ['volumes', id] }, readOf(id), options),
+    deleteVolume: (id: string, options?: CallOptions) =>
+      orGone(caller.call({ method: 'DELETE', path: ['volumes', id] }, readNothing, options), undefined),
+    attachVolume: change('attach'),
+    detachVolume: change('detach'),
+    resizeVolume: (id: string, sizeGb: number, options?: CallOptions) =>
+      caller.call(
+        { method: 'POST', path: ['x', 'volumes', id, 'resize'], body: { size_gb: sizeGb } },
+        readOf(id),
+        options,
+      ),
+  };
+}
+
+/** For a delete, 404 counts as success (O: Instances, rule 3; Volumes). */
+async function orGone<T, Gone>(work: Promise<T>, gone: Gone): Promise<T | Gone> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof ProviderError && error.problem === 'not_found') return gone;
+    throw error;
+  }
+}

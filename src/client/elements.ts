@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { formatPath } from '../contract/errors.ts';
+import { toLine } from './provider-text.ts';
+import { type Answer, type Call, invalidAnswer, readJson } from './receive.ts';
+
+/** Told of what was left out of a list. `call` is such as `GET /configurations`. */
+export type OnProblem = (problem: { call: string; message: string }) => void;
+
+/** Makes of an answer what it says. @throws {ProviderError} */
+export type ReadAnswer<T> = (call: Call, answer: Answer) => T;
+
+/** An answer that keeps `schema`; fields that it does not name are left out. */
+export function readAs<S extends z.ZodType>(schema: S): ReadAnswer<z.infer<S>> {
+  return (call, answer) => {
+    const result = schema.safeParse(readJson(call, answer));
+    if (!result.success) throw invalidAnswer(call, answer.status, firstIssue(result.error));
+    return result.data;
+  };
+}
+
+/** As {@link readAs}, for a question that named an id: an answer about another one is none. */
+export function readOne<S extends z.ZodType<{ id: string }>>(id: string, schema: S): ReadAnswer<z.infer<S>> {
+  const read = readAs(schema);
+  return (call, answer) => {
+    const value = read(call, answer);
+    if (value.id !== id) throw invalidAnswer(call, answer.status, 'expected the id that was asked for');
+    return value;
+  };
+}
+
+/**
+ * The list under `key`. An element that does not keep `schema` is left out and told to `onLeftOut`; where that is not
+ * given, it makes the whole list unreadable.
+ */
+export function elementsOf<S extends z.ZodType>(
+  key: string,
+  schema: S,
+  onLeftOut?: OnProblem,
+): ReadAnswer<z.infer<S>[]> {
+  const readList = readAs(z.object({ [key]: z.array(z.unknown()), error: z.null().optional() }));
+  return (call, answer) => {
+    const list = (readList(call, answer) as Record<string, unknown[]>)[key] ?? [];
+    return list.flatMap((element, index) => {
+      const result = schema.safeParse(element);
+      if (result.success) return [result.data];
+      const message = `${key}[${index}]: ${firstIssue(result.error)}`;
+      if (onLeftOut === undefined) throw invalidAnswer(call, answer.status, message);
+      onLeftOut({ call: call.name, message: toLine(message, call.secrets) });
+      return [];
+    });
+  };
+}
+
+function firstIssue({ issues: [issue] }: z.ZodError): string {
+  if (issue === undefined) return 'not as expected';
+  return [formatPath(issue.path), issue.message].filter(Boolean).join(': ');
+}

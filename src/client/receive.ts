@@ -1,0 +1,104 @@
+import { errorAnswerSchema } from './answers.ts';
+import { ProviderError, type ProviderProblem } from './orchestrator-client.ts';
+import { toLine } from './provider-text.ts';
+import type { IncomingAnswer } from './transport.ts';
+
+/** An answer that came as a whole. */
+export interface Answer {
+  status: number;
+  isJson: boolean;
+  text: string;
+}
+
+/** What an answer is an answer to. */
+export interface Call {
+  /** Such as `POST /instances`, for messages. */
+  name: string;
+  isWrite: boolean;
+  /** What must not be repeated from the provider's text. */
+  secrets: readonly string[];
+}
+
+/** The bytes of an answer, and no more than `maxBytes` of them. */
+export async function readWhole(call: Call, incoming: IncomingAnswer, maxBytes: number): Promise<Answer> {
+  const { status, contentType, body } = incoming;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.byteLength;
+    if (length > maxBytes) throw invalidAnswer(call, status, `expected at most ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return {
+    status,
+    isJson: /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim()),
+    text: decode(call, status, Buffer.concat(chunks)),
+  };
+}
+
+function decode(call: Call, status: number, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw invalidAnswer(call, status, 'expected UTF-8 text');
+  }
+}
+
+/** The JSON of a success. @throws {ProviderError} for everything else */
+export function readJson(call: Call, answer: Answer): unknown {
+  const { status } = answer;
+  if (status !== 200 && status !== 201) throw unsuccessful(call, answer);
+  if (!answer.isJson) throw invalidAnswer(call, status, 'expected JSON, with Content-Type: application/json');
+  const value = parse(answer.text);
+  if (value === undefined) throw invalidAnswer(call, status, 'expected JSON, this cannot be parsed');
+  // O: conventions, 7: "a 200 carrying an embedded error is not allowed". An instance's `error` is a text.
+  const embedded = (value as { error?: unknown } | null)?.error;
+  if (typeof embedded === 'object' && embedded !== null)
+    throw invalidAnswer(call, status, 'a success that carries an error');
+  return value;
+}
+
+/** A success whose body nobody reads (O: 204). @throws {ProviderError} for everything else */
+export function readNothing(call: Call, answer: Answer): void {
+  if (answer.status !== 204 && answer.status !== 200) throw unsuccessful(call, answer);
+}
+
+/** An answer that is none. What it was meant to say is not known, so a write may have happened. */
+export function invalidAnswer(call: Call, status: number, what: string): ProviderError {
+  return new ProviderError('invalid', `${call.name}: ${status}, ${toLine(what, call.secrets)}`, {
+    status,
+    mayHaveHappened: call.isWrite,
+  });
+}
+
+function unsuccessful(call: Call, answer: Answer): ProviderError {
+  const { status } = answer;
+  if (status < 300 || status >= 600) return invalidAnswer(call, status, 'expected 200, 201 or an error');
+  if (status < 400) return invalidAnswer(call, status, 'a redirect, and none is followed');
+  const body = errorAnswerSchema.safeParse(answer.isJson ? parse(answer.text) : undefined);
+  // A proxy's own page is not the orchestrator's word that something is gone.
+  if (status === 404 && !body.success) return invalidAnswer(call, status, 'expected an Error as its body');
+  const { code, message } = body.success ? body.data.error : { code: '', message: '' };
+  const said = toLine(message, call.secrets);
+  return new ProviderError(problemOf(status), [`${call.name}: ${status}`, said].filter(Boolean).join(', '), {
+    status,
+    code: /^[\w.:-]{1,64}$/.test(code) ? code : null,
+    mayHaveHappened: call.isWrite && status >= 500,
+  });
+}
+
+function problemOf(status: number): ProviderProblem {
+  if (status >= 500) return 'failed';
+  if (status === 401 || status === 403) return 'unauthorized';
+  if (status === 404) return 'not_found';
+  if (status === 409) return 'conflict';
+  return status === 429 ? 'limited' : 'refused';
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
