@@ -94,3 +94,13 @@ export function toFindings(yaml: YamlFile, issues: readonly PlainIssue[]): Findi
     }))
     .sort((a, b) => a.line - b.line || a.column - b.column);
 }
+
+/** What `read` finds, also where it throws it. */
+export function collectFindings(read: () => Finding[]): Finding[] {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ConfigError) return [...error.findings];
+    throw error;
+  }
+}

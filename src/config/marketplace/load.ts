@@ -1,0 +1,48 @@
+import { createPathResolver, parseConfig, resolveServerPaths } from '../parse-config.ts';
+import { type ConfigFlags, type Environment, type Override, readOverrides } from '../settings.ts';
+import { readYamlFile } from '../yaml-file.ts';
+import { type MarketplaceConfig, marketplaceConfigSchema } from './schema.ts';
+
+export interface MarketplaceFlags extends ConfigFlags {
+  allowPrivate?: boolean | undefined;
+}
+
+export interface MarketplaceLoadOptions {
+  /** `--config`; without it `BERTH_MARKETPLACE_CONFIG`; without that the defaults, which have no provider. */
+  file?: string | undefined;
+  flags: MarketplaceFlags;
+  env: Environment;
+}
+
+const PREFIX = 'BERTH_MARKETPLACE_';
+
+/**
+ * The configuration of a marketplace: flag > environment > file > default. Paths in the file are relative to the file,
+ * all others to the working directory.
+ *
+ * @throws {ConfigError} with every finding
+ */
+export function loadMarketplaceConfig({ file, flags, env }: MarketplaceLoadOptions): MarketplaceConfig {
+  const path = file ?? (env[`${PREFIX}CONFIG`] || undefined);
+  const yaml = path === undefined ? undefined : readYamlFile(path);
+  const overrides = [...readOverrides(flags, env, PREFIX), ...allowPrivateOf(flags)];
+  const { config, sources } = parseConfig(marketplaceConfigSchema, yaml, overrides);
+  const inFile = createPathResolver(yaml?.file, new Map([['file', 'file']]));
+  const absolute = <T extends object, K extends keyof T & string>(entry: T, ...keys: K[]): T => ({
+    ...entry,
+    ...Object.fromEntries(
+      keys.flatMap((key) => (typeof entry[key] === 'string' ? [[key, inFile('file', entry[key])]] : [])),
+    ),
+  });
+  return {
+    ...resolveServerPaths(config, createPathResolver(yaml?.file, sources)),
+    providers: config.providers.map((entry) => absolute(entry, 'api_key_file', 'password_file', 'profile')),
+    ...(config.mail && { mail: { smtp: absolute(config.mail.smtp, 'password_file') } }),
+  };
+}
+
+function allowPrivateOf({ allowPrivate }: MarketplaceFlags): Override[] {
+  return allowPrivate
+    ? [{ path: ['allow_private'], source: 'flag', name: '--allow-private', value: true }]
+    : [];
+}

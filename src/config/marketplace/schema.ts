@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import { parseBaseUrl } from '../../client/base-url.ts';
+import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from '../server-schema.ts';
+import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
+
+const text = z.string().min(1).max(1000);
+
+/** The name of an environment variable. */
+const variableSchema = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable');
+
+const providerSchema = z
+  .strictObject({
+    /** What users name it by. */
+    id: z
+      .string()
+      .max(63)
+      .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'expected lower-case words joined by "-", such as "provider-a"'),
+    /** With the version, such as https://gpu.example/v1. */
+    base_url: text,
+    /** Where its key is: exactly one, unless it has a username. */
+    api_key_env: variableSchema.optional(),
+    api_key_file: text.optional(),
+    /** Whether the key only buys short-lived tokens. */
+    exchange: z.boolean().default(false),
+    /** In place of a key: what buys short-lived tokens. */
+    username: text.optional(),
+    password_env: variableSchema.optional(),
+    password_file: text.optional(),
+    /** A profile of one's own; absent: that of `fixtures/providers` with the same id. */
+    profile: text.optional(),
+    /** Whether `base_url` may be plain http, and lead to a private address. */
+    allow_private: z.boolean().default(false),
+  })
+  .superRefine((provider, context) => {
+    for (const problem of credentialProblems(provider)) context.addIssue({ code: 'custom', ...problem });
+  });
+export type ProviderEntry = z.infer<typeof providerSchema>;
+
+function credentialProblems(provider: {
+  api_key_env?: string | undefined;
+  api_key_file?: string | undefined;
+  username?: string | undefined;
+  password_env?: string | undefined;
+  password_file?: string | undefined;
+}): { path: string[]; message: string }[] {
+  const { api_key_env, api_key_file, username, password_env, password_file } = provider;
+  const keys = [api_key_env, api_key_file].filter((value) => value !== undefined).length;
+  const passwords = [password_env, password_file].filter((value) => value !== undefined).length;
+  if (username === undefined && passwords > 0)
+    return [{ path: ['username'], message: 'missing: a password needs the username beside it' }];
+  if (username !== undefined && keys > 0)
+    return [{ path: ['username'], message: 'expected a key or a username, not both' }];
+  if (username !== undefined && passwords !== 1)
+    return [{ path: ['username'], message: 'expected one of password_env and password_file beside it' }];
+  if (username === undefined && keys !== 1)
+    return [{ path: [], message: 'expected one of api_key_env and api_key_file' }];
+  return [];
+}
+
+const rangeSchema = z
+  .tuple([z.number().min(1), z.number().max(3600)])
+  .refine(([min, max]) => min <= max, 'expected [min, max] with min <= max');
+
+const pollingSchema = z
+  .strictObject({
+    /** Between two polls of an active deployment, drawn from [min, max]. */
+    interval_s: rangeSchema.default([10, 30]),
+    /** A call to a provider that takes longer is a timeout. */
+    call_timeout_s: z.number().positive().max(300).default(10),
+    /** Calls to one provider at the same time. */
+    concurrency: z.int().min(1).max(1000).default(32),
+    /** How long a dedicated instance may read stopped or offline before that is believed. */
+    blink_s: secondsSchema.default(180),
+    /** Between the first 404 and the look at the list that confirms it, at least. */
+    gone_after_s: secondsSchema.default(10),
+    /** Between two comparisons of a provider's list with the deployments. */
+    sweep_s: secondsSchema.default(120),
+    /** Between two looks at what a provider sells. */
+    catalog_s: secondsSchema.default(30),
+    /** How long a lost create is looked for in the provider's list. */
+    find_create_s: secondsSchema.default(180),
+    /** After this a change that never showed is not waited for any more. */
+    action_s: secondsSchema.default(900),
+    /** How long a request waits for what the provider has accepted, before it answers 504. */
+    lifecycle_wait_s: z.number().positive().max(300).default(20),
+  })
+  .prefault({});
+
+const billingSchema = z
+  .strictObject({
+    /** Slices end at multiples of it. */
+    slice_s: z.int().min(1).max(3600).default(300),
+    /** The account minimum before a terminate. */
+    minimum_runtime_minutes: z.number().nonnegative().max(527_040).default(20),
+    /** What a team that spent so much in the last 30 days gets. */
+    volume_discounts: z
+      .array(
+        z.strictObject({
+          spend_usd: z.number().positive().max(1_000_000_000),
+          /** M: Offer: "5 to 50 percent". */
+          percentage: z.int().min(5).max(50),
+        }),
+      )
+      .max(100)
+      .default([]),
+    /** What runs, or is stopped, ends so long after the balance has reached zero. */
+    zero_balance: z
+      .strictObject({
+        grace_minutes: z.number().nonnegative().max(527_040).default(60),
+        stopped_grace_hours: z.number().nonnegative().max(8784).default(72),
+      })
+      .prefault({}),
+  })
+  .prefault({});
+
+const smtpSchema = z
+  .strictObject({
+    host: text,
+    port: z.int().min(1).max(65_535).default(587),
+    /** TLS from the first byte, as on port 465; without it STARTTLS where the server offers it. */
+    secure: z.boolean().default(false),
+    user: text.optional(),
+    password_env: variableSchema.optional(),
+    password_file: text.optional(),
+    /** Such as `Marketplace <no-reply@example.com>`. */
+    from: text,
+  })
+  .refine(
+    ({ user, password_env, password_file }) =>
+      [password_env, password_file].filter((value) => value !== undefined).length ===
+      (user === undefined ? 0 : 1),
+    { path: ['user'], error: 'expected a user with one of password_env and password_file, or none of them' },
+  );
+export type SmtpConfig = z.infer<typeof smtpSchema>;
+
+const requestsSchema = z.int().min(1).max(1_000_000_000);
+
+/** M: Limits. */
+const rateLimitsSchema = z
+  .strictObject({
+    window_s: z.int().min(1).max(86_400).default(900),
+    /** GET /api/providers and GET /api/gpu-offers, for each address. */
+    catalog_reads: requestsSchema.default(250),
+    /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
+    account_requests: requestsSchema.default(250),
+    /** POST /api/deployments, for each user who has no number of their own. */
+    creates_per_user: requestsSchema.default(10),
+    /** Everything else, for each address. */
+    other_requests: requestsSchema.default(250),
+  })
+  .prefault({});
+
+/** `marketplace.yaml`. Every key but a provider's own has a default; an unknown key is an error. */
+export const marketplaceConfigSchema = z
+  .strictObject({
+    server: serverSchema(8100)
+      .extend({
+        /** How many proxies before this server each add what they see to X-Forwarded-For. */
+        trusted_proxies: z.int().min(0).max(16).default(0),
+      })
+      .prefault({}),
+    database: databaseSchema.default('sqlite:./.berth/marketplace.db'),
+    providers: z.array(providerSchema).max(1000).default([]),
+    /** As `allow_private` of every provider. */
+    allow_private: z.boolean().default(false),
+    polling: pollingSchema,
+    billing: billingSchema,
+    /** Absent: mails are written down, and not sent. */
+    mail: z.strictObject({ smtp: smtpSchema }).optional(),
+    limits: limitsSchema,
+    rate_limits: rateLimitsSchema,
+    log: logSchema,
+  })
+  .superRefine(({ providers, allow_private }, context) => {
+    for (const [index, { id, base_url, profile, allow_private: own }] of providers.entries()) {
+      const issue = (key: string, message: string) =>
+        context.addIssue({ code: 'custom', path: ['providers', index, key], message });
+      if (providers.findIndex((other) => other.id === id) !== index) issue('id', `${id} is there already`);
+      const problem = baseUrlProblem(base_url, allow_private || own);
+      if (problem !== undefined) issue('base_url', problem);
+      if (profile === undefined && bundledProfileFile(id) === undefined)
+        issue(
+          'id',
+          `no profile comes with Berth for it: name one with \`profile\` (there are ${bundledProfileIds().join(', ')})`,
+        );
+    }
+  });
+
+function baseUrlProblem(url: string, allowPrivate: boolean): string | undefined {
+  try {
+    parseBaseUrl(url, { allowPrivate });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** What `berth marketplace` runs with: every path is absolute. */
+export type MarketplaceConfig = z.infer<typeof marketplaceConfigSchema>;
