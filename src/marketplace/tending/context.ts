@@ -1,0 +1,21 @@
+import type { CallOptions } from '../../client/orchestrator-client.ts';
+import type { Deps } from '../deps.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { Observations } from './observations.ts';
+import type { ProviderHealth } from './provider-health.ts';
+
+export type TendingDeps = Pick<
+  Deps,
+  'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
+>;
+
+/** What the steps of one provider are made of. */
+export interface TendingContext extends TendingDeps {
+  provider: Provider;
+  health: ProviderHealth;
+  observations: Observations;
+  /** For how long every call may take. */
+  call: CallOptions;
+  /** How often each clean-up was tried by this process, and when it told of it last. */
+  cleanups: Map<string, { attempts: number; toldAt: number | null }>;
+}

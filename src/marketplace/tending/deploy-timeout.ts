@@ -1,0 +1,18 @@
+import { deployTimeoutMinutes } from '../providers/capabilities.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { TendingContext } from './context.ts';
+import { fail } from './fail.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Whether the deployment had the time that its provider has, and is not running. */
+export function isOverdue({ clock, provider }: TendingContext, record: DeploymentRecord): boolean {
+  if (record.status !== 'deploying') return false;
+  return clock.now() - record.createdAt >= deployTimeoutMinutes(provider, record) * MINUTE_MS;
+}
+
+export async function failOverdue(context: TendingContext, record: DeploymentRecord): Promise<void> {
+  const minutes = deployTimeoutMinutes(context.provider, record);
+  const details = `It was not reachable within ${minutes} minutes, and is removed.`;
+  await fail(context, record, 'provisioning_timeout', details);
+}

@@ -1,0 +1,117 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { CreateInstanceRequest } from '../../contract/instance.ts';
+import type { FailureReason } from '../contract/deployment.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { adopt } from './adopt.ts';
+import type { TendingContext } from './context.ts';
+import { failOverdue, isOverdue } from './deploy-timeout.ts';
+import { fail } from './fail.ts';
+
+const RETRY_MS = 5_000;
+/** After a lost answer: the provider's list may lag behind. */
+const FIRST_LOOK_MS = 2_000;
+
+/**
+ * Asks the provider for the instance of a deployment for which nothing was sent yet. That it is sent is written first,
+ * and what may have been sent is never sent again. Returns when to look at it again.
+ */
+export async function launch(context: TendingContext, record: DeploymentRecord): Promise<number> {
+  if (isOverdue(context, record)) {
+    await failOverdue(context, record);
+    return 0;
+  }
+  const gate = await checkAvailability(context, record);
+  if (gate === 'unknown') return RETRY_MS;
+  if (gate !== 'open') {
+    await fail(context, record, gate.reason, gate.details);
+    return 0;
+  }
+  const request = await markSent(context, record);
+  return request === null ? 0 : send(context, record, request);
+}
+
+type Refusal = { reason: FailureReason; details: string };
+
+/** O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." */
+async function checkAvailability(
+  { provider, health, call }: TendingContext,
+  { id, offerId, region }: DeploymentRecord,
+): Promise<'open' | 'unknown' | Refusal> {
+  try {
+    const offers = await provider.client.listAvailability(region, call);
+    health.answered(id);
+    if (offers.some((offer) => offer.id === offerId && offer.available && offer.regions.includes(region)))
+      return 'open';
+    return { reason: 'out_of_stock', details: `${offerId} is sold out in ${region}.` };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(id, error);
+    return error.problem === 'unauthorized' ? toRefusal(error) : 'unknown';
+  }
+}
+
+/** In a commit of its own, before the call. Null: another process did it, or it is not wanted any more. */
+async function markSent(
+  { store, clock }: TendingContext,
+  { id }: DeploymentRecord,
+): Promise<CreateInstanceRequest | null> {
+  return store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record?.status !== 'deploying' || record.launch.state !== 'wanted' || record.launch.request === null)
+      return null;
+    const sent = { ...record.launch, state: 'sent', sentAt: clock.now(), looks: 0 } as const;
+    await tx.deployments.update({ ...record, launch: sent });
+    return record.launch.request;
+  });
+}
+
+async function send(
+  context: TendingContext,
+  record: DeploymentRecord,
+  request: CreateInstanceRequest,
+): Promise<number> {
+  const { provider, health, call, options } = context;
+  try {
+    const instance = await provider.client.createInstance(request, record.id, call);
+    health.answered(record.id);
+    await adopt(context, record.id, instance);
+    return options.polling.intervalMs[0];
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(record.id, error);
+    if (error.mayHaveHappened || !isAnswer(error)) return handleNoAnswer(context, record, error);
+    const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
+    const { reason, details } = toRefusal(error);
+    await fail(context, sent, reason, details);
+    return 0;
+  }
+}
+
+/** Whether the provider has decided: nothing was made, and asking again cannot help. */
+function isAnswer({ problem }: ProviderError): boolean {
+  return ['refused', 'unauthorized', 'not_found', 'conflict'].includes(problem);
+}
+
+async function handleNoAnswer(
+  { store }: TendingContext,
+  { id }: DeploymentRecord,
+  { mayHaveHappened, problem }: ProviderError,
+): Promise<number> {
+  // An answer that cannot be read, or that says that the provider broke, may come after the deed.
+  if (mayHaveHappened || problem === 'invalid' || problem === 'failed') return FIRST_LOOK_MS;
+  await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record?.status !== 'deploying' || record.launch.state !== 'sent') return;
+    await tx.deployments.update({ ...record, launch: { ...record.launch, state: 'wanted', sentAt: null } });
+  });
+  return RETRY_MS;
+}
+
+function toRefusal({ problem, code, message }: ProviderError): Refusal {
+  const reasonOf = (): FailureReason => {
+    if (problem === 'unauthorized') return 'provider_unauthorized';
+    if (problem === 'conflict') return code === 'capacity_unavailable' ? 'out_of_stock' : 'conflict';
+    return code?.includes('unsupported') === true ? 'unsupported' : 'invalid_request';
+  };
+  return { reason: reasonOf(), details: message };
+}

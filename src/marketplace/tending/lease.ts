@@ -1,0 +1,83 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { LeaseRecord, Store } from '../ports/store.ts';
+
+const TTL_MS = 30_000;
+const RENEW_MS = 10_000;
+
+interface LeaseDeps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+}
+
+/** The right to tend one provider, which one process at a time has. */
+export class ProviderLease {
+  readonly #deps: LeaseDeps;
+  readonly #name: string;
+  readonly #holder: string;
+  readonly #changed: (isHeld: boolean) => void;
+  #lease: LeaseRecord | null = null;
+  #wasHeld = false;
+  #timer: Timer | undefined;
+  #asking: Promise<void> | undefined;
+  #isStopped = false;
+  #isStoreDown = false;
+
+  /** `changed` is called when it is won and when it is lost. */
+  constructor(
+    deps: LeaseDeps,
+    { name, holder, changed }: { name: string; holder: string; changed: (isHeld: boolean) => void },
+  ) {
+    this.#deps = deps;
+    this.#name = name;
+    this.#holder = holder;
+    this.#changed = changed;
+  }
+
+  get isHeld(): boolean {
+    return this.#lease !== null && this.#deps.clock.now() < this.#lease.until;
+  }
+
+  start(): void {
+    this.#asking = this.#ask();
+  }
+
+  /** Asks for it no more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#asking;
+  }
+
+  /** Lets others have it at once. After {@link stop}. */
+  async release(): Promise<void> {
+    const { store, log } = this.#deps;
+    if (this.#lease === null) return;
+    this.#lease = null;
+    await store
+      .transact((tx) => tx.leases.release(this.#name, this.#holder))
+      .catch((error) => log.warn({ err: error, lease: this.#name }, 'the lease will run out instead'));
+  }
+
+  async #ask(): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    const now = clock.now();
+    try {
+      this.#lease = await store.transact((tx) => tx.leases.claim(this.#name, this.#holder, now, TTL_MS));
+      if (this.#isStoreDown) log.info({ lease: this.#name }, 'the store answers again');
+      this.#isStoreDown = false;
+    } catch (error) {
+      // What is held is held until it runs out.
+      if (!this.#isStoreDown) log.error({ err: error, lease: this.#name }, 'the store does not answer');
+      this.#isStoreDown = true;
+    }
+    if (this.#isStopped) return;
+    this.#timer = clock.setTimer(RENEW_MS, () => {
+      this.#asking = this.#ask();
+    });
+    if (this.isHeld === this.#wasHeld) return;
+    this.#wasHeld = this.isHeld;
+    this.#changed(this.#wasHeld);
+  }
+}

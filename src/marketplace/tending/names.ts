@@ -1,0 +1,21 @@
+import type { Instance } from '../../contract/instance.ts';
+
+/** What `toProviderName` makes, and what a provider may have added to it to make it unique. */
+const OURS = /^(bm-([0-9a-f]+)-[0-9a-f]{32})(-.*)?$/;
+
+/** Whether the instance was made for this name: providers may add to a name that is taken (O: `name`). */
+export function isNamed({ name = '' }: Pick<Instance, 'name'>, providerName: string): boolean {
+  const told = name.toLowerCase();
+  return told === providerName || told.startsWith(`${providerName}-`);
+}
+
+/** The name under which this installation made the instance; null: it did not. */
+export function ownName({ name = '' }: Pick<Instance, 'name'>, installationId: string): string | null {
+  const [, providerName, installation] = OURS.exec(name.toLowerCase()) ?? [];
+  return providerName !== undefined && installation === installationId ? providerName : null;
+}
+
+/** Whether nothing is left of it to delete. */
+export function isBeingDestroyed({ status }: Instance): boolean {
+  return status === 'DESTROYING' || status === 'DESTROYED';
+}

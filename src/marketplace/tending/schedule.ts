@@ -1,0 +1,72 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+
+/** Does something for each of many keys at its time, a few at once, and never twice at once for the same key. */
+export class Schedule {
+  readonly #clock: Clock;
+  readonly #concurrency: number;
+  readonly #run: (key: string) => Promise<number | null>;
+  readonly #due = new Map<string, number>();
+  readonly #running = new Map<string, Promise<void>>();
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  /** `run` says after how many milliseconds the key is due again; null: not any more. It does not reject. */
+  constructor(
+    clock: Clock,
+    { concurrency, run }: { concurrency: number; run: (key: string) => Promise<number | null> },
+  ) {
+    this.#clock = clock;
+    this.#concurrency = concurrency;
+    this.#run = run;
+  }
+
+  has(key: string): boolean {
+    return this.#due.has(key) || this.#running.has(key);
+  }
+
+  /** The key is due then at the latest. */
+  put(key: string, afterMs: number): void {
+    if (this.#isStopped) return;
+    const at = this.#clock.now() + afterMs;
+    this.#due.set(key, Math.min(at, this.#due.get(key) ?? at));
+    this.#pump();
+  }
+
+  /** Nothing is due any more. What runs goes on to its end. */
+  clear(): void {
+    this.#due.clear();
+    this.#timer?.cancel();
+  }
+
+  /** Begins nothing more, and waits until what runs has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.clear();
+    await Promise.all(this.#running.values());
+  }
+
+  #pump(): void {
+    this.#timer?.cancel();
+    const now = this.#clock.now();
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (const [key, at] of this.#due) {
+      if (this.#running.size >= this.#concurrency) return;
+      if (this.#running.has(key)) continue;
+      if (at <= now) this.#begin(key);
+      else nextAt = Math.min(nextAt, at);
+    }
+    if (nextAt !== Number.POSITIVE_INFINITY)
+      this.#timer = this.#clock.setTimer(nextAt - now, () => this.#pump());
+  }
+
+  #begin(key: string): void {
+    this.#due.delete(key);
+    const run = this.#run(key).then((afterMs) => {
+      this.#running.delete(key);
+      if (this.#isStopped) return;
+      if (afterMs !== null) this.put(key, afterMs);
+      else this.#pump();
+    });
+    this.#running.set(key, run);
+  }
+}

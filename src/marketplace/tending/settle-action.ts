@@ -1,0 +1,42 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { TendingContext } from './context.ts';
+
+/** A restart that was taken just now may not show yet. */
+const RESTART_SHOWS_MS = 5_000;
+
+/** Ends the change that is under way where it is over, or has not shown for so long that nobody waits any more. */
+export async function settleAction(context: TendingContext, record: DeploymentRecord): Promise<void> {
+  const { clock, options, log } = context;
+  const { action } = record;
+  if (action === null) return;
+  const ageMs = clock.now() - action.since;
+  const isTooOld = ageMs >= options.polling.actionMs;
+  if (!isTooOld && !(await isRestartOver(context, record))) return;
+  if (isTooOld)
+    log.warn(
+      { deployment: record.id, provider: record.providerId, action: action.kind, ageMs },
+      'a change never showed at the provider: it is not waited for any more',
+    );
+  await context.store.transact(async (tx) => {
+    const now = await tx.deployments.byId(record.id);
+    if (now === null || now.action?.kind !== action.kind || now.action.since !== action.since) return;
+    await tx.deployments.update({ ...now, action: null });
+  });
+}
+
+async function isRestartOver(
+  { clock, provider, health, call }: TendingContext,
+  { id, action, region, offerId, providerInstanceId }: DeploymentRecord,
+): Promise<boolean> {
+  if (action?.kind !== 'restart' || !action.isSent || providerInstanceId === null) return false;
+  if (clock.now() - action.since < RESTART_SHOWS_MS) return false;
+  if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return false;
+  try {
+    return !(await provider.client.restartStatus(providerInstanceId, region, call)).restarting;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(id, error);
+    return false;
+  }
+}
