@@ -93,6 +93,23 @@ describe('the life of an instance, with an HTTP client and OpenSSH', () => {
     );
   });
 
+  it('keeps them over a restart, which takes what was in memory, and stays ONLINE', async () => {
+    const mounted = (await login('ls /mnt')).stdout.trim();
+    await login('echo lost | sudo tee /run/note');
+    expect(await client.request('POST', `/x${path}/restart`)).toMatchObject({
+      status: 200,
+      body: { status: 'ONLINE', ssh_port: online['ssh_port'] },
+    });
+    await vi.waitFor(async () => {
+      expect((await client.request('GET', path)).body['status']).toBe('ONLINE');
+      expect((await client.request('GET', `/x${path}/restart`)).body).toEqual({ restarting: false });
+    }, 20_000);
+    expect(await client.request('GET', path)).toMatchObject({
+      body: { public_ip: online['public_ip'], ssh_port: online['ssh_port'] },
+    });
+    expect((await login(`cat /mnt/${mounted}/note /home/ubuntu/note /run/note`)).stdout).toBe('kept\nmine\n');
+  });
+
   it('gives its volume away and takes it back with what is on it', async () => {
     const mounted = (await login('ls /mnt')).stdout.trim();
     expect(await client.request('POST', `${volumePath}/detach`)).toMatchObject({ status: 200 });

@@ -23,6 +23,7 @@ const FAST_PLATFORM = {
   boot_ms: [20, 60],
   stop_ms: [10, 30],
   start_ms: [20, 60],
+  restart_ms: [20, 60],
   destroy_ms: [10, 30],
   volume_ms: [5, 20],
 } as const;

@@ -168,6 +168,7 @@ export function writeFastConfig(
 ${address === undefined ? '' : `  address: ${address}\n`}  boot_ms: ${range(20, 60)}
   stop_ms: ${range(10, 30)}
   start_ms: ${range(20, 60)}
+  restart_ms: ${range(20, 60)}
   destroy_ms: ${range(10, 30)}
   volume_ms: ${range(5, 20)}
 reconcile: { watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, lease_s: ${leaseS} }

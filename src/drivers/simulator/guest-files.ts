@@ -24,6 +24,9 @@ const systemDirectories = [
   '/var/log',
 ];
 
+/** What is below is in memory, as on any Linux. */
+const MEMORY = '/run/';
+
 /** A failed file operation, in the words of strerror(3). */
 export class FileError extends Error {
   override readonly name = 'FileError';
@@ -96,6 +99,12 @@ export class GuestFiles {
     if (after > MAX_DISK_BYTES) throw new FileError('No space left on device');
     const { mode, user, group } = attributes;
     this.#state.writeFile(disk, inner, { kind: 'file', content, mode, user, group, modifiedAt: this.#now() });
+  }
+
+  /** What is in memory is gone. */
+  forgetMemory(): void {
+    const disk = rootDisk(this.#machine);
+    for (const { path } of this.#state.listFiles(disk, MEMORY)) this.#state.deleteFile(disk, path);
   }
 
   /** @throws {FileError} */

@@ -28,7 +28,11 @@ beforeEach(async () => {
     spot: false,
   }));
   driver = await createSimulator(
-    { stateFile: ':memory:', capacity, platform: { ...instantly, start_ms: [500, 500] } },
+    {
+      stateFile: ':memory:',
+      capacity,
+      platform: { ...instantly, start_ms: [500, 500], restart_ms: [500, 500] },
+    },
     clock,
   );
 });
@@ -225,5 +229,25 @@ describe('the power button inside', () => {
     await clock.advance(500);
     await observe(driver, 'berth-1');
     expect(await run('true')).toMatchObject({ status: 0 });
+  });
+});
+
+describe('a restart from outside', () => {
+  it('ends every session and what is in memory, and the disk is there again at the same address', async () => {
+    await boot();
+    const before = await observe(driver, 'berth-1');
+    await run('echo kept > note; echo lost | sudo tee /run/note');
+    expect(await run('cat note /run/note')).toMatchObject({ status: 0, stdout: 'kept\nlost\n' });
+    const sleeping = run('sleep 600');
+    await expect.poll(() => run('true')).toMatchObject({ status: 0 });
+
+    const restart = () => driver.restart('berth-1', 'the-id', null);
+    expect(await restart()).toMatchObject({ outcome: 'pending' });
+    expect(await sleeping).not.toMatchObject({ status: 0 });
+    expect(await run('true')).toMatchObject({ status: 255 });
+    expect(await observe(driver, 'berth-1')).toEqual(before);
+    await clock.advance(500);
+    expect(doneValue(await restart())).toEqual(before);
+    expect(await run('cat note /run/note')).toMatchObject({ status: 1, stdout: 'kept\n' });
   });
 });

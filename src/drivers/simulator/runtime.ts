@@ -138,6 +138,10 @@ export class Runtime {
     if (this.#guests.has(ref)) return;
     const { clock, host, draws, config } = this.#parts;
     const guest = this.#guestOf(ref);
+    if (record.memoryOf !== record.bootedAt) {
+      guest.files.forgetMemory();
+      this.#update(ref, { memoryOf: record.bootedAt });
+    }
     if (record.cloudInitUntil === null) {
       writeFirstFiles(record.spec, guest.files);
       const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.boot_ms) / 2;

@@ -46,6 +46,7 @@ export const instantly = {
   boot_ms: [0, 0],
   stop_ms: [0, 0],
   start_ms: [0, 0],
+  restart_ms: [0, 0],
   destroy_ms: [0, 0],
   volume_ms: [0, 0],
 } satisfies Record<string, [number, number]>;

@@ -23,6 +23,8 @@ export interface MachineRecord {
   holdsUnit: boolean;
   /** When the guest is up; in the future while it reboots. */
   bootedAt: number | null;
+  /** The `bootedAt` of the boot that what is in memory is of; absent: of none. */
+  memoryOf?: number | null;
   /** Boots so far: names the draws. */
   boots: number;
   /** The last restart that was ordered; absent: none was. */
