@@ -1,0 +1,56 @@
+import type { Deps } from '../deps.ts';
+import { newId } from '../ids.ts';
+import type { Transaction } from '../ports/store.ts';
+
+const DAY_MS = 86_400_000;
+const SPEND_DAYS = 30;
+/** The setting with the midnight of the day that was assessed last. */
+const ASSESSED = 'volume-discounts-assessed';
+
+/**
+ * Once in a UTC day: what each team was charged in the 30 days before its midnight decides its volume-based discount
+ * from that midnight on. Doing it again changes nothing.
+ */
+export async function assessVolumeDiscounts(
+  deps: Pick<Deps, 'store' | 'random' | 'options'>,
+  now: number,
+): Promise<void> {
+  const { store } = deps;
+  const midnight = Math.floor(now / DAY_MS) * DAY_MS;
+  if ((await store.read.settings.get(ASSESSED)) === String(midnight)) return;
+  for (const { id } of await store.read.teams.list())
+    await store.transact((tx) => assessTeam(deps, tx, id, midnight));
+  await store.transact((tx) => tx.settings.put(ASSESSED, String(midnight)));
+}
+
+/** The highest percentage that so much spending earns; 0: none. */
+export function volumePercentage(
+  tiers: Deps['options']['billing']['volumeDiscounts'],
+  spentMicroUsd: number,
+): number {
+  const earned = tiers.filter(({ spendMicroUsd }) => spentMicroUsd >= spendMicroUsd);
+  return Math.max(0, ...earned.map(({ percentage }) => percentage));
+}
+
+async function assessTeam(
+  { random, options }: Pick<Deps, 'random' | 'options'>,
+  tx: Transaction,
+  teamId: string,
+  midnight: number,
+): Promise<void> {
+  // Locks the team, so that two at once do not both add one.
+  if ((await tx.teams.byId(teamId)) === null) return;
+  const spent = await tx.ledger.usageOf(teamId, midnight - SPEND_DAYS * DAY_MS, midnight);
+  const percentage = volumePercentage(options.billing.volumeDiscounts, spent);
+  const former = (await tx.discounts.ofTeam(teamId)).find(
+    ({ source, endsAt }) => source === 'volume' && endsAt === null,
+  );
+  if ((former?.percentage ?? 0) === percentage) return;
+  if (former !== undefined)
+    await tx.discounts.update({ ...former, endsAt: Math.max(midnight, former.startsAt) });
+  if (percentage > 0)
+    await tx.discounts.insert({
+      ...{ id: newId(random, 'disc'), teamId, source: 'volume', percentage },
+      ...{ startsAt: midnight, endsAt: null },
+    });
+}

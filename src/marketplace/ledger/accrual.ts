@@ -1,0 +1,100 @@
+import type { Deps } from '../deps.ts';
+import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
+import { LeasedJob } from '../leased-job.ts';
+import { StoreUnavailable } from '../ports/store.ts';
+import { accrue } from './accrue.ts';
+import { isQuiet } from './balance-watch.ts';
+import { watchTeam } from './watch-team.ts';
+import { type Enforcement, ZeroBalance } from './zero-balance.ts';
+
+const EVERY_MS = 30_000;
+const PAGE = 200;
+
+/**
+ * The billing job: takes what is used from the balances, slice by slice, watches how long they last, and ends what
+ * runs without one. Costs are exact whether it runs or not: what ends is posted in full by whoever ends it.
+ */
+export class Accrual {
+  readonly #deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
+  readonly #job: LeasedJob;
+  readonly #zeroBalance: ZeroBalance;
+  /** Teams with something to tell though nothing of theirs may run any more. */
+  #watched = new Set<string>();
+
+  constructor({
+    enforce,
+    ...deps
+  }: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> & { enforce: Enforcement }) {
+    this.#deps = deps;
+    this.#zeroBalance = new ZeroBalance(deps, enforce);
+    this.#job = new LeasedJob(deps, {
+      name: 'billing',
+      everyMs: EVERY_MS,
+      work: (isNewHolder) => this.#work(isNewHolder),
+    });
+  }
+
+  start(): void {
+    this.#job.start();
+  }
+
+  /** Waits for the round that runs, and for the deployments that it ends. */
+  async stop(): Promise<void> {
+    await this.#job.stop();
+    await this.#zeroBalance.settled();
+  }
+
+  /** One round, where this process has the lease; it never rejects. */
+  run(): Promise<void> {
+    return this.#job.run();
+  }
+
+  async #work(isNewHolder: boolean): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    await this.#attempt({ job: 'discounts' }, () => assessVolumeDiscounts(this.#deps, now));
+    if (isNewHolder) {
+      const teams = await store.read.teams.list();
+      this.#watched = new Set(teams.filter(({ watch }) => !isQuiet(watch)).map(({ id }) => id));
+    }
+    for (const teamId of await this.#accrueAll(now)) this.#watched.add(teamId);
+    for (const teamId of [...this.#watched]) await this.#attempt({ teamId }, () => this.#watch(teamId, now));
+  }
+
+  /** Accrues every open segment, and returns whose they are. */
+  async #accrueAll(now: number): Promise<Set<string>> {
+    const { store } = this.#deps;
+    const teams = new Set<string>();
+    let afterId: string | undefined;
+    for (;;) {
+      const segments = await store.read.ledger.openSegments({
+        limit: PAGE,
+        ...(afterId !== undefined && { afterId }),
+      });
+      for (const segment of segments) {
+        teams.add(segment.teamId);
+        await this.#attempt({ segmentId: segment.id }, () => accrue(this.#deps, segment, now));
+      }
+      if (segments.length < PAGE) return teams;
+      afterId = segments.at(-1)?.id;
+    }
+  }
+
+  async #watch(teamId: string, now: number): Promise<void> {
+    const watch = await watchTeam(this.#deps, teamId, now);
+    const hasSegments = (await this.#deps.store.read.ledger.openSegmentsOfTeam(teamId)).length > 0;
+    if ((watch === null || isQuiet(watch)) && !hasSegments) this.#watched.delete(teamId);
+    if (watch !== null && watch.exhaustedAt !== null)
+      await this.#zeroBalance.look(teamId, watch.exhaustedAt, now);
+  }
+
+  /** What is wrong with one does not keep the others from their turn. */
+  async #attempt(fields: object, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (err) {
+      if (err instanceof StoreUnavailable) throw err;
+      this.#deps.log.error({ err, ...fields }, 'a part of the billing round failed; it is tried again');
+    }
+  }
+}

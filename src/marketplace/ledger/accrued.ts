@@ -1,0 +1,14 @@
+import type { Reader } from '../ports/store.ts';
+import { unpostedOf } from './price-change.ts';
+
+/** What a team's open segments have cost by `at` and was not taken from its balance yet. */
+export async function accrued(
+  read: Pick<Reader, 'ledger' | 'discounts'>,
+  teamId: string,
+  at: number,
+): Promise<number> {
+  const segments = await read.ledger.openSegmentsOfTeam(teamId);
+  if (segments.length === 0) return 0;
+  const discounts = await read.discounts.ofTeam(teamId);
+  return segments.reduce((sum, segment) => sum + unpostedOf(segment, discounts, at), 0);
+}

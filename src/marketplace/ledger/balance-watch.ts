@@ -1,0 +1,96 @@
+import type { BalanceWatch } from '../records/people.ts';
+
+/** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes", in minutes, the lowest first. */
+export const lowBalanceMinutes = [5, 15, 30, 60, 180, 360, 720] as const;
+
+const HIGHEST = 720;
+/** So much above a threshold is well above it. */
+const WELL_ABOVE = 1.25;
+/** An episode ends when readings have been well above every threshold for so long. */
+const RECOVERED_AFTER_MS = 30 * 60_000;
+/** What `pendingMinutes` is once a reading has shown that the balance is used up. */
+const EXHAUSTED = 0;
+
+export const quietWatch: BalanceWatch = {
+  mailedMinutes: null,
+  pendingMinutes: null,
+  recoveredSince: null,
+  exhaustedAt: null,
+};
+
+/** What a team has at a moment, and how fast it is used. */
+export interface BalanceReading {
+  at: number;
+  /** With what was used and not taken yet. */
+  balanceMicroUsd: number;
+  burnMicroUsdPerHour: number;
+}
+
+export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
+
+/** Whether readings go on having something to tell where nothing is used any more. */
+export function isQuiet(watch: BalanceWatch): boolean {
+  return Object.values(watch).every((value) => value === null);
+}
+
+/** How long the balance lasts; infinite where nothing is used. */
+export function remainingMinutes({ balanceMicroUsd, burnMicroUsdPerHour }: BalanceReading): number {
+  if (balanceMicroUsd <= 0) return 0;
+  return burnMicroUsdPerHour === 0 ? Number.POSITIVE_INFINITY : (60 * balanceMicroUsd) / burnMicroUsdPerHour;
+}
+
+/**
+ * What a reading makes of the watch, and what is to be mailed. News is what two readings in a row say. A threshold is
+ * mailed once in an episode, the lowest that was passed and no higher one after it; a reading that goes up and down
+ * stays in the same episode.
+ */
+export function readBalance(
+  watch: BalanceWatch,
+  reading: BalanceReading,
+): { watch: BalanceWatch; news: BalanceNews | null } {
+  if (reading.balanceMicroUsd <= 0) return readExhausted(watch, reading);
+  const remaining = remainingMinutes(reading);
+  const passed = lowestPassed(remaining);
+  const after = { ...recovered(watch, remaining, reading.at), exhaustedAt: null, pendingMinutes: passed };
+  if (passed === null || watch.pendingMinutes === null) return { watch: after, news: null };
+  const confirmed = Math.max(passed, watch.pendingMinutes);
+  if (after.mailedMinutes !== null && confirmed >= after.mailedMinutes) return { watch: after, news: null };
+  return { watch: { ...after, mailedMinutes: confirmed }, news: { kind: 'low', minutes: confirmed } };
+}
+
+/**
+ * What a credit makes of the watch: the thresholds that the balance is now well above are news again, those that it is
+ * still under are not, or not yet.
+ */
+export function readCredit(watch: BalanceWatch, reading: BalanceReading): BalanceWatch {
+  if (reading.balanceMicroUsd <= 0) return watch;
+  const remaining = remainingMinutes(reading);
+  const under = lowBalanceMinutes.find((minutes) => remaining < WELL_ABOVE * minutes) ?? null;
+  const { mailedMinutes } = watch;
+  return {
+    ...quietWatch,
+    mailedMinutes: mailedMinutes === null || under === null ? null : Math.max(mailedMinutes, under),
+  };
+}
+
+function readExhausted(
+  watch: BalanceWatch,
+  { at }: BalanceReading,
+): { watch: BalanceWatch; news: BalanceNews | null } {
+  const after = { ...watch, recoveredSince: null, pendingMinutes: EXHAUSTED };
+  if (watch.exhaustedAt !== null || watch.pendingMinutes !== EXHAUSTED) return { watch: after, news: null };
+  const mailedMinutes = lowBalanceMinutes[0];
+  return { watch: { ...after, mailedMinutes, exhaustedAt: at }, news: { kind: 'exhausted' } };
+}
+
+function lowestPassed(remaining: number): number | null {
+  return lowBalanceMinutes.find((minutes) => remaining <= minutes) ?? null;
+}
+
+function recovered(watch: BalanceWatch, remaining: number, at: number): BalanceWatch {
+  if (remaining < WELL_ABOVE * HIGHEST) return { ...watch, recoveredSince: null };
+  if (watch.mailedMinutes === null) return { ...watch, recoveredSince: null };
+  const recoveredSince = watch.recoveredSince ?? at;
+  if (at - recoveredSince < RECOVERED_AFTER_MS) return { ...watch, recoveredSince };
+  return { ...watch, mailedMinutes: null, recoveredSince: null };
+}

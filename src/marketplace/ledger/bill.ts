@@ -1,0 +1,82 @@
+import type { Deps } from '../deps.ts';
+import type { Price } from '../discounts/price-for.ts';
+import { newId } from '../ids.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { SegmentRecord, SubjectKind } from '../records/ledger-records.ts';
+import { closeSegment, splitAtPriceChanges } from './split.ts';
+
+type BillingTransaction = Pick<Transaction, 'ledger' | 'discounts'>;
+
+/**
+ * From `at` on the subject costs this price: its open segment ends there, all of it posted, and a new one begins at the
+ * same moment. Where more than that was posted, "there" is where posting got to, so that segments follow on each other.
+ * The subject's row was read by id in this transaction.
+ */
+export async function startBilling(
+  deps: Pick<Deps, 'random'>,
+  tx: BillingTransaction,
+  {
+    subjectKind,
+    subjectId,
+    teamId,
+    state,
+    price,
+    at,
+  }: Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'teamId' | 'state'> & { price: Price; at: number },
+): Promise<SegmentRecord> {
+  const startedAt = await endSegments(deps, tx, subjectKind, subjectId, at);
+  const segment: SegmentRecord = {
+    id: newId(deps.random, 'seg'),
+    ...{ subjectKind, subjectId, teamId, state },
+    rateMicroUsdPerHour: price.rateMicroUsd,
+    originalRateMicroUsdPerHour: price.originalRateMicroUsd,
+    discountPercentage: price.discountPercentage,
+    ...{ startedAt, endedAt: null, postedUntil: startedAt, postedMicroUsd: 0 },
+  };
+  await tx.ledger.insertSegment(segment);
+  return segment;
+}
+
+/** From `at` on the subject costs nothing: its open segment ends there, all of it posted. Does nothing without one. */
+export async function endBilling(
+  deps: Pick<Deps, 'random'>,
+  tx: BillingTransaction,
+  subjectKind: SubjectKind,
+  subjectId: string,
+  at: number,
+): Promise<void> {
+  await endSegments(deps, tx, subjectKind, subjectId, at);
+}
+
+/** Ends what is open, and returns the first moment from `at` on that no segment covers. */
+async function endSegments(
+  deps: Pick<Deps, 'random'>,
+  tx: BillingTransaction,
+  subjectKind: SubjectKind,
+  subjectId: string,
+  at: number,
+): Promise<number> {
+  const open = await lockOpenSegment(tx, subjectKind, subjectId);
+  if (open === null) {
+    const newest = (await tx.ledger.segmentsOf(subjectKind, subjectId)).at(-1);
+    return Math.max(at, newest?.endedAt ?? at);
+  }
+  const end = Math.max(at, open.postedUntil);
+  const discounts = await tx.discounts.ofTeam(open.teamId);
+  await closeSegment(deps, tx, await splitAtPriceChanges(deps, tx, open, discounts, end), end);
+  return end;
+}
+
+/** The open segment, locked. One that others ended in the meantime is followed by the next. */
+async function lockOpenSegment(
+  tx: BillingTransaction,
+  subjectKind: SubjectKind,
+  subjectId: string,
+): Promise<SegmentRecord | null> {
+  for (;;) {
+    const open = await tx.ledger.openSegmentOf(subjectKind, subjectId);
+    if (open === null) return null;
+    const locked = await tx.ledger.segmentById(open.id);
+    if (locked !== null && locked.endedAt === null) return locked;
+  }
+}

@@ -1,0 +1,108 @@
+import type { Deps } from '../deps.ts';
+import { newId } from '../ids.ts';
+import { mailManagers } from '../mail/mail-managers.ts';
+import { receiptMessage } from '../mail/messages.ts';
+import { OperatorError } from '../operator-error.ts';
+import { Duplicate, type Transaction } from '../ports/store.ts';
+import type { LedgerAccount, LedgerTransactionRecord } from '../records/ledger-records.ts';
+import { readCredit } from './balance-watch.ts';
+import { toDollars } from './dollars.ts';
+import { takeReading } from './take-reading.ts';
+
+type CreditDeps = Pick<Deps, 'store' | 'clock' | 'random'>;
+
+export interface Credit {
+  teamId: string;
+  amountMicroUsd: number;
+  /** Of the payment: the same one is booked once. */
+  reference?: string;
+  /** What it is for. */
+  reason?: string;
+}
+
+const kinds = {
+  top_up: { words: 'Top-up', account: 'cash' },
+  grant: { words: 'Grant', account: 'promotion' },
+  adjustment: { words: 'Adjustment', account: 'revenue:compute' },
+} as const satisfies Record<string, { words: string; account: LedgerAccount }>;
+type CreditKind = keyof typeof kinds;
+
+const MAX_MICRO_USD = 1e15;
+
+/** Books a payment, and mails a receipt (M: Events). With a `reference` that was booked, returns what it was. */
+export async function topUp(
+  deps: CreditDeps,
+  credit: Credit & { reference: string },
+): Promise<LedgerTransactionRecord> {
+  return book(deps, 'top_up', credit);
+}
+
+/** Books credit that nobody paid for. @throws {OperatorError} */
+export async function grant(deps: CreditDeps, credit: Credit): Promise<LedgerTransactionRecord> {
+  return book(deps, 'grant', credit);
+}
+
+/** Corrects a balance, up or down; the reason stays in the books. @throws {OperatorError} */
+export async function adjust(
+  deps: CreditDeps,
+  credit: Credit & { reason: string },
+): Promise<LedgerTransactionRecord> {
+  return book(deps, 'adjustment', credit);
+}
+
+async function book(deps: CreditDeps, kind: CreditKind, credit: Credit): Promise<LedgerTransactionRecord> {
+  assertAmount(kind, credit.amountMicroUsd);
+  try {
+    return await deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));
+  } catch (error) {
+    if (!(error instanceof Duplicate)) throw error;
+    // Of two at once, the other was first: now it is there to be found.
+    return deps.store.transact((tx) => bookOnce(deps, tx, kind, credit));
+  }
+}
+
+async function bookOnce(
+  deps: CreditDeps,
+  tx: Transaction,
+  kind: CreditKind,
+  {
+    teamId,
+    amountMicroUsd,
+    reference = null,
+    reason,
+  }: Omit<Credit, 'reference'> & { reference?: string | null },
+): Promise<LedgerTransactionRecord> {
+  const { words, account } = kinds[kind];
+  const memo = `${words} of ${toDollars(amountMicroUsd)}${reason === undefined ? '' : `: ${reason}`}`;
+  const known = reference === null ? null : await tx.ledger.byReference(reference);
+  if (known !== null) {
+    if (known.teamId === teamId && known.kind === kind && known.memo === memo) return known;
+    throw new OperatorError(`The reference "${reference}" was booked for something else: ${known.memo}.`);
+  }
+  const team = await tx.teams.byId(teamId);
+  if (team === null)
+    throw new OperatorError(`There is no team "${teamId}": see \`berth marketplace teams list\`.`);
+  const at = deps.clock.now();
+  const record = { id: newId(deps.random, 'txn'), kind, teamId, at, memo, reference };
+  await tx.ledger.book(record, [
+    { account: `team:${teamId}`, amountMicroUsd },
+    { account, amountMicroUsd: -amountMicroUsd },
+  ]);
+  const reading = await takeReading(tx, teamId, at);
+  if (amountMicroUsd > 0) await tx.teams.update({ ...team, watch: readCredit(team.watch, reading) });
+  if (kind === 'top_up')
+    await mailManagers(deps, tx, team, {
+      ...{ class: 'billing', kind: 'receipt', dedupeKey: `receipt:${record.id}` },
+      ...receiptMessage({ team, amountMicroUsd, balanceMicroUsd: reading.balanceMicroUsd, at, reference }),
+    });
+  return record;
+}
+
+function assertAmount(kind: CreditKind, amountMicroUsd: number): void {
+  const mayBeNegative = kind === 'adjustment';
+  const isInRange = Number.isSafeInteger(amountMicroUsd) && Math.abs(amountMicroUsd) <= MAX_MICRO_USD;
+  if (isInRange && (amountMicroUsd > 0 || (mayBeNegative && amountMicroUsd < 0))) return;
+  throw new OperatorError(
+    `${amountMicroUsd} micro-USD is no amount: use a whole number ${mayBeNegative ? 'other than' : 'above'} zero.`,
+  );
+}

@@ -1,0 +1,23 @@
+import type { Reader } from '../ports/store.ts';
+import type { SegmentRecord } from '../records/ledger-records.ts';
+import { realTimeBalance } from './balance.ts';
+import type { BalanceReading } from './balance-watch.ts';
+
+/** What all open segments together cost, in micro-USD per hour. */
+export function burnRate(open: readonly SegmentRecord[]): number {
+  return open.reduce((sum, { rateMicroUsdPerHour }) => sum + rateMicroUsdPerHour, 0);
+}
+
+/** What a team has now, and how fast it is used. @throws {ApiError} NOT_FOUND */
+export async function takeReading(
+  read: Pick<Reader, 'teams' | 'ledger' | 'discounts'>,
+  teamId: string,
+  at: number,
+): Promise<BalanceReading> {
+  const balanceMicroUsd = await realTimeBalance(read, teamId, at);
+  return {
+    at,
+    balanceMicroUsd,
+    burnMicroUsdPerHour: burnRate(await read.ledger.openSegmentsOfTeam(teamId)),
+  };
+}

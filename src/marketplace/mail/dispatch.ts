@@ -1,0 +1,101 @@
+import type { Deps } from '../deps.ts';
+import { LeasedJob } from '../leased-job.ts';
+import { type Mailer, MailRefused } from '../ports/mailer.ts';
+import type { MailRecord } from '../records/mail-record.ts';
+
+const EVERY_MS = 5_000;
+const BATCH = 20;
+/** A round gives the lease a rest before it runs out. */
+const ROUND_MS = 20_000;
+const FIRST_RETRY_MS = 60_000;
+const LONGEST_RETRY_MS = 6 * 3_600_000;
+const GIVE_UP_AFTER_MS = 3 * 86_400_000;
+const MAX_ERROR_LENGTH = 300;
+
+type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log'> & { mailer: Mailer };
+
+/**
+ * The job that sends what is in the outbox. A mail whose sending was not written down, since the process died, is sent
+ * again, with the same Message-ID.
+ */
+export class MailDispatcher {
+  readonly #deps: DispatchDeps;
+  readonly #job: LeasedJob;
+  #isStopped = false;
+
+  constructor(deps: DispatchDeps) {
+    this.#deps = deps;
+    this.#job = new LeasedJob(deps, { name: 'mail', everyMs: EVERY_MS, work: () => this.#work() });
+  }
+
+  start(): void {
+    this.#job.start();
+  }
+
+  /** Waits for the mail that is being sent. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#job.stop();
+  }
+
+  /** One round, where this process has the lease; it never rejects. */
+  run(): Promise<void> {
+    return this.#job.run();
+  }
+
+  async #work(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const startedAt = clock.now();
+    for (;;) {
+      const due = await store.read.mail.due(clock.now(), BATCH);
+      for (const mail of due) {
+        if (this.#isStopped || clock.now() - startedAt >= ROUND_MS) return;
+        if ((await this.#send(mail)) === 'nobody there') return;
+      }
+      if (due.length < BATCH) return;
+    }
+  }
+
+  async #send(mail: MailRecord): Promise<'sent' | 'refused' | 'nobody there'> {
+    const { mailer, clock } = this.#deps;
+    try {
+      await mailer.send(mail);
+    } catch (error) {
+      await this.#putOff(mail, error);
+      return error instanceof MailRefused ? 'refused' : 'nobody there';
+    }
+    await this.#write(mail.id, (record) => ({
+      ...record,
+      ...{ attempts: record.attempts + 1, lastError: null, sentAt: clock.now() },
+    }));
+    return 'sent';
+  }
+
+  async #putOff(mail: MailRecord, error: unknown): Promise<void> {
+    const { clock, log } = this.#deps;
+    const now = clock.now();
+    const attempts = mail.attempts + 1;
+    const lastError = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_LENGTH);
+    const isOver = now - mail.createdAt >= GIVE_UP_AFTER_MS;
+    const fields = { mailId: mail.id, kind: mail.kind, attempts, cause: lastError };
+    if (isOver) log.error(fields, 'a mail is given up');
+    else log.warn(fields, 'a mail was not sent; it is tried again');
+    await this.#write(mail.id, (record) => ({
+      ...record,
+      ...{ attempts, lastError, dueAt: now + this.#retryMs(attempts), failedAt: isOver ? now : null },
+    }));
+  }
+
+  /** Twice as long each time, and never the same for two mails. */
+  #retryMs(attempts: number): number {
+    const longestMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1));
+    return Math.round(longestMs * (0.5 + this.#deps.random.next() / 2));
+  }
+
+  async #write(id: string, change: (record: MailRecord) => MailRecord): Promise<void> {
+    await this.#deps.store.transact(async (tx) => {
+      const record = await tx.mail.byId(id);
+      if (record !== null && record.sentAt === null) await tx.mail.update(change(record));
+    });
+  }
+}

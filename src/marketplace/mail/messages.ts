@@ -1,0 +1,143 @@
+import { failureReasons } from '../contract/deployment.ts';
+import { toTimestamp } from '../contract/values.ts';
+import { type BalanceReading, remainingMinutes } from '../ledger/balance-watch.ts';
+import { toDollars } from '../ledger/dollars.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { TeamRecord } from '../records/people.ts';
+import { toOneLine } from './one-line.ts';
+
+export interface Message {
+  subject: string;
+  text: string;
+}
+
+type Team = Pick<TeamRecord, 'name'>;
+
+export function lowBalanceMessage({
+  team,
+  minutes,
+  ...reading
+}: BalanceReading & { team: Team; minutes: number }): Message {
+  const name = toOneLine(team.name);
+  return message(`Low balance: ${name} has about ${toDuration(minutes)} left`, [
+    `At ${toTimestamp(reading.at)} the balance of ${name} was ${toDollars(reading.balanceMicroUsd)}.`,
+    `What is deployed now costs ${toDollars(reading.burnMicroUsdPerHour)} per hour, so it lasts for about ` +
+      `${toDuration(Math.max(1, Math.floor(remainingMinutes(reading))))}.`,
+    'Top up the balance, or stop or terminate what is not needed.',
+  ]);
+}
+
+export function balanceExhaustedMessage({
+  team,
+  balanceMicroUsd,
+  at,
+  graceMs,
+  stoppedGraceMs,
+}: BalanceReading & { team: Team; graceMs: number; stoppedGraceMs: number }): Message {
+  const name = toOneLine(team.name);
+  return message(`The balance of ${name} is used up`, [
+    `At ${toTimestamp(at)} the balance of ${name} was ${toDollars(balanceMicroUsd)}.`,
+    'Nothing new can be deployed or started until it is topped up.',
+    `What runs is stopped ${toDelay(graceMs)}, or terminated where it cannot be stopped; what has been stopped ` +
+      `for ${toDuration(toMinutes(stoppedGraceMs))} is terminated, with its disk.`,
+  ]);
+}
+
+/** M: Events: "payment receipts". */
+export function receiptMessage({
+  team,
+  amountMicroUsd,
+  balanceMicroUsd,
+  at,
+  reference,
+}: {
+  team: Team;
+  amountMicroUsd: number;
+  balanceMicroUsd: number;
+  at: number;
+  reference: string | null;
+}): Message {
+  const name = toOneLine(team.name);
+  return message(`Receipt: ${toDollars(amountMicroUsd)} for ${name}`, [
+    `${toDollars(amountMicroUsd)} was added to the balance of ${name} at ${toTimestamp(at)}.`,
+    ...(reference === null ? [] : [`Reference: ${toOneLine(reference)}`]),
+    `The balance is now ${toDollars(balanceMicroUsd)}.`,
+  ]);
+}
+
+export function deploymentReadyMessage(
+  record: Pick<
+    DeploymentRecord,
+    'id' | 'name' | 'providerId' | 'region' | 'rateMicroUsd' | 'loginUser' | 'ipAddress' | 'sshPort'
+  >,
+): Message {
+  const { id, name, providerId, region, rateMicroUsd, loginUser, ipAddress, sshPort } = record;
+  const label = toLabel(name, id);
+  return message(`Ready: ${label}`, [
+    `The deployment ${label} (${id}) on ${providerId} in ${toOneLine(region)} is running.`,
+    ...(loginUser === null || ipAddress === null
+      ? []
+      : [
+          `Log in with: ssh ${toOneLine(loginUser)}@${ipAddress}${sshPort === null || sshPort === 22 ? '' : ` -p ${sshPort}`}`,
+        ]),
+    `It costs ${toDollars(rateMicroUsd)} per hour from now on.`,
+  ]);
+}
+
+export function deploymentFailedMessage({
+  id,
+  name,
+  providerId,
+  region,
+  failureReason,
+  failureDetails,
+}: Pick<
+  DeploymentRecord,
+  'id' | 'name' | 'providerId' | 'region' | 'failureReason' | 'failureDetails'
+>): Message {
+  const label = toLabel(name, id);
+  return message(`Failed: ${label}`, [
+    `The deployment ${label} (${id}) on ${providerId} in ${toOneLine(region)} has failed.`,
+    ...(failureReason === null ? [] : [failureReasons[failureReason]]),
+    ...(failureDetails === null ? [] : [toOneLine(failureDetails)]),
+    'Nothing more is charged for it.',
+  ]);
+}
+
+/** M: Events: "a sold-out configuration alert when a subscribed configuration returns to stock". */
+export function backInStockMessage(
+  { name, offerId, providerId, priceMicroUsdPerHour }: CatalogOffer,
+  regions: readonly string[],
+): Message {
+  const label = toLabel(name, offerId);
+  return message(`Back in stock: ${label}`, [
+    `${label} (${toOneLine(offerId)}) of ${providerId} can be deployed again, in ${toOneLine(regions.join(', '))}.`,
+    `It costs ${toDollars(priceMicroUsdPerHour)} per hour before discounts.`,
+    'You get this mail because you asked for it; it can be switched off in the account settings.',
+  ]);
+}
+
+/** Such as `1 h 30 min`. */
+export function toDuration(minutes: number): string {
+  const hours = Math.floor(minutes / 60);
+  const rest = Math.floor(minutes % 60);
+  if (hours === 0) return `${rest} min`;
+  return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
+}
+
+function toDelay(ms: number): string {
+  return ms === 0 ? 'now' : `in ${toDuration(toMinutes(ms))}`;
+}
+
+function toMinutes(ms: number): number {
+  return Math.ceil(ms / 60_000);
+}
+
+function toLabel(name: string, otherwise: string): string {
+  return toOneLine(name) || otherwise;
+}
+
+function message(subject: string, paragraphs: readonly string[]): Message {
+  return { subject, text: `${paragraphs.join('\n\n')}\n` };
+}
