@@ -39,6 +39,8 @@ export interface CatalogOffer {
   supportsCloudInit: boolean;
   maintenance: boolean;
   isNvlink: boolean;
+  /** The provider does not publish it any more: it is known for the deployments that run on it, and not sold. */
+  isWithdrawn?: boolean;
   /** As the provider published it. */
   extras: Readonly<Record<string, unknown>>;
 }

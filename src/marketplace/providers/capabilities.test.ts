@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import {
+  deployTimeoutMinutes,
+  minimumReservationMinutes,
+  offerPauseUnsupportedReason,
+  pauseUnsupportedReason,
+  restartUnsupportedReason,
+} from './capabilities.ts';
+import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
+import type { ProviderProfile } from './profile.ts';
+import type { CatalogOffer, ProviderCatalog } from './provider.ts';
+import { toCatalogOffer } from './to-catalog-offer.ts';
+
+const exceptions = {
+  supported: true,
+  except: [
+    { instance_types: ['SPOT'], reason: 'No spot instances.' },
+    { regions: ['ap-three'], reason: 'Not in ap-three.' },
+    { offers: ['h100-1x'], regions: ['us-two'], reason: 'Not this machine in us-two.' },
+  ],
+};
+
+function offerOf(profile: ProviderProfile, changes = {}): CatalogOffer {
+  const context = { profile, gpuTypes, inStockRegions: [], onProblem: () => undefined };
+  const offer = toCatalogOffer(configurationOf(changes), context);
+  if (offer === null) throw new Error('the offer is left out');
+  return offer;
+}
+
+function rulesOf(profile: ProviderProfile, ...offers: CatalogOffer[]) {
+  const catalog: ProviderCatalog = {
+    ...{ heardAt: 1, volumeLocations: [] },
+    offers: new Map(offers.map((offer) => [offer.offerId, offer])),
+  };
+  return { profile, catalog };
+}
+
+const machine = { offerId: 'h100-1x', instanceType: 'DEDICATED', region: 'eu-one' } as const;
+
+describe('a deployment', () => {
+  const profile = profileOf({ stop: exceptions, restart: exceptions });
+  const rules = rulesOf(profile, offerOf(profile));
+
+  it.each([
+    [machine, null],
+    [{ ...machine, instanceType: 'SPOT' as const }, 'No spot instances.'],
+    [{ ...machine, region: 'ap-three' }, 'Not in ap-three.'],
+    [{ ...machine, region: 'us-two' }, 'Not this machine in us-two.'],
+    [{ ...machine, offerId: 'other', region: 'us-two' }, null],
+  ])('as %j can be stopped and restarted unless: %s', (placed, reason) => {
+    expect(pauseUnsupportedReason(rules, placed)).toBe(reason);
+    expect(restartUnsupportedReason(rules, placed)).toBe(reason);
+  });
+
+  it('cannot where its provider never can', () => {
+    const never = profileOf({
+      stop: { supported: false, reason: 'It cannot stop.' },
+      restart: { supported: false, reason: 'It cannot restart.' },
+    });
+    expect(pauseUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot stop.');
+    expect(restartUnsupportedReason(rulesOf(never, offerOf(never)), machine)).toBe('It cannot restart.');
+  });
+
+  it('cannot where its provider does not announce it, or announces what cannot be read', () => {
+    for (const extras of [undefined, { berth: { restart: 'yes', stopped_price_per_hour: -1 } }]) {
+      const silent = rulesOf(profile, offerOf(profile, { extras }));
+      expect(pauseUnsupportedReason(silent, machine)).toContain('does not say what a stopped instance');
+      expect(restartUnsupportedReason(silent, machine)).toContain('cannot restart');
+    }
+  });
+
+  it('goes by the profile alone while its provider has not told of the offer', () => {
+    expect(pauseUnsupportedReason(rulesOf(profile), machine)).toBeNull();
+    expect(restartUnsupportedReason(rulesOf(profile), machine)).toBeNull();
+  });
+});
+
+describe('an offer', () => {
+  const profile = profileOf({ stop: exceptions });
+
+  it('can be stopped where one of its regions allows it', () => {
+    const offer = offerOf(profile);
+    expect(offerPauseUnsupportedReason(profile, offer, ['us-two', 'eu-one'])).toBeNull();
+    expect(offerPauseUnsupportedReason(profile, offer, ['us-two', 'ap-three'])).toBe(
+      'Not this machine in us-two.',
+    );
+    expect(offerPauseUnsupportedReason(profile, offer, [])).toBeNull();
+  });
+
+  it('cannot without a price', () => {
+    const offer = offerOf(profile, { extras: {} });
+    expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not say');
+  });
+});
+
+describe('minutes', () => {
+  const profile = profileOf({
+    minimum_reservations: [
+      { instance_types: ['BARE_METAL'], minutes: 1440 },
+      { regions: ['us-two'], minutes: 120 },
+    ],
+    deploy_timeouts: [
+      { instance_types: ['BARE_METAL'], minutes: 60 },
+      { regions: ['eu-one'], minutes: 15 },
+    ],
+  });
+  const announced = { extras: { berth: { minimum_reservation_minutes: 90 } } };
+
+  it.each([
+    [{}, 'eu-one', null],
+    [{}, 'us-two', 120],
+    [announced, 'eu-one', 90],
+    [announced, 'us-two', 120],
+    [{ ...announced, instance_type: 'BARE_METAL' }, 'us-two', 1440],
+  ])('of a reservation for %j in %s: %s', (changes, region, minutes) => {
+    expect(minimumReservationMinutes({ profile }, offerOf(profile, changes), region)).toBe(minutes);
+  });
+
+  it.each([
+    ['BARE_METAL', 'eu-one', 60],
+    ['DEDICATED', 'eu-one', 15],
+    ['DEDICATED', 'us-two', 60],
+  ] as const)('until a deployment of %s in %s has failed: %i', (instanceType, region, minutes) => {
+    expect(deployTimeoutMinutes({ profile }, { ...machine, instanceType, region })).toBe(minutes);
+  });
+});

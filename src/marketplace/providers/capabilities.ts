@@ -1,0 +1,101 @@
+import type { InstanceType } from '../contract/values.ts';
+import type { ProviderProfile, Selection } from './profile.ts';
+import type { CatalogOffer, Provider } from './provider.ts';
+
+/** What a profile's selections look at. */
+export interface Machine {
+  offerId: string;
+  instanceType: InstanceType;
+}
+
+/** A machine in its region, such as a deployment. */
+export type PlacedMachine = Machine & { region: string };
+
+/** A provider by what it is asked for: its profile, and what it announced last. */
+type Rules = Pick<Provider, 'profile' | 'catalog'>;
+
+const STOPPED_PRICE_UNKNOWN =
+  'The provider does not say what a stopped instance of this machine type costs, so it cannot be stopped.';
+const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machine type.';
+
+/**
+ * Why a deployment cannot be stopped (M: Deployment, `pauseUnsupportedReason`); null: it can. Of an offer that the
+ * provider has not told of yet only the profile is known, and the price is looked for when it is needed.
+ */
+export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
+  const reason = profileReason(profile.instances.stop, machine, machine.region);
+  const offer = catalog.offers.get(machine.offerId);
+  if (reason !== null || offer === undefined) return reason;
+  return offer.stoppedPriceMicroUsdPerHour === null ? STOPPED_PRICE_UNKNOWN : null;
+}
+
+/** Why a deployment cannot be restarted; null: it can. As {@link pauseUnsupportedReason} for an offer nobody told of. */
+export function restartUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
+  const reason = profileReason(profile.instances.restart, machine, machine.region);
+  const offer = catalog.offers.get(machine.offerId);
+  if (reason !== null || offer === undefined) return reason;
+  return offer.announcesRestart ? null : RESTART_UNANNOUNCED;
+}
+
+/**
+ * Why no instance of an offer can be stopped in `regions` (M: Offer, `pauseUnsupportedReason`); null where there is one
+ * in which it can.
+ */
+export function offerPauseUnsupportedReason(
+  { instances: { stop } }: ProviderProfile,
+  offer: Machine & Pick<CatalogOffer, 'stoppedPriceMicroUsdPerHour'>,
+  regions: readonly string[],
+): string | null {
+  const reasons = (regions.length === 0 ? [null] : regions).map((region) =>
+    profileReason(stop, offer, region),
+  );
+  if (!reasons.includes(null)) return reasons[0] ?? null;
+  return offer.stoppedPriceMicroUsdPerHour === null ? STOPPED_PRICE_UNKNOWN : null;
+}
+
+/** The longest of what the provider announces and what its profile says; null: neither does. */
+export function minimumReservationMinutes(
+  { profile }: Pick<Provider, 'profile'>,
+  offer: Machine & Pick<CatalogOffer, 'minimumReservationMinutes'>,
+  region: string,
+): number | null {
+  const { minimumReservationMinutes: known } = offer;
+  return longest([known, longestReservation(profile, offer, region)]);
+}
+
+/** What the profile alone says; `region` null: what holds in every region. */
+export function longestReservation(
+  { instances }: ProviderProfile,
+  machine: Machine,
+  region: string | null,
+): number | null {
+  const rows = instances.minimum_reservations.filter((row) => fits(row, machine, region));
+  return longest(rows.map(({ minutes }) => minutes));
+}
+
+/** After how long a deployment that is not running has failed; the longest that there is where no row fits. */
+export function deployTimeoutMinutes({ profile }: Pick<Provider, 'profile'>, machine: PlacedMachine): number {
+  const rows = profile.instances.deploy_timeouts;
+  const row = rows.find((selection) => fits(selection, machine, machine.region));
+  return row?.minutes ?? Math.max(...rows.map(({ minutes }) => minutes));
+}
+
+export function longest(minutes: readonly (number | null)[]): number | null {
+  const known = minutes.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+type ActionRule = ProviderProfile['instances']['stop'];
+
+function profileReason(rule: ActionRule, machine: Machine, region: string | null): string | null {
+  if (!rule.supported) return rule.reason;
+  return rule.except.find((selection) => fits(selection, machine, region))?.reason ?? null;
+}
+
+/** Each part of a selection that is there must fit. Without a region, one that names regions does not. */
+function fits(selection: Selection, { offerId, instanceType }: Machine, region: string | null): boolean {
+  const { instance_types: types, regions, offers } = selection;
+  if (types !== undefined && !types.includes(instanceType)) return false;
+  if (offers !== undefined && !offers.includes(offerId)) return false;
+  return regions === undefined || (region !== null && regions.includes(region));
+}

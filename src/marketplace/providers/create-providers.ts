@@ -1,0 +1,57 @@
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { CatalogFeed } from './catalog-feed.ts';
+import type { GpuTypes } from './gpu-types.ts';
+import type { ProviderProfile } from './profile.ts';
+import type { Provider, Providers } from './provider.ts';
+
+export interface ProvidersOptions {
+  /** In the order of the configuration. */
+  providers: readonly { profile: ProviderProfile; client: OrchestratorClient }[];
+  gpuTypes: GpuTypes;
+  clock: Clock;
+  random: Pick<Random, 'next'>;
+  log: Log;
+  /** Between two refreshes of a catalog. */
+  catalogMs: number;
+}
+
+/** The providers of a marketplace, with their catalogs. */
+export interface LiveProviders extends Providers {
+  /** Refreshes each catalog now, and again and again. */
+  start(): void;
+  /** Asks all of them once; one that hangs ends with the client's timeout. */
+  refresh(): Promise<void>;
+  /** Stops refreshing, and lets the connections go. */
+  close(): Promise<void>;
+}
+
+/** @throws {Error} for two providers of one id */
+export function createProviders({ providers, catalogMs, ...deps }: ProvidersOptions): LiveProviders {
+  const feeds: CatalogFeed[] = [];
+  const byId = new Map<string, Provider>();
+  for (const { profile, client } of providers) {
+    if (byId.has(profile.id)) throw new Error(`There are two providers with the id ${profile.id}.`);
+    const catalog = new CatalogFeed({ ...deps, profile, client, intervalMs: catalogMs });
+    feeds.push(catalog);
+    byId.set(profile.id, { id: profile.id, profile, client, catalog });
+  }
+  const ids = [...byId.keys()];
+  return {
+    ids: () => ids,
+    get: (id) => byId.get(id),
+    start: () => {
+      for (const feed of feeds) feed.start();
+    },
+    refresh: async () => {
+      await Promise.all(feeds.map((feed) => feed.refresh()));
+    },
+    close: async () => {
+      // A call that hangs ends with its connection.
+      const stopped = feeds.map((feed) => feed.stop());
+      await Promise.all([...byId.values()].map(({ client }) => client.close()));
+      await Promise.all(stopped);
+    },
+  };
+}

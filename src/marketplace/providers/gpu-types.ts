@@ -1,0 +1,98 @@
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { formatPath } from '../../contract/errors.ts';
+
+const textSchema = z.string().min(1).max(100);
+
+/** `fixtures/gpu-types.yaml`. */
+const gpuTypesSchema = z.record(
+  z.string().regex(/^[A-Z0-9]+(_[A-Z0-9]+)*$/, 'expected upper-case words joined by "_", such as "H100_SXM"'),
+  z.strictObject({
+    base: textSchema,
+    model: textSchema,
+    /** What providers call it. */
+    names: z.array(textSchema).min(1),
+    interconnect: z.strictObject({ type: textSchema, description: textSchema }).optional(),
+  }),
+);
+
+/** A GPU as M: names it. */
+export interface GpuType {
+  gpuType: string;
+  baseGpuType: string;
+  gpuModel: string;
+  displayName: string;
+  interconnectType: string;
+  interconnectDescription: string;
+}
+
+/** M: "`CPU` for the CPU Node row": where there is no GPU. */
+export const CPU: GpuType = {
+  ...{ gpuType: 'CPU', baseGpuType: 'CPU', gpuModel: '', displayName: 'CPU NODE' },
+  ...{ interconnectType: '', interconnectDescription: '' },
+};
+
+const MAX_LENGTH = 63;
+
+/** What a provider's name for a GPU stands for. */
+export class GpuTypes {
+  readonly #byName: ReadonlyMap<string, GpuType>;
+
+  constructor(byName: ReadonlyMap<string, GpuType>) {
+    this.#byName = byName;
+  }
+
+  /** The GPU of that name, or one with an id that is derived from it; two spellings of one name give one id. */
+  named(name: string): GpuType {
+    return this.#byName.get(toKey(name)) ?? derived(name);
+  }
+}
+
+/**
+ * Reads the text of `fixtures/gpu-types.yaml`.
+ *
+ * @throws {Error} that says where it is wrong, or which two types claim one name
+ */
+export function parseGpuTypes(text: string): GpuTypes {
+  const result = gpuTypesSchema.safeParse(parse(text));
+  if (!result.success) {
+    const lines = result.error.issues.map(({ path, message }) => `${formatPath(path)}: ${message}`);
+    throw new Error(`The GPU types cannot be read: ${lines.join('; ')}.`);
+  }
+  const byName = new Map<string, GpuType>();
+  for (const [gpuType, { base, model, names, interconnect }] of Object.entries(result.data))
+    for (const name of [gpuType, ...names]) {
+      const other = byName.get(toKey(name));
+      if (other !== undefined && other.gpuType !== gpuType)
+        throw new Error(`The GPU types ${other.gpuType} and ${gpuType} both claim the name "${name}".`);
+      byName.set(toKey(name), {
+        ...{ gpuType, baseGpuType: base, gpuModel: model, displayName: model },
+        interconnectType: interconnect?.type ?? '',
+        interconnectDescription: interconnect?.description ?? '',
+      });
+    }
+  return new GpuTypes(byName);
+}
+
+const VENDORS = /\b(NVIDIA|AMD|INTEL|GEFORCE|TESLA|QUADRO|INSTINCT|RADEON)\b/g;
+
+function toWords(name: string): string[] {
+  const words = name.toUpperCase().replace(/_/g, ' ').replace(VENDORS, ' ');
+  return words.split(/[^A-Z0-9]+/).filter((word) => word !== '');
+}
+
+function toKey(name: string): string {
+  return toWords(name).join('');
+}
+
+function derived(name: string): GpuType {
+  const words = toWords(name);
+  const id = words.join('_').slice(0, MAX_LENGTH);
+  // `CPU` is the name of what has no GPU.
+  const gpuType = id === '' ? 'GPU' : id === CPU.gpuType ? 'GPU_CPU' : id;
+  const model = gpuType === id ? words.join(' ').slice(0, MAX_LENGTH) : 'GPU';
+  return {
+    ...{ gpuType, baseGpuType: gpuType, gpuModel: model, displayName: model },
+    ...{ interconnectType: '', interconnectDescription: '' },
+  };
+}

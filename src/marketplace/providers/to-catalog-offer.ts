@@ -1,0 +1,147 @@
+import type { Configuration } from '../../contract/configuration.ts';
+import { berthExtrasSchema } from '../../contract/extensions.ts';
+import { microUsdFromUsd } from '../../contract/values.ts';
+import { longest, longestReservation } from './capabilities.ts';
+import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
+import type { ProviderProfile } from './profile.ts';
+import type { CatalogOffer } from './provider.ts';
+
+/** Beyond these a number is a mistake, and an offer with a mistake is not sold. */
+const MOST = {
+  price_per_hour: 100_000,
+  spot_price_per_hour: 100_000,
+  vcpus: 100_000,
+  memory_gb: 1_000_000,
+  storage_gb: 100_000_000,
+  gpu_count: 100_000,
+  gpu_memory_gb: 100_000,
+} as const;
+
+const MAX_TEXT = { id: 255, name: 255, description: 2000, image: 255, interconnect: 100 };
+const MAX_REGIONS = 1000;
+const MAX_IMAGES = 1000;
+const MAX_EXTRAS_CHARACTERS = 16_384;
+
+/** M: "images that need a GPU are not listed for CPU offers". */
+const NEEDS_GPU = /cuda|rocm|nvidia/i;
+
+/** What is known beside the configuration. */
+export interface OfferContext {
+  profile: ProviderProfile;
+  gpuTypes: GpuTypes;
+  /** The regions where it can be deployed now. */
+  inStockRegions: readonly string[];
+  /** Told what was ignored. */
+  onProblem: (message: string) => void;
+}
+
+/** Makes of what a provider publishes an offer of the marketplace; null: with a number or an id that cannot be meant. */
+export function toCatalogOffer(configuration: Configuration, context: OfferContext): CatalogOffer | null {
+  const { profile, onProblem } = context;
+  const problem = problemOf(configuration);
+  if (problem !== null) {
+    onProblem(`the offer ${JSON.stringify(cut(configuration.id, 80))} is left out: ${problem}`);
+    return null;
+  }
+  const { id: offerId, instance_type: instanceType, extras = {} } = configuration;
+  const gpus = toGpus(configuration, context.gpuTypes);
+  const announced = readBerthExtras(configuration, onProblem);
+  return {
+    ...{ providerId: profile.id, offerId, instanceType },
+    name: toText(configuration.name, MAX_TEXT.name) || offerId,
+    description: toText(configuration.description ?? '', MAX_TEXT.description),
+    ...gpus,
+    ...toInterconnect(extras, gpus),
+    vcpus: configuration.vcpus,
+    memoryGb: configuration.memory_gb,
+    storageGb: configuration.storage_gb,
+    ...toPrices(configuration),
+    stoppedPriceMicroUsdPerHour: toMicroUsdOrNull(announced.stopped_price_per_hour),
+    minimumReservationMinutes: longest([
+      announced.minimum_reservation_minutes ?? null,
+      longestReservation(profile, { offerId, instanceType }, null),
+    ]),
+    announcesRestart: announced.restart ?? false,
+    announcesVolumeResize: announced.volume_resize ?? false,
+    regions: distinct([...configuration.regions, ...context.inStockRegions]),
+    inStockRegions: distinct(context.inStockRegions),
+    osOptions: toImages(configuration.os_options ?? [], gpus.gpuCount),
+    supportsCloudInit: configuration.supports_cloud_init,
+    maintenance: configuration.maintenance ?? false,
+    isNvlink: profile.instances.nvlink_offers.includes(offerId),
+    extras: JSON.stringify(extras).length > MAX_EXTRAS_CHARACTERS ? {} : extras,
+  };
+}
+
+function problemOf(configuration: Configuration): string | null {
+  if (configuration.id.length > MAX_TEXT.id) return `its id has more than ${MAX_TEXT.id} characters`;
+  if (configuration.regions.length > MAX_REGIONS) return `it has more than ${MAX_REGIONS} regions`;
+  for (const [field, most] of Object.entries(MOST)) {
+    const value = configuration[field as keyof typeof MOST];
+    if (value !== undefined && !(value >= 0 && value <= most)) return `${field} is not from 0 to ${most}`;
+  }
+  return null;
+}
+
+function toGpus(configuration: Configuration, gpuTypes: GpuTypes) {
+  const { gpu_count: told, gpu_type: name = '', gpu_memory_gb: memory = 0 } = configuration;
+  const gpuCount = told ?? (name === '' ? 0 : 1);
+  return gpuCount === 0
+    ? { ...CPU, gpuCount, gpuMemoryGb: 0 }
+    : { ...gpuTypes.named(name), gpuCount, gpuMemoryGb: memory };
+}
+
+/** The provider's own word, where it has one, else what its GPU usually has. */
+function toInterconnect(extras: Record<string, unknown>, gpu: GpuType & { gpuCount: number }) {
+  const told = extras['interconnect'];
+  if (gpu.gpuCount === 0 || typeof told !== 'string' || told.trim() === '') return {};
+  const interconnectType = toText(told, MAX_TEXT.interconnect);
+  return interconnectType === gpu.interconnectType
+    ? {}
+    : { interconnectType, interconnectDescription: interconnectType };
+}
+
+/** M: "`price`: for SPOT offers equals `spot_price`"; O: `price_per_hour` is the price on demand. */
+function toPrices({ instance_type, price_per_hour, spot_price_per_hour }: Configuration) {
+  const isSpot = instance_type === 'SPOT';
+  const price = microUsdFromUsd(isSpot ? (spot_price_per_hour ?? price_per_hour) : price_per_hour);
+  return { priceMicroUsdPerHour: price, spotPriceMicroUsdPerHour: isSpot ? price : null };
+}
+
+function toMicroUsdOrNull(usd: number | undefined): number | null {
+  return usd === undefined || usd > MOST.price_per_hour ? null : microUsdFromUsd(usd);
+}
+
+/** What the provider announces beyond O:. What does not fit its schema announces nothing. */
+function readBerthExtras({ id, extras }: Configuration, onProblem: OfferContext['onProblem']) {
+  const result = berthExtrasSchema.safeParse(extras?.['berth'] ?? {});
+  if (result.success) return result.data;
+  onProblem(
+    `extras.berth of the offer ${JSON.stringify(cut(id, 80))} is ignored: it does not fit its schema`,
+  );
+  return {};
+}
+
+function toImages(images: readonly string[], gpuCount: number): string[] {
+  const short = images.filter((image) => image.length <= MAX_TEXT.image).slice(0, MAX_IMAGES);
+  return distinct(gpuCount === 0 ? short.filter((image) => !NEEDS_GPU.test(image)) : short);
+}
+
+function distinct(values: readonly string[]): string[] {
+  return [...new Set(values)];
+}
+
+/** One line without control characters. */
+function toText(text: string, length: number): string {
+  return cut(
+    text
+      .toWellFormed()
+      .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+      .trim(),
+    length,
+  );
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : [...text.slice(0, length * 2)].slice(0, length).join('');
+}
