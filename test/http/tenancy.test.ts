@@ -66,14 +66,14 @@ describe("another account's id reads as one that was never issued", () => {
   const byId = routes.filter(({ path }) => path.includes('{'));
 
   it('is asked of every route with an id', () => {
-    expect(byId.length).toBe(10);
+    expect(byId.length).toBe(11);
   });
 
   it.each(byId.map((route) => [`${route.method} ${route.path}`, route] as const))(
     '%s',
     async (_name, route) => {
       const { method, path, hasBody } = route;
-      const options = hasBody ? { body: { instance_ids: [ours.instanceId] } } : {};
+      const options = hasBody ? { body: { instance_ids: [ours.instanceId], size_gb: 200 } } : {};
       const foreign = await answer(method, fillPath(path, theirs), options);
       const unknown = await answer(method, fillPath(path, UNKNOWN), options);
       expect(foreign.status).toBe(404);

@@ -21,7 +21,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
   const shown = await shownAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
-    const record = toRecord(volume.ref, noted);
+    const record = withSize(toRecord(volume.ref, noted), volume);
     await tx.volumes.insert(record);
     const { status } = await followShown(tx, record, shown, clock.now());
     log.warn(
@@ -40,7 +40,14 @@ function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
   };
 }
 
-/** In a restored database: the attachments of a volume that has its row follow what the platform shows. */
+/** It may have grown since what is known of it was written: its price per GB stays. */
+function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
+  if (sizeGb <= record.sizeGb) return record;
+  const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
+  return { ...record, sizeGb, priceMicroUsdPerHour };
+}
+
+/** In a restored database: the size and the attachments of a volume that has its row follow what the platform shows. */
 export async function followPlatform(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
@@ -48,7 +55,10 @@ export async function followPlatform(context: ReconcileContext, volume: Observed
   const shown = await shownAttachments(context, row.id, volume.attachedTo);
   await store.transact(async (tx) => {
     const current = await tx.volumes.byId(row.id);
-    if (current !== null) await followShown(tx, current, shown, clock.now());
+    if (current === null) return;
+    const grown = withSize(current, volume);
+    if (grown !== current) await tx.volumes.update(grown);
+    await followShown(tx, grown, shown, clock.now());
   });
 }
 

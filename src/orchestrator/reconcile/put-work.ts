@@ -20,8 +20,10 @@ export async function putVolumeWork(
   resourceId: string,
   kind: VolumeWorkKind,
   now: number,
+  deadlineAt: number | null = null,
+  cookie: string | null = null,
 ): Promise<void> {
-  await tx.work.put({ resourceId, resourceKind: 'volume', kind, notBefore: now, deadlineAt: null });
+  await tx.work.put({ resourceId, resourceKind: 'volume', kind, notBefore: now, deadlineAt, cookie });
 }
 
 /** Has the attachments of an instance's volumes gone on with at once. The instance is locked by the caller. */

@@ -13,6 +13,7 @@ import { giveBack } from './settle.ts';
 import { stepAttach } from './volume-steps/attach.ts';
 import { stepCreateVolume } from './volume-steps/create.ts';
 import { stepDestroyVolume } from './volume-steps/destroy.ts';
+import { stepResize } from './volume-steps/resize.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from './work.ts';
 
 const instanceSteps: Record<
@@ -34,6 +35,7 @@ const volumeSteps: Record<
 > = {
   create: stepCreateVolume,
   attach: stepAttach,
+  resize: stepResize,
   destroy: stepDestroyVolume,
 };
 

@@ -3,10 +3,10 @@
  *
  * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` ·
  * `observe` (look again, something differs). Volumes: `create` · `attach` (bring the attachments
- * to what is wanted) · `destroy`.
+ * to what is wanted) · `resize` → `attach` · `destroy`.
  */
 export type InstanceWorkKind = 'create' | 'verify' | 'stop' | 'start' | 'restart' | 'destroy' | 'observe';
-export type VolumeWorkKind = 'create' | 'attach' | 'destroy';
+export type VolumeWorkKind = 'create' | 'attach' | 'resize' | 'destroy';
 export type ResourceKind = 'instance' | 'volume';
 
 /** One row of durable work: at most one for each resource. Times are milliseconds since the epoch. */
@@ -14,7 +14,7 @@ export interface Work {
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;
-  /** The driver's own note between two calls of the same step; of a restart more, see restart-cookie.ts. */
+  /** The driver's own note between two calls of the same step; of a restart or a resize more, see *-cookie.ts. */
   cookie: string | null;
   /** How often this step was claimed; above 1 an earlier call may have done something. */
   attempt: number;

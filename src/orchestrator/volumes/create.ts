@@ -7,6 +7,7 @@ import type { Store, Transaction } from '../ports/store.ts';
 import { lockInstances } from '../reconcile/lock-rows.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
 import { isAttachable } from './attachable.ts';
+import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
 interface Deps {
@@ -61,7 +62,7 @@ async function insertVolume(
     region: request.region,
     type: type.name,
     status: 'CREATING',
-    priceMicroUsdPerHour: Math.round(type.priceMicroUsdPerGbHour * request.size_gb),
+    priceMicroUsdPerHour: priceMicroUsdPerHour(type, request.size_gb),
     createdAt: now,
     deletedAt: null,
   };
@@ -81,14 +82,9 @@ function findType(
   const type = name === undefined ? types[0] : types.find((candidate) => candidate.name === name);
   if (type === undefined)
     return { path: 'type', message: `expected one of: ${types.map((known) => known.name).join(', ')}` };
-  if (sizeGb < type.minSizeGb || sizeGb > type.maxSizeGb)
-    return {
-      path: 'size_gb',
-      message: `expected ${type.minSizeGb} to ${type.maxSizeGb} GB for type ${type.name}`,
-    };
-  return { type };
+  const issue = sizeIssue(type, sizeGb);
+  return issue ?? { type };
 }
-
 async function instanceIssues(
   tx: Transaction,
   accountId: string,

@@ -54,8 +54,8 @@ export async function putInlineAttachments(
 }
 
 /**
- * Has the attachments of a volume brought to what is wanted. One that is still being made gets to it by itself;
- * one that is being deleted loses them on the way.
+ * Has the attachments of a volume brought to what is wanted. One that is still being made, or is being resized, gets to
+ * it by itself; one that is being deleted loses them on the way.
  */
 export async function workOnAttachments(
   tx: Transaction,
@@ -63,6 +63,7 @@ export async function workOnAttachments(
   now: number,
 ): Promise<void> {
   if (status === 'CREATING' || status === 'DELETING') return;
+  if ((await tx.work.of(id))?.kind === 'resize') return;
   await putVolumeWork(tx, id, 'attach', now);
 }
 

@@ -1,8 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { restartStatusSchema } from '../../../contract/extensions.ts';
+import { resizeVolumeRequestSchema, restartStatusSchema } from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
+import { volumeSchema } from '../../../contract/volume.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { toInstance } from '../../instances/to-instance.ts';
+import { toVolume } from '../../volumes/read.ts';
+import { resizeVolume } from '../../volumes/resize.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
@@ -49,6 +52,36 @@ const restartStatusRoute = createRoute({
   },
 });
 
+const resizeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/x/volumes/{volumeId}/resize',
+  operationId: 'resizeVolume',
+  summary: 'Make a volume larger, never smaller',
+  description:
+    'Where `extras.berth.volume_resize` is true. The volume reads its old size and price until it has been carried out.',
+  request: {
+    params: z.object({ volumeId: z.string() }),
+    body: { required: true, content: jsonContent(resizeVolumeRequestSchema) },
+  },
+  responses: {
+    200: {
+      description: 'Accepted, or it has that size already: `size_gb` tells.',
+      content: jsonContent(volumeSchema),
+    },
+    ...errorResponses(
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      'operation_in_progress',
+      'volume_attached',
+      'resize_unsupported',
+      'payload_too_large',
+      'request_timeout',
+    ),
+  },
+});
+
 /** What is ours beside O:, announced in `Configuration.extras.berth`. */
 export function extensionRoutes(deps: HttpDeps) {
   const { store } = deps;
@@ -64,5 +97,11 @@ export function extensionRoutes(deps: HttpDeps) {
         await restartStatus(store.read, accountId, context.req.valid('param').instanceId),
         200,
       );
+    })
+    .openapi(resizeRoute, async (context) => {
+      const { accountId } = context.get('principal');
+      const { size_gb: sizeGb } = context.req.valid('json');
+      const record = await resizeVolume(deps, accountId, context.req.valid('param').volumeId, sizeGb);
+      return context.json(await toVolume(store.read.volumes, record), 200);
     });
 }

@@ -1,0 +1,83 @@
+import { ApiError, invalidRequest } from '../../contract/errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Catalog, VolumeType } from '../catalog/catalog.ts';
+import type { DriverManifest } from '../ports/platform-driver.ts';
+import type { Store, Transaction } from '../ports/store.ts';
+import { putVolumeWork } from '../reconcile/put-work.ts';
+import { toCookie } from '../reconcile/resize-cookie.ts';
+import { findVolumeType } from './locations.ts';
+import { getVolume } from './read.ts';
+import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
+import type { VolumeRecord } from './volume-record.ts';
+
+interface Deps {
+  store: Store;
+  catalog: Catalog;
+  clock: Clock;
+  manifest: DriverManifest;
+}
+
+/** How long the platform has to carry a resize out. */
+const RESIZE_WITHIN_MS = 10 * 60_000;
+
+/**
+ * POST /x/volumes/{volumeId}/resize: larger, never smaller. The volume reads its old size and price until the platform
+ * has carried it out; the size that it has already is success.
+ *
+ * @throws {ApiError} `not_found`, `invalid_request`, `invalid_state`, `operation_in_progress`, `volume_attached` or
+ *   `resize_unsupported`; then nothing was written.
+ */
+export async function resizeVolume(
+  { store, catalog, clock, manifest }: Deps,
+  accountId: string,
+  id: string,
+  sizeGb: number,
+): Promise<VolumeRecord> {
+  return store.transact(async (tx) => {
+    const volume = await getVolume(tx.volumes, accountId, id);
+    if (manifest.resizeVolume === 'none')
+      throw new ApiError('resize_unsupported', 'This platform cannot change the size of a volume.');
+    await assertIdle(tx, volume);
+    const type = findVolumeType(catalog, volume.region, volume.type);
+    assertSize(type, volume, sizeGb);
+    if (sizeGb === volume.sizeGb || type === undefined) return volume;
+    if (volume.status === 'ATTACHED' && manifest.resizeVolume === 'detached')
+      throw new ApiError(
+        'volume_attached',
+        'This platform can resize a volume only while it is attached to nothing; detach it first.',
+      );
+    const now = clock.now();
+    const price = priceMicroUsdPerHour(type, sizeGb);
+    const cookie = toCookie({ sizeGb, priceMicroUsdPerHour: price, driver: null });
+    await putVolumeWork(tx, id, 'resize', now, now + RESIZE_WITHIN_MS, cookie);
+    return volume;
+  });
+}
+
+async function assertIdle(tx: Transaction, { id, status }: VolumeRecord): Promise<void> {
+  if (status === 'DELETING' || status === 'ERROR')
+    throw new ApiError('invalid_state', `The volume is ${status} and cannot be resized.`, {
+      details: { status },
+    });
+  const isSettled = status === 'AVAILABLE' || status === 'ATTACHED';
+  if (!isSettled || (await tx.work.of(id)) !== null)
+    throw new ApiError(
+      'operation_in_progress',
+      'The volume is being made, attached, detached or resized; try again in a moment.',
+    );
+}
+
+function assertSize(type: VolumeType | undefined, volume: VolumeRecord, sizeGb: number): void {
+  if (sizeGb < volume.sizeGb)
+    throw invalidRequest([
+      { path: 'size_gb', message: `expected at least ${volume.sizeGb}: a volume never gets smaller` },
+    ]);
+  if (sizeGb === volume.sizeGb) return;
+  if (type === undefined)
+    throw new ApiError(
+      'invalid_state',
+      `Volumes of type ${volume.type} are not sold in ${volume.region} any more: this one stays as it is.`,
+    );
+  const issue = sizeIssue(type, sizeGb);
+  if (issue !== undefined) throw invalidRequest([issue]);
+}
