@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { canTransition } from '../../contract/transitions.ts';
+import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
+import { instanceTypes } from '../contract/values.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { actionKinds, polling, read, recordOf, start, statuses } from './observe.fixture.ts';
+import { type Judgement, judge, type Observation } from './observe.ts';
+
+const problems = ['unreachable', 'timeout', 'invalid', 'unauthorized', 'failed', 'limited'] as const;
+const readings = fc
+  .record({ told: fc.constantFrom(...statuses), updatedMs: fc.integer({ min: -1e9, max: 1e9 }) })
+  .map(({ told, updatedMs }) => read(told, updatedMs));
+const observations: fc.Arbitrary<Observation> = fc.oneof(
+  readings,
+  fc.constantFrom<Observation>(
+    { gone: true },
+    { gone: true, isListed: true },
+    { gone: true, isListed: false },
+  ),
+  fc.constantFrom(...problems).map((problem) => ({ problem })),
+);
+const records = fc
+  .record({
+    status: fc.constantFrom(...deploymentStatuses),
+    instanceType: fc.constantFrom(...instanceTypes),
+    kind: fc.constantFrom(null, ...actionKinds),
+    isSent: fc.boolean(),
+  })
+  .map(({ status, instanceType, kind, isSent }) =>
+    recordOf(status, { instanceType, action: kind === null ? null : { kind, since: start, isSent } }),
+  );
+const histories = fc.array(fc.tuple(fc.integer({ min: 1, max: 60_000 }), observations), { maxLength: 40 });
+
+type Change = Extract<Judgement, { kind: 'change' }>;
+
+/** What a record is after a judgement. */
+function after(record: DeploymentRecord, judgement: Judgement, at: number): DeploymentRecord {
+  switch (judgement.kind) {
+    case 'hold':
+      return record;
+    case 'suspect':
+      return { ...record, suspicion: judgement.suspicion };
+    case 'confirm':
+      return { ...record, suspicion: null, observedAt: at };
+    case 'change':
+      return { ...record, status: judgement.to, suspicion: null, action: null, observedAt: at };
+  }
+}
+
+function assertHasReason({ to }: Change, observation: Observation, notFound: number): void {
+  if (to === 'running') expect(observation).toMatchObject({ instance: { status: 'ONLINE' } });
+  else if (to === 'stopped') expect(observation).toMatchObject({ instance: { status: 'STOPPED' } });
+  else if ('instance' in observation)
+    expect(['OFFLINE', 'DESTROYING', 'DESTROYED', 'ERROR']).toContain(observation.instance.status);
+  else {
+    expect(observation).toEqual({ gone: true, isListed: false });
+    expect(notFound).toBeGreaterThanOrEqual(2);
+  }
+}
+
+it('never invents: whatever a provider says, moves are legal, times are in order, and an end has a reason', () => {
+  fc.assert(
+    fc.property(records, histories, (first, history) => {
+      let record = first;
+      let at = start;
+      let notFound = 0;
+      for (const [ms, observation] of history) {
+        at += ms;
+        if ('gone' in observation) notFound++;
+        const judgement = judge(record, observation, at, polling);
+        if ('problem' in observation) expect(judgement.kind).toBe('hold');
+        if (judgement.kind === 'change') {
+          expect(canTransition(deploymentTransitions, record.status, judgement.to)).toBe(true);
+          expect(judgement.at).toBeGreaterThanOrEqual(record.observedAt ?? start);
+          expect(judgement.at).toBeLessThanOrEqual(at);
+          assertHasReason(judgement, observation, notFound);
+        }
+        record = after(record, judgement, at);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('a dedicated instance that reads stopped or offline for less than the blink, and recovers, stays alive', () => {
+  const blink = fc.tuple(
+    fc.constantFrom('DEDICATED', 'BARE_METAL', 'CLUSTER'),
+    fc.array(
+      fc.tuple(
+        fc.integer({ min: 1, max: 20_000 }),
+        fc.constantFrom('STOPPING', 'STOPPED', 'OFFLINE', 'DESTROYING'),
+      ),
+      {
+        maxLength: 9,
+      },
+    ),
+  );
+  fc.assert(
+    fc.property(blink, ([instanceType, history]) => {
+      let record = recordOf('running', { instanceType });
+      let at = start;
+      for (const [ms, status] of history) {
+        at += ms;
+        record = after(record, judge(record, read(status, at - start), at, polling), at);
+      }
+      const recovered = judge(record, read('ONLINE'), at + 1, polling);
+      expect(record.status).toBe('running');
+      expect(recovered).toEqual({ kind: 'confirm', facts: {} });
+    }),
+  );
+});
+
+it('a spot instance is what its provider says, at once', () => {
+  const expected = {
+    ONLINE: 'running',
+    STOPPED: 'stopped',
+    OFFLINE: 'terminated-provider',
+    DESTROYING: 'terminated-provider',
+  } as const;
+  const told = fc.constantFrom(...(Object.keys(expected) as (keyof typeof expected)[]));
+  fc.assert(
+    fc.property(fc.constantFrom('running', 'stopped'), fc.array(told), (status, history) => {
+      let record = recordOf(status, { instanceType: 'SPOT' });
+      history.forEach((reading, index) => {
+        const at = start + (index + 1) * 15_000;
+        const before = record.status;
+        record = after(record, judge(record, read(reading, at - start), at, polling), at);
+        if (before !== 'terminated-provider') expect(record.status).toBe(expected[reading]);
+      });
+    }),
+  );
+});

@@ -1,0 +1,48 @@
+import type { Instance, InstanceStatus } from '../../contract/instance.ts';
+import { deployment, runningDeployment, now as start } from '../../store/marketplace/records.fixture.ts';
+import type { DeploymentStatus } from '../contract/deployment.ts';
+import { defaultOptions } from '../options.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { Observation } from './observe.ts';
+
+export { start };
+export const { polling } = defaultOptions;
+export const statuses = [
+  ...(['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'] as const),
+  ...(['OFFLINE', 'DESTROYING', 'DESTROYED', 'ERROR'] as const),
+];
+export const actionKinds = ['pause', 'resume', 'restart', 'volume'] as const;
+export const iso = (ms: number) => new Date(ms).toISOString();
+
+/** `dep-1`, whose instance is known, last confirmed at {@link start}. */
+export function recordOf(
+  status: DeploymentStatus,
+  changes: Partial<DeploymentRecord> = {},
+): DeploymentRecord {
+  if (status === 'deploying')
+    return deployment({
+      ...{ providerInstanceId: 'inst-dep-1', observedAt: start },
+      launch: { state: 'made', request: null, sentAt: start, looks: 0 },
+      ...changes,
+    });
+  const isOver = status !== 'running' && status !== 'stopped';
+  return runningDeployment({
+    ...{ status, pausedAt: status === 'stopped' ? start : null, stoppedAt: isOver ? start : null },
+    ...changes,
+  });
+}
+
+/** Of `dep-1`. */
+export function instanceOf(status: InstanceStatus, changes: Partial<Instance> = {}): Instance {
+  return {
+    ...{ id: 'inst-dep-1', configuration_id: 'offer-1', region: 'eu-1', status },
+    ...{ public_ip: '192.0.2.1', ssh_port: 22, ssh_username: 'ubuntu' },
+    ...{ created_at: iso(start), updated_at: iso(start + 15_000) },
+    ...changes,
+  };
+}
+
+/** A look that gave this status, which holds since so long after {@link start}. */
+export const read = (status: InstanceStatus, updatedMs = 0): Observation => ({
+  instance: instanceOf(status, { updated_at: iso(start + updatedMs) }),
+});

@@ -1,0 +1,276 @@
+import { describe, expect, it } from 'vitest';
+import type { Instance, InstanceStatus } from '../../contract/instance.ts';
+import { instanceTypes } from '../contract/values.ts';
+import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
+import { actionKinds, instanceOf, iso, polling, read, recordOf, start, statuses } from './observe.fixture.ts';
+import { type Judgement, judge, needsList, type Observation } from './observe.ts';
+
+const now = start + 20_000;
+const outcomeOf = (judgement: Judgement) => (judgement.kind === 'change' ? judgement.to : judgement.kind);
+
+type Row = { other: string } & Partial<Record<'SPOT' | Action['kind'], string>>;
+const gone: Row = { other: 'suspect', SPOT: 'terminated-provider' };
+const lost: Row = { other: 'suspect', SPOT: 'failed' };
+/** What an observation without a history means; `SPOT` and an action that was sent where they differ. */
+const table: Record<'deploying' | 'running' | 'stopped', Record<InstanceStatus, Row>> = {
+  deploying: {
+    PROVISIONING: { other: 'confirm' },
+    ONLINE: { other: 'running' },
+    STOPPING: { other: 'hold' },
+    STOPPED: { other: 'hold' },
+    OFFLINE: lost,
+    DESTROYING: lost,
+    DESTROYED: { other: 'failed' },
+    ERROR: { other: 'failed' },
+  },
+  running: {
+    PROVISIONING: { other: 'hold' },
+    ONLINE: { other: 'confirm' },
+    STOPPING: { other: 'suspect', SPOT: 'hold', pause: 'confirm', restart: 'hold', volume: 'hold' },
+    STOPPED: { other: 'suspect', SPOT: 'stopped', pause: 'stopped', restart: 'hold', volume: 'hold' },
+    OFFLINE: gone,
+    DESTROYING: gone,
+    DESTROYED: { other: 'terminated-provider' },
+    ERROR: { other: 'failed' },
+  },
+  stopped: {
+    PROVISIONING: { other: 'hold' },
+    ONLINE: { other: 'running' },
+    STOPPING: { other: 'hold' },
+    STOPPED: { other: 'confirm' },
+    OFFLINE: gone,
+    DESTROYING: gone,
+    DESTROYED: { other: 'terminated-provider' },
+    ERROR: { other: 'failed' },
+  },
+};
+
+const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
+  statuses.flatMap((told) =>
+    instanceTypes.flatMap((instanceType) =>
+      [null, ...actionKinds].flatMap((kind) =>
+        (kind === null ? [false] : [true, false]).map((isSent) => {
+          const row = table[status][told];
+          const ofType = (instanceType === 'SPOT' ? row.SPOT : undefined) ?? row.other;
+          const expected = (isSent && kind !== null ? row[kind] : undefined) ?? ofType;
+          return { status, instanceType, told, action: kind, isSent, expected };
+        }),
+      ),
+    ),
+  ),
+);
+
+describe('what an observation means', () => {
+  it.each(cases)(
+    'a $status $instanceType that reads $told (action $action, sent $isSent): $expected',
+    (it) => {
+      const action = it.action === null ? null : { kind: it.action, since: start, isSent: it.isSent };
+      const record = recordOf(it.status, { instanceType: it.instanceType, action });
+      expect(outcomeOf(judge(record, { instance: instanceOf(it.told) }, now, polling))).toBe(it.expected);
+    },
+  );
+
+  it.each(['failed', 'terminated', 'terminated-provider'] as const)(
+    'nothing moves one that is %s',
+    (status) => {
+      for (const told of statuses)
+        expect(judge(recordOf(status), { instance: instanceOf(told) }, now, polling).kind).toBe('hold');
+      expect(judge(recordOf(status), { gone: true, isListed: false }, now, polling).kind).toBe('hold');
+    },
+  );
+
+  it('a change counts from when the provider says, but not from before the last confirmation, nor from later', () => {
+    const record = recordOf('running', { instanceType: 'SPOT', observedAt: start + 10_000 });
+    const at = (updatedAt: number) => {
+      const observation = { instance: instanceOf('STOPPED', { updated_at: iso(updatedAt) }) };
+      const judgement = judge(record, observation, now, polling);
+      return judgement.kind === 'change' ? judgement.at - start : null;
+    };
+    expect([at(start + 15_000), at(start), at(start + 99_000)]).toEqual([15_000, 10_000, 20_000]);
+  });
+
+  it('billing starts with what was observed, whatever the provider says of its past', () => {
+    const judgement = judge(recordOf('deploying'), { instance: instanceOf('ONLINE') }, now, polling);
+    expect(judgement).toMatchObject({
+      to: 'running',
+      at: now,
+      facts: { endpoint: { ipAddress: '192.0.2.1' } },
+    });
+  });
+
+  it('an instance of another id says nothing', () => {
+    const observation = { instance: instanceOf('DESTROYED', { id: 'another' }) };
+    expect(judge(recordOf('running'), observation, now, polling).kind).toBe('hold');
+  });
+
+  it('an error tells the user why, on one line', () => {
+    const instance = instanceOf('ERROR', { error: 'no\nluck\u202e' });
+    expect(judge(recordOf('deploying'), { instance }, now, polling)).toMatchObject({
+      failure: { reason: 'provisioning_failed', details: 'no luck' },
+    });
+    expect(judge(recordOf('running'), { instance }, now, polling)).toMatchObject({
+      failure: { reason: 'runtime_failure' },
+    });
+  });
+});
+
+/** Judges one after the other, and keeps of each what a record would. */
+function follow(record: DeploymentRecord, looks: readonly (readonly [number, Observation])[]) {
+  let current = record;
+  return looks.map(([ms, observation]) => {
+    const judgement = judge(current, observation, start + ms, polling);
+    if (judgement.kind === 'suspect') current = { ...current, suspicion: judgement.suspicion };
+    if (judgement.kind === 'confirm') current = { ...current, suspicion: null, observedAt: start + ms };
+    return judgement.kind === 'change' ? `${judgement.to} from ${judgement.at - start}` : judgement.kind;
+  });
+}
+
+describe('a dedicated instance', () => {
+  it('that blinks stays alive', () => {
+    const looks = [
+      [20_000, read('STOPPED', 15_000)],
+      [40_000, read('OFFLINE', 30_000)],
+      [199_000, read('OFFLINE', 30_000)],
+      [205_000, read('ONLINE', 200_000)],
+    ] as const;
+    expect(follow(recordOf('running'), looks)).toEqual(['suspect', 'suspect', 'suspect', 'confirm']);
+  });
+
+  it('that stays stopped is stopped, from when that was first so', () => {
+    const looks = [
+      [20_000, read('STOPPING', 15_000)],
+      [40_000, read('STOPPED', 30_000)],
+      [199_999, read('STOPPED', 30_000)],
+      [200_000, read('STOPPED', 30_000)],
+    ] as const;
+    expect(follow(recordOf('running'), looks)).toEqual([
+      'suspect',
+      'suspect',
+      'suspect',
+      'stopped from 20000',
+    ]);
+  });
+
+  it('that is STOPPING for ever is not stopped', () => {
+    const looks = [20_000, 300_000, 900_000].map((ms) => [ms, read('STOPPING', 15_000)] as const);
+    expect(follow(recordOf('running'), looks)).toEqual(['suspect', 'suspect', 'suspect']);
+  });
+
+  it.each(['OFFLINE', 'DESTROYING'] as const)('that stays %s is gone', (status) => {
+    const looks = [20_000, 190_000, 200_000].map((ms) => [ms, read(status, 15_000)] as const);
+    expect(follow(recordOf('stopped'), looks)).toEqual([
+      'suspect',
+      'suspect',
+      'terminated-provider from 15000',
+    ]);
+  });
+});
+
+describe('a 404', () => {
+  const not: Observation = { gone: true };
+  const unlisted: Observation = { gone: true, isListed: false };
+
+  it('is final when a second poll and the list say so, from the last confirmation on', () => {
+    expect(
+      follow(recordOf('running'), [
+        [10_000, read('ONLINE')],
+        [30_000, not],
+        [45_000, unlisted],
+      ]),
+    ).toEqual(['confirm', 'suspect', 'terminated-provider from 10000']);
+  });
+
+  it('once, or too soon again, or without the list, changes nothing', () => {
+    expect(
+      follow(recordOf('running'), [
+        [10_000, unlisted],
+        [19_999, unlisted],
+        [40_000, not],
+      ]),
+    ).toEqual(['suspect', 'suspect', 'suspect']);
+  });
+
+  it('that the list contradicts begins anew', () => {
+    const listed: Observation = { gone: true, isListed: true };
+    const looks = [
+      [10_000, not],
+      [30_000, listed],
+      [35_000, unlisted],
+      [41_000, unlisted],
+    ] as const;
+    expect(follow(recordOf('running'), looks)).toEqual([
+      'suspect',
+      'suspect',
+      'suspect',
+      'terminated-provider from 0',
+    ]);
+  });
+
+  it('of one that is provisioned fails it, but not while a list may be behind', () => {
+    const looks = [
+      [10_000, not],
+      [30_000, unlisted],
+      [179_000, unlisted],
+      [180_000, unlisted],
+    ] as const;
+    expect(follow(recordOf('deploying'), looks)).toEqual(['suspect', 'suspect', 'suspect', 'failed from 0']);
+  });
+
+  it('is worth a look at the list only when that would settle it', () => {
+    const suspicion = { status: 'GONE', since: start, polls: 1, isListed: false } as const;
+    expect(needsList(recordOf('running'), now, polling)).toBe(false);
+    expect(needsList(recordOf('running', { suspicion }), start + 9_999, polling)).toBe(false);
+    expect(needsList(recordOf('running', { suspicion }), start + 10_000, polling)).toBe(true);
+  });
+});
+
+describe('what an instance tells of itself', () => {
+  const factsOf = (record: DeploymentRecord, changes: Partial<Instance>) =>
+    judge(record, { instance: instanceOf('ONLINE', changes) }, now, polling);
+
+  it.each([undefined, '', 'not an address!', '-x.example', '192.0.2.1; rm -rf /'])(
+    'an address %j is none: nothing follows from ONLINE',
+    (address) => {
+      const { public_ip: _, ...instance } = instanceOf('ONLINE');
+      const told = { ...instance, ...(address !== undefined && { public_ip: address }) };
+      expect(judge(recordOf('deploying'), { instance: told }, now, polling).kind).toBe('hold');
+    },
+  );
+
+  it('an endpoint that is the same is no change, another one is', () => {
+    expect(factsOf(recordOf('running'), {})).toEqual({ kind: 'confirm', facts: {} });
+    expect(
+      factsOf(recordOf('running'), { public_ip: 'node-1.example', ssh_username: '$(reboot)' }),
+    ).toMatchObject({
+      facts: { endpoint: { ipAddress: 'node-1.example', loginUser: null, sshPort: 22 } },
+    });
+  });
+
+  it('the port is its own, else the one that leads to 22, else 22', () => {
+    const forwards = { port_forwards: [{ internal_port: 22, external_port: 30_022 }] };
+    const { ssh_port: _, ...instance } = instanceOf('ONLINE', forwards);
+    const port = (told: Instance) => {
+      const judgement = judge(recordOf('deploying'), { instance: told }, now, polling);
+      return judgement.kind === 'change' && judgement.facts.endpoint?.sshPort;
+    };
+    expect([
+      port(instance),
+      port({ ...instance, ssh_port: 2_222 }),
+      port({ ...instance, port_forwards: [] }),
+    ]).toEqual([30_022, 2_222, 22]);
+  });
+
+  it('a spot price moves, unless it cannot be believed; any other price stays', () => {
+    const spot = recordOf('running', { instanceType: 'SPOT' });
+    expect(factsOf(spot, { price_per_hour: 3 })).toMatchObject({
+      facts: { originalRateMicroUsd: 3_000_000 },
+    });
+    expect(factsOf(spot, { price_per_hour: 2 })).toEqual({ kind: 'confirm', facts: {} });
+    for (const price of [-1, Number.NaN, Number.POSITIVE_INFINITY, 20.1]) {
+      const judgement = factsOf(spot, { price_per_hour: price });
+      expect(judgement).toMatchObject({ kind: 'confirm', facts: {} });
+      expect(judgement).toHaveProperty('why');
+    }
+    expect(factsOf(recordOf('running'), { price_per_hour: 3 })).toEqual({ kind: 'confirm', facts: {} });
+  });
+});
