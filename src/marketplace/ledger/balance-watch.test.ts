@@ -1,0 +1,104 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { BalanceWatch } from '../records/people.ts';
+import {
+  type BalanceNews,
+  isQuiet,
+  lowBalanceMinutes,
+  quietWatch,
+  readBalance,
+  readCredit,
+  remainingMinutes,
+} from './balance-watch.ts';
+
+const TICK_MS = 30_000;
+/** A team that uses a dollar a minute. */
+const BURN = 60_000_000;
+
+function reading(minutes: number, at = 0) {
+  return { at, balanceMicroUsd: Math.round(minutes * 1_000_000), burnMicroUsdPerHour: BURN };
+}
+
+/** What is mailed when the balance reads so many minutes, tick by tick. */
+function follow(minutes: readonly number[], from: BalanceWatch = quietWatch) {
+  let watch = from;
+  const mailed: (number | 'exhausted')[] = [];
+  for (const [tick, remaining] of minutes.entries()) {
+    let news: BalanceNews | null;
+    ({ watch, news } = readBalance(watch, reading(remaining, tick * TICK_MS)));
+    if (news !== null) mailed.push(news.kind === 'low' ? news.minutes : 'exhausted');
+  }
+  return { watch, mailed };
+}
+
+it('mails each threshold once while the balance runs out, and that it has', () => {
+  const ticks = Array.from({ length: 1_700 }, (_, tick) => 800 - tick / 2);
+  expect(follow(ticks).mailed).toEqual([...lowBalanceMinutes.toReversed(), 'exhausted']);
+});
+
+it('mails only when a second reading says the same', () => {
+  expect(follow([20]).mailed).toEqual([]);
+  expect(follow([20, 2_000, 20, 2_000, 20, 2_000]).mailed).toEqual([]);
+  expect(follow([20, 20]).mailed).toEqual([30]);
+});
+
+it('mails the lowest threshold that was passed, and none above it later', () => {
+  expect(follow([20, 20, 20, 100, 100, 500, 500]).mailed).toEqual([30]);
+});
+
+it('sends one mail of a flapping reading, not seven', () => {
+  const flapping = Array.from({ length: 190 }, (_, tick) => (tick % 4 < 2 ? 650 : 750 + (tick % 3) * 400));
+  expect(follow(flapping).mailed).toEqual([720]);
+});
+
+it('begins another episode after half an hour well above every threshold, and not before', () => {
+  const low = [700, 700];
+  const wellAbove = (ticks: number) => new Array<number>(ticks).fill(900);
+  expect(follow([...low, ...wellAbove(60), ...low]).mailed).toEqual([720]);
+  expect(follow([...low, ...wellAbove(61), ...low]).mailed).toEqual([720, 720]);
+  expect(follow([...low, ...wellAbove(40), 899, ...wellAbove(40), ...low]).mailed).toEqual([720]);
+  expect(isQuiet(follow([...low, ...wellAbove(61)]).watch)).toBe(true);
+});
+
+it('tells once that the balance is used up, confirmed', () => {
+  expect(follow([-1]).mailed).toEqual([]);
+  expect(follow([0, 5_000, 0, 5_000]).mailed).toEqual([]);
+  const { watch, mailed } = follow([0, -1, -2, -3]);
+  expect(mailed).toEqual(['exhausted']);
+  expect(watch.exhaustedAt).toBe(TICK_MS);
+});
+
+it.each([
+  // [what was mailed, minutes after the top-up, what counts as mailed then]
+  [5, 2_000, null],
+  [5, 1_000, null],
+  [5, 899, 720],
+  [5, 200, 180],
+  [5, 31, 30],
+  [5, 38, 60],
+  [30, 6, 30],
+  [null, 6, null],
+])('after a top-up: %s was mailed, %i min are left, so that %s counts as mailed', (mailed, minutes, then) => {
+  const watch = readCredit({ ...quietWatch, mailedMinutes: mailed, exhaustedAt: 5 }, reading(minutes));
+  expect(watch).toEqual({ ...quietWatch, mailedMinutes: then });
+});
+
+it('goes on being exhausted after a top-up that does not reach zero, and ends when the balance is above', () => {
+  const exhausted = { ...quietWatch, mailedMinutes: 5, pendingMinutes: 0, exhaustedAt: 5 };
+  expect(readCredit(exhausted, reading(-1))).toEqual(exhausted);
+  expect(readBalance(exhausted, reading(100)).watch.exhaustedAt).toBeNull();
+});
+
+it('has no end in sight where nothing is used', () => {
+  expect(remainingMinutes({ ...reading(1), burnMicroUsdPerHour: 0 })).toBe(Number.POSITIVE_INFINITY);
+  expect(remainingMinutes({ ...reading(-1), burnMicroUsdPerHour: 0 })).toBe(0);
+});
+
+it('never mails a threshold twice or one above another in an episode, whatever the readings', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 899 }), { maxLength: 300 }), (minutes) => {
+      const { mailed } = follow(minutes);
+      expect(mailed).toEqual([...new Set(mailed)].sort((a, b) => Number(b) - Number(a)));
+    }),
+  );
+});

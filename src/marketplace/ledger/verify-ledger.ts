@@ -1,0 +1,156 @@
+import type { LedgerReader, Reader, Store } from '../ports/store.ts';
+import type { SegmentRecord } from '../records/ledger-records.ts';
+import { costOf } from './cost.ts';
+
+export interface LedgerFinding {
+  /** A transaction, a team, a segment, a deployment or a volume. */
+  id: string;
+  problem: string;
+}
+
+export interface LedgerVerdict {
+  findings: LedgerFinding[];
+  /** How much was looked at. */
+  counts: { teams: number; segments: number; slices: number; subjects: number };
+}
+
+const PAGE = 500;
+const MAX_UNBALANCED = 100;
+
+/**
+ * Proves the books, all of one moment: each transaction nets to zero; each stored balance is the sum of its entries;
+ * the slices and entries of each segment are what it costs; each moment of each deployment and volume from its start to
+ * its end is covered by one segment, and no other moment is.
+ */
+export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
+  return store.snapshot(async (read) => {
+    const unbalanced = await read.ledger.unbalanced(MAX_UNBALANCED);
+    const findings = unbalanced.map((id) => ({ id, problem: 'its entries do not add up to zero' }));
+    const teams = await verifyBalances(read, findings);
+    const { segments, slices } = await verifySegments(read.ledger, now, findings);
+    const { subjects, covered } = await verifySubjects(read.ledger, findings);
+    if (covered !== segments)
+      findings.push({
+        id: 'segments',
+        problem: `${segments - covered} of ${segments} are of a deployment or volume that there is not`,
+      });
+    return { findings, counts: { teams, segments, slices, subjects } };
+  });
+}
+
+async function verifyBalances(read: Reader, findings: LedgerFinding[]): Promise<number> {
+  const sums = new Map((await read.ledger.balances()).map((sum) => [sum.account, sum.amountMicroUsd]));
+  const teams = await read.teams.list();
+  for (const { id, balanceMicroUsd } of teams) {
+    const sum = sums.get(`team:${id}`) ?? 0;
+    if (sum !== balanceMicroUsd)
+      findings.push({
+        id,
+        problem: `its stored balance is ${balanceMicroUsd}, its entries add up to ${sum}`,
+      });
+  }
+  return teams.length;
+}
+
+type Audited = Awaited<ReturnType<LedgerReader['auditSegments']>>[number];
+
+async function verifySegments(
+  ledger: LedgerReader,
+  now: number,
+  findings: LedgerFinding[],
+): Promise<{ segments: number; slices: number }> {
+  const counts = { segments: 0, slices: 0 };
+  for await (const audited of pages(
+    (page) => ledger.auditSegments(page),
+    ({ segment }) => segment.id,
+  )) {
+    counts.segments += 1;
+    counts.slices += audited.slices;
+    for (const problem of segmentProblems(audited, now)) findings.push({ id: audited.segment.id, problem });
+  }
+  return counts;
+}
+
+function segmentProblems(
+  { segment, slicesMicroUsd, lastSliceEnd, entriesMicroUsd }: Audited,
+  now: number,
+): string[] {
+  const { rateMicroUsdPerHour: rate, startedAt, endedAt, postedUntil, postedMicroUsd } = segment;
+  const cost = costOf(rate, postedUntil - startedAt);
+  const costOfSlices = costOf(rate, (lastSliceEnd ?? startedAt) - startedAt);
+  return [
+    ...(postedMicroUsd === cost ? [] : [`it has posted ${postedMicroUsd} of what costs ${cost}`]),
+    ...(slicesMicroUsd === postedMicroUsd
+      ? []
+      : [`its slices add up to ${slicesMicroUsd}, it has posted ${postedMicroUsd}`]),
+    ...(slicesMicroUsd === costOfSlices
+      ? []
+      : [`its slices do not follow on each other up to the newest one`]),
+    ...(entriesMicroUsd === slicesMicroUsd
+      ? []
+      : [`its slices add up to ${slicesMicroUsd}, their entries to ${entriesMicroUsd}`]),
+    ...(endedAt === null || endedAt === postedUntil ? [] : ['it has ended and is not posted up to its end']),
+    ...(postedUntil >= startedAt ? [] : ['it is posted up to a moment before its start']),
+    ...(postedUntil <= now ? [] : ['it is posted up to a moment to come']),
+  ];
+}
+
+async function verifySubjects(
+  ledger: LedgerReader,
+  findings: LedgerFinding[],
+): Promise<{ subjects: number; covered: number }> {
+  const counts = { subjects: 0, covered: 0 };
+  for await (const subject of pages(
+    (page) => ledger.auditSubjects(page),
+    ({ id }) => id,
+  )) {
+    const { kind, id, from, until, totalCostMicroUsd } = subject;
+    const segments = await ledger.segmentsOf(kind, id);
+    counts.subjects += 1;
+    counts.covered += segments.length;
+    for (const problem of coverageProblems(segments, from, until)) findings.push({ id, problem });
+    const posted = segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0);
+    if (posted !== totalCostMicroUsd)
+      findings.push({
+        id,
+        problem: `its total cost is ${totalCostMicroUsd}, its segments have posted ${posted}`,
+      });
+  }
+  return counts;
+}
+
+/** What is wrong with the segments of something that costs from `from` until `until`; null: it still does. */
+export function coverageProblems(
+  segments: readonly Pick<SegmentRecord, 'startedAt' | 'endedAt'>[],
+  from: number,
+  until: number | null,
+): string[] {
+  if (from === until && segments.length === 0) return [];
+  const ordered = segments.toSorted(
+    (a, b) => a.startedAt - b.startedAt || (a.endedAt ?? Infinity) - (b.endedAt ?? Infinity),
+  );
+  const problems: string[] = [];
+  let reached: number | null = from;
+  for (const { startedAt, endedAt } of ordered) {
+    if (startedAt !== reached)
+      problems.push(`a segment starts at ${startedAt}, after what is covered up to ${reached ?? 'now'}`);
+    reached = endedAt;
+  }
+  if (reached !== until)
+    problems.push(`it is covered up to ${reached ?? 'now'}, and not up to ${until ?? 'now'}`);
+  return problems;
+}
+
+async function* pages<T>(
+  readPage: (page: { afterId?: string; limit: number }) => Promise<T[]>,
+  idOf: (item: T) => string,
+): AsyncIterable<T> {
+  let afterId: string | undefined;
+  for (;;) {
+    const page = await readPage({ limit: PAGE, ...(afterId !== undefined && { afterId }) });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    afterId = idOf(last);
+  }
+}
