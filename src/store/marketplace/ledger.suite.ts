@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/ports/store.ts';
+import type { LedgerAccount } from '../../marketplace/records/ledger-records.ts';
+import {
+  deployment,
+  grant,
+  now,
+  runningDeployment,
+  segment,
+  team,
+  teamId,
+  usage,
+  volume,
+} from './records.fixture.ts';
+
+/** What every store of the marketplace must do of the ledger. */
+export function describeLedger(storeOf: () => Store): void {
+  describe('the ledger', () => {
+    const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => storeOf().transact(body);
+    const balance = async () => (await storeOf().read.teams.byId(teamId))?.balanceMicroUsd;
+
+    /** What billing does for one slice. */
+    const post = async (tx: Transaction, segmentId: string, sliceEnd: number, amountMicroUsd: number) => {
+      const transactionId = `txn-${segmentId}-${sliceEnd}`;
+      await tx.ledger.insertSlice({ segmentId, sliceEnd, amountMicroUsd, transactionId });
+      await tx.ledger.book(...usage(amountMicroUsd, { id: transactionId, at: sliceEnd }));
+    };
+
+    describe('segments', () => {
+      it('come back as they were written, by their subject and in pages of the open ones', async () => {
+        const first = segment({ id: 'b', endedAt: now + 5, postedUntil: now + 5, postedMicroUsd: 7 });
+        const second = segment({ id: 'a', startedAt: now + 5, discountPercentage: 12.5 });
+        const other = segment({ id: 'c', subjectKind: 'volume', subjectId: 'vol-1', state: 'stored' });
+        await write(async (tx) => {
+          for (const record of [second, other]) await tx.ledger.insertSegment(record);
+          await tx.ledger.insertSegment({ ...first, endedAt: now + 1 });
+          await tx.ledger.updateSegment(first);
+        });
+        const { ledger } = storeOf().read;
+        expect(await ledger.segmentById('b')).toEqual(first);
+        expect(await ledger.segmentsOf('deployment', 'dep-1')).toEqual([first, second]);
+        expect(await ledger.openSegmentOf('deployment', 'dep-1')).toEqual(second);
+        expect(await ledger.openSegmentOf('volume', 'dep-1')).toBeNull();
+        expect(await ledger.openSegmentsOfTeam(teamId)).toEqual([second, other]);
+        expect(await ledger.openSegments({ limit: 1 })).toEqual([second]);
+        expect(await ledger.openSegments({ afterId: 'a', limit: 9 })).toEqual([other]);
+      });
+
+      it('are open once for a subject', async () => {
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        const second = write((tx) => tx.ledger.insertSegment(segment({ id: 'seg-2' })));
+        await expect(second).rejects.toBeInstanceOf(Duplicate);
+        await write((tx) => tx.ledger.updateSegment(segment({ endedAt: now + 1 })));
+        await write((tx) => tx.ledger.insertSegment(segment({ id: 'seg-2', startedAt: now + 1 })));
+      });
+
+      it.each([{ endedAt: now - 1 }, { postedUntil: now - 1 }])(
+        'are refused where they end before they begin: %o',
+        async (changes) => {
+          await expect(write((tx) => tx.ledger.insertSegment(segment(changes)))).rejects.toThrow();
+          await write((tx) => tx.ledger.insertSegment(segment()));
+          await expect(write((tx) => tx.ledger.updateSegment(segment(changes)))).rejects.toThrow();
+          expect(await storeOf().read.ledger.segmentById('seg-1')).toEqual(segment());
+        },
+      );
+
+      it.each([
+        ['by its id', (tx: Transaction) => tx.ledger.segmentById('seg-1')],
+        ['by its subject', (tx: Transaction) => tx.ledger.openSegmentOf('deployment', 'dep-1')],
+      ])('are posted by one at a time where each reads one %s first', async (_how, read) => {
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        const postNext = () =>
+          write(async (tx) => {
+            const found = await read(tx);
+            if (found === null) throw new Error('expected a segment');
+            const postedUntil = found.postedUntil + 1;
+            await post(tx, 'seg-1', postedUntil, 1);
+            const postedMicroUsd = found.postedMicroUsd + 1;
+            await tx.ledger.updateSegment({ ...found, postedUntil, postedMicroUsd });
+          });
+        await Promise.all(Array.from({ length: 8 }, postNext));
+        expect(await storeOf().read.ledger.segmentById('seg-1')).toMatchObject({ postedMicroUsd: 8 });
+        expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(8);
+        expect(await balance()).toBe(-8);
+      });
+    });
+
+    describe('transactions', () => {
+      it('add what they say of a team to its balance, which no update writes', async () => {
+        await write(async (tx) => {
+          await tx.teams.insert(team({ id: 'other' }));
+          await grant(tx, 100);
+          await tx.ledger.book(...usage(30));
+          await tx.teams.update(team({ name: 'renamed', balanceMicroUsd: 12345 }));
+        });
+        expect(await storeOf().read.teams.byId(teamId)).toEqual(
+          team({ name: 'renamed', balanceMicroUsd: 70 }),
+        );
+        expect((await storeOf().read.teams.byId('other'))?.balanceMicroUsd).toBe(0);
+        expect(await storeOf().read.ledger.balances()).toEqual([
+          { account: 'promotion', amountMicroUsd: -100 },
+          { account: 'revenue:compute', amountMicroUsd: 30 },
+          { account: `team:${teamId}`, amountMicroUsd: 70 },
+        ]);
+      });
+
+      it('lose none of many that are booked at once', async () => {
+        const book = (number: number) => write((tx) => tx.ledger.book(...usage(1, { id: `txn-${number}` })));
+        await Promise.all(Array.from({ length: 30 }, (_, number) => book(number)));
+        expect(await balance()).toBe(-30);
+      });
+
+      it('keep amounts beyond 32 bits', async () => {
+        await write((tx) => grant(tx, 2 ** 45));
+        expect(await balance()).toBe(2 ** 45);
+        expect(await storeOf().read.ledger.balances()).toContainEqual({
+          account: 'promotion',
+          amountMicroUsd: -(2 ** 45),
+        });
+      });
+
+      const refused: [string, RegExp, { account: LedgerAccount; amountMicroUsd: number }[]][] = [
+        ['do not add up', /add up to -1 micro-USD/, [{ account: 'cash', amountMicroUsd: -1 }]],
+        ['are not there', /it has no entries/, []],
+        [
+          'have a fraction',
+          /not a whole number/,
+          [
+            { account: 'cash', amountMicroUsd: 0.5 },
+            { account: 'promotion', amountMicroUsd: -0.5 },
+          ],
+        ],
+        [
+          'are twice of one account',
+          /of the same account/,
+          [
+            { account: 'cash', amountMicroUsd: 1 },
+            { account: 'cash', amountMicroUsd: -1 },
+          ],
+        ],
+        [
+          'are of a team that there is not',
+          /There is no team of the account team:nobody/,
+          [
+            { account: 'team:nobody', amountMicroUsd: 1 },
+            { account: 'cash', amountMicroUsd: -1 },
+          ],
+        ],
+      ];
+      it.each(refused)('are refused where their entries %s', async (_what, sentence, entries) => {
+        await expect(write((tx) => tx.ledger.book(usage(1)[0], entries))).rejects.toThrow(sentence);
+        expect(await storeOf().read.ledger.transactionsOf(teamId, 9)).toEqual([]);
+        expect(await storeOf().read.ledger.balances()).toEqual([]);
+      });
+
+      it('are booked once for a reference', async () => {
+        const book = (id: string) => write((tx) => tx.ledger.book(...usage(5, { id, reference: 'order 1' })));
+        const answers = await Promise.allSettled(['txn-1', 'txn-2', 'txn-3'].map(book));
+        const failed = answers.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+        expect(failed.map(({ reason }) => reason)).toEqual([expect.any(Duplicate), expect.any(Duplicate)]);
+        expect(await balance()).toBe(-5);
+        expect(await storeOf().read.ledger.byReference('order 1')).toMatchObject({ reference: 'order 1' });
+        expect(await storeOf().read.ledger.byReference('order 2')).toBeNull();
+      });
+
+      it('are listed newest first, and summed up as use by their time', async () => {
+        await write(async (tx) => {
+          await tx.teams.insert(team({ id: 'other' }));
+          await grant(tx, 1000);
+          for (const at of [1, 2, 3])
+            await tx.ledger.book(...usage(10 ** at, { id: `u${at}`, at: now + at }));
+          await tx.ledger.book(...usage(7, { id: 'theirs', teamId: 'other', at: now + 2 }));
+        });
+        const { ledger } = storeOf().read;
+        expect((await ledger.transactionsOf(teamId, 3)).map(({ id }) => id)).toEqual(['u3', 'u2', 'u1']);
+        expect(await ledger.usageOf(teamId, now + 1, now + 3)).toBe(110);
+        expect(await ledger.usageOf(teamId, now, now + 9)).toBe(1110);
+        expect(await ledger.usageOf(teamId, now + 9, now + 10)).toBe(0);
+      });
+    });
+
+    describe('slices', () => {
+      it('are posted once for a segment and an end, also when two do it at once', async () => {
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        const postOnce = (id: string) =>
+          write(async (tx) => {
+            const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: id };
+            await tx.ledger.insertSlice(slice);
+            await tx.ledger.book(...usage(5, { id }));
+          });
+        const answers = await Promise.allSettled([postOnce('txn-1'), postOnce('txn-2')]);
+        expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+        const lost = answers.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
+        expect(lost.reason).toBeInstanceOf(Duplicate);
+        expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(1);
+        expect(await balance()).toBe(-5);
+      });
+
+      it('are refused without their transaction', async () => {
+        await write((tx) => tx.ledger.insertSegment(segment()));
+        const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 'none' };
+        await expect(write((tx) => tx.ledger.insertSlice(slice))).rejects.toThrow();
+        expect(await storeOf().read.ledger.slicesOf('seg-1')).toEqual([]);
+      });
+    });
+
+    describe('audits', () => {
+      it('show each segment with what its slices and their entries say, in pages', async () => {
+        const ids = ['a', 'b', 'c'];
+        await write(async (tx) => {
+          for (const [index, id] of ids.entries())
+            await tx.ledger.insertSegment(segment({ id, subjectId: `dep-${index}` }));
+          for (const end of [1, 2, 3]) await post(tx, 'a', now + end, 10 ** end);
+          await post(tx, 'c', now + 4, 5);
+          await tx.ledger.insertSlice({
+            ...{ segmentId: 'c', sliceEnd: now + 5, amountMicroUsd: 2, transactionId: 'wrong' },
+          });
+          await tx.ledger.book(...usage(3, { id: 'wrong' }));
+        });
+        const found: unknown[] = [];
+        for (let afterId = ''; ; ) {
+          const page = await storeOf().read.ledger.auditSegments({ afterId, limit: 2 });
+          found.push(
+            ...page.map((row) => [
+              row.segment.id,
+              row.slices,
+              row.slicesMicroUsd,
+              row.lastSliceEnd,
+              row.entriesMicroUsd,
+            ]),
+          );
+          const last = page.at(-1);
+          if (last === undefined) break;
+          afterId = last.segment.id;
+        }
+        expect(found).toEqual([
+          ['a', 3, 1110, now + 3, 1110],
+          ['b', 0, 0, null, 0],
+          ['c', 2, 7, now + 5, 8],
+        ]);
+      });
+
+      it('show each subject with what must be covered, in pages over both kinds', async () => {
+        await write(async (tx) => {
+          await tx.deployments.insert(deployment({ id: 'a-never', stoppedAt: now + 9, status: 'failed' }));
+          await tx.volumes.insert(volume({ id: 'b-kept', startedAt: now + 1 }));
+          await tx.deployments.insert(runningDeployment({ id: 'c-runs' }));
+          await tx.volumes.insert(volume({ id: 'd-deleted', deletedAt: now + 5 }));
+          await tx.deployments.insert(runningDeployment({ id: 'e-over', stoppedAt: now + 7 }));
+          await tx.volumes.insert(volume({ id: 'f-never', startedAt: null }));
+          await tx.ledger.recordCost('volume', 'b-kept', 11, now + 2);
+        });
+        const read = (afterId: string | undefined) =>
+          storeOf().read.ledger.auditSubjects({ limit: 4, ...(afterId !== undefined && { afterId }) });
+        const first = await read(undefined);
+        const second = await read(first.at(-1)?.id);
+        const subject = (kind: string, id: string, from: number, until: number | null, cost = 0) => ({
+          ...{ kind, id, from, until, totalCostMicroUsd: cost },
+        });
+        expect([first, second]).toEqual([
+          [
+            subject('deployment', 'a-never', now, now),
+            subject('volume', 'b-kept', now + 1, null, 11),
+            subject('deployment', 'c-runs', now, null),
+            subject('volume', 'd-deleted', now, now + 5),
+          ],
+          [subject('deployment', 'e-over', now, now + 7), subject('volume', 'f-never', now, now)],
+        ]);
+      });
+
+      it('find no transaction that does not add up, where none was written past the store', async () => {
+        await write((tx) => tx.ledger.book(...usage(5)));
+        expect(await storeOf().read.ledger.unbalanced(9)).toEqual([]);
+      });
+    });
+  });
+}

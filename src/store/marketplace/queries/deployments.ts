@@ -1,0 +1,98 @@
+import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
+import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/ports/store.ts';
+import { often } from '../../queries/often.ts';
+import type { Connection } from './connection.ts';
+
+/** How many observations one statement writes. */
+const OBSERVATIONS_AT_ONCE = 500;
+
+export function deploymentReader(connection: Connection): DeploymentReader {
+  const {
+    db,
+    tables: { deployments },
+    locking,
+  } = connection;
+  return {
+    byId: async (id) => {
+      const [record] = await often(connection, 'deployment', { id }, (values) =>
+        locking.rows(db.select().from(deployments).where(eq(deployments.id, values.id))),
+      );
+      return record ?? null;
+    },
+    list: async ({ teamIds, userId, statuses }) => {
+      const conditions: SQL[] = [];
+      if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
+      if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
+      if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
+      return db
+        .select()
+        .from(deployments)
+        .where(and(...conditions))
+        .orderBy(desc(deployments.createdAt), desc(deployments.id));
+    },
+    toTend: (provider) =>
+      often(connection, 'deployments to tend', { provider }, (values) =>
+        db
+          .select()
+          .from(deployments)
+          .where(and(eq(deployments.providerId, values.provider), isToTend(connection)))
+          .orderBy(asc(deployments.createdAt), asc(deployments.id)),
+      ),
+    byProviderName: async (name) =>
+      (await db.select().from(deployments).where(eq(deployments.providerName, name)))[0] ?? null,
+    countByGpuType: async (since) =>
+      db
+        .select({ gpuType: deployments.gpuType, count: count() })
+        .from(deployments)
+        .where(gte(deployments.createdAt, since))
+        .groupBy(deployments.gpuType),
+  };
+}
+
+/** In the words of the partial index, which the database uses for a condition of these words. */
+function isToTend({ tables: { deployments } }: Connection): SQL {
+  return sql`(${deployments.status} IN ('deploying', 'running', 'stopped') OR ${deployments.cleanup} = 'wanted')`;
+}
+
+export function deploymentWriter(connection: Connection): DeploymentWriter {
+  const {
+    db,
+    tables: { deployments },
+  } = connection;
+  return {
+    ...deploymentReader(connection),
+    insert: async (record) => void (await db.insert(deployments).values(record)),
+    // What it has cost is the ledger's.
+    update: async ({ totalCostMicroUsd: _, lastCreditDeductionAt: __, ...record }) =>
+      void (await db
+        .update(deployments)
+        .set({ ...record, revision: record.revision + 1 })
+        .where(eq(deployments.id, record.id))),
+    recordObservations: async (observations) => {
+      // In one order everywhere: two that write the same rows do not wait for each other.
+      const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));
+      for (let start = 0; start < sorted.length; start += OBSERVATIONS_AT_ONCE)
+        await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE));
+    },
+    setCleanup: async (id, cleanup) =>
+      void (await db.update(deployments).set({ cleanup }).where(eq(deployments.id, id))),
+  };
+}
+
+/** Both databases call the columns of a list of values column1, column2 … */
+async function recordBatch(
+  { db, tables: { deployments } }: Connection,
+  batch: readonly { id: string; revision: number; at: number }[],
+): Promise<void> {
+  const rows = batch.map(
+    ({ id, revision, at }) => sql`(CAST(${id} AS TEXT), CAST(${revision} AS INTEGER), CAST(${at} AS BIGINT))`,
+  );
+  await db
+    .update(deployments)
+    .set({ observedAt: sql`seen.column3` })
+    .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS seen`)
+    .where(
+      sql`${deployments.id} = seen.column1 AND ${deployments.revision} = seen.column2
+        AND (${deployments.observedAt} IS NULL OR ${deployments.observedAt} < seen.column3)`,
+    );
+}

@@ -1,0 +1,47 @@
+import { and, eq, gt, lte, or, sql } from 'drizzle-orm';
+import type { LeaseWriter } from '../../../marketplace/ports/store.ts';
+import type { Connection } from './connection.ts';
+
+/**
+ * No lease is this long, in milliseconds. One that ends further away was taken while a clock was wrong and counts as
+ * run out, so that nothing waits for ever; its holder writes nothing, since its token is no longer the row's.
+ */
+const FARTHEST_MS = 2 * 60 * 60 * 1000;
+
+export function leaseWriter({ db, tables: { leases }, locking }: Connection): LeaseWriter {
+  return {
+    claim: async (name, holder, now, ttlMs) => {
+      const isFree = or(lte(leases.until, now), gt(leases.until, now + FARTHEST_MS));
+      const [lease] = await db
+        .insert(leases)
+        .values({ name, token: 1, holder, until: now + ttlMs })
+        .onConflictDoUpdate({
+          target: leases.name,
+          set: {
+            token: sql`CASE WHEN ${leases.holder} = ${holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
+            holder,
+            until: now + ttlMs,
+          },
+          setWhere: or(eq(leases.holder, holder), isFree) ?? sql`false`,
+        })
+        .returning();
+      return lease ?? null;
+    },
+    // The row stays: who comes next has a greater token.
+    release: async (name, holder) =>
+      void (await db
+        .update(leases)
+        .set({ holder: '', until: 0 })
+        .where(and(eq(leases.name, name), eq(leases.holder, holder)))),
+    isHeld: async ({ name, holder, token }, now) => {
+      const held = and(eq(leases.name, name), eq(leases.holder, holder), eq(leases.token, token));
+      const found = await locking.rows(
+        db
+          .select()
+          .from(leases)
+          .where(and(held, gt(leases.until, now))),
+      );
+      return found.length > 0;
+    },
+  };
+}

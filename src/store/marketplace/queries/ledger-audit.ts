@@ -1,0 +1,79 @@
+import { asc, gt, ne, sql, sum } from 'drizzle-orm';
+import type { LedgerReader } from '../../../marketplace/ports/store.ts';
+import type { Connection } from './connection.ts';
+
+type Audit = Pick<LedgerReader, 'balances' | 'unbalanced' | 'auditSegments' | 'auditSubjects'>;
+
+/** What the books say by themselves: of nothing that is kept beside them. Each page is one statement. */
+export function ledgerAudit({ db, tables }: Connection): Audit {
+  const { deployments, ledgerEntries, segments, volumes } = tables;
+  const { account, amountMicroUsd, transactionId } = ledgerEntries;
+  return {
+    balances: async () =>
+      db
+        .select({ account, amountMicroUsd: sum(amountMicroUsd).mapWith(Number) })
+        .from(ledgerEntries)
+        .groupBy(account)
+        .orderBy(asc(account)),
+    unbalanced: async (limit) => {
+      const found = await db
+        .select({ id: transactionId })
+        .from(ledgerEntries)
+        .groupBy(transactionId)
+        .having(ne(sum(amountMicroUsd), sql`0`))
+        .orderBy(asc(transactionId))
+        .limit(limit);
+      return found.map(({ id }) => id);
+    },
+    auditSegments: async ({ afterId = '', limit }) =>
+      db
+        .select({
+          segment: segments,
+          slices: ofSlices('count(*)').mapWith(Number),
+          slicesMicroUsd: ofSlices('coalesce(sum(slices.amount_micro_usd), 0)').mapWith(Number),
+          lastSliceEnd: ofSlices<number | null>('max(slices.slice_end)').mapWith(Number),
+          entriesMicroUsd: ENTRIES_OF_SLICES.mapWith(Number),
+        })
+        .from(segments)
+        .where(gt(segments.id, afterId))
+        .orderBy(asc(segments.id))
+        .limit(limit),
+    auditSubjects: async ({ afterId = '', limit }) => {
+      const subject = (
+        kind: 'deployment' | 'volume',
+        { id, startedAt, createdAt, totalCostMicroUsd }: typeof deployments | typeof volumes,
+        endedAt: typeof deployments.stoppedAt | typeof volumes.deletedAt,
+      ) => ({
+        kind: sql<'deployment' | 'volume'>`${sql.raw(`'${kind}'`)}`.as('kind'),
+        id: sql<string>`${id}`.as('id'),
+        from: sql<number>`coalesce(${startedAt}, ${createdAt})`.mapWith(Number).as('from'),
+        until: sql<number | null>`CASE WHEN ${startedAt} IS NULL THEN ${createdAt} ELSE ${endedAt} END`
+          .mapWith(Number)
+          .as('until'),
+        totalCostMicroUsd: sql<number>`${totalCostMicroUsd}`.mapWith(Number).as('total'),
+      });
+      return db
+        .select(subject('deployment', deployments, deployments.stoppedAt))
+        .from(deployments)
+        .where(gt(deployments.id, afterId))
+        .unionAll(
+          db
+            .select(subject('volume', volumes, volumes.deletedAt))
+            .from(volumes)
+            .where(gt(volumes.id, afterId)),
+        )
+        .orderBy(sql`id`)
+        .limit(limit);
+    },
+  };
+}
+
+/** An aggregate over the slices of the segment of a row. */
+function ofSlices<T = number>(aggregate: string) {
+  return sql<T>`${sql.raw(`(SELECT ${aggregate} FROM slices WHERE slices.segment_id = segments.id)`)}`;
+}
+
+/** What the transactions of the slices took from the team, as the entries say it. */
+const ENTRIES_OF_SLICES = sql<number>`(SELECT coalesce(-sum(ledger_entries.amount_micro_usd), 0) FROM ledger_entries
+  WHERE ledger_entries.account = 'team:' || segments.team_id AND ledger_entries.transaction_id IN
+    (SELECT slices.transaction_id FROM slices WHERE slices.segment_id = segments.id))`;

@@ -1,0 +1,158 @@
+import { and, asc, desc, eq, gt, gte, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import type { LedgerReader, LedgerWriter } from '../../../marketplace/ports/store.ts';
+import type {
+  LedgerEntryRecord,
+  LedgerTransactionRecord,
+  SegmentRecord,
+} from '../../../marketplace/records/ledger-records.ts';
+import { often } from '../../queries/often.ts';
+import type { Connection } from './connection.ts';
+import { ledgerAudit } from './ledger-audit.ts';
+
+export function ledgerReader(connection: Connection): LedgerReader {
+  const {
+    db,
+    tables: { ledgerEntries, ledgerTransactions, segments, slices },
+    locking,
+  } = connection;
+  const findSegment = async (condition: SQL | undefined): Promise<SegmentRecord | null> =>
+    (await locking.rows(db.select().from(segments).where(condition)))[0] ?? null;
+  return {
+    ...ledgerAudit(connection),
+    segmentById: (id) => findSegment(eq(segments.id, id)),
+    segmentsOf: async (kind, subjectId) =>
+      db
+        .select()
+        .from(segments)
+        .where(and(eq(segments.subjectKind, kind), eq(segments.subjectId, subjectId)))
+        .orderBy(asc(segments.startedAt), asc(segments.id)),
+    openSegmentOf: (kind, subjectId) =>
+      findSegment(
+        and(eq(segments.subjectKind, kind), eq(segments.subjectId, subjectId), isNull(segments.endedAt)),
+      ),
+    openSegmentsOfTeam: async (teamId) =>
+      db
+        .select()
+        .from(segments)
+        .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)))
+        .orderBy(asc(segments.id)),
+    openSegments: async ({ afterId = '', limit }) =>
+      db
+        .select()
+        .from(segments)
+        .where(and(isNull(segments.endedAt), gt(segments.id, afterId)))
+        .orderBy(asc(segments.id))
+        .limit(limit),
+    slicesOf: async (segmentId) =>
+      db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
+    transactionsOf: async (teamId, limit) =>
+      db
+        .select()
+        .from(ledgerTransactions)
+        .where(eq(ledgerTransactions.teamId, teamId))
+        .orderBy(desc(ledgerTransactions.at), desc(ledgerTransactions.id))
+        .limit(limit),
+    byReference: async (reference) =>
+      (await db.select().from(ledgerTransactions).where(eq(ledgerTransactions.reference, reference)))[0] ??
+      null,
+    usageOf: async (teamId, from, to) => {
+      const [sum] = await db
+        .select({
+          amount: sql<number>`coalesce(-sum(${ledgerEntries.amountMicroUsd}), 0)`.mapWith(Number),
+        })
+        .from(ledgerTransactions)
+        .innerJoin(ledgerEntries, eq(ledgerEntries.transactionId, ledgerTransactions.id))
+        .where(
+          and(
+            eq(ledgerTransactions.teamId, teamId),
+            eq(ledgerTransactions.kind, 'usage'),
+            gte(ledgerTransactions.at, from),
+            lt(ledgerTransactions.at, to),
+            eq(ledgerEntries.account, `team:${teamId}`),
+          ),
+        );
+      return sum?.amount ?? 0;
+    },
+  };
+}
+
+type Entry = Omit<LedgerEntryRecord, 'transactionId'>;
+
+export function ledgerWriter(connection: Connection): LedgerWriter {
+  const {
+    db,
+    tables: { deployments, ledgerEntries, ledgerTransactions, segments, slices, volumes },
+  } = connection;
+  return {
+    ...ledgerReader(connection),
+    insertSegment: async (record) => void (await db.insert(segments).values(record)),
+    updateSegment: async (record) =>
+      void (await db.update(segments).set(record).where(eq(segments.id, record.id))),
+    insertSlice: async (record) => void (await db.insert(slices).values(record)),
+    book: async (transaction, entries) => {
+      assertBalanced(transaction, entries);
+      await db.insert(ledgerTransactions).values(transaction);
+      await db
+        .insert(ledgerEntries)
+        .values(entries.map((entry) => ({ ...entry, transactionId: transaction.id })));
+      await addToBalances(connection, entries);
+    },
+    recordCost: async (kind, subjectId, amountMicroUsd, sliceEnd) => {
+      const values = { subjectId, amountMicroUsd, sliceEnd };
+      if (kind === 'volume')
+        await often(connection, 'volume cost', values, ({ subjectId: id, amountMicroUsd: amount }) =>
+          db
+            .update(volumes)
+            .set({ totalCostMicroUsd: sql`${volumes.totalCostMicroUsd} + ${amount}` })
+            .where(eq(volumes.id, id)),
+        );
+      else
+        await often(
+          connection,
+          'deployment cost',
+          values,
+          ({ subjectId: id, amountMicroUsd: amount, sliceEnd: end }) =>
+            db
+              .update(deployments)
+              .set({
+                totalCostMicroUsd: sql`${deployments.totalCostMicroUsd} + ${amount}`,
+                lastCreditDeductionAt: sql`CASE WHEN ${deployments.lastCreditDeductionAt} > ${end}
+                THEN ${deployments.lastCreditDeductionAt} ELSE ${end} END`,
+              })
+              .where(eq(deployments.id, id)),
+        );
+    },
+  };
+}
+
+/** @throws {Error} a fault of the program */
+function assertBalanced({ id }: LedgerTransactionRecord, entries: readonly Entry[]): void {
+  const refuse = (problem: string): never => {
+    throw new Error(`The ledger transaction ${id} is refused: ${problem}.`);
+  };
+  if (entries.length === 0) refuse('it has no entries');
+  if (new Set(entries.map(({ account }) => account)).size < entries.length)
+    refuse('two of its entries are of the same account');
+  if (!entries.every(({ amountMicroUsd }) => Number.isSafeInteger(amountMicroUsd)))
+    refuse('an amount is not a whole number of micro-USD');
+  const sum = entries.reduce((total, { amountMicroUsd }) => total + BigInt(amountMicroUsd), 0n);
+  if (sum !== 0n) refuse(`its entries add up to ${sum} micro-USD and not to zero`);
+}
+
+async function addToBalances(connection: Connection, entries: readonly Entry[]): Promise<void> {
+  const {
+    db,
+    tables: { teams },
+  } = connection;
+  // In one order everywhere: two that write the same teams do not wait for each other.
+  const sorted = [...entries].sort((a, b) => (a.account < b.account ? -1 : 1));
+  for (const { account, amountMicroUsd } of sorted) {
+    if (!account.startsWith('team:')) continue;
+    const changed = await db
+      .update(teams)
+      .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amountMicroUsd}` })
+      .where(eq(teams.id, account.slice('team:'.length)))
+      .returning({ id: teams.id });
+    if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
+  }
+}

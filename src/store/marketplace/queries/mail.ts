@@ -1,0 +1,47 @@
+import { and, asc, desc, eq, isNull, lte, min } from 'drizzle-orm';
+import type { MailReader, MailWriter } from '../../../marketplace/ports/store.ts';
+import type { Connection } from './connection.ts';
+
+export function mailReader({ db, tables: { mails }, locking }: Connection): MailReader {
+  const isOpen = and(isNull(mails.sentAt), isNull(mails.failedAt));
+  return {
+    byDedupeKey: async (dedupeKey) =>
+      (await locking.rows(db.select().from(mails).where(eq(mails.dedupeKey, dedupeKey))))[0] ?? null,
+    due: async (now, limit) =>
+      db
+        .select()
+        .from(mails)
+        .where(and(isOpen, lte(mails.dueAt, now)))
+        .orderBy(asc(mails.dueAt), asc(mails.id))
+        .limit(limit),
+    nextDueAt: async () => {
+      const [found] = await db
+        .select({ at: min(mails.dueAt) })
+        .from(mails)
+        .where(isOpen);
+      return found?.at ?? null;
+    },
+    list: async ({ to, limit }) =>
+      db
+        .select()
+        .from(mails)
+        .where(to === undefined ? undefined : eq(mails.to, to))
+        .orderBy(desc(mails.createdAt), desc(mails.id))
+        .limit(limit),
+  };
+}
+
+export function mailWriter(connection: Connection): MailWriter {
+  const {
+    db,
+    tables: { mails },
+    locking,
+  } = connection;
+  return {
+    ...mailReader(connection),
+    byId: async (id) => (await locking.rows(db.select().from(mails).where(eq(mails.id, id))))[0] ?? null,
+    insert: async (record) =>
+      void (await db.insert(mails).values(record).onConflictDoNothing({ target: mails.dedupeKey })),
+    update: async (record) => void (await db.update(mails).set(record).where(eq(mails.id, record.id))),
+  };
+}

@@ -1,0 +1,51 @@
+import { type FileFormat, MARKETPLACE_ID } from '../../sqlite/file-format.ts';
+import { lacksAny } from '../../sqlite/json-columns.ts';
+
+const statuses = {
+  deployments: ['deploying', 'running', 'stopped', 'failed', 'terminated', 'terminated-provider'],
+  volumes: ['creating', 'available', 'attached', 'deleting', 'deleted', 'error'],
+};
+const launchTypes = { state: ['text'], looks: ['integer'] };
+const actionTypes = { kind: ['text'], since: ['integer'] };
+const suspicionTypes = { status: ['text'], since: ['integer'], polls: ['integer'] };
+
+const isOneOf = (values: readonly string[]): string => `('${values.join("','")}')`;
+const isBroken = (column: string, types: Readonly<Record<string, readonly string[]>>): string =>
+  `CASE WHEN json_valid(${column}) THEN ${lacksAny(column, types)} ELSE TRUE END`;
+const isBrokenIfThere = (column: string, types: Readonly<Record<string, readonly string[]>>): string =>
+  `${column} IS NOT NULL AND ${isBroken(column, types)}`;
+
+/** SQLite keeps any text, and a flipped bit leaves it text. */
+const UNREADABLE = `
+  SELECT * FROM (
+    SELECT 'deployment ' || id FROM deployments
+    WHERE status NOT IN ${isOneOf(statuses.deployments)} OR cleanup NOT IN ('none', 'wanted', 'done')
+      OR ${isBroken('launch', launchTypes)} OR NOT json_valid(name) OR NOT json_valid(ssh_key_name)
+      OR NOT json_valid(extras) OR NOT json_valid(port_forwards)
+      OR ${isBrokenIfThere('action', actionTypes)} OR ${isBrokenIfThere('suspicion', suspicionTypes)}
+      OR failure_details IS NOT NULL AND NOT json_valid(failure_details)
+    UNION ALL
+    SELECT 'volume ' || id FROM volumes
+    WHERE status NOT IN ${isOneOf(statuses.volumes)} OR cleanup NOT IN ('none', 'wanted', 'done')
+      OR NOT json_valid(name) OR ${isBrokenIfThere('action', actionTypes)}
+    UNION ALL
+    SELECT 'segment ' || id FROM segments WHERE subject_kind NOT IN ('deployment', 'volume')
+    UNION ALL
+    SELECT 'team ' || id FROM teams WHERE NOT json_valid(watch)
+    UNION ALL
+    SELECT 'SSH key ' || id FROM ssh_keys WHERE NOT json_valid(name)
+    UNION ALL
+    SELECT 'ledger transaction ' || id FROM ledger_transactions WHERE NOT json_valid(memo)
+    UNION ALL
+    SELECT 'mail ' || id FROM mails
+    WHERE NOT json_valid(subject) OR NOT json_valid(text) OR last_error IS NOT NULL AND NOT json_valid(last_error)
+  ) LIMIT 1`;
+
+/** The file of `berth marketplace`. */
+export const marketplaceFormat: FileFormat = {
+  command: 'berth marketplace',
+  applicationId: MARKETPLACE_ID,
+  hasBackups: false,
+  migrations: 'marketplace-sqlite',
+  unreadable: UNREADABLE,
+};

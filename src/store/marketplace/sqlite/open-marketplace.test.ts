@@ -1,0 +1,163 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type Database from 'better-sqlite3';
+import { is } from 'drizzle-orm';
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DatabaseRefused } from '../../database-refused.ts';
+import { openDatabase } from '../../sqlite/open-database.ts';
+import { assertNotServed, takeServeLock } from '../../sqlite/serve-lock.ts';
+import { openSqliteStore } from '../../sqlite/store.ts';
+import { deployment, mail, runningDeployment, seed, sshKey, volume } from '../records.fixture.ts';
+import { marketplaceFormat } from './marketplace-format.ts';
+import * as schema from './schema.ts';
+import { openMarketplaceSqliteStore } from './store.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-open-'));
+  path = join(folder, 'marketplace.db');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const open = () => openDatabase(path, {}, marketplaceFormat);
+
+describe('the schema', () => {
+  interface Column {
+    name: string;
+    type: string;
+    notnull: number;
+    pk: number;
+  }
+  const described = Object.values(schema)
+    .filter((value) => is(value, SQLiteTable))
+    .map((table) => getTableConfig(table));
+
+  it('has the tables that the migrations leave', () => {
+    const db = open();
+    const made = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+    expect(described.map(({ name }) => name).sort()).toEqual([...made].sort());
+    db.close();
+  });
+
+  it.each(described.map((table) => [table.name, table] as const))(
+    'describes %s as it is',
+    (name, { columns, primaryKeys }) => {
+      const db = open();
+      const made = db.pragma(`table_info(${name})`) as Column[];
+      db.close();
+      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
+      expect(
+        columns.map((column) => {
+          const key = column.primary || composite.includes(column.name);
+          return [column.name, column.getSQLType().toUpperCase(), column.notNull || key, key];
+        }),
+      ).toEqual(made.map((one) => [one.name, one.type, one.notnull === 1 || one.pk > 0, one.pk > 0]));
+    },
+  );
+
+  it('finds what must be tended by the indexes that are made for it', () => {
+    const db = open();
+    const plan = (sql: string): string =>
+      (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all('p') as { detail: string }[])
+        .map(({ detail }) => detail)
+        .join();
+    expect(
+      plan(
+        `SELECT * FROM deployments WHERE provider_id = ?
+           AND (status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted')`,
+      ),
+    ).toContain('deployments_to_tend');
+    expect(
+      plan("SELECT * FROM volumes WHERE provider_id = ? AND (action IS NOT NULL OR cleanup = 'wanted')"),
+    ).toContain('volumes_to_tend');
+    db.close();
+  });
+});
+
+describe('a file that is refused is left as it is:', () => {
+  const cases: [string, RegExp, () => Promise<void> | void][] = [
+    [
+      'that of `berth serve`',
+      /is that of `berth serve`: give `berth marketplace` one of its own with --database/,
+      () => openSqliteStore(path).close(),
+    ],
+    [
+      'of another program',
+      /is a database of another program: give --database another file/,
+      () => withDatabase((db) => db.pragma('application_id = 7')),
+    ],
+    [
+      'newer than this program',
+      /is newer \(version 1000\) than this program/,
+      () => withDatabase((db) => db.pragma('user_version = 1000')),
+    ],
+    ...(
+      [
+        ['deployment dep-1', "UPDATE deployments SET status = 'runming' WHERE id = 'dep-1'"],
+        ['deployment dep-1', 'UPDATE deployments SET launch = \'{"stata":"made"}\' WHERE id = \'dep-1\''],
+        ['deployment dep-1', "UPDATE deployments SET name = '\"cut' WHERE id = 'dep-1'"],
+        ['deployment dep-2', "UPDATE deployments SET suspicion = '{}' WHERE id = 'dep-2'"],
+        ['volume vol-1', "UPDATE volumes SET cleanup = 'maybe'"],
+        ['team team-1', "UPDATE teams SET watch = '{'"],
+        ['SSH key ssh-1', "UPDATE ssh_keys SET name = 'laptop'"],
+        ['mail mail-1', "UPDATE mails SET text = 'Add'"],
+      ] as const
+    ).map(([row, change]): [string, RegExp, () => Promise<void>] => [
+      `with a row that cannot be read (${change})`,
+      new RegExp(`is damaged \\(the row of ${row} cannot be read\\): restore it`),
+      async () => {
+        await fill();
+        withDatabase((db) => db.exec(change));
+      },
+    ]),
+  ];
+
+  function withDatabase(change: (db: Database.Database) => void): void {
+    const db = open();
+    change(db);
+    db.close();
+  }
+
+  it.each(cases)('%s', async (_what, sentence, prepare) => {
+    await prepare();
+    const before = readFileSync(path);
+    expect(() => openMarketplaceSqliteStore(path)).toThrow(DatabaseRefused);
+    expect(() => openMarketplaceSqliteStore(path)).toThrow(sentence);
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', async () => {
+    await fill();
+    await openMarketplaceSqliteStore(path, { mayMigrate: false }).close();
+  });
+});
+
+async function fill(): Promise<void> {
+  const store = openMarketplaceSqliteStore(path);
+  await seed(store, 5);
+  await store.transact(async (tx) => {
+    await tx.sshKeys.insert(sshKey());
+    await tx.deployments.insert(runningDeployment({ failureDetails: 'why' }));
+    await tx.deployments.insert(
+      deployment({
+        id: 'dep-2',
+        action: { kind: 'pause', since: 1, isSent: true },
+        suspicion: { status: 'GONE', since: 1, polls: 1, isListed: false },
+      }),
+    );
+    await tx.volumes.insert(volume({ action: { kind: 'create', since: 1 } }));
+    await tx.mail.insert(mail({ lastError: 'no' }));
+  });
+  await store.close();
+}
+
+it("is refused to `berth serve`, and served by one process, which the other's sentence names", async () => {
+  await openMarketplaceSqliteStore(path).close();
+  expect(() => openSqliteStore(path)).toThrow(/is that of `berth marketplace`: give `berth serve` one/);
+  const giveBack = takeServeLock(path, 'berth marketplace');
+  expect(() => assertNotServed(path, 'berth marketplace')).toThrow(/Another `berth marketplace` is running/);
+  giveBack();
+});

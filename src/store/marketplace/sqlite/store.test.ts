@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { StoreUnavailable } from '../../../marketplace/ports/store.ts';
+import { deployment, now, seed, segment, usage } from '../records.fixture.ts';
+import { describeMarketplaceStore } from '../store.suite.ts';
+import { openMarketplaceSqliteStore } from './store.ts';
+
+let folder: string;
+
+function openNew() {
+  folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-store-'));
+  return openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+}
+
+describeMarketplaceStore("the marketplace's SQLite store", {
+  setup: async () => openNew(),
+  teardown: async (store) => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  },
+});
+
+it('says that it is unavailable, in reads, transactions and snapshots, when SQLite cannot answer', async () => {
+  const store = openNew();
+  await store.close();
+  await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);
+  await expect(store.transact((tx) => tx.deployments.byId('a'))).rejects.toThrow(StoreUnavailable);
+  rmSync(folder, { recursive: true });
+  await expect(store.snapshot((read) => read.deployments.byId('a'))).rejects.toThrow(StoreUnavailable);
+});
+
+it('lets nobody change or delete what the ledger has, and finds what was written past it', async () => {
+  const store = openNew();
+  await seed(store);
+  await store.transact(async (tx) => {
+    await tx.deployments.insert(deployment());
+    await tx.ledger.insertSegment(segment());
+    await tx.ledger.book(...usage(5));
+    const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 'txn-1' };
+    await tx.ledger.insertSlice(slice);
+  });
+  const past = new Database(join(folder, 'marketplace.db'));
+  for (const table of ['ledger_transactions', 'ledger_entries', 'slices']) {
+    const column = table === 'ledger_transactions' ? 'at' : 'amount_micro_usd';
+    const refused = /the ledger is append-only/;
+    expect(() => past.exec(`UPDATE ${table} SET ${column} = 1`)).toThrow(refused);
+    expect(() => past.exec(`DELETE FROM ${table}`)).toThrow(refused);
+  }
+  past.exec("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)");
+  past.close();
+  expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
+  await store.close();
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,59 @@
+import Database from 'better-sqlite3';
+import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/ports/store.ts';
+import { toConnection } from '../../sqlite/connection.ts';
+import { EmbeddedDatabase } from '../../sqlite/embedded.ts';
+import { type OpenOptions, openReader } from '../../sqlite/open-database.ts';
+import { fromSqlite } from '../../sqlite/sqlite-error.ts';
+import type { Tables } from '../queries/connection.ts';
+import { readerOn, transactionOn } from '../queries/parts.ts';
+import { marketplaceFormat } from './marketplace-format.ts';
+import { RequestCounts } from './request-counts.ts';
+import * as schema from './schema.ts';
+
+/**
+ * The marketplace's embedded store: see `EmbeddedDatabase`.
+ *
+ * @throws {DatabaseRefused} if the file cannot be used as it is.
+ */
+export function openMarketplaceSqliteStore(path: string, options: OpenOptions = {}): Store {
+  const database = new EmbeddedDatabase(path, options, marketplaceFormat);
+  const connection = toConnection<Tables>(database.writer, schema);
+  const requests = new RequestCounts();
+  return {
+    isShared: false,
+    read: readerOn(toConnection<Tables>(database.reader, schema), toCoreError),
+    transact: (body) =>
+      database
+        .transact(() => body(transactionOn(connection)))
+        .catch((error) => Promise.reject(toCoreError(error))),
+    snapshot: async (body) => {
+      const reader = openSnapshot(path);
+      try {
+        return await body(readerOn(toConnection<Tables>(reader, schema), toCoreError));
+      } finally {
+        reader.close();
+      }
+    },
+    countRequest: async (window) => requests.count(window),
+    close: () => database.close(),
+  };
+}
+
+/** A connection whose reads are all of the moment of the first. */
+function openSnapshot(path: string): Database.Database {
+  try {
+    const reader = openReader(path);
+    reader.exec('BEGIN');
+    return reader;
+  } catch (error) {
+    throw new StoreUnavailable(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+const TAKEN = ['SQLITE_CONSTRAINT_UNIQUE', 'SQLITE_CONSTRAINT_PRIMARYKEY'];
+
+function toCoreError(error: unknown): unknown {
+  const known = fromSqlite(error);
+  if (!(known instanceof Database.SqliteError) || !TAKEN.includes(known.code)) return known;
+  return new Duplicate(known.message, { cause: known });
+}

@@ -1,0 +1,484 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/ports/store.ts';
+import { describeLedger } from './ledger.suite.ts';
+import {
+  apiKey,
+  deployment,
+  discount,
+  mail,
+  member,
+  now,
+  providerId,
+  runningDeployment,
+  seed,
+  sshKey,
+  stockAlert,
+  team,
+  teamId,
+  user,
+  userId,
+  volume,
+} from './records.fixture.ts';
+
+export interface StoreOfSuite {
+  setup: () => Promise<Store>;
+  teardown: (store: Store) => Promise<void>;
+}
+
+/** What every store of the marketplace must do. `setup` makes an empty one. */
+export function describeMarketplaceStore(name: string, { setup, teardown }: StoreOfSuite): void {
+  describe(name, () => {
+    let store: Store;
+    beforeEach(async () => {
+      store = await setup();
+      await seed(store);
+    });
+    afterEach(() => teardown(store));
+    const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => store.transact(body);
+
+    describe('transactions', () => {
+      it('keep all or nothing', async () => {
+        const broken = write(async (tx) => {
+          await tx.deployments.insert(deployment());
+          throw new Error('broken off');
+        });
+        await expect(broken).rejects.toThrow('broken off');
+        expect(await store.read.deployments.byId('dep-1')).toBeNull();
+      });
+
+      it('show reads outside only what is committed', async () => {
+        await write(async (tx) => {
+          await tx.deployments.insert(deployment());
+          expect(await tx.deployments.byId('dep-1')).not.toBeNull();
+          expect(await store.read.deployments.byId('dep-1')).toBeNull();
+        });
+        expect(await store.read.deployments.byId('dep-1')).toEqual(deployment());
+      });
+
+      it('go on after one that failed', async () => {
+        await write(() => Promise.reject(new Error('first'))).catch(() => undefined);
+        await write((tx) => tx.deployments.insert(deployment()));
+        expect(await store.read.deployments.byId('dep-1')).not.toBeNull();
+      });
+
+      const lockedBy: [string, (tx: Transaction) => Promise<unknown>][] = [
+        ['a user', (tx) => tx.users.byId(userId)],
+        ['a team', (tx) => tx.teams.byId(teamId)],
+        ['a member', (tx) => tx.teams.member(teamId, userId)],
+        ['a deployment', (tx) => tx.deployments.byId('dep-1')],
+        ['a volume', (tx) => tx.volumes.byId('vol-1')],
+        ['a volume, by the id of paths', (tx) => tx.volumes.byVolumeId('vvol-1')],
+        ['a mail', (tx) => tx.mail.byDedupeKey('about mail-1')],
+      ];
+      it.each(lockedBy)('run one after another where they read %s by its id', async (_what, read) => {
+        await write(async (tx) => {
+          await tx.deployments.insert(deployment());
+          await tx.volumes.insert(volume());
+          await tx.mail.insert(mail());
+        });
+        const log: string[] = [];
+        const run = () =>
+          write(async (tx) => {
+            expect(await read(tx)).not.toBeNull();
+            log.push('begins');
+            await tx.teams.list();
+            await new Promise((resolve) => setImmediate(resolve));
+            await tx.users.list();
+            log.push('ends');
+          });
+        await Promise.all([run(), run(), run()]);
+        expect(log).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
+      });
+
+      const unique: [string, (tx: Transaction) => Promise<unknown>, RegExp][] = [
+        ['an e-mail address', (tx) => tx.users.insert(user({ id: 'u', email: user().email })), /users/],
+        ['a slug', (tx) => tx.teams.insert(team({ id: 't', slug: team().slug })), /teams/],
+        ['a key', (tx) => tx.keys.insert(apiKey({ id: 'k', digest: apiKey().digest })), /api_keys/],
+        [
+          'a name at the provider',
+          (tx) => tx.deployments.insert(deployment({ id: 'd', providerName: deployment().providerName })),
+          /deployments/,
+        ],
+        ['a volume id', (tx) => tx.volumes.insert(volume({ id: 'v', volumeId: 'vvol-1' })), /volumes/],
+        [
+          'a name of a volume at the provider',
+          (tx) => tx.volumes.insert(volume({ id: 'v', providerName: volume().providerName })),
+          /volumes/,
+        ],
+      ];
+      it.each(unique)('refuse the second row with %s as a duplicate', async (_what, insert, table) => {
+        await write(async (tx) => {
+          await tx.keys.insert(apiKey());
+          await tx.deployments.insert(deployment());
+          await tx.volumes.insert(volume());
+        });
+        const second = write(insert);
+        await expect(second).rejects.toBeInstanceOf(Duplicate);
+        await expect(second).rejects.toThrow(table);
+      });
+    });
+
+    describe('people', () => {
+      it('come back as they were written', async () => {
+        const changed = user({ name: 'имя 🚀', createLimit: -1, minimumRuntimeMinutes: 0.5 });
+        await write((tx) => tx.users.update(changed));
+        expect(await store.read.users.byId(userId)).toEqual(changed);
+        expect(await store.read.users.byEmail(changed.email)).toEqual(changed);
+        expect(await store.read.users.list()).toEqual([changed]);
+        expect(await store.read.teams.bySlug(team().slug)).toEqual(team());
+        expect(await store.read.users.byId('nobody')).toBeNull();
+      });
+
+      it('have keys that are found by their digest, revoked and marked as used', async () => {
+        const record = apiKey({ label: 'ci', expiresAt: now + 5 });
+        await write((tx) => tx.keys.insert(record));
+        expect(await store.read.keys.byDigest(Buffer.from('another'))).toBeNull();
+        await write(async (tx) => {
+          await tx.keys.revoke(record.id, now + 1);
+          await tx.keys.recordUse(record.id, now + 2);
+        });
+        const changed = { ...record, revokedAt: now + 1, lastUsedAt: now + 2 };
+        expect(await store.read.keys.byDigest(record.digest)).toEqual(changed);
+        expect(await store.read.keys.ofUser(userId)).toEqual([changed]);
+      });
+
+      it('are members of teams: the owner first, then by when they joined', async () => {
+        const joined = { a: now + 3, b: now + 1, c: now + 2 };
+        await write(async (tx) => {
+          for (const [id, joinedAt] of Object.entries(joined)) {
+            await tx.users.insert(user({ id }));
+            await tx.teams.putMember(member({ userId: id, role: 'member', joinedAt }));
+          }
+          await tx.teams.putMember(member({ userId: 'a', role: 'admin', joinedAt: joined.a }));
+          await tx.teams.removeMember(teamId, 'c');
+          await tx.teams.insert(team({ id: 'older' }));
+          await tx.teams.putMember(member({ teamId: 'older', userId: 'a', joinedAt: now }));
+        });
+        const members = await store.read.teams.members(teamId);
+        expect(members.map((one) => `${one.userId} ${one.role}`)).toEqual([
+          `${userId} owner`,
+          'b member',
+          'a admin',
+        ]);
+        expect((await store.read.teams.membershipsOf('a')).map((one) => one.teamId)).toEqual([
+          'older',
+          teamId,
+        ]);
+        expect(await store.read.teams.member(teamId, 'c')).toBeNull();
+      });
+
+      it('have discounts, alerts and SSH keys, of which lists show no temporary one', async () => {
+        await write(async (tx) => {
+          await tx.discounts.insert(discount({ id: 'later', startsAt: now + 1 }));
+          await tx.discounts.insert(discount({ percentage: 12.5 }));
+          await tx.discounts.update(discount({ percentage: 12.5, endsAt: now + 9 }));
+          await tx.stockAlerts.insert(stockAlert());
+          await tx.stockAlerts.insert(stockAlert({ id: 'gone', region: 'eu-1' }));
+          await tx.stockAlerts.update(stockAlert({ wasSoldOut: true }));
+          await tx.stockAlerts.remove('gone');
+          await tx.sshKeys.insert(sshKey());
+          await tx.sshKeys.insert(sshKey({ id: 'new', createdAt: now + 1, name: 'a "b" 12 \u0000' }));
+          await tx.sshKeys.insert(sshKey({ id: 'temporary', isTemporary: true }));
+          await tx.sshKeys.insert(sshKey({ id: 'removed' }));
+          await tx.sshKeys.remove('removed');
+        });
+        const ended = discount({ percentage: 12.5, endsAt: now + 9 });
+        expect(await store.read.discounts.ofTeam(teamId)).toEqual([
+          ended,
+          discount({ id: 'later', startsAt: now + 1 }),
+        ]);
+        expect(await store.read.stockAlerts.ofUser(userId)).toEqual([stockAlert({ wasSoldOut: true })]);
+        const keys = await store.read.sshKeys.list({ teamIds: [teamId] });
+        expect(keys.map(({ id }) => id)).toEqual(['new', 'ssh-1']);
+        expect(keys[0]?.name).toBe('a "b" 12 \u0000');
+        expect(await store.read.sshKeys.list({ teamIds: [teamId], userId: 'nobody' })).toEqual([]);
+        expect(await store.read.sshKeys.list({ teamIds: [] })).toEqual([]);
+        expect(await store.read.sshKeys.byId('temporary')).not.toBeNull();
+      });
+    });
+
+    describe('deployments', () => {
+      const insert = (...records: ReturnType<typeof deployment>[]) =>
+        write(async (tx) => {
+          for (const record of records) await tx.deployments.insert(record);
+        });
+      const ids = (records: { id: string }[]): string[] => records.map(({ id }) => id);
+
+      it('come back as they were written, whatever their name is', async () => {
+        const record = runningDeployment({
+          name: '12 "\u0000\ud800 имя 🚀',
+          failureDetails: 'null',
+          failureReason: 'conflict',
+          portForwards: [{ internal_port: 22, external_port: 2222 }],
+          extras: { z: [1, null], a: { b: true } },
+          launch: {
+            state: 'sent',
+            request: { configuration_id: 'c', region: 'r', ssh_keys: ['k'] },
+            sentAt: now,
+            looks: 2,
+          },
+          action: { kind: 'pause', since: now, isSent: true },
+          suspicion: { status: 'GONE', since: now, polls: 1, isListed: false },
+          rateMicroUsd: 3_000_000_000,
+        });
+        await insert(record);
+        expect(await store.read.deployments.byId(record.id)).toEqual(record);
+        expect(await store.read.deployments.byProviderName(record.providerName)).toEqual(record);
+        expect(JSON.stringify((await store.read.deployments.byId(record.id))?.extras)).toBe(
+          JSON.stringify(record.extras),
+        );
+      });
+
+      it('are listed newest first, by team, user and status', async () => {
+        await write(async (tx) => {
+          await tx.users.insert(user({ id: 'other' }));
+          await tx.teams.insert(team({ id: 'theirs', ownerId: 'other' }));
+        });
+        await insert(
+          deployment({ id: 'old' }),
+          runningDeployment({ id: 'new', createdAt: now + 2 }),
+          deployment({ id: 'failed', status: 'failed', createdAt: now + 1 }),
+          deployment({ id: 'foreign', teamId: 'theirs', userId: 'other' }),
+        );
+        const { list } = store.read.deployments;
+        expect(ids(await list({ teamIds: [teamId] }))).toEqual(['new', 'failed', 'old']);
+        expect(ids(await list({ teamIds: [teamId], statuses: ['failed', 'deploying'] }))).toEqual([
+          'failed',
+          'old',
+        ]);
+        expect(ids(await list({ userId: 'other' }))).toEqual(['foreign']);
+        expect(ids(await list({ teamIds: [] }))).toEqual([]);
+        expect(await list({})).toHaveLength(4);
+        expect(await store.read.deployments.countByGpuType(now + 1)).toEqual([{ gpuType: 'H100', count: 2 }]);
+      });
+
+      it('are tended while they are active, and until they are cleaned up', async () => {
+        await insert(
+          deployment({ id: 'deploying' }),
+          runningDeployment({ id: 'running', createdAt: now + 1 }),
+          deployment({ id: 'over', status: 'terminated' }),
+          deployment({ id: 'left', status: 'terminated', cleanup: 'wanted', createdAt: now + 2 }),
+          deployment({ id: 'elsewhere', providerId: 'provider-b' }),
+        );
+        const tended = async () => ids(await store.read.deployments.toTend(providerId));
+        expect(await tended()).toEqual(['deploying', 'running', 'left']);
+        await write((tx) => tx.deployments.setCleanup('left', 'done'));
+        expect(await tended()).toEqual(['deploying', 'running']);
+      });
+
+      it('grow their revision with each update, which leaves what the ledger wrote', async () => {
+        await insert(runningDeployment());
+        await write(async (tx) => {
+          await tx.ledger.recordCost('deployment', 'dep-1', 70, now + 7);
+          await tx.ledger.recordCost('deployment', 'dep-1', 5, now + 3);
+          await tx.deployments.update(runningDeployment({ status: 'stopped', revision: 4 }));
+        });
+        const record = await store.read.deployments.byId('dep-1');
+        expect(record).toEqual(
+          runningDeployment({
+            ...{ status: 'stopped', revision: 5 },
+            ...{ totalCostMicroUsd: 75, lastCreditDeductionAt: now + 7 },
+          }),
+        );
+      });
+
+      it('take an observation only of the revision that was observed, and none that is older', async () => {
+        const many = Array.from({ length: 1_201 }, (_, index) => runningDeployment({ id: `many-${index}` }));
+        await insert(
+          deployment({ id: 'never' }),
+          runningDeployment({ id: 'later' }),
+          runningDeployment({ id: 'changed', revision: 2 }),
+          ...many,
+        );
+        await write((tx) =>
+          tx.deployments.recordObservations([
+            { id: 'never', revision: 1, at: now },
+            { id: 'later', revision: 1, at: now - 1 },
+            { id: 'changed', revision: 1, at: now + 5 },
+            ...many.map(({ id }) => ({ id, revision: 1, at: now + 9 })),
+          ]),
+        );
+        await write((tx) => tx.deployments.recordObservations([]));
+        const seen = async (id: string) => {
+          const record = await store.read.deployments.byId(id);
+          return [record?.observedAt, record?.revision];
+        };
+        expect(await seen('never')).toEqual([now, 1]);
+        expect(await seen('later')).toEqual([now, 1]);
+        expect(await seen('changed')).toEqual([now, 2]);
+        const all = await store.read.deployments.list({ statuses: ['running'] });
+        expect(all.filter(({ observedAt }) => observedAt === now + 9)).toHaveLength(many.length);
+      });
+    });
+
+    describe('volumes', () => {
+      it('come back as they were written, with what the ledger wrote', async () => {
+        const record = volume({
+          ...{ name: '12', cloudId: 'c', type: 'nvme', sizeGb: 10.5, providerVolumeId: null },
+          action: { kind: 'resize', since: now },
+        });
+        await write(async (tx) => {
+          await tx.volumes.insert(record);
+          await tx.ledger.recordCost('volume', record.id, 9, now + 1);
+          await tx.volumes.update({ ...record, action: null });
+        });
+        const written = { ...record, action: null, revision: 2, totalCostMicroUsd: 9 };
+        expect(await store.read.volumes.byId(record.id)).toEqual(written);
+        expect(await store.read.volumes.byVolumeId(record.volumeId)).toEqual(written);
+        expect(await store.read.volumes.byProviderName(record.providerName)).toEqual(written);
+      });
+
+      it('are listed in pages, newest first, and tended while there is something to do', async () => {
+        await write(async (tx) => {
+          for (const [index, id] of ['a', 'b', 'c', 'd'].entries())
+            await tx.volumes.insert(volume({ id, createdAt: now + index }));
+          await tx.volumes.update(volume({ id: 'b', status: 'deleted', createdAt: now + 1 }));
+          await tx.volumes.update(volume({ id: 'c', cleanup: 'wanted', createdAt: now + 2 }));
+          await tx.volumes.update(
+            volume({ id: 'd', action: { kind: 'attach', since: now }, createdAt: now + 3 }),
+          );
+        });
+        const page = async (offset: number, statuses?: ['available']) => {
+          const filter = { teamId, offset, limit: 2, ...(statuses && { statuses }) };
+          const { volumes, total } = await store.read.volumes.page(filter);
+          return [...volumes.map(({ id }) => id), total];
+        };
+        expect(await page(0)).toEqual(['d', 'c', 4]);
+        expect(await page(2)).toEqual(['b', 'a', 4]);
+        expect(await page(2, ['available'])).toEqual(['a', 3]);
+        expect((await store.read.volumes.toTend(providerId)).map(({ id }) => id)).toEqual(['c', 'd']);
+      });
+
+      it('are attached to deployments, and found from both sides', async () => {
+        await write(async (tx) => {
+          for (const id of ['d1', 'd2']) await tx.deployments.insert(deployment({ id }));
+          for (const id of ['v1', 'v2']) await tx.volumes.insert(volume({ id }));
+          const pairs = [
+            ['v1', 'd1'],
+            ['v1', 'd2'],
+            ['v2', 'd1'],
+          ] as const;
+          for (const [volumeId, deploymentId] of pairs)
+            await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'attaching' });
+          await tx.volumes.putAttachment({ volumeId: 'v1', deploymentId: 'd1', state: 'attached' });
+          await tx.volumes.removeAttachment('v1', 'd2');
+        });
+        const found = async (subject: { volumeId?: string; deploymentId?: string }) =>
+          (await store.read.volumes.attachmentsOf(subject)).map(
+            (one) => `${one.volumeId} ${one.deploymentId} ${one.state}`,
+          );
+        expect(await found({ volumeId: 'v1' })).toEqual(['v1 d1 attached']);
+        expect(await found({ deploymentId: 'd1' })).toEqual(['v1 d1 attached', 'v2 d1 attaching']);
+        expect(await found({ deploymentId: 'd2' })).toEqual([]);
+      });
+    });
+
+    describeLedger(() => store);
+
+    describe('mail', () => {
+      it('is kept once for its news, and given out when it is due, oldest first', async () => {
+        await write(async (tx) => {
+          await tx.mail.insert(mail({ id: 'late', dueAt: now + 2, text: '7' }));
+          await tx.mail.insert(mail({ id: 'first', dueAt: now - 1 }));
+          await tx.mail.insert(mail({ id: 'again', dedupeKey: 'about first', subject: 'other' }));
+          await tx.mail.insert(mail({ id: 'sent', sentAt: now }));
+          await tx.mail.insert(mail({ id: 'given-up', failedAt: now, lastError: 'no' }));
+        });
+        const due = async (at: number, limit = 9) =>
+          (await store.read.mail.due(at, limit)).map(({ id }) => id);
+        expect(await due(now)).toEqual(['first']);
+        expect(await due(now + 2)).toEqual(['first', 'late']);
+        expect(await due(now + 2, 1)).toEqual(['first']);
+        expect(await store.read.mail.nextDueAt()).toBe(now - 1);
+        await write((tx) => tx.mail.update(mail({ id: 'first', sentAt: now, attempts: 1 })));
+        expect(await due(now + 1)).toEqual([]);
+        expect(await store.read.mail.nextDueAt()).toBe(now + 2);
+        expect(await store.read.mail.byDedupeKey('about late')).toMatchObject({ id: 'late', text: '7' });
+        expect(await store.read.mail.list({ to: 'nobody', limit: 9 })).toEqual([]);
+        expect(await store.read.mail.list({ limit: 9 })).toHaveLength(4);
+      });
+    });
+
+    describe('leases', () => {
+      const claim = (holder: string, at: number, ttlMs = 10) =>
+        write((tx) => tx.leases.claim('job', holder, at, ttlMs));
+
+      it('are held by one at a time, and renewed under the same token', async () => {
+        expect(await claim('a', now)).toEqual({ name: 'job', token: 1, holder: 'a', until: now + 10 });
+        expect(await claim('b', now + 9)).toBeNull();
+        expect(await claim('a', now + 9)).toMatchObject({ token: 1, until: now + 19 });
+        expect(await claim('b', now + 18)).toBeNull();
+        expect(await claim('b', now + 19)).toMatchObject({ token: 2, holder: 'b' });
+        expect(await claim('a', now + 20)).toBeNull();
+      });
+
+      it('are given to one of many that ask at once', async () => {
+        const holders = Array.from({ length: 20 }, (_, index) => `h${index}`);
+        const answers = await Promise.all(holders.map((holder) => claim(holder, now)));
+        expect(answers.filter((lease) => lease !== null)).toHaveLength(1);
+      });
+
+      it('are given back, and their next holder has a greater token', async () => {
+        await claim('a', now);
+        await write((tx) => tx.leases.release('job', 'b'));
+        expect(await claim('b', now)).toBeNull();
+        await write((tx) => tx.leases.release('job', 'a'));
+        expect(await claim('a', now)).toMatchObject({ token: 2, holder: 'a' });
+      });
+
+      it('that end further away than any lease does are free', async () => {
+        await claim('a', now + 3 * 60 * 60 * 1000);
+        expect(await claim('b', now)).toMatchObject({ token: 2, holder: 'b' });
+      });
+
+      it('say whether they are still held', async () => {
+        const lease = await claim('a', now);
+        if (lease === null) throw new Error('expected a lease');
+        const isHeld = (at: number) => write((tx) => tx.leases.isHeld(lease, at));
+        expect([await isHeld(now + 9), await isHeld(now + 10)]).toEqual([true, false]);
+        await claim('b', now + 10, 100);
+        expect(await isHeld(now + 11)).toBe(false);
+      });
+    });
+
+    it('keeps settings, of which the first one stays unless it is put', async () => {
+      const putIfAbsent = (value: string) => write((tx) => tx.settings.putIfAbsent('installation', value));
+      const values = await Promise.all(['a', 'b', 'c'].map(putIfAbsent));
+      expect(new Set(values).size).toBe(1);
+      expect(await store.read.settings.get('installation')).toBe(values[0]);
+      await write((tx) => tx.settings.put('installation', 'd'));
+      expect(await putIfAbsent('e')).toBe('d');
+      expect(await store.read.settings.get('other')).toBeNull();
+    });
+
+    it('counts requests in windows that begin with their first one', async () => {
+      const count = (name: string, at: number) => store.countRequest({ name, now: at, lengthMs: 100 });
+      expect(await count('a', now)).toEqual({ count: 1, endsAt: now + 100 });
+      expect(await count('a', now + 99)).toEqual({ count: 2, endsAt: now + 100 });
+      expect(await count('b', now + 50)).toEqual({ count: 1, endsAt: now + 150 });
+      expect(await count('a', now + 100)).toEqual({ count: 1, endsAt: now + 200 });
+      const many = await Promise.all(Array.from({ length: 50 }, () => count('many', now)));
+      expect(many.map((one) => one.count).sort((a, b) => a - b)).toEqual(many.map((_, index) => index + 1));
+    });
+
+    it('counts anew where a window was begun by a clock far ahead', async () => {
+      await store.countRequest({ name: 'a', now: now + 1_000_000, lengthMs: 100 });
+      expect(await store.countRequest({ name: 'a', now, lengthMs: 100 })).toEqual({
+        count: 1,
+        endsAt: now + 100,
+      });
+    });
+
+    it('shows a snapshot nothing of what is committed after its first read', async () => {
+      await store.snapshot(async (read) => {
+        expect(await read.deployments.byId('dep-1')).toBeNull();
+        await write((tx) => tx.deployments.insert(deployment()));
+        expect(await read.deployments.list({})).toEqual([]);
+      });
+      expect(await store.read.deployments.list({})).toHaveLength(1);
+      await expect(store.snapshot(() => Promise.reject(new Error('broken off')))).rejects.toThrow(
+        'broken off',
+      );
+    });
+  });
+}
