@@ -1,0 +1,156 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Volume as ProviderVolume } from '../../contract/volume.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { beginVolumeAction, endVolumeAction } from './deployment-action.ts';
+import type { VolumeDeps } from './deps.ts';
+import { dropAttachments } from './drop-attachments.ts';
+import { isActive, isHeld, type SeenAttachment, type SeenVolume, transactOnVolume } from './look.ts';
+import { isDefinite } from './refusal.ts';
+import type { VolumeSeller } from './seller.ts';
+import { writeVolume } from './write.ts';
+
+/**
+ * Asks the provider for what attachments on their way still lack. O: both calls may be repeated; an orchestrator "may
+ * ignore" the volumes of a create, "and the client attaches … once the instance is ONLINE".
+ */
+export async function advanceAttachments(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  { record, attachments }: SeenVolume,
+  observed: ProviderVolume,
+): Promise<void> {
+  if (observed.status === 'ATTACHING' || observed.status === 'DETACHING' || observed.status === 'CREATING')
+    return;
+  for (const attachment of attachments) {
+    if (attachment.state === 'attaching') await advanceAttach(deps, seller, record, attachment, observed);
+    if (attachment.state === 'detaching') await advanceDetach(deps, seller, record, attachment, observed);
+  }
+}
+
+async function advanceAttach(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  record: VolumeRecord,
+  { deployment }: SeenAttachment,
+  observed: ProviderVolume,
+): Promise<void> {
+  if (deployment.status !== 'running' || isHeld(observed, deployment)) return;
+  if (isOverdue(deps, record, deployment)) return giveUpAttach(deps, record, deployment);
+  if (deployment.action !== null && deployment.action.kind !== 'volume') return;
+  if (deployment.action === null) await begin(deps, deployment);
+  try {
+    await sendAttach(deps, seller, record, deployment);
+  } catch (error) {
+    if (!isDefinite(error)) throw error;
+    await giveUpAttach(deps, record, deployment);
+  }
+}
+
+async function begin({ store, clock, options }: VolumeDeps, { id }: DeploymentRecord): Promise<void> {
+  await store.transact(async (tx) => {
+    const deployment = await tx.deployments.byId(id);
+    if (deployment?.status === 'running' && deployment.action === null)
+      await beginVolumeAction(tx, deployment, clock.now(), options);
+  });
+}
+
+async function advanceDetach(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  record: VolumeRecord,
+  { deployment }: SeenAttachment,
+  observed: ProviderVolume,
+): Promise<void> {
+  if (!isHeld(observed, deployment)) return;
+  // The instance is being deleted, and gives its volumes back.
+  if (!isActive(deployment) && deployment.cleanup === 'wanted') return;
+  if (isActive(deployment) && isOverdue(deps, record, deployment))
+    return giveUpDetach(deps, record, deployment);
+  try {
+    await sendDetach(deps, seller, record, deployment);
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
+    // The provider knows no such instance any more, so nothing is attached to it.
+    await giveUpAttach(deps, record, deployment);
+  }
+}
+
+/** @throws {ProviderError} */
+export async function sendAttach(
+  { options }: Pick<VolumeDeps, 'options'>,
+  { provider }: VolumeSeller,
+  { providerVolumeId }: VolumeRecord,
+  { providerInstanceId }: DeploymentRecord,
+): Promise<void> {
+  if (providerVolumeId === null || providerInstanceId === null) return;
+  await provider.client.attachVolume(providerVolumeId, [providerInstanceId], {
+    timeoutMs: options.polling.callTimeoutMs,
+  });
+}
+
+/** @throws {ProviderError} */
+export async function sendDetach(
+  { options }: Pick<VolumeDeps, 'options'>,
+  { provider }: VolumeSeller,
+  { providerVolumeId }: VolumeRecord,
+  { providerInstanceId }: DeploymentRecord,
+): Promise<void> {
+  if (providerVolumeId === null || providerInstanceId === null) return;
+  await provider.client.detachVolume(providerVolumeId, [providerInstanceId], {
+    timeoutMs: options.polling.callTimeoutMs,
+  });
+}
+
+/** A volume that is named at a launch cannot be attached before the instance is running. */
+function isOverdue(
+  { clock, options }: VolumeDeps,
+  { action }: VolumeRecord,
+  { startedAt }: DeploymentRecord,
+): boolean {
+  const since = Math.max(action?.since ?? 0, startedAt ?? 0);
+  return clock.now() - since >= options.polling.actionMs;
+}
+
+async function giveUpAttach(deps: VolumeDeps, { id }: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
+  await transactOnVolume(deps.store, id, (tx, seen) => undoAttach(tx, seen, deploymentId));
+  deps.log.warn({ volume: id, deploymentId }, 'an attachment of a volume was given up');
+}
+
+/** The provider does not have the attachment: the volume is as it is without it. */
+export async function undoAttach(
+  tx: Parameters<typeof dropAttachments>[0],
+  { record, attachments }: SeenVolume,
+  deploymentId: string,
+): Promise<void> {
+  const dropped = attachments.filter(({ deployment }) => deployment.id === deploymentId);
+  const left = attachments.filter(({ deployment }) => deployment.id !== deploymentId);
+  if (dropped.length === 0) return;
+  const isOver = !left.some(({ state }) => state !== 'attached');
+  await writeVolume(tx, record, {
+    ...(left.length === 0 && record.status === 'attached' && { status: 'available' }),
+    ...(isOver && record.status !== 'creating' && { action: null }),
+  });
+  await dropAttachments(tx, record, dropped);
+}
+
+async function giveUpDetach(deps: VolumeDeps, { id }: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
+  await transactOnVolume(deps.store, id, (tx, seen) => undoDetach(tx, seen, deploymentId));
+  deps.log.warn({ volume: id, deploymentId }, 'a volume is still attached although it was to be detached');
+}
+
+/** The provider has not taken the detach: the volume stays attached. */
+export async function undoDetach(
+  tx: Parameters<typeof dropAttachments>[0],
+  { record, attachments }: SeenVolume,
+  deploymentId: string,
+): Promise<void> {
+  const kept = attachments.find(({ deployment }) => deployment.id === deploymentId);
+  if (kept === undefined) return;
+  const isOver = !attachments.some(
+    ({ state, deployment }) => state !== 'attached' && deployment !== kept.deployment,
+  );
+  await writeVolume(tx, record, isOver ? { action: null } : {});
+  await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'attached' });
+  if (isActive(kept.deployment)) await endVolumeAction(tx, kept.deployment);
+}

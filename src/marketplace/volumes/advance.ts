@@ -1,0 +1,142 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Provider } from '../providers/provider.ts';
+import { advanceAttachments } from './advance-attachments.ts';
+import { advanceCreation } from './advance-creation.ts';
+import { advanceDeletion } from './advance-deletion.ts';
+import type { VolumeDeps } from './deps.ts';
+import { followVolume, type VolumeObservation } from './follow.ts';
+import { isInTransit, type SeenVolume, seeVolume, transactOnVolume } from './look.ts';
+import type { VolumeSeller } from './seller.ts';
+import { writeVolume } from './write.ts';
+
+const LOOK_EVERY_MS = 1_500;
+
+/**
+ * Looks at one volume at its provider, takes over what is so, and asks for what is still wanted.
+ *
+ * @throws {ProviderError}
+ */
+export async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+  const seen = await seeVolume(deps.store.read, id);
+  if (seen === null || seen.record.status === 'deleted') return;
+  const { record } = seen;
+  if (record.status === 'deleting') return advanceDeletion(deps, seller, record);
+  if (record.status === 'error' || isWaitingForLaunch(seen)) return;
+  if (record.providerVolumeId === null) return advanceCreation(deps, seller, record);
+  const observation = await observeVolume(deps, seller, seen);
+  if (observation === null) return;
+  await followVolume(deps, seller, seen, observation);
+  await giveUpResize(deps, record.id);
+  const followed = await seeVolume(deps.store.read, id);
+  if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);
+}
+
+/** Nothing is to be seen before the instance is there. */
+function isWaitingForLaunch({ attachments }: SeenVolume): boolean {
+  const open = attachments.filter(isInTransit);
+  return (
+    open.length > 0 &&
+    open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
+  );
+}
+
+/**
+ * The volume as the provider tells it; null where it has none of that id: what is known is kept then, since O: has no
+ * list by which that could be confirmed, and an operator is told.
+ *
+ * @throws {ProviderError}
+ */
+export async function observeVolume(
+  deps: Pick<VolumeDeps, 'log' | 'options'>,
+  seller: VolumeSeller,
+  seen: SeenVolume,
+): Promise<VolumeObservation | null> {
+  const { providerVolumeId, providerId, volumeId } = seen.record;
+  if (providerVolumeId === null) return null;
+  try {
+    const volume = await seller.provider.client.getVolume(providerVolumeId, {
+      timeoutMs: deps.options.polling.callTimeoutMs,
+    });
+    return { volume, busy: await findBusy(deps, seller, seen) };
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
+    deps.log.error({ volumeId, providerId, providerVolumeId }, 'the provider does not know a volume of ours');
+    return null;
+  }
+}
+
+/** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */
+async function findBusy(
+  { options }: Pick<VolumeDeps, 'options'>,
+  { provider, profile }: VolumeSeller,
+  { attachments }: SeenVolume,
+): Promise<ReadonlySet<string>> {
+  const busy = new Set<string>();
+  if (!profile.attach.supported || !profile.attach.restarts_instance) return busy;
+  for (const { deployment } of attachments.filter(isInTransit)) {
+    const { id, providerInstanceId, region, status } = deployment;
+    if (status !== 'running' || providerInstanceId === null) continue;
+    const timeoutMs = options.polling.callTimeoutMs;
+    if (!(await isOnline(provider, providerInstanceId, region, timeoutMs))) busy.add(id);
+  }
+  return busy;
+}
+
+async function isOnline(
+  { client }: Provider,
+  instanceId: string,
+  region: string,
+  timeoutMs: number,
+): Promise<boolean> {
+  try {
+    return (await client.getInstance(instanceId, region, { timeoutMs })).status === 'ONLINE';
+  } catch (error) {
+    if (error instanceof ProviderError) return false;
+    throw error;
+  }
+}
+
+/** A resize that never showed is not waited for any more. */
+async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): Promise<void> {
+  const current = await store.read.volumes.byId(id);
+  const isOver = ({ kind, since }: { kind: string; since: number }) =>
+    kind === 'resize' && clock.now() - since >= options.polling.actionMs;
+  if (current === null || current.action === null || !isOver(current.action)) return;
+  await transactOnVolume(store, id, async (tx, { record }) => {
+    if (record.action !== null && isOver(record.action)) await writeVolume(tx, record, { action: null });
+  });
+}
+
+/** Advances the volume until `isDone` or the deadline. An answer that says nothing is waited out. */
+export async function advanceUntil(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  id: string,
+  deadline: number,
+  isDone: (seen: SeenVolume) => boolean,
+): Promise<SeenVolume> {
+  for (;;) {
+    await advanceQuietly(deps, seller, id);
+    const seen = await seeVolume(deps.store.read, id);
+    if (seen === null) throw new Error(`the volume ${id} is not there any more`);
+    const left = deadline - deps.clock.now();
+    if (isDone(seen) || left <= 0) return seen;
+    await pass(deps.clock, Math.min(LOOK_EVERY_MS, left));
+  }
+}
+
+/** Keeps what is known where the provider says nothing that could be used. */
+export async function advanceQuietly(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+  try {
+    await advanceVolume(deps, seller, id);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    const { problem, message } = error;
+    deps.log.debug({ volume: id, providerId: seller.provider.id, problem, message }, 'a volume was not seen');
+  }
+}
+
+export function pass(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(ms, resolve));
+}

@@ -1,0 +1,158 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Caller } from '../caller.ts';
+import { ApiError, invalid } from '../contract/errors.ts';
+import type { CreateVolume, Volume } from '../contract/volume.ts';
+import { ownDeployment } from '../deployments/access.ts';
+import { toProviderName } from '../deployments/launch-request.ts';
+import { newId } from '../ids.ts';
+import { assertCanSpend } from '../ledger/balance.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { resolveTeam } from '../teams/access.ts';
+import { advanceUntil, pass } from './advance.ts';
+import { canRepeatCreation, giveUpCreation, sendCreation } from './advance-creation.ts';
+import { assertRoom } from './assert-attachable.ts';
+import { beginVolumeAction } from './deployment-action.ts';
+import type { VolumeDeps } from './deps.ts';
+import { hourlyRate } from './hourly-rate.ts';
+import { assertName, assertSize } from './limits.ts';
+import { newPrice } from './new-price.ts';
+import { findPlace } from './places.ts';
+import { refusal } from './refusal.ts';
+import { type VolumeSeller, volumeSeller } from './seller.ts';
+import { toVolume } from './to-volume.ts';
+
+const RETRY_EVERY_MS = 1_000;
+
+/**
+ * M: POST /api/volumes. Answers once the volume is `available`, or `attached` where `deploymentId` was given; where the
+ * provider needs longer than a request may wait, as it is then (`creating`), since a client that got an error would
+ * buy a second one.
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS: nothing was written or sent.
+ *   PROVIDER_REFUSED: there is no volume, and nothing is billed.
+ */
+export async function createVolume(deps: VolumeDeps, caller: Caller, input: CreateVolume): Promise<Volume> {
+  const { store, clock, options, providers } = deps;
+  const deadline = clock.now() + options.lifecycleWaitMs;
+  const seller = volumeSeller(providers, input.provider);
+  const { cloudId, region } = assertValid(seller, input);
+  const teamId = await resolveTeam(deps, caller, input.teamId);
+  const wanted = { ...input, region, cloudId, teamId };
+  const record = await store.transact(async (tx) => {
+    const deployment =
+      input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
+    await assertCanSpend(tx, teamId, clock.now());
+    if (deployment !== null) await assertAttachable(tx, seller, wanted, deployment);
+    return insert(deps, tx, seller, caller, wanted, deployment);
+  });
+  await makeVolume(deps, seller, record, deadline);
+  const seen = await advanceUntil(
+    ...([deps, seller, record.id, deadline] as const),
+    ({ record: { status, action } }) => status !== 'creating' && action === null,
+  );
+  deps.wake(record.providerId);
+  if (seen.record.status === 'error') throw failed(seen.record);
+  return toVolume(seen.record, await store.read.volumes.attachmentsOf({ volumeId: record.id }), providers);
+}
+
+/** The checks of the body, in the order in which M: names the fields. */
+function assertValid(
+  seller: VolumeSeller,
+  { name, sizeInGb, region, cloudId, deploymentId }: CreateVolume,
+): { region: string; cloudId: string | null } {
+  assertName(seller, name);
+  const place = findPlace(seller, { region, cloudId });
+  assertSize(seller, place.location.id, sizeInGb);
+  if (deploymentId !== undefined && !seller.profile.attach_at_create)
+    throw invalid(
+      'deploymentId',
+      `${seller.provider.profile.name} does not attach a volume when it is created; leave it out`,
+    );
+  return { region: place.location.id, cloudId: place.cloud?.id ?? null };
+}
+
+type Wanted = Omit<CreateVolume, 'region' | 'cloudId' | 'teamId'> & {
+  region: string;
+  cloudId: string | null;
+  teamId: string;
+};
+
+/** M: Volume rules, 2: "Attach requires a running deployment of the same provider and region." */
+async function assertAttachable(
+  tx: Transaction,
+  seller: VolumeSeller,
+  { region, teamId }: Wanted,
+  deployment: DeploymentRecord,
+): Promise<void> {
+  const field = 'deploymentId';
+  if (deployment.teamId !== teamId) throw invalid(field, 'the deployment belongs to another team');
+  if (deployment.providerId !== seller.provider.id)
+    throw invalid(field, `the deployment is at ${deployment.providerId}, not at ${seller.provider.id}`);
+  if (deployment.region !== region)
+    throw invalid(field, `the deployment is in ${deployment.region}, not in ${region}`);
+  if (deployment.status !== 'running')
+    throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
+  const others = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
+  assertRoom(field, seller, others.length + 1);
+}
+
+async function insert(
+  { clock, random, options, installationId }: VolumeDeps,
+  tx: Transaction,
+  { profile, provider }: VolumeSeller,
+  { userId }: Caller,
+  { name, sizeInGb: sizeGb, region, cloudId, teamId }: Wanted,
+  deployment: DeploymentRecord | null,
+): Promise<VolumeRecord> {
+  const now = clock.now();
+  const id = newId(random, 'vol');
+  const record: VolumeRecord = {
+    ...{ id, volumeId: id, name, userId, teamId, providerId: provider.id, region, cloudId },
+    ...{ type: profile.type ?? null, sizeGb, status: 'creating' },
+    ...(await newPrice(tx, teamId, hourlyRate(profile, { region, cloudId, sizeGb }), now)),
+    ...{ totalCostMicroUsd: 0, createdAt: now, startedAt: null, deletedAt: null },
+    ...{ lastAttachedAt: null, lastDetachedAt: null },
+    ...{ providerName: toProviderName(installationId, id), providerVolumeId: null, createSentAt: null },
+    ...{ action: { kind: 'create', since: now }, observedAt: null, cleanup: 'none', revision: 1 },
+  };
+  await tx.volumes.insert(record);
+  if (deployment !== null) {
+    await beginVolumeAction(tx, deployment, now, options);
+    await tx.volumes.putAttachment({ volumeId: id, deploymentId: deployment.id, state: 'attaching' });
+  }
+  return record;
+}
+
+/** Sends the create; again where its answer was lost and the provider knows it by its key, until the deadline. */
+async function makeVolume(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  record: VolumeRecord,
+  deadline: number,
+): Promise<void> {
+  for (let current: VolumeRecord | null = record; current?.providerVolumeId === null; ) {
+    try {
+      return await sendCreation(deps, seller, current);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      current = await deps.store.read.volumes.byId(record.id);
+      if (current === null || current.status !== 'creating') throw refusal('create', record, error);
+      if (!canRepeatCreation(seller.provider, record, deps.clock.now())) {
+        await giveUpCreation(deps, current);
+        throw failed(record);
+      }
+    }
+    if (deps.clock.now() + RETRY_EVERY_MS >= deadline) return;
+    await pass(deps.clock, RETRY_EVERY_MS);
+  }
+}
+
+function failed({ providerId, volumeId }: VolumeRecord): ApiError {
+  return new ApiError(
+    'PROVIDER_REFUSED',
+    `${providerId} could not make the volume, or did not say that it did; nothing is billed.`,
+    { details: { volumeId } },
+  );
+}

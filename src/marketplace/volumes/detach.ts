@@ -1,0 +1,123 @@
+import type { Caller } from '../caller.ts';
+import { invalid } from '../contract/errors.ts';
+import type { Volume } from '../contract/volume.ts';
+import { ownDeployment } from '../deployments/access.ts';
+import { assertNoAction } from '../deployments/begin-action.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { lockOwnVolume, ownVolume } from './access.ts';
+import { advanceUntil } from './advance.ts';
+import { sendDetach, undoDetach } from './advance-attachments.ts';
+import { assertIdle } from './assert-idle.ts';
+import { beginVolumeAction } from './deployment-action.ts';
+import type { VolumeDeps } from './deps.ts';
+import { isActive, type SeenVolume, transactOnVolume } from './look.ts';
+import { isDefinite, refusal, slow } from './refusal.ts';
+import { requireSeller, type VolumeSeller } from './seller.ts';
+import { toVolume } from './to-volume.ts';
+import { writeVolume } from './write.ts';
+
+export type DetachedVolume = Pick<
+  Volume,
+  | 'id'
+  | 'volumeId'
+  | 'status'
+  | 'virtualIp'
+  | 'attachedToDeploymentIds'
+  | 'attachedToOrderIds'
+  | 'lastDetachedAt'
+>;
+
+/**
+ * M: POST /api/volumes/{volumeId}/detach; "data is preserved on detach" (Volume rules, 6).
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
+ *   PROVIDER_SLOW: the request went through.
+ */
+export async function detachVolume(
+  deps: VolumeDeps,
+  caller: Caller,
+  volumeId: string,
+  deploymentId: string,
+): Promise<DetachedVolume> {
+  const { store, clock, options, providers } = deps;
+  const deadline = clock.now() + options.lifecycleWaitMs;
+  const record = await ownVolume(store.read, caller, volumeId);
+  const seller = requireSeller(providers, record);
+  const begun = await store.transact((tx) => begin(deps, tx, { seller, caller, volumeId, deploymentId }));
+  await send(deps, seller, begun);
+  await settle(deps, seller, begun, deadline);
+  deps.wake(record.providerId);
+  return answer(deps, volumeId);
+}
+
+interface Begun {
+  record: VolumeRecord;
+  deployment: DeploymentRecord;
+}
+
+async function begin(
+  { clock, options }: VolumeDeps,
+  tx: Transaction,
+  asked: { seller: VolumeSeller; caller: Caller; volumeId: string; deploymentId: string },
+): Promise<Begun> {
+  const { seller, caller, deploymentId } = asked;
+  const now = clock.now();
+  const deployment = await ownDeployment(tx, caller, deploymentId);
+  const record = await lockOwnVolume(tx, caller, asked.volumeId);
+  const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
+  const attachment = existing.find((one) => one.deploymentId === deploymentId);
+  if (attachment === undefined)
+    throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
+  if (isActive(deployment)) {
+    assertAllowed(seller, deployment);
+    assertNoAction(deployment, now, options);
+    if (attachment.state !== 'detaching') assertIdle(record, now, options);
+    if (deployment.status === 'running') await beginVolumeAction(tx, deployment, now, options);
+  }
+  await writeVolume(tx, record, { action: { kind: 'detach', since: now } });
+  await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'detaching' });
+  return { record, deployment };
+}
+
+/** M: Volume rules, 6: not by hand while the deployment is active, where its provider is so. */
+function assertAllowed({ provider, profile }: VolumeSeller, { status }: DeploymentRecord): void {
+  const { allowed, reason } = profile.detach;
+  if (allowed === 'ended')
+    throw invalid('', reason ?? `${provider.profile.name} does not detach volumes from active deployments.`);
+  if (status === 'deploying')
+    throw invalid('deploymentId', 'the deployment is deploying; wait until it is running');
+}
+
+async function send(deps: VolumeDeps, seller: VolumeSeller, { record, deployment }: Begun): Promise<void> {
+  try {
+    await sendDetach(deps, seller, record, deployment);
+  } catch (error) {
+    // What the provider does not know of an instance that is over is detached; the look that follows tells.
+    if (!isDefinite(error) || !isActive(deployment)) return;
+    await transactOnVolume(deps.store, record.id, (tx, seen) => undoDetach(tx, seen, deployment.id));
+    throw refusal('detach', record, error);
+  }
+}
+
+async function settle(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  { record, deployment }: Begun,
+  deadline: number,
+): Promise<void> {
+  const isThere = ({ attachments }: SeenVolume) =>
+    attachments.some((attachment) => attachment.deployment.id === deployment.id);
+  const seen = await advanceUntil(deps, seller, record.id, deadline, (volume) => !isThere(volume));
+  if (isThere(seen)) throw slow('detach', record);
+}
+
+async function answer({ store, providers }: VolumeDeps, volumeId: string): Promise<DetachedVolume> {
+  const record = await store.read.volumes.byVolumeId(volumeId);
+  if (record === null) throw new Error(`the volume ${volumeId} is not there any more`);
+  const attachments = await store.read.volumes.attachmentsOf({ volumeId: record.id });
+  const volume = toVolume(record, attachments, providers);
+  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt } = volume;
+  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt };
+}

@@ -1,0 +1,16 @@
+import type { Transaction } from '../ports/store.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { endVolumeAction } from './deployment-action.ts';
+import { isActive, type SeenAttachment } from './look.ts';
+
+/** Takes attachments away that the provider does not have. */
+export async function dropAttachments(
+  tx: Pick<Transaction, 'volumes' | 'deployments'>,
+  { id }: VolumeRecord,
+  attachments: readonly SeenAttachment[],
+): Promise<void> {
+  for (const { deployment } of attachments) {
+    await tx.volumes.removeAttachment(id, deployment.id);
+    if (isActive(deployment)) await endVolumeAction(tx, deployment);
+  }
+}

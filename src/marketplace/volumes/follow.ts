@@ -1,0 +1,121 @@
+import type { Volume as ProviderVolume } from '../../contract/volume.ts';
+import { startBilling } from '../ledger/bill.ts';
+import type { Transaction } from '../ports/store.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { endVolumeAction } from './deployment-action.ts';
+import type { VolumeDeps } from './deps.ts';
+import { hourlyRate } from './hourly-rate.ts';
+import { isActive, isHeld, lockSeen, type SeenAttachment, type SeenVolume } from './look.ts';
+import { newPrice } from './new-price.ts';
+import type { VolumeSeller } from './seller.ts';
+import { type VolumeChange, writeVolume } from './write.ts';
+
+type FollowDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random'>;
+
+/** What a look at the provider gave. */
+export interface VolumeObservation {
+  volume: ProviderVolume;
+  /** Deployments that are being restarted for the volume: their attachments are not settled yet. */
+  busy: ReadonlySet<string>;
+}
+
+/**
+ * Brings what is stored to what the provider says. An observation of a volume that has changed since it was `seen` is
+ * dropped. Says whether anything was written.
+ */
+export async function followVolume(
+  deps: FollowDeps,
+  seller: VolumeSeller,
+  seen: SeenVolume,
+  observation: VolumeObservation,
+): Promise<boolean> {
+  return deps.store.transact(async (tx) => {
+    const locked = await lockSeen(tx, seen);
+    if (locked === null || !isFollowed(locked.record)) return false;
+    const attachments = locked.attachments.map((before) => ({
+      before,
+      after: attachmentAfter(before, observation),
+    }));
+    const change = await volumeChange(deps, tx, seller, locked, attachments, observation.volume);
+    if (Object.keys(change).length === 0) return false;
+    await writeVolume(tx, locked.record, { ...change, observedAt: deps.clock.now() });
+    await writeAttachments(tx, locked.record, attachments);
+    if (change.startedAt !== undefined || change.sizeGb !== undefined)
+      await bill(deps, tx, { ...locked.record, ...change });
+    return true;
+  });
+}
+
+/** A deletion has an end of its own, and what broke stays broken. */
+function isFollowed({ status }: VolumeRecord): boolean {
+  return status === 'creating' || status === 'available' || status === 'attached';
+}
+
+interface Followed {
+  before: SeenAttachment;
+  after: 'attaching' | 'attached' | 'detaching' | 'gone';
+}
+
+function attachmentAfter(
+  { state, deployment }: SeenAttachment,
+  { volume, busy }: VolumeObservation,
+): Followed['after'] {
+  if (state === 'attached' || busy.has(deployment.id)) return state;
+  if (state === 'detaching') return isHeld(volume, deployment) ? state : 'gone';
+  return isHeld(volume, deployment) && volume.status !== 'ATTACHING' ? 'attached' : state;
+}
+
+async function volumeChange(
+  { clock }: Pick<FollowDeps, 'clock'>,
+  tx: Transaction,
+  { profile }: VolumeSeller,
+  { record }: SeenVolume,
+  attachments: readonly Followed[],
+  observed: ProviderVolume,
+): Promise<VolumeChange> {
+  const now = clock.now();
+  if (observed.status === 'ERROR') return { status: 'error', action: null };
+  if (record.status === 'creating' && observed.status === 'CREATING') return {};
+  const left = attachments.filter(({ after }) => after !== 'gone');
+  const status = left.length > 0 ? 'attached' : 'available';
+  const toSizeGb = record.action?.kind === 'resize' ? record.action.toSizeGb : undefined;
+  const isResized = toSizeGb !== undefined && observed.size_gb >= toSizeGb;
+  const isOver =
+    !left.some(({ after }) => after === 'attaching' || after === 'detaching') &&
+    (toSizeGb === undefined || isResized);
+  const has = (state: Followed['after']) =>
+    attachments.some(({ before, after }) => after === state && before.state !== state);
+  return {
+    ...(status !== record.status && { status }),
+    ...(record.startedAt === null && { startedAt: now }),
+    ...(isOver && record.action !== null && { action: null }),
+    ...(has('attached') && { lastAttachedAt: now }),
+    ...(has('gone') && { lastDetachedAt: now }),
+    ...(isResized && {
+      sizeGb: toSizeGb,
+      ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb: toSizeGb }), now)),
+    }),
+  };
+}
+
+async function writeAttachments(
+  tx: Transaction,
+  { id: volumeId }: VolumeRecord,
+  attachments: readonly Followed[],
+): Promise<void> {
+  for (const { before, after } of attachments) {
+    const { deployment, state } = before;
+    if (after === state) continue;
+    if (after === 'gone') await tx.volumes.removeAttachment(volumeId, deployment.id);
+    else await tx.volumes.putAttachment({ volumeId, deploymentId: deployment.id, state: after });
+    if (isActive(deployment)) await endVolumeAction(tx, deployment);
+  }
+}
+
+async function bill(deps: FollowDeps, tx: Transaction, record: VolumeRecord): Promise<void> {
+  const { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage } = record;
+  await startBilling(deps, tx, {
+    ...{ subjectKind: 'volume', subjectId: id, teamId, state: 'stored', at: deps.clock.now() },
+    price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
+  });
+}

@@ -1,0 +1,50 @@
+import type { Caller } from '../caller.ts';
+import { ApiError, invalid } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import type { Reader } from '../ports/store.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { ownVolume } from './access.ts';
+import { assertFits, assertRoom } from './assert-attachable.ts';
+import { assertIdle } from './assert-idle.ts';
+import { toSeller } from './seller.ts';
+
+const FIELD = 'volumeIds';
+
+/**
+ * The volumes that a deployment is to have from the beginning (M: Per-provider `volumeIds` rules).
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS, "before anything is created"
+ */
+export async function planLaunchVolumes(
+  { clock, options }: Pick<Deps, 'clock' | 'options'>,
+  read: Pick<Reader, 'volumes' | 'teams'>,
+  wanted: {
+    caller: Caller;
+    teamId: string;
+    provider: Provider;
+    region: string;
+    volumeIds: readonly string[];
+  },
+): Promise<VolumeRecord[]> {
+  const { caller, teamId, provider, region, volumeIds } = wanted;
+  if (volumeIds.length === 0) return [];
+  const seller = toSeller(provider);
+  if (seller === null) throw invalid(FIELD, `${provider.profile.name} has no volumes; leave it out`);
+  const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
+  if (repeated !== undefined) throw invalid(FIELD, `${repeated} is named twice`);
+  assertRoom(FIELD, seller, volumeIds.length);
+  const volumes: VolumeRecord[] = [];
+  for (const volumeId of volumeIds) {
+    const volume = await ownVolume(read, caller, volumeId);
+    const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
+    assertFits(FIELD, seller, volume, existing, { providerId: provider.id, region, teamId });
+    if (volume.providerVolumeId === null)
+      throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} is not there yet; try again in a moment.`);
+    // A shared volume that is on its way to one instance may go to another.
+    if (!seller.profile.shareable || volume.action?.kind === 'resize')
+      assertIdle(volume, clock.now(), options);
+    volumes.push(volume);
+  }
+  return volumes;
+}

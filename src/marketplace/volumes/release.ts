@@ -1,0 +1,50 @@
+import type { Transaction } from '../ports/store.ts';
+import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
+import { isInTransit } from './look.ts';
+import { writeVolume } from './write.ts';
+
+/**
+ * Lets the volumes of a deployment that is over go (M: States: "when an instance terminates, its volumes return to
+ * `available`"): at once where the provider cannot have them on an instance, else as soon as it has not any more, which
+ * whoever tends the volumes sees. The deployment's row was read by id in this transaction.
+ */
+export async function releaseVolumes(
+  tx: Pick<Transaction, 'volumes' | 'deployments'>,
+  deploymentId: string,
+  at: number,
+): Promise<void> {
+  const deployment = await tx.deployments.byId(deploymentId);
+  const isHeld = deployment !== null && deployment.providerInstanceId !== null;
+  const attachments = await tx.volumes.attachmentsOf({ deploymentId });
+  for (const attachment of attachments.toSorted((a, b) => (a.volumeId < b.volumeId ? -1 : 1)))
+    await release(tx, attachment, isHeld, at);
+}
+
+async function release(
+  tx: Pick<Transaction, 'volumes'>,
+  { volumeId, deploymentId }: AttachmentRecord,
+  isHeld: boolean,
+  at: number,
+): Promise<void> {
+  const volume = await tx.volumes.byId(volumeId);
+  if (volume === null) return;
+  if (isHeld) await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'detaching' });
+  else await tx.volumes.removeAttachment(volumeId, deploymentId);
+  const left = await tx.volumes.attachmentsOf({ volumeId });
+  const isFollowed = volume.status === 'available' || volume.status === 'attached';
+  if (!isFollowed) return void (await writeVolume(tx, volume, {}));
+  await writeVolume(tx, volume, {
+    status: left.length > 0 ? 'attached' : 'available',
+    ...(!isHeld && { lastDetachedAt: at }),
+    action: actionAfter(volume, left, at),
+  });
+}
+
+function actionAfter(
+  { action }: VolumeRecord,
+  left: readonly AttachmentRecord[],
+  at: number,
+): VolumeRecord['action'] {
+  if (action?.kind === 'resize') return action;
+  return left.some(isInTransit) ? { kind: 'detach', since: at } : null;
+}

@@ -1,0 +1,42 @@
+import { ApiError, invalid } from '../contract/errors.ts';
+import type { VolumeProfile } from '../providers/profile.ts';
+import type { Provider, Providers } from '../providers/provider.ts';
+
+/** A provider with volumes, and its rules for them. */
+export interface VolumeSeller {
+  provider: Provider;
+  profile: VolumeProfile;
+}
+
+export function toSeller(provider: Provider | undefined): VolumeSeller | null {
+  const profile = provider?.profile.volumes ?? null;
+  return provider === undefined || profile === null ? null : { provider, profile };
+}
+
+/**
+ * M: Errors, 400: "unknown volume provider".
+ *
+ * @throws {ApiError} VALIDATION_ERROR
+ */
+export function volumeSeller(providers: Providers, id: string): VolumeSeller {
+  const seller = toSeller(providers.get(id));
+  if (seller !== null) return seller;
+  const known = providers.ids().filter((other) => toSeller(providers.get(other)) !== null);
+  throw invalid('provider', `expected a provider with volumes: ${known.join(', ') || 'there is none'}`);
+}
+
+/** The seller of a volume that exists; null: its provider is not configured any more. */
+export function sellerOf(providers: Providers, providerId: string): VolumeSeller | null {
+  return toSeller(providers.get(providerId));
+}
+
+/**
+ * The seller of a volume that a request wants to change.
+ *
+ * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have the provider any more
+ */
+export function requireSeller(providers: Providers, { providerId }: { providerId: string }): VolumeSeller {
+  const seller = sellerOf(providers, providerId);
+  if (seller !== null) return seller;
+  throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
+}

@@ -1,0 +1,72 @@
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
+import type { Volume } from '../contract/volume.ts';
+import type { Providers } from '../providers/provider.ts';
+import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
+import { sellerOf, type VolumeSeller } from './seller.ts';
+
+/** A volume as M: shows it. `usedCapacityBytes` is null: O: has no word for it. There are no orders beside deployments. */
+export function toVolume(
+  record: VolumeRecord,
+  attachments: readonly AttachmentRecord[],
+  providers: Providers,
+): Volume {
+  const seller = sellerOf(providers, record.providerId);
+  return {
+    id: record.id,
+    volumeId: record.volumeId,
+    name: record.name,
+    userId: record.userId,
+    teamId: record.teamId,
+    providerId: record.providerId,
+    region: record.region,
+    sizeInGb: record.sizeGb,
+    usedCapacityBytes: null,
+    virtualIp: seller?.profile.regions[record.region]?.virtual_ip ?? null,
+    attachedToDeploymentIds: attachments.map(({ deploymentId }) => deploymentId),
+    attachedToOrderIds: [],
+    status: record.status,
+    hourlyRate: usdFromMicroUsd(record.rateMicroUsd),
+    originalHourlyRate: usdFromMicroUsd(record.originalRateMicroUsd),
+    lastPriceUpdate: toTimestamp(record.lastPriceUpdateAt),
+    createdAt: toTimestamp(record.createdAt),
+    lastAttachedAt: toTimestampOrNull(record.lastAttachedAt),
+    lastDetachedAt: toTimestampOrNull(record.lastDetachedAt),
+    extras: toExtras(record, seller),
+    ...toMount(record, seller),
+  };
+}
+
+function toExtras(record: VolumeRecord, seller: VolumeSeller | null): Record<string, unknown> {
+  const cloud = seller?.profile.regions[record.region]?.clouds?.find(({ id }) => id === record.cloudId);
+  return {
+    ...(seller?.profile.type !== undefined && { volumeType: record.type }),
+    ...(record.cloudId !== null && { cloudId: record.cloudId, cloudName: cloud?.name ?? record.cloudId }),
+  };
+}
+
+/** M: Volume: "For `provider-a` volumes the response also includes the NFS endpoint, pseudopath and mount command." */
+function toMount(
+  { region, providerVolumeId }: VolumeRecord,
+  seller: VolumeSeller | null,
+): Pick<Volume, 'nfsEndpoint' | 'nfsPseudopath' | 'mountCommand'> {
+  const mount = seller?.profile.mount;
+  const endpoint = seller?.profile.regions[region]?.nfs_endpoint;
+  if (mount === undefined || endpoint === undefined || !isPlain(providerVolumeId)) return {};
+  const known = { region, volume: providerVolumeId, endpoint };
+  const pseudopath = fill(mount.pseudopath, known);
+  return {
+    nfsEndpoint: endpoint,
+    nfsPseudopath: pseudopath,
+    mountCommand: fill(mount.command, { ...known, pseudopath }),
+  };
+}
+
+/** A provider's id goes into a command that users run in a shell. */
+function isPlain(id: string | null): id is string {
+  return id !== null && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(id);
+}
+
+function fill(template: string, values: Readonly<Record<string, string>>): string {
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}

@@ -1,0 +1,127 @@
+import type { Caller } from '../caller.ts';
+import { invalid } from '../contract/errors.ts';
+import type { UpdateVolume, Volume } from '../contract/volume.ts';
+import { assertCanSpend } from '../ledger/balance.ts';
+import type { Provider } from '../providers/provider.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { lockOwnVolume, ownVolume } from './access.ts';
+import { advanceUntil } from './advance.ts';
+import { assertIdle } from './assert-idle.ts';
+import type { VolumeDeps } from './deps.ts';
+import { assertName, assertSize } from './limits.ts';
+import { transactOnVolume } from './look.ts';
+import { isDefinite, refusal, slow } from './refusal.ts';
+import { requireSeller, type VolumeSeller } from './seller.ts';
+import { toVolume } from './to-volume.ts';
+import { writeVolume } from './write.ts';
+
+export type UpdatedVolume = Pick<
+  Volume,
+  'id' | 'volumeId' | 'name' | 'sizeInGb' | 'virtualIp' | 'hourlyRate' | 'lastPriceUpdate'
+>;
+
+/**
+ * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). A new name is only ours: the provider knows the volume by another.
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
+ *   PROVIDER_SLOW: the request went through.
+ */
+export async function updateVolume(
+  deps: VolumeDeps,
+  caller: Caller,
+  volumeId: string,
+  { name, sizeInGb }: UpdateVolume,
+): Promise<UpdatedVolume> {
+  const { store, clock, options, providers } = deps;
+  const deadline = clock.now() + options.lifecycleWaitMs;
+  const seller = requireSeller(providers, await ownVolume(store.read, caller, volumeId));
+  const { record, toSizeGb } = await store.transact(async (tx) => {
+    const current = await lockOwnVolume(tx, caller, volumeId);
+    const grown = assertAllowed(seller, current, { name, sizeInGb });
+    if (grown === null) return { record: await rename(current), toSizeGb: null };
+    const now = clock.now();
+    await assertCanSpend(tx, current.teamId, now);
+    assertIdle(current, now, options);
+    await writeVolume(tx, current, { action: { kind: 'resize', since: now, toSizeGb: grown } });
+    return { record: current, toSizeGb: grown };
+
+    async function rename(volume: VolumeRecord): Promise<VolumeRecord> {
+      return name === undefined || name === volume.name ? volume : writeVolume(tx, volume, { name });
+    }
+  });
+  if (toSizeGb !== null) await resize(deps, seller, record, { toSizeGb, name, deadline });
+  return answer(deps, volumeId);
+}
+
+/** The size that it is to have; null: it is not to grow. */
+function assertAllowed(
+  seller: VolumeSeller,
+  record: VolumeRecord,
+  { name, sizeInGb }: UpdateVolume,
+): number | null {
+  const { provider, profile } = seller;
+  if (!profile.grow && !profile.rename)
+    throw invalid('', `Volumes of ${provider.profile.name} cannot be changed after they were created.`);
+  if (record.status !== 'available' && record.status !== 'attached')
+    throw invalid('', `The volume is ${record.status} and cannot be changed.`);
+  if (name !== undefined) {
+    if (!profile.rename) throw invalid('name', `volumes of ${provider.profile.name} cannot be renamed`);
+    assertName(seller, name);
+  }
+  if (sizeInGb === undefined || sizeInGb === record.sizeGb) return null;
+  if (!profile.grow) throw invalid('sizeInGb', `volumes of ${provider.profile.name} cannot grow`);
+  if (!(sizeInGb > record.sizeGb))
+    throw invalid('sizeInGb', `a volume never shrinks; expected at least ${record.sizeGb} GB`);
+  assertSize(seller, record.region, sizeInGb);
+  if (!canResize(provider))
+    throw invalid('sizeInGb', `${provider.profile.name} does not announce that it can resize volumes`);
+  return sizeInGb;
+}
+
+function canResize({ catalog }: Provider): boolean {
+  return [...catalog.offers.values()].some(({ announcesVolumeResize }) => announcesVolumeResize);
+}
+
+async function resize(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  record: VolumeRecord,
+  { toSizeGb, name, deadline }: { toSizeGb: number; name: string | undefined; deadline: number },
+): Promise<void> {
+  const { store, options } = deps;
+  try {
+    await seller.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, {
+      timeoutMs: options.polling.callTimeoutMs,
+    });
+  } catch (error) {
+    if (isDefinite(error)) {
+      await transactOnVolume(store, record.id, async (tx, seen) => {
+        if (seen.record.action?.kind === 'resize') await writeVolume(tx, seen.record, { action: null });
+      });
+      throw refusal('resize', record, error);
+    }
+  }
+  if (name !== undefined)
+    await transactOnVolume(
+      store,
+      record.id,
+      async (tx, seen) => void (await writeVolume(tx, seen.record, { name })),
+    );
+  const seen = await advanceUntil(
+    ...([deps, seller, record.id, deadline] as const),
+    (volume) => volume.record.action?.kind !== 'resize',
+  );
+  deps.wake(record.providerId);
+  if (seen.record.sizeGb !== toSizeGb) throw slow('resize', record);
+}
+
+async function answer({ store, providers }: VolumeDeps, byVolumeId: string): Promise<UpdatedVolume> {
+  const record = await store.read.volumes.byVolumeId(byVolumeId);
+  if (record === null) throw new Error(`the volume ${byVolumeId} is not there any more`);
+  const { id, volumeId, name, sizeInGb, virtualIp, hourlyRate, lastPriceUpdate } = toVolume(
+    record,
+    [],
+    providers,
+  );
+  return { id, volumeId, name, sizeInGb, virtualIp, hourlyRate, lastPriceUpdate };
+}
