@@ -1,0 +1,266 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { discount, sshKey } from '../../store/marketplace/records.fixture.ts';
+import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
+import { createDeployment } from './create.ts';
+import { caller, type Market, openMarket, publicKey, read, stranger, wanted } from './market.fixture.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+/** As the HTTP side hands it on. */
+const create = (body: object, by = caller) =>
+  createDeployment(market.deps, by, createDeploymentSchema.parse(body));
+
+function changeOffer(changes: Partial<CatalogOffer>, id = 'gpu-1'): void {
+  const { offers } = market.provider.catalog;
+  offers.set(id, { ...(offers.get(id) as CatalogOffer), ...changes });
+}
+
+/** Nothing was written, nothing was sent, nobody was woken. */
+async function expectNothing(): Promise<void> {
+  const { read: stored } = market.store;
+  expect(await stored.deployments.list({})).toEqual([]);
+  expect(market.plain.faults.calls).toEqual([]);
+  expect(market.woken).toEqual([]);
+}
+
+it('answers deploying at once, without an address, and leaves the provider to its worker', async () => {
+  const deployment = await create(wanted);
+  expect(deploymentSchema.parse(deployment)).toEqual(deployment);
+  expect(deployment).toMatchObject({
+    ...{ status: 'deploying', ipAddress: null, user: null, sshCommand: null, sshPort: null },
+    ...{ userId: 'usr-1', teamId: 'team-1', providerId: 'provider-x', offerId: 'gpu-1', gpuType: 'H100' },
+    ...{ gpuCount: 1, region: 'eu-one', operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED' },
+    ...{ startedAt: null, stoppedAt: null, pausedAt: null, lastCreditDeduction: null, totalPausedHours: 0 },
+    ...{ totalCost: 0, hourlyRate: 2, originalHourlyRate: 2, discountPercentage: 0, hasDiscount: false },
+    ...{ stoppedHourlyRate: null, portForwards: [], vcpus: 8, memory: 64, storage: 500 },
+    ...{ supportsPause: true, supportsRestart: true, pauseUnsupportedReason: null },
+    providerMinimumRuntimeMinutes: null,
+  });
+  expect(market.plain.faults.calls).toEqual([]);
+  expect(market.woken).toEqual(['provider-x']);
+});
+
+it('keeps what the provider will be asked for, under a name of ours that is unique', async () => {
+  const { id } = await create({ ...wanted, name: 'My ☃ box; rm -rf /' });
+  const record = await read(market, id);
+  expect(record.providerName).toBe(`bm-00c0ffee-${id.slice(4)}`);
+  expect(record.launch).toEqual({
+    state: 'wanted',
+    sentAt: null,
+    looks: 0,
+    request: {
+      configuration_id: 'gpu-1',
+      region: 'eu-one',
+      ssh_keys: [publicKey],
+      name: record.providerName,
+      operating_system_image: 'ubuntu-24.04',
+    },
+  });
+});
+
+describe('the label', () => {
+  it.each([
+    ['any text', 'Größe ☃ "quoted" <b> ; $(reboot) \n\t'],
+    ['nothing', ''],
+    ['a very long one', 'x'.repeat(100_000)],
+    ['a NUL', 'a\u0000b'],
+    ['half of a surrogate pair', 'a\ud800b'],
+  ])('is stored verbatim: %s', async (_, name) => {
+    const { id } = await create({ ...wanted, name });
+    expect((await read(market, id)).name).toBe(name);
+  });
+
+  it('is a readable one where none was sent', async () => {
+    expect((await create(wanted)).name).toMatch(/^h100-eu-one-[0-9a-f]{4}$/);
+  });
+});
+
+describe('gpuType', () => {
+  it('is resolved from the offer where it was left out', async () => {
+    expect((await create({ ...wanted, offerId: 'cpu-1', gpuCount: 0 })).gpuType).toBe('CPU');
+  });
+
+  it.each([
+    ['CPU', 'gpu-1', 1],
+    ['A100', 'gpu-1', 1],
+    ['H100', 'cpu-1', 0],
+  ])('%s does not match the offer %s: 400', async (gpuType, offerId, gpuCount) => {
+    await expect(create({ ...wanted, gpuType, offerId, gpuCount })).rejects.toMatchObject({
+      ...{ code: 'VALIDATION_ERROR', message: expect.stringMatching(/^gpuType: /) },
+    });
+    await expectNothing();
+  });
+});
+
+describe('instanceType', () => {
+  it.each([
+    ['dedicated', 'gpu-1', 1, 'DEDICATED'],
+    ['Spot', 'gpu-spot', 1, 'SPOT'],
+    ['DEDICATED', 'metal-1', 8, 'BARE_METAL'],
+    [undefined, 'metal-1', 8, 'BARE_METAL'],
+  ])('%s fits %s', async (instanceType, offerId, gpuCount, expected) => {
+    const deployment = await create({ ...wanted, instanceType, offerId, gpuCount });
+    expect(deployment.instanceType).toBe(expected);
+  });
+});
+
+describe('what does not fit the offer is a 400 that names the field, and nothing is created', () => {
+  it.each([
+    ['an unknown provider', { provider: 'provider-z' }, 'provider'],
+    ['an unknown offer', { offerId: 'gpu-9' }, 'offerId'],
+    ['another gpuCount', { gpuCount: 2 }, 'gpuCount'],
+    ['a region that the offer does not have', { region: 'mars' }, 'region'],
+    ['an image that the offer does not have', { operatingSystem: 'windows-11' }, 'operatingSystem'],
+    ['another instanceType', { instanceType: 'SPOT' }, 'instanceType'],
+    [
+      'cloud-init for an offer without it',
+      { offerId: 'cpu-1', gpuCount: 0, cloudInit: { runcmd: ['true'] } },
+      'cloudInit',
+    ],
+    ['no key', { ssh_public_key: undefined }, 'sshKeyId'],
+    ['two keys', { sshKeyId: 'ssh-1' }, 'sshKeyId'],
+    ['an inline key that is none', { ssh_public_key: 'ssh-ed25519 nonsense' }, 'ssh_public_key'],
+  ])('%s', async (_, changes, path) => {
+    const error = await create({ ...wanted, ...changes }).catch((it) => it);
+    expect(error).toMatchObject({ code: 'VALIDATION_ERROR', status: 400 });
+    expect(error.details.issues[0].path).toBe(path);
+    await expectNothing();
+  });
+
+  it.each([
+    ['ssh_public_key', 7],
+    ['ssh_public_key', null],
+    ['gpuCount', '1'],
+    ['gpuCount', undefined],
+    ['region', undefined],
+    ['operatingSystem', undefined],
+    ['provider', undefined],
+    ['offerId', undefined],
+    ['instanceType', 'WARP'],
+    ['volumeIds', 'vol-1'],
+    ['cloudInit', { writeFiles: [{ path: 'relative', content: '' }] }],
+  ])('%s: %j is refused as a body', (field, value) => {
+    const result = createDeploymentSchema.safeParse({ ...wanted, [field]: value });
+    expect(result.error?.issues[0]?.path[0]).toBe(field);
+  });
+
+  it('names all fields that do not fit at once', async () => {
+    const error = await create({ ...wanted, gpuCount: 3, region: 'mars' }).catch((it) => it);
+    expect(error.details.issues.map((issue: { path: string }) => issue.path)).toEqual(['gpuCount', 'region']);
+  });
+});
+
+describe('out of stock is a 400 that says so, and nothing is created', () => {
+  it.each([
+    ['sold out in the region', () => changeOffer({ inStockRegions: ['us-two'] })],
+    ['in maintenance', () => changeOffer({ maintenance: true })],
+    [
+      'of a provider that has not been heard',
+      () => Object.assign(market.provider.catalog, { heardAt: null }),
+    ],
+  ])('%s', async (_, change) => {
+    change();
+    await expect(create(wanted)).rejects.toMatchObject({
+      ...{ code: 'VALIDATION_ERROR', details: { reason: 'out_of_stock' } },
+    });
+    await expectNothing();
+  });
+});
+
+describe('an inline key', () => {
+  it('makes a temporary key that no list shows', async () => {
+    const deployment = await create(wanted);
+    expect(deployment.tempSshKeyId).toBe(deployment.sshKeyId);
+    expect(deployment).toMatchObject({ sshKeyName: 'laptop' });
+    expect(await market.store.read.sshKeys.byId(deployment.sshKeyId)).toMatchObject({
+      ...{ isTemporary: true, publicKey, fingerprint: deployment.sshKeyFingerprint, teamId: 'team-1' },
+    });
+    expect(await market.store.read.sshKeys.list({ teamIds: ['team-1'] })).toEqual([]);
+  });
+
+  it('of another deployment cannot be used as a saved one', async () => {
+    const { sshKeyId } = await create(wanted);
+    await expect(create({ ...wanted, ssh_public_key: undefined, sshKeyId })).rejects.toMatchObject({
+      status: 400,
+    });
+  });
+});
+
+describe('a saved key', () => {
+  const withKey = (sshKeyId: string) => ({ ...wanted, ssh_public_key: undefined, sshKeyId });
+
+  it('is what the instance gets', async () => {
+    await market.store.transact((tx) => tx.sshKeys.insert(sshKey({ publicKey })));
+    const { id, ...deployment } = await create(withKey('ssh-1'));
+    expect(deployment).toMatchObject({ sshKeyId: 'ssh-1', tempSshKeyId: null, sshKeyName: 'laptop' });
+    expect((await read(market, id)).launch.request?.ssh_keys).toEqual([publicKey]);
+  });
+
+  it('of another team gives 403, an unknown one 404', async () => {
+    await market.store.transact((tx) => tx.sshKeys.insert(sshKey({ teamId: 'team-2', userId: 'usr-2' })));
+    await expect(create(withKey('ssh-1'))).rejects.toMatchObject({ status: 403 });
+    await expect(create(withKey('ssh-9'))).rejects.toMatchObject({ status: 404 });
+    await expectNothing();
+  });
+});
+
+describe('the team', () => {
+  it('of others gives 403, an unknown one 404', async () => {
+    await expect(create({ ...wanted, teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
+    await expect(create({ ...wanted, teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
+    await expectNothing();
+  });
+
+  it('needs a balance', async () => {
+    await expect(create(wanted, stranger)).rejects.toMatchObject({
+      ...{ code: 'VALIDATION_ERROR', details: { reason: 'insufficient_balance' } },
+    });
+    await expectNothing();
+  });
+
+  it('pays what its discount leaves of the price', async () => {
+    const startsAt = market.clock.now();
+    await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 15, startsAt })));
+    expect(await create(wanted)).toMatchObject({
+      ...{ hourlyRate: 1.7, originalHourlyRate: 2, discountPercentage: 15, hasDiscount: true },
+    });
+  });
+});
+
+it('checks the body before tenancy, tenancy before the balance, the balance before the stock', async () => {
+  changeOffer({ maintenance: true });
+  const broke = { ...wanted, teamId: 'team-2' };
+  const statusAndReason = (body: object, by = caller) =>
+    create(body, by).catch((error) => [error.status, error.details?.reason]);
+  expect(await statusAndReason({ ...broke, gpuCount: 3 })).toEqual([400, undefined]);
+  expect(await statusAndReason(broke)).toEqual([403, undefined]);
+  expect(await statusAndReason(broke, stranger)).toEqual([400, 'insufficient_balance']);
+  expect(await statusAndReason(wanted)).toEqual([400, 'out_of_stock']);
+});
+
+it('maps cloudInit, and keeps the spot price of a SPOT offer', async () => {
+  const { id, hourlyRate } = await create({
+    ...wanted,
+    offerId: 'gpu-spot',
+    cloudInit: { writeFiles: [{ path: '/etc/motd', content: 'hi' }] },
+  });
+  expect(hourlyRate).toBe(1);
+  expect((await read(market, id)).launch.request?.cloud_init).toEqual({
+    write_files: [{ path: '/etc/motd', content: 'hi' }],
+  });
+});
+
+it('tells the minimum reservation of the machine type', async () => {
+  const deployment = await create({ ...wanted, offerId: 'metal-1', gpuCount: 8 });
+  expect(deployment.providerMinimumRuntimeMinutes).toBe(1_440);
+});
+
+it('rejects volumes where the provider has none, rather than deploying without them', async () => {
+  await expect(create({ ...wanted, volumeIds: ['vol-1'] })).rejects.toMatchObject({ status: 400 });
+  await expectNothing();
+});

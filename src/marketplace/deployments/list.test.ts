@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { deployment, member, team } from '../../store/marketplace/records.fixture.ts';
+import { deploymentStatuses } from '../contract/deployment.ts';
+import { type DeploymentListFilter, listDeployments } from './list.ts';
+import { caller, type Market, openMarket, stranger } from './market.fixture.ts';
+import { readDeployment } from './read.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+  await market.store.transact(async (tx) => {
+    await tx.teams.insert(team({ id: 'team-3', ownerId: 'usr-2' }));
+    for (const userId of ['usr-1', 'usr-2']) await tx.teams.putMember(member({ teamId: 'team-3', userId }));
+    const base = { providerId: 'provider-x', offerId: 'gpu-1' };
+    let createdAt = market.clock.now();
+    for (const status of deploymentStatuses)
+      await tx.deployments.insert(
+        deployment({ ...base, id: `dep-${status}`, status, createdAt: createdAt++ }),
+      );
+    const shared = { ...base, teamId: 'team-3', status: 'running', createdAt: createdAt + 1 } as const;
+    await tx.deployments.insert(deployment({ ...shared, id: 'dep-theirs', userId: 'usr-2' }));
+    await tx.deployments.insert(
+      deployment({ ...shared, id: 'dep-hidden', userId: 'usr-2', teamId: 'team-2' }),
+    );
+  });
+});
+afterEach(() => market.close());
+
+const list = async (filter: DeploymentListFilter = {}, by = caller) =>
+  (await listDeployments(market.deps, by, filter)).map(({ id }) => id.replace('dep-', ''));
+
+it('lists all of the caller’s teams, the newest first', async () => {
+  expect(await list()).toEqual(['theirs', ...[...deploymentStatuses].reverse()]);
+});
+
+it.each([
+  ['active', ['theirs', 'stopped', 'running', 'deploying']],
+  ['inactive', ['terminated-provider', 'terminated', 'failed']],
+  ['running', ['theirs', 'running']],
+  ['deploying', ['deploying']],
+  ['stopped', ['stopped']],
+  ['terminated', ['terminated']],
+  ['failed', ['failed']],
+  ['terminated-provider', ['terminated-provider']],
+])('lists with status=%s', async (status, expected) => {
+  expect(await list({ status })).toEqual(expected);
+});
+
+it.each(['', 'ACTIVE', 'paused', 'running,stopped'])('refuses status=%j', async (status) => {
+  await expect(list({ status })).rejects.toMatchObject({ code: 'VALIDATION_ERROR', status: 400 });
+});
+
+it('lists what the caller made, and refuses to list another user’s', async () => {
+  expect(await list({ userId: 'usr-1' })).toEqual([...deploymentStatuses].reverse());
+  expect((await list({ userId: 'usr-2' }, stranger)).sort()).toEqual(['hidden', 'theirs']);
+  await expect(list({ userId: 'usr-2' })).rejects.toMatchObject({ status: 403 });
+});
+
+it('lists one team: 403 for another’s, 404 for an unknown one', async () => {
+  expect(await list({ teamId: 'team-3' })).toEqual(['theirs']);
+  expect(await list({ teamId: 'team-3', userId: 'usr-1' })).toEqual([]);
+  await expect(list({ teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
+  await expect(list({ teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
+});
+
+it('reads one with its extras, which a list leaves out', async () => {
+  const one = await readDeployment(market.deps, caller, 'dep-running');
+  expect(one.extras).toEqual({ deployment_type: 'vm' });
+  const [listed] = await listDeployments(market.deps, caller, { status: 'stopped' });
+  expect(listed).not.toHaveProperty('extras');
+  await expect(readDeployment(market.deps, caller, 'dep-hidden')).rejects.toMatchObject({ status: 403 });
+  await expect(readDeployment(market.deps, caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
+});

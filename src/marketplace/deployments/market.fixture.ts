@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  PlainProvider,
+  type PlainProviderOptions,
+  plainConfigurations,
+} from '../../../test/support/plain-provider.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { microUsdFromUsd } from '../../contract/values.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import { member, runningDeployment, seed, team, user } from '../../store/marketplace/records.fixture.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import type { Deps } from '../deps.ts';
+import { defaultOptions } from '../options.ts';
+import type { Store } from '../ports/store.ts';
+import { providerProfileSchema } from '../providers/profile.ts';
+import type { CatalogOffer, Provider } from '../providers/provider.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+
+/** `usr-1` owns `team-1`, which has 100 USD; `usr-2` is of `team-2` alone. */
+export const caller = { userId: 'usr-1' };
+export const stranger = { userId: 'usr-2' };
+
+export const publicKey =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGOFtsMNVrpnI1jLZ4pJqvGY8lfEGhf3GY0bCMEEmZbe laptop';
+
+/** A body that is accepted. */
+export const wanted = {
+  provider: 'provider-x',
+  offerId: 'gpu-1',
+  gpuCount: 1,
+  region: 'eu-one',
+  operatingSystem: 'ubuntu-24.04',
+  ssh_public_key: publicKey,
+};
+
+export interface Market {
+  deps: Deps;
+  clock: VirtualClock;
+  store: Store;
+  plain: PlainProvider;
+  provider: Provider & { catalog: { heardAt: number | null; offers: Map<string, CatalogOffer> } };
+  woken: string[];
+  close(): Promise<void>;
+}
+
+/** One provider, `provider-x`, that stops all but SPOT and restarts all but BARE_METAL. */
+export async function openMarket(options: PlainProviderOptions = {}): Promise<Market> {
+  const clock = new VirtualClock();
+  const plain = new PlainProvider(clock, options);
+  const folder = mkdtempSync(join(tmpdir(), 'berth-market-'));
+  const store = openMarketplaceSqliteStore(join(folder, 'market.db'));
+  await seed(store, 100_000_000);
+  await store.transact(async (tx) => {
+    await tx.users.insert(user({ id: 'usr-2', currentTeamId: 'team-2' }));
+    await tx.teams.insert(team({ id: 'team-2', ownerId: 'usr-2' }));
+    await tx.teams.putMember(member({ teamId: 'team-2', userId: 'usr-2' }));
+  });
+  const offers = new Map(plainConfigurations.map((it) => [it.id, toOffer(it)]));
+  const provider = {
+    id: 'provider-x',
+    profile,
+    client: plain.client,
+    catalog: { heardAt: clock.now() as number | null, offers, volumeLocations: [] },
+  };
+  const woken: string[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const deps: Deps = {
+    ...{ store, clock, log, random: systemRandom, options: defaultOptions, installationId: '00c0ffee' },
+    providers: { ids: () => [provider.id], get: (id) => (id === provider.id ? provider : undefined) },
+    wake: (id) => void woken.push(id),
+  };
+  const close = async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { deps, clock, store, plain, provider, woken, close };
+}
+
+/** A deployment of `usr-1` that runs at the provider for an hour. */
+export async function deploy(
+  { store, clock, plain }: Market,
+  changes: Partial<DeploymentRecord> = {},
+): Promise<DeploymentRecord> {
+  const { offerId = 'gpu-1' } = changes;
+  const { id } = plain.create({ configuration_id: offerId, region: 'eu-one', ssh_keys: [publicKey] });
+  await clock.advance(plain.options.bootMs);
+  plain.get(id);
+  const startedAt = clock.now();
+  await clock.advance(3_600_000);
+  const record = runningDeployment({
+    ...{ providerId: 'provider-x', offerId, region: 'eu-one', providerInstanceId: id },
+    ...{ createdAt: startedAt, startedAt, observedAt: clock.now() },
+    ...changes,
+  });
+  await store.transact((tx) => tx.deployments.insert(record));
+  return read({ store }, record.id);
+}
+
+/** The deployment as it is stored. */
+export async function read({ store }: Pick<Market, 'store'>, id = 'dep-1'): Promise<DeploymentRecord> {
+  const record = await store.read.deployments.byId(id);
+  if (record === null) throw new Error(`there is no ${id}`);
+  return record;
+}
+
+/** All that says something to a user: what must be the same where "nothing changed". */
+export function withoutRevision({ revision: _, observedAt: __, ...record }: DeploymentRecord) {
+  return record;
+}
+
+/** Lets time pass until it is settled, and returns what it settled to: a value, or an error. */
+export async function outcomeOf<T>(clock: VirtualClock, promise: Promise<T>): Promise<T | Error> {
+  let outcome: T | Error | undefined;
+  promise.then(
+    (value) => {
+      outcome = value;
+    },
+    (error: Error) => {
+      outcome = error;
+    },
+  );
+  for (let seconds = 0; outcome === undefined && seconds < 120; seconds++) await clock.advance(1_000);
+  if (outcome === undefined) throw new Error('it is not settled after two minutes');
+  return outcome;
+}
+
+const profile = providerProfileSchema.parse({
+  id: 'provider-x',
+  name: 'Provider X',
+  instances: {
+    stop: {
+      supported: true,
+      except: [{ instance_types: ['SPOT'], reason: 'Provider X cannot stop spot instances.' }],
+    },
+    restart: {
+      supported: true,
+      except: [{ instance_types: ['BARE_METAL'], reason: 'Provider X cannot restart bare metal.' }],
+    },
+    deploy_timeouts: [{ minutes: 15 }],
+    minimum_reservations: [{ instance_types: ['BARE_METAL'], minutes: 1_440 }],
+  },
+  volumes: null,
+});
+
+function toOffer(it: (typeof plainConfigurations)[number]): CatalogOffer {
+  const isGpu = it.gpu_count !== undefined;
+  const price = microUsdFromUsd(it.price_per_hour);
+  return {
+    ...{ providerId: 'provider-x', offerId: it.id, name: it.name, description: '' },
+    ...{ instanceType: it.instance_type, gpuType: isGpu ? 'H100' : 'CPU', gpuModel: isGpu ? 'H100' : '' },
+    ...{ baseGpuType: isGpu ? 'H100' : 'CPU', displayName: isGpu ? 'H100' : 'CPU NODE' },
+    ...{ interconnectType: '', interconnectDescription: '' },
+    ...{ vcpus: it.vcpus, memoryGb: it.memory_gb, storageGb: it.storage_gb },
+    ...{ gpuCount: it.gpu_count ?? 0, gpuMemoryGb: it.gpu_memory_gb ?? 0 },
+    priceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
+    spotPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : null,
+    stoppedPriceMicroUsdPerHour: price / 4,
+    minimumReservationMinutes: it.instance_type === 'BARE_METAL' ? 1_440 : null,
+    ...{ announcesRestart: true, announcesVolumeResize: true },
+    ...{ regions: it.regions, inStockRegions: ['eu-one'], osOptions: it.os_options ?? [] },
+    ...{ supportsCloudInit: isGpu, maintenance: false, isNvlink: false, extras: it.extras ?? {} },
+  };
+}

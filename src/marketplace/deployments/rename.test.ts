@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { renameDeploymentSchema } from '../contract/deployment.ts';
+import {
+  caller,
+  deploy,
+  type Market,
+  openMarket,
+  read,
+  stranger,
+  withoutRevision,
+} from './market.fixture.ts';
+import { renameDeployment } from './rename.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+  await deploy(market);
+});
+afterEach(() => market.close());
+
+const rename = (body: object, by = caller, id = 'dep-1') =>
+  renameDeployment(market.deps, by, id, renameDeploymentSchema.parse(body));
+
+it('changes only the name, and answers with the whole deployment', async () => {
+  const before = await read(market);
+  const renamed = await rename({ name: 'új név\n"x"', status: 'terminated', gpuCount: 8 });
+  expect(renamed).toMatchObject({ name: 'új név\n"x"', status: 'running', extras: {} });
+  expect(withoutRevision(await read(market))).toEqual({ ...withoutRevision(before), name: 'új név\n"x"' });
+});
+
+it('accepts an empty label', async () => {
+  expect((await rename({ name: '' })).name).toBe('');
+});
+
+it.each([{}, { status: 'stopped' }])('says that there is nothing to update: %j', async (body) => {
+  await expect(rename(body)).rejects.toMatchObject({ status: 404, message: 'Nothing to update' });
+});
+
+it.each([7, null, ['x'], {}])('takes no name that is no text: %j', (name) => {
+  expect(renameDeploymentSchema.safeParse({ name }).success).toBe(false);
+});
+
+it('renames nothing of others, nor what does not exist', async () => {
+  await expect(rename({ name: 'mine' }, stranger)).rejects.toMatchObject({ status: 403 });
+  await expect(rename({}, stranger)).rejects.toMatchObject({ status: 403 });
+  await expect(rename({ name: 'x' }, caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
+});

@@ -1,0 +1,103 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { now, runningDeployment } from '../../store/marketplace/records.fixture.ts';
+import { deploymentSchema } from '../contract/deployment.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type Market, openMarket } from './market.fixture.ts';
+import { toDeployment, toSingleDeployment } from './to-deployment.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+const HOUR = 3_600_000;
+const show = (changes: Partial<DeploymentRecord> = {}, at = now) =>
+  toDeployment(
+    runningDeployment({ providerId: 'provider-x', offerId: 'gpu-1', region: 'eu-one', ...changes }),
+    market.deps.providers,
+    at,
+  );
+
+it('shows every field of M: that a deployment always has', () => {
+  const deployment = show();
+  expect(deploymentSchema.parse(deployment)).toEqual(deployment);
+  const optional = ['extras', 'failureReason', 'failureDetails'];
+  expect(Object.keys(deployment).sort()).toEqual(
+    Object.keys(deploymentSchema.shape)
+      .filter((field) => !optional.includes(field))
+      .sort(),
+  );
+});
+
+it('keeps the composite of gpuType and offerId for old clients', () => {
+  expect(show().gpuModelId).toBe('H100_gpu-1');
+});
+
+describe('the endpoint', () => {
+  it('has a command once it runs', () => {
+    expect(show({ sshPort: 2_222 })).toMatchObject({
+      ...{ ipAddress: '192.0.2.1', user: 'ubuntu', sshPort: 2_222 },
+      sshCommand: 'ssh -p 2222 ubuntu@192.0.2.1',
+    });
+  });
+
+  it('keeps the address while it is stopped, and hides the command', () => {
+    expect(show({ status: 'stopped', pausedAt: now })).toMatchObject({
+      ipAddress: '192.0.2.1',
+      sshCommand: null,
+    });
+  });
+
+  it('has no command without a login user', () => {
+    expect(show({ loginUser: null }).sshCommand).toBeNull();
+  });
+});
+
+it('adds the stop that goes on to the hours of those that are over', () => {
+  expect(show({ pausedMs: HOUR / 2 }, now + 9 * HOUR).totalPausedHours).toBe(0.5);
+  const stopped = show({ status: 'stopped', pausedMs: HOUR / 2, pausedAt: now + HOUR }, now + 3 * HOUR);
+  expect(stopped).toMatchObject({ totalPausedHours: 2.5, pausedAt: new Date(now + HOUR).toISOString() });
+});
+
+it('shows money in USD, exactly', () => {
+  expect(
+    show({
+      ...{ totalCostMicroUsd: 1_234_567, originalRateMicroUsd: 2_000_001, rateMicroUsd: 1_800_001 },
+      ...{ discountPercentage: 10, stoppedRateMicroUsd: 100_000, lastCreditDeductionAt: now },
+    }),
+  ).toMatchObject({
+    ...{ totalCost: 1.234567, originalHourlyRate: 2.000001, hourlyRate: 1.800001 },
+    ...{ discountPercentage: 10, hasDiscount: true, stoppedHourlyRate: 0.1 },
+    lastCreditDeduction: new Date(now).toISOString(),
+  });
+});
+
+it('tells why it failed', () => {
+  const failure = { failureReason: 'out_of_stock', failureDetails: 'Sold out.' } as const;
+  expect(show({ status: 'failed', ...failure })).toMatchObject(failure);
+});
+
+describe('what it can do', () => {
+  it.each([
+    ['gpu-1', 'DEDICATED', [true, true, null]],
+    ['gpu-spot', 'SPOT', [false, true, 'Provider X cannot stop spot instances.']],
+    ['metal-1', 'BARE_METAL', [true, false, null]],
+  ] as const)('is narrowed by the machine type: %s', (offerId, instanceType, expected) => {
+    const { supportsPause, supportsRestart, pauseUnsupportedReason } = show({ offerId, instanceType });
+    expect([supportsPause, supportsRestart, pauseUnsupportedReason]).toEqual(expected);
+  });
+
+  it('is nothing where its provider is not configured any more', () => {
+    expect(show({ providerId: 'provider-gone' })).toMatchObject({
+      ...{ supportsPause: false, supportsRestart: false },
+      pauseUnsupportedReason: expect.stringContaining('provider-gone'),
+    });
+  });
+});
+
+it('has extras on the single response alone', () => {
+  const record = runningDeployment({ extras: { deployment_type: 'vm', networking_type: 'shared' } });
+  expect(toSingleDeployment(record, market.deps.providers, now).extras).toEqual(record.extras);
+  expect(show()).not.toHaveProperty('extras');
+});
