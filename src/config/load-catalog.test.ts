@@ -81,6 +81,9 @@ describe('Halyard, the bundled catalog', () => {
     ['without cloud-init', (offer) => !offer.supportsCloudInit],
     ['held while stopped, and resumable', (offer) => offer.onStop === 'hold' && offer.resumable],
     ['that cannot be resumed', (offer) => !offer.resumable],
+    ['that cannot be restarted', (offer) => !offer.restartable],
+    ['that costs something while stopped', (offer) => (offer.stoppedPriceMicroUsdPerHour ?? 0) > 0],
+    ['with a least reservation', (offer) => (offer.minimumReservationMinutes ?? 0) > 0],
     [
       'that may take an hour',
       (offer) => offer.instanceType === 'BARE_METAL' && offer.onlineWithinMs === 3_600_000,

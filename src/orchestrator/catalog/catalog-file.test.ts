@@ -64,6 +64,9 @@ describe('a catalog file', () => {
       rootDisk: undefined,
       onStop: 'release',
       resumable: true,
+      restartable: true,
+      stoppedPriceMicroUsdPerHour: undefined,
+      minimumReservationMinutes: undefined,
       onlineWithinMs: 600_000,
       extras: undefined,
     });
@@ -75,6 +78,9 @@ describe('a catalog file', () => {
       root_disk: { min_gb: 80, max_gb: 90 },
       on_stop: 'hold',
       resumable: false,
+      restartable: false,
+      stopped_price_per_hour: 0.02,
+      minimum_reservation_minutes: 90,
       online_within_s: 3600,
       extras: { a: [1] },
     };
@@ -96,6 +102,9 @@ describe('a catalog file', () => {
       rootDisk: { minGb: 80, maxGb: 90 },
       onStop: 'hold',
       resumable: false,
+      restartable: false,
+      stoppedPriceMicroUsdPerHour: 20_000,
+      minimumReservationMinutes: 90,
       onlineWithinMs: 3_600_000,
       extras: { a: [1] },
     });
@@ -169,6 +178,26 @@ describe('a catalog file', () => {
       'spot above on-demand',
       fileWith({ instance_type: 'SPOT', spot_price_per_hour: 0.2 }),
       'offers.0.spot_price_per_hour: expected at most price_per_hour (0.1)',
+    ],
+    [
+      'stopped dearer than running',
+      fileWith({ stopped_price_per_hour: 0.11 }),
+      'offers.0.stopped_price_per_hour: expected at most what it costs while it runs (0.1)',
+    ],
+    [
+      'stopped dearer than running at a spot price',
+      fileWith({ instance_type: 'SPOT', spot_price_per_hour: 0.05, stopped_price_per_hour: 0.06 }),
+      'offers.0.stopped_price_per_hour: expected at most what it costs while it runs (0.05)',
+    ],
+    [
+      'half a minute',
+      fileWith({ minimum_reservation_minutes: 0.5 }),
+      'offers.0.minimum_reservation_minutes: Invalid input: expected int, received number',
+    ],
+    [
+      'what only Berth says of itself',
+      fileWith({ extras: { berth: { restart: true } } }),
+      'offers.0.extras.berth: is written by Berth: use restartable, stopped_price_per_hour and minimum_reservation_minutes of the offer',
     ],
     [
       'a spot price that nobody pays',

@@ -38,6 +38,7 @@ const records: fc.Arbitrary<InstanceRecord> = fc
       image: token,
       onStop: fc.constantFrom('release' as const, 'hold' as const),
       resumable: fc.boolean(),
+      restartable: fc.boolean(),
       onlineWithinMs: fc.integer({ min: 1, max: 86_400_000 }),
     }),
   })
