@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { microUsdFromUsd } from '../../contract/values.ts';
+import { discount } from '../../store/marketplace/records.fixture.ts';
+import { stopQuoteSchema } from '../contract/deployment.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
+import { caller, deploy, type Market, openMarket, read, stranger } from './market.fixture.ts';
+import { quotePause } from './pause-quote.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+const quote = (by = caller, id = 'dep-1') => quotePause(market.deps, by, id);
+
+it('tells the stopped rate and the running one, changes nothing and asks nobody', async () => {
+  const before = await deploy(market);
+  const told = await quote();
+  expect(stopQuoteSchema.parse(told)).toEqual(told);
+  expect(told).toEqual({
+    ...{ hourlyRate: 0.5, originalHourlyRate: 0.5, currentHourlyRate: 2 },
+    breakdown: [{ label: 'Disk of 512.5 GB, kept', amount: 0.5 }],
+  });
+  expect(await read(market)).toEqual(before);
+  expect(market.plain.faults.calls).toEqual([]);
+});
+
+it.each([5, 7, 13, 33, 50])(
+  'breaks the rate down without a micro-USD left over, at %i %%',
+  async (percentage) => {
+    await deploy(market);
+    const { offers } = market.provider.catalog;
+    offers.set('gpu-1', { ...(offers.get('gpu-1') as CatalogOffer), stoppedPriceMicroUsdPerHour: 123_457 });
+    await market.store.transact((tx) => tx.discounts.insert(discount({ percentage, startsAt: 0 })));
+    const { hourlyRate, originalHourlyRate, breakdown } = await quote();
+    expect(originalHourlyRate).toBe(0.123457);
+    expect(hourlyRate).toBeLessThan(originalHourlyRate);
+    const sum = breakdown.reduce((total, { amount }) => total + microUsdFromUsd(amount), 0);
+    expect(sum).toBe(microUsdFromUsd(hourlyRate));
+    expect(breakdown.map(({ label }) => label)).toContain(`Discount of ${percentage} %`);
+  },
+);
+
+it.each([
+  [
+    'a machine type that cannot be stopped',
+    { offerId: 'gpu-spot', instanceType: 'SPOT' },
+    'ACTION_UNSUPPORTED',
+  ],
+  ['one that is stopped', { status: 'stopped' }, 'INVALID_STATUS'],
+  ['one that is deploying', { status: 'deploying' }, 'INVALID_STATUS'],
+] as const)('is a 400 for %s', async (_, changes, code) => {
+  await deploy(market, changes);
+  await expect(quote()).rejects.toMatchObject({ code, status: 400 });
+});
+
+it('is a 502 where the stopped rate is undeterminable: the provider does not tell of the offer now', async () => {
+  await deploy(market);
+  market.provider.catalog.offers.clear();
+  await expect(quote()).rejects.toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
+});
+
+it('is refused to others (403), and for what does not exist (404)', async () => {
+  await deploy(market);
+  await expect(quote(stranger)).rejects.toMatchObject({ status: 403 });
+  await expect(quote(caller, 'dep-9')).rejects.toMatchObject({ status: 404 });
+});

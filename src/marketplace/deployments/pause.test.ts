@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unreadableAnswers } from '../../../test/support/provider-faults.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { discount } from '../../store/marketplace/records.fixture.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { applyObservation } from './apply-observation.ts';
+import {
+  caller,
+  deploy,
+  type Market,
+  openMarket,
+  outcomeOf,
+  read,
+  stranger,
+  withoutRevision,
+} from './market.fixture.ts';
+import { pauseDeployment } from './pause.ts';
+import { terminateDeployment } from './terminate.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+const pause = (by = caller, id = 'dep-1') => outcomeOf(market.clock, pauseDeployment(market.deps, by, id));
+const stops = () => market.plain.faults.countOf('stopInstance');
+
+/** The provider was asked at most once, and the deployment is as it was. */
+async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
+  expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
+  expect(stops()).toBeLessThanOrEqual(1);
+  expect(market.clock.pendingTimers).toBe(0);
+}
+
+it('answers stopped once the provider shows it, with the stopped rate and its discount', async () => {
+  await deploy(market);
+  const startsAt = market.clock.now() - 1;
+  await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 10, startsAt })));
+  expect(await pause()).toMatchObject({
+    ...{ status: 'stopped', stoppedHourlyRate: 0.45, ipAddress: '192.0.2.1', sshCommand: null },
+    pausedAt: expect.any(String),
+  });
+  expect(await read(market)).toMatchObject({
+    status: 'stopped',
+    action: null,
+    originalStoppedRateMicroUsd: 500_000,
+  });
+  expect(stops()).toBe(1);
+});
+
+it('is stopped from when the provider says that it was', async () => {
+  const { providerInstanceId } = await deploy(market);
+  await pause();
+  const { updated_at: stoppedAt } = market.plain.get(providerInstanceId ?? '');
+  expect((await read(market)).pausedAt).toBe(Date.parse(stoppedAt));
+});
+
+describe('is refused before the provider is asked', () => {
+  it.each([
+    [
+      'for a machine type that cannot be stopped',
+      { offerId: 'gpu-spot', instanceType: 'SPOT' },
+      'ACTION_UNSUPPORTED',
+      'spot',
+    ],
+    ['for one that is stopped already', { status: 'stopped' }, 'INVALID_STATUS', 'stopped'],
+    ['for one that is terminated', { status: 'terminated' }, 'INVALID_STATUS', 'terminated'],
+  ] as const)('%s', async (_, changes, code, text) => {
+    const before = await deploy(market, changes);
+    expect(await pause()).toMatchObject({ code, status: 400, message: expect.stringContaining(text) });
+    await expectNothingChanged(before);
+    expect(stops()).toBe(0);
+  });
+
+  it.each(['pause', 'restart', 'volume'] as const)('while another change is in flight: %s', async (kind) => {
+    const action = { kind, since: market.clock.now() + 3_600_000, isSent: true };
+    const before = await deploy(market, { action });
+    expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    await expectNothingChanged(before);
+  });
+
+  it('where the stopped rate is undeterminable', async () => {
+    const before = await deploy(market);
+    market.provider.catalog.offers.clear();
+    expect(await pause()).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
+    await expectNothingChanged(before);
+    expect(stops()).toBe(0);
+  });
+
+  it('for others (403), and for what does not exist (404)', async () => {
+    const before = await deploy(market);
+    expect(await pause(stranger)).toMatchObject({ status: 403 });
+    expect(await pause(caller, 'dep-9')).toMatchObject({ status: 404 });
+    await expectNothingChanged(before);
+  });
+});
+
+it('takes over from a change that never showed', async () => {
+  await deploy(market, { action: { kind: 'restart', since: market.clock.now() - 3_600_000, isSent: true } });
+  expect(await pause()).toMatchObject({ status: 'stopped' });
+});
+
+describe('a refusal is a 502, and nothing changed', () => {
+  it.each([
+    ['unreachable', 'refuse'],
+    ['400', { error: new ProviderError('refused', 'no', { status: 400 }) }],
+    ['401', { error: new ProviderError('unauthorized', 'no', { status: 401 }) }],
+    ['404', { error: new ProviderError('not_found', 'no', { status: 404 }) }],
+    ['409', { error: new ProviderError('conflict', 'no', { status: 409, code: 'invalid_state' }) }],
+    ['429', { error: new ProviderError('limited', 'no', { status: 429 }) }],
+    [
+      '500, and it still runs',
+      { error: new ProviderError('failed', 'no', { status: 500, mayHaveHappened: true }) },
+    ],
+  ] as const)('%s', async (_, fault) => {
+    const before = await deploy(market);
+    market.plain.faults.plan = (method) => (method === 'stopInstance' ? fault : 'none');
+    const error = await pause();
+    expect(error).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
+    await expectNothingChanged(before);
+    expect(stops()).toBe(1);
+  });
+
+  it('is a 409 where the provider is busy with another change', async () => {
+    const before = await deploy(market);
+    const error = new ProviderError('conflict', 'busy', { status: 409, code: 'operation_in_progress' });
+    market.plain.faults.plan = (method) => (method === 'stopInstance' ? { error } : 'none');
+    expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    await expectNothingChanged(before);
+  });
+});
+
+describe('an answer that settles nothing', () => {
+  const unclear = new ProviderError('failed', '500', { status: 500, mayHaveHappened: true });
+
+  it.each([
+    ['a lost one, after the stop was taken', 'commit-then-lose'],
+    ['a 500, after the stop was taken', { commitThenError: unclear }],
+    ['a late stop', { lateMs: 12_000 }],
+  ] as const)('is awaited: %s', async (_, fault) => {
+    await deploy(market);
+    market.plain.faults.plan = (method) => (method === 'stopInstance' ? fault : 'none');
+    expect(await pause()).toMatchObject({ status: 'stopped' });
+    expect(stops()).toBe(1);
+  });
+
+  it('of one that is stopped at the provider already is its end', async () => {
+    const { providerInstanceId } = await deploy(market);
+    market.plain.set(providerInstanceId ?? '', { status: 'STOPPED' });
+    expect(await pause()).toMatchObject({ status: 'stopped' });
+    expect(stops()).toBe(1);
+  });
+
+  it('is a 504 where the provider tells nothing at all: the change stays awaited', async () => {
+    await deploy(market);
+    market.plain.faults.plan = (method) =>
+      method === 'stopInstance' || method === 'getInstance' ? { error: unclear } : 'none';
+    expect(await pause()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+    expect((await read(market)).action).toMatchObject({ kind: 'pause', isSent: true });
+    expect(stops()).toBe(1);
+  });
+});
+
+it('is a 504 after the time that a request waits, and a later poll ends it at the actual time', async () => {
+  await market.close();
+  market = await openMarket({ stopMs: 60_000 });
+  const { providerInstanceId } = await deploy(market);
+  const begunAt = market.clock.now();
+  expect(await pause()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+  expect(market.clock.now() - begunAt).toBeLessThan(22_000);
+  expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+  expect(stops()).toBe(1);
+  await market.clock.advance(60_000);
+  const instance = market.plain.get(providerInstanceId ?? '');
+  await applyObservation(market.deps, await read(market), { instance }, market.clock.now());
+  expect(await read(market)).toMatchObject({ status: 'stopped', action: null, pausedAt: begunAt + 60_000 });
+});
+
+it('awaits through answers that say nothing', async () => {
+  await deploy(market);
+  const answers = Object.values(unreadableAnswers);
+  market.plain.faults.plan = (method, nth) => {
+    const answer = method === 'getInstance' ? answers[nth - 1] : undefined;
+    return answer === undefined || nth > 5 ? 'none' : { error: answer() };
+  };
+  expect(await pause()).toMatchObject({ status: 'stopped' });
+});
+
+it('says so where it was terminated meanwhile', async () => {
+  await deploy(market);
+  const pausing = pauseDeployment(market.deps, caller, 'dep-1');
+  pausing.catch(() => undefined);
+  await market.clock.advance(1_000);
+  await terminateDeployment(market.deps, caller, 'dep-1');
+  expect(await outcomeOf(market.clock, pausing)).toMatchObject({ code: 'INVALID_STATUS' });
+  expect(await read(market)).toMatchObject({ status: 'terminated', action: null });
+});
+
+it('stops only once where two requests come at the same time', async () => {
+  await deploy(market);
+  const both = await Promise.all([pause(), pause()]);
+  expect(both.map((it) => (it instanceof ApiError ? it.code : it)).sort()).toEqual([
+    'CHANGE_IN_PROGRESS',
+    expect.objectContaining({ status: 'stopped' }),
+  ]);
+  expect(stops()).toBe(1);
+});

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import {
+  caller,
+  deploy,
+  type Market,
+  openMarket,
+  outcomeOf,
+  read,
+  stranger,
+  withoutRevision,
+} from './market.fixture.ts';
+import { readRebootStatus } from './reboot-status.ts';
+import { restartDeployment } from './restart.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+const restart = (by = caller, id = 'dep-1') =>
+  outcomeOf(market.clock, restartDeployment(market.deps, by, id));
+const status = (by = caller, id = 'dep-1') => outcomeOf(market.clock, readRebootStatus(market.deps, by, id));
+const calls = () => market.plain.faults.calls.map(({ method }) => method);
+
+function changeOffer(changes: Partial<CatalogOffer>): void {
+  const { offers } = market.provider.catalog;
+  offers.set('gpu-1', { ...(offers.get('gpu-1') as CatalogOffer), ...changes });
+}
+
+async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
+  expect(withoutRevision(await read(market))).toEqual(withoutRevision(before));
+}
+
+describe('restart', () => {
+  it('leaves the status and the billing as they are, and is one call of its own', async () => {
+    const before = await deploy(market);
+    const since = market.clock.now();
+    expect(await restart()).toMatchObject({ status: 'running', hourlyRate: 2, pausedAt: null });
+    const action = { kind: 'restart', since, isSent: true };
+    expect(withoutRevision(await read(market))).toEqual({ ...withoutRevision(before), action });
+    expect(calls()).toEqual(['restartInstance']);
+  });
+
+  it('is a 409 while one is in flight, from here and from the provider', async () => {
+    await deploy(market);
+    await restart();
+    expect(await restart()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    expect(calls()).toEqual(['restartInstance']);
+  });
+
+  it('is a 409 where the provider is still busy with a change, and nothing changed', async () => {
+    const before = await deploy(market);
+    const error = new ProviderError('conflict', 'busy', { status: 409, code: 'operation_in_progress' });
+    market.plain.faults.plan = () => ({ error });
+    expect(await restart()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
+    await expectNothingChanged(before);
+  });
+
+  it.each([
+    ['for a machine type that cannot', { offerId: 'metal-1', instanceType: 'BARE_METAL' }, 'bare metal'],
+    ['for one that is stopped', { status: 'stopped' }, 'stopped'],
+    ['for one that is deploying', { status: 'deploying' }, 'deploying'],
+  ] as const)('is a 400 that names the limit %s, and never emulated', async (_, changes, text) => {
+    const before = await deploy(market, changes);
+    expect(await restart()).toMatchObject({ status: 400, message: expect.stringContaining(text) });
+    await expectNothingChanged(before);
+    expect(calls()).toEqual([]);
+  });
+
+  it('is a 400 where the provider does not announce it', async () => {
+    await deploy(market);
+    changeOffer({ announcesRestart: false });
+    expect(await restart()).toMatchObject({ code: 'ACTION_UNSUPPORTED', status: 400 });
+    expect(calls()).toEqual([]);
+  });
+
+  it('is refused to others (403), and for what does not exist (404)', async () => {
+    await deploy(market);
+    expect(await restart(stranger)).toMatchObject({ status: 403 });
+    expect(await restart(caller, 'dep-9')).toMatchObject({ status: 404 });
+  });
+
+  it.each([
+    ['unreachable', 'refuse'],
+    ['400', { error: new ProviderError('refused', 'no', { status: 400 }) }],
+    ['409', { error: new ProviderError('conflict', 'no', { status: 409, code: 'restart_unsupported' }) }],
+    [
+      '500 without a restart',
+      { error: new ProviderError('failed', 'no', { status: 500, mayHaveHappened: true }) },
+    ],
+  ] as const)('is a 502 where the provider refused, and nothing changed: %s', async (_, fault) => {
+    const before = await deploy(market);
+    market.plain.faults.plan = (method) => (method === 'restartInstance' ? fault : 'none');
+    expect(await restart()).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
+    await expectNothingChanged(before);
+  });
+
+  it('goes on where the answer was lost and the provider says that it restarts', async () => {
+    await deploy(market);
+    market.plain.faults.plan = (method) => (method === 'restartInstance' ? 'commit-then-lose' : 'none');
+    expect(await restart()).toMatchObject({ status: 'running' });
+    expect((await read(market)).action).toMatchObject({ kind: 'restart', isSent: true });
+  });
+
+  it('is a 504 where nobody knows, and stays in flight', async () => {
+    await deploy(market);
+    market.plain.faults.plan = () => 'lose';
+    expect(await restart()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+    expect((await read(market)).action).toMatchObject({ kind: 'restart', isSent: true });
+    expect(calls().filter((method) => method === 'restartInstance')).toHaveLength(1);
+  });
+});
+
+describe('reboot-status', () => {
+  it('is what the provider says: in flight, and over', async () => {
+    await deploy(market);
+    expect(await status()).toEqual({ restarting: false });
+    const since = new Date(market.clock.now() + 1_000).toISOString();
+    await market.clock.advance(0);
+    await restart();
+    const inFlight = await status();
+    expect(inFlight).toMatchObject({ restarting: true });
+    expect(Date.parse((inFlight as { since: string }).since)).toBeLessThanOrEqual(Date.parse(since));
+    await market.clock.advance(60_000);
+    expect(await status()).toEqual({ restarting: false });
+  });
+
+  it('is false for what does not run, without asking', async () => {
+    await deploy(market, { status: 'stopped' });
+    expect(await status()).toEqual({ restarting: false });
+    expect(calls()).toEqual([]);
+  });
+
+  it('still says restarting where the provider does not tell and a restart was begun here', async () => {
+    const since = market.clock.now() + 3_600_000;
+    await deploy(market, { action: { kind: 'restart', since, isSent: true } });
+    market.plain.faults.plan = () => 'lose';
+    expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
+  });
+
+  it('is a 502 where nothing is known', async () => {
+    await deploy(market);
+    market.plain.faults.plan = () => 'hang';
+    expect(await status()).toMatchObject({ code: 'PROVIDER_REFUSED', status: 502 });
+  });
+
+  it('is a 400 for a machine type without restarts', async () => {
+    await deploy(market, { offerId: 'metal-1', instanceType: 'BARE_METAL' });
+    expect(await status()).toMatchObject({ code: 'ACTION_UNSUPPORTED', status: 400 });
+  });
+
+  it('is refused to others (403), and for what does not exist (404)', async () => {
+    await deploy(market);
+    expect(await status(stranger)).toMatchObject({ status: 403 });
+    expect(await status(caller, 'dep-9')).toMatchObject({ status: 404 });
+  });
+});
