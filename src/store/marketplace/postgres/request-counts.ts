@@ -1,0 +1,52 @@
+import { gt, inArray, lte, or, sql } from 'drizzle-orm';
+import type { Store } from '../../../marketplace/ports/store.ts';
+import type { Db } from '../../queries/connection.ts';
+import { requestCounts } from './schema.ts';
+
+/** How often, in milliseconds, windows that are over are forgotten, and how many of them at once. */
+const FORGET_EVERY_MS = 60_000;
+const FORGET_AT_ONCE = 10_000;
+
+type Window = Parameters<Store['countRequest']>[0];
+
+/** How many requests there were, over all processes on one database. */
+export class SharedRequestCounts {
+  readonly #db: Db;
+  #forgotAt = Number.NEGATIVE_INFINITY;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  async count({ name, now, lengthMs }: Window): Promise<{ count: number; endsAt: number }> {
+    await this.#forget(now);
+    const begun = { name, count: 1, endsAt: now + lengthMs };
+    // The clocks of two processes differ by less than a window; one that ends further away was begun by a wrong one.
+    const isOver = or(lte(requestCounts.endsAt, now), gt(requestCounts.endsAt, begun.endsAt + lengthMs));
+    const [window] = await this.#db
+      .insert(requestCounts)
+      .values(begun)
+      .onConflictDoUpdate({
+        target: requestCounts.name,
+        set: {
+          count: sql`CASE WHEN ${isOver} THEN 1 ELSE ${requestCounts.count} + 1 END`,
+          endsAt: sql`CASE WHEN ${isOver} THEN ${begun.endsAt} ELSE ${requestCounts.endsAt} END`,
+        },
+      })
+      .returning({ count: requestCounts.count, endsAt: requestCounts.endsAt });
+    return window ?? begun;
+  }
+
+  /** Passes over those that somebody counts in or forgets at this moment. */
+  async #forget(now: number): Promise<void> {
+    if (now - this.#forgotAt < FORGET_EVERY_MS) return;
+    this.#forgotAt = now;
+    const over = this.#db
+      .select({ name: requestCounts.name })
+      .from(requestCounts)
+      .where(lte(requestCounts.endsAt, now))
+      .limit(FORGET_AT_ONCE)
+      .for('update', { skipLocked: true });
+    await this.#db.delete(requestCounts).where(inArray(requestCounts.name, over));
+  }
+}

@@ -1,0 +1,249 @@
+import { is } from 'drizzle-orm';
+import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type PostgresServer, startPostgres } from '../../../../test/support/postgres.ts';
+import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/ports/store.ts';
+import { DatabaseRefused } from '../../database-refused.ts';
+import { openPostgresStore } from '../../postgres/store.ts';
+import { deployment, now, runningDeployment, seed, segment, usage } from '../records.fixture.ts';
+import { describeMarketplaceStore } from '../store.suite.ts';
+import * as schema from './schema.ts';
+import { openMarketplacePostgresStore } from './store.ts';
+
+let server: PostgresServer;
+let url: string;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  url = await server.createDatabase();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+describeMarketplaceStore("the marketplace's PostgreSQL store", {
+  setup: async () => {
+    await server.empty(url);
+    return openMarketplacePostgresStore(url);
+  },
+  teardown: (store) => store.close(),
+});
+
+/** An empty database with two servers on it. */
+async function withTwo(body: (one: Store, other: Store) => Promise<void>): Promise<void> {
+  await server.empty(url);
+  const stores = [await openMarketplacePostgresStore(url), await openMarketplacePostgresStore(url)] as const;
+  try {
+    await seed(stores[0]);
+    await body(...stores);
+  } finally {
+    await Promise.all(stores.map((store) => store.close()));
+  }
+}
+
+describe('two servers on one database', () => {
+  it('post a slice once, when both do it at the same moment', () =>
+    withTwo(async (one, other) => {
+      await one.transact((tx) => tx.ledger.insertSegment(segment()));
+      for (let end = now + 1; end <= now + 10; end++) {
+        const post = (store: Store, transactionId: string) =>
+          store.transact(async (tx) => {
+            const slice = { segmentId: 'seg-1', sliceEnd: end, amountMicroUsd: 5, transactionId };
+            await tx.ledger.insertSlice(slice);
+            await tx.ledger.book(...usage(5, { id: transactionId }));
+          });
+        const answers = await Promise.allSettled([post(one, `one-${end}`), post(other, `other-${end}`)]);
+        const lost = answers.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
+        expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+        expect(lost.reason).toBeInstanceOf(Duplicate);
+      }
+      expect((await one.read.teams.byId('team-1'))?.balanceMicroUsd).toBe(-50);
+      expect(await one.read.ledger.slicesOf('seg-1')).toHaveLength(10);
+    }));
+
+  it('post what is due once each where both read the segment first, and both succeed', () =>
+    withTwo(async (one, other) => {
+      await one.transact((tx) => tx.ledger.insertSegment(segment()));
+      const post = (store: Store) =>
+        store.transact(async (tx) => {
+          const found = await tx.ledger.segmentById('seg-1');
+          if (found === null || found.postedUntil >= now + 1) return 'nothing';
+          const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 't' };
+          await tx.ledger.insertSlice(slice);
+          await tx.ledger.book(...usage(5, { id: 't' }));
+          await tx.ledger.updateSegment({ ...found, postedUntil: now + 1, postedMicroUsd: 5 });
+          return 'posted';
+        });
+      expect((await Promise.all([post(one), post(other), post(one)])).sort()).toEqual([
+        'nothing',
+        'nothing',
+        'posted',
+      ]);
+    }));
+
+  it('give one lease, and the row of it to one at a time', () =>
+    withTwo(async (one, other) => {
+      const claim = (store: Store, holder: string, at: number) =>
+        store.transact((tx) => tx.leases.claim('job', holder, at, 10));
+      const [first, second] = await Promise.all([claim(one, 'one', now), claim(other, 'other', now)]);
+      const lease = first ?? second;
+      if (lease === null) throw new Error('expected a lease');
+      expect([first, second].filter((found) => found === null)).toHaveLength(1);
+      const log: string[] = [];
+      let began = (): void => undefined;
+      const begun = new Promise<void>((resolve) => {
+        began = resolve;
+      });
+      const holding = one.transact(async (tx) => {
+        expect(await tx.leases.isHeld(lease, now)).toBe(true);
+        began();
+        await tx.users.list();
+        await tx.teams.list();
+        log.push('wrote');
+      });
+      await begun;
+      // It has run out for the other, who waits for what is written under it.
+      const next = claim(other, 'next', now + 10).then((found) => {
+        log.push('claimed');
+        return found;
+      });
+      await holding;
+      expect(await next).toMatchObject({ token: lease.token + 1, holder: 'next' });
+      expect(log).toEqual(['wrote', 'claimed']);
+    }));
+
+  it('count the requests of both', () =>
+    withTwo(async (one, other) => {
+      const count = (store: Store) => store.countRequest({ name: 'a', now, lengthMs: 100 });
+      const counts = await Promise.all(Array.from({ length: 20 }, (_, n) => count(n % 2 ? one : other)));
+      expect(counts.map((found) => found.count).sort((a, b) => a - b)).toEqual(counts.map((_, n) => n + 1));
+    }));
+
+  it('drop an observation that was begun before the other one changed the record', () =>
+    withTwo(async (one, other) => {
+      await one.transact((tx) => tx.deployments.insert(runningDeployment()));
+      await other.transact(async (tx) => {
+        const record = await tx.deployments.byId('dep-1');
+        if (record !== null) await tx.deployments.update({ ...record, status: 'stopped' });
+      });
+      await one.transact((tx) =>
+        tx.deployments.recordObservations([{ id: 'dep-1', revision: 1, at: now + 1 }]),
+      );
+      expect(await one.read.deployments.byId('dep-1')).toMatchObject({ observedAt: now, revision: 2 });
+    }));
+});
+
+describe('the ledger', () => {
+  it('is changed and deleted by nobody, and shows what was written past the store', () =>
+    withTwo(async (store) => {
+      await store.transact(async (tx) => {
+        await tx.ledger.insertSegment(segment());
+        await tx.ledger.book(...usage(5));
+        const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 'txn-1' };
+        await tx.ledger.insertSlice(slice);
+      });
+      for (const table of ['ledger_transactions', 'ledger_entries', 'slices']) {
+        const column = table === 'ledger_transactions' ? 'at' : 'amount_micro_usd';
+        const refused = 'the ledger is append-only';
+        await expect(server.query(`UPDATE ${table} SET ${column} = 1`, url)).rejects.toThrow(refused);
+        await expect(server.query(`DELETE FROM ${table}`, url)).rejects.toThrow(refused);
+      }
+      await server.query("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)", url);
+      expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
+    }));
+});
+
+describe('request counts', () => {
+  it('of windows that are over are forgotten', () =>
+    withTwo(async (store) => {
+      const count = (name: string, at: number) => store.countRequest({ name, now: at, lengthMs: 100 });
+      await count('old', now);
+      await count('new', now + 60_000);
+      expect(await server.query('SELECT name FROM request_counts', url)).toEqual([{ name: 'new' }]);
+    }));
+});
+
+describe('the schema', () => {
+  const described = Object.values(schema)
+    .filter((value) => is(value, PgTable))
+    .map((table) => getTableConfig(table));
+
+  it('has the tables that the migrations leave, and describes each of them as it is', async () => {
+    const made = await server.query(
+      "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+      url,
+    );
+    const names = described.map(({ name }) => name);
+    expect([...names, 'berth_marketplace_schema'].sort()).toEqual(made.map(({ relname }) => relname).sort());
+    for (const { name, columns, primaryKeys } of described) {
+      const found = await server.query(
+        `SELECT attname AS name, format_type(atttypid, NULL) AS type, attnotnull AS "notNull",
+           attnum IN (SELECT unnest(indkey) FROM pg_index WHERE indrelid = attrelid AND indisprimary) AS key
+         FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attnum > 0 ORDER BY attnum`,
+        url,
+      );
+      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
+      expect(
+        columns.map((column) => {
+          const key = column.primary || composite.includes(column.name);
+          return { name: column.name, type: column.getSQLType(), notNull: column.notNull || key, key };
+        }),
+        name,
+      ).toEqual(found);
+    }
+  });
+});
+
+describe('opening', () => {
+  it("refuses the other program's database by its name, in both directions, and leaves it as it is", async () => {
+    const orchestrators = await server.createDatabase();
+    await (await openPostgresStore(orchestrators)).close();
+    const refused: unknown = await openMarketplacePostgresStore(orchestrators).catch((error) => error);
+    expect(refused).toBeInstanceOf(DatabaseRefused);
+    expect((refused as Error).message).toMatch(
+      /is that of `berth serve`: give `berth marketplace` one of its own with --database/,
+    );
+    await expect(openPostgresStore(url)).rejects.toThrow(
+      /is that of `berth marketplace`: give `berth serve` one of its own/,
+    );
+  });
+
+  it('makes nothing where it may not migrate, and names the command that does', async () => {
+    const empty = await server.createDatabase();
+    await expect(openMarketplacePostgresStore(empty, { mayMigrate: false })).rejects.toThrow(
+      /start `berth marketplace` once/,
+    );
+    await (await openMarketplacePostgresStore(empty)).close();
+    await (await openMarketplacePostgresStore(empty, { mayMigrate: false })).close();
+  });
+
+  it("hears the database's time at once and again", async () => {
+    const heard: number[] = [];
+    let heardOften = (): void => undefined;
+    const often = new Promise<void>((resolve) => {
+      heardOften = resolve;
+    });
+    const store = await openMarketplacePostgresStore(url, {
+      hearTimeEveryMs: 1,
+      hearTime: async (ask) => {
+        heard.push(await ask());
+        if (heard.length === 3) heardOften();
+      },
+    });
+    expect(heard[0]).toBeGreaterThan(Date.UTC(2020));
+    await often;
+    await store.close();
+  });
+
+  it('is refused, and leaves no connection, where the time cannot be heard', async () => {
+    const deaf = openMarketplacePostgresStore(url, { hearTime: () => Promise.reject(new Error('deaf')) });
+    await expect(deaf).rejects.toThrow('deaf');
+  });
+});
+
+it('says that it is unavailable when it is closed', async () => {
+  const store = await openMarketplacePostgresStore(url);
+  await store.close();
+  await expect(store.read.deployments.byId('a')).rejects.toThrow(StoreUnavailable);
+  await expect(store.transact((tx) => tx.deployments.insert(deployment()))).rejects.toThrow(StoreUnavailable);
+  await expect(store.snapshot((read) => read.users.list())).rejects.toThrow(StoreUnavailable);
+  await expect(store.countRequest({ name: 'a', now, lengthMs: 1 })).rejects.toThrow(StoreUnavailable);
+});

@@ -1,0 +1,96 @@
+import { drizzle } from 'drizzle-orm/node-postgres';
+import { Duplicate, type Store } from '../../../marketplace/ports/store.ts';
+import { ASK_TIME } from '../../postgres/commit-feed.ts';
+import { marketplaceFormat } from '../../postgres/database-format.ts';
+import { refusalOf } from '../../postgres/database-refused.ts';
+import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
+import { createPool } from '../../postgres/pool.ts';
+import { asFailure, fromPostgres, PostgresFailure } from '../../postgres/postgres-error.ts';
+import { runSnapshot } from '../../postgres/snapshot.ts';
+import { TimeAsker } from '../../postgres/time-asker.ts';
+import { runTransaction } from '../../postgres/transaction.ts';
+import { type Db, noLocking } from '../../queries/connection.ts';
+import type { Connection } from '../queries/connection.ts';
+import { readerOn, transactionOn } from '../queries/parts.ts';
+import { SharedRequestCounts } from './request-counts.ts';
+import * as schema from './schema.ts';
+
+/** Those that wait for a lock must leave some to those that read. */
+const TRANSACTIONS_AT_ONCE = 10;
+const READS_AT_ONCE = 5;
+const HEAR_TIME_EVERY_MS = 3_000;
+
+const { requestCounts: _, ...tables } = schema;
+
+export interface MarketplacePostgresOptions extends OpenOptions {
+  /** How long, in milliseconds, a connection is waited for. */
+  connectMs?: number;
+  /** Hears the database's time, once before the store is there and then every `hearTimeEveryMs` milliseconds. */
+  hearTime?: (ask: () => Promise<number>) => Promise<void>;
+  hearTimeEveryMs?: number;
+}
+
+/**
+ * The marketplace's store of several replicas: one PostgreSQL database, written by as many processes as there are.
+ *
+ * @throws {DatabaseRefused} if the database cannot be used as it is.
+ */
+export async function openMarketplacePostgresStore(
+  url: string,
+  {
+    connectMs,
+    hearTime = async (ask) => void (await ask()),
+    hearTimeEveryMs = HEAR_TIME_EVERY_MS,
+    ...options
+  }: MarketplacePostgresOptions = {},
+): Promise<Store> {
+  await prepareDatabase(url, options, marketplaceFormat);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE, connectMs);
+  const readPool = createPool(url, READS_AT_ONCE, connectMs);
+  const hear = () =>
+    asFailure(
+      hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
+    );
+  const asker = new TimeAsker(hear, hearTimeEveryMs);
+  const close = async () => {
+    await asker.stop();
+    await Promise.all([pool.end(), readPool.end()]);
+  };
+  try {
+    await hear();
+  } catch (error) {
+    await close();
+    throw refusalOf(error, url);
+  }
+  asker.start();
+  const requests = new SharedRequestCounts(drizzle(readPool));
+
+  return {
+    isShared: true,
+    read: readerOn(outside(drizzle(readPool)), toCoreError),
+    transact: (body) =>
+      guarded(
+        runTransaction({ pool, readPool }, tables, async (connection) => ({
+          result: await body(transactionOn(connection)),
+          last: '',
+        })),
+      ),
+    snapshot: (body) => guarded(runSnapshot(readPool, (db) => body(readerOn(outside(db), toCoreError)))),
+    countRequest: (window) => guarded(requests.count(window)),
+    close,
+  };
+}
+
+const outside = (db: Db): Connection => ({ db, tables, locking: noLocking, isLasting: false });
+
+async function guarded<T>(answer: Promise<T>): Promise<T> {
+  return answer.catch((error) => Promise.reject(toCoreError(error)));
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+function toCoreError(error: unknown): unknown {
+  const known = fromPostgres(error);
+  if (!(known instanceof PostgresFailure) || known.code !== UNIQUE_VIOLATION) return known;
+  return new Duplicate(known.message, { cause: known });
+}
