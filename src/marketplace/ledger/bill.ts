@@ -58,8 +58,8 @@ async function endSegments(
 ): Promise<number> {
   const open = await lockOpenSegment(tx, subjectKind, subjectId);
   if (open === null) {
-    const newest = (await tx.ledger.segmentsOf(subjectKind, subjectId)).at(-1);
-    return Math.max(at, newest?.endedAt ?? at);
+    const segments = await tx.ledger.segmentsOf(subjectKind, subjectId);
+    return Math.max(at, ...segments.map(({ endedAt }) => endedAt ?? at));
   }
   const end = Math.max(at, open.postedUntil);
   const discounts = await tx.discounts.ofTeam(open.teamId);

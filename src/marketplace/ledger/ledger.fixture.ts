@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import { now, runningDeployment, seed, volume } from '../../store/marketplace/records.fixture.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import type { Deps } from '../deps.ts';
+import { priceFor } from '../discounts/price-for.ts';
+import { defaultOptions } from '../options.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { startBilling } from './bill.ts';
+
+/** What a log was told. */
+export type LogLine = { level: string; fields: object; message: string };
+
+/** A marketplace's store with `team-1`, and what use cases take beside it; gone when the test is over. */
+export async function openBooks(balanceMicroUsd = 0) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-books-'));
+  const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  const lines: LogLine[] = [];
+  const write = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields, message });
+  const log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  await seed(store, balanceMicroUsd);
+  const deps: BookDeps = {
+    store,
+    clock: new VirtualClock(now),
+    random: systemRandom,
+    log,
+    options: defaultOptions,
+  };
+  return {
+    ...deps,
+    deps,
+    lines,
+    /** A deployment that runs, and is billed, since the clock's now. */
+    run: (changes: Partial<DeploymentRecord> = {}) => runDeployment(deps, changes),
+    /** A volume that is there, and is billed, since the clock's now. */
+    keep: (changes: Partial<VolumeRecord> = {}) => keepVolume(deps, changes),
+    /** That its provider says now what the record says. */
+    observe: (id: string) => observe(deps, id),
+  };
+}
+
+export type Books = Awaited<ReturnType<typeof openBooks>>;
+type BookDeps = Pick<Deps, 'store' | 'random' | 'log' | 'options'> & { clock: VirtualClock };
+
+async function runDeployment(deps: BookDeps, changes: Partial<DeploymentRecord>): Promise<DeploymentRecord> {
+  const at = deps.clock.now();
+  return deps.store.transact(async (tx) => {
+    const record = runningDeployment({ startedAt: at, observedAt: at, createdAt: at, ...changes });
+    const price = await priceFor(tx, record.teamId, record.originalRateMicroUsd, at);
+    const { rateMicroUsd, discountPercentage } = price;
+    const { id: subjectId, teamId } = record;
+    await tx.deployments.insert({ ...record, rateMicroUsd, discountPercentage });
+    await startBilling(deps, tx, {
+      subjectKind: 'deployment',
+      subjectId,
+      teamId,
+      state: 'running',
+      price,
+      at,
+    });
+    return record;
+  });
+}
+
+async function keepVolume(deps: BookDeps, changes: Partial<VolumeRecord>): Promise<VolumeRecord> {
+  const at = deps.clock.now();
+  return deps.store.transact(async (tx) => {
+    const record = volume({ startedAt: at, createdAt: at, ...changes });
+    const price = await priceFor(tx, record.teamId, record.originalRateMicroUsd, at);
+    const { rateMicroUsd, discountPercentage } = price;
+    const { id: subjectId, teamId } = record;
+    await tx.volumes.insert({ ...record, rateMicroUsd, discountPercentage });
+    await startBilling(deps, tx, { subjectKind: 'volume', subjectId, teamId, state: 'stored', price, at });
+    return record;
+  });
+}
+
+async function observe({ store, clock }: BookDeps, id: string): Promise<void> {
+  const record = await store.read.deployments.byId(id);
+  if (record === null) throw new Error(`there is no deployment ${id}`);
+  await store.transact((tx) =>
+    tx.deployments.recordObservations([{ id, revision: record.revision, at: clock.now() }]),
+  );
+}
