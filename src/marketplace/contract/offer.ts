@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { usdPerHourSchema } from './values.ts';
+import { requestedInstanceTypeSchema, usdPerHourSchema } from './values.ts';
 
 /** M: Offer. What authenticated requests get on top is optional here. */
 export const offerSchema = z
@@ -49,9 +49,9 @@ export const offerGroupSchema = z
     displayName: z.string(),
     popularity: z.number().meta({ description: 'A rank: 1 is the most deployed of the last 30 days.' }),
     totalAvailable: z.number().meta({ description: 'Offers in stock, each counted once for each region.' }),
-    lowestPrice: usdPerHourSchema,
-    highestPrice: usdPerHourSchema,
-    averagePrice: usdPerHourSchema,
+    lowestPrice: usdPerHourSchema.meta({ description: 'Of what is in stock; 0 where nothing is.' }),
+    highestPrice: usdPerHourSchema.meta({ description: 'Of what is in stock; 0 where nothing is.' }),
+    averagePrice: usdPerHourSchema.meta({ description: 'Of what is in stock; 0 where nothing is.' }),
     providers: z.array(z.string()),
     offers: z.array(offerSchema),
   })
@@ -79,3 +79,44 @@ export const sortKeys = [
   'gpuType',
 ] as const;
 export type SortKey = (typeof sortKeys)[number];
+
+const MAX_PAGE = 1_000_000;
+const MAX_LIMIT = 100;
+
+function wholeNumberSchema(most: number) {
+  const expected = `expected a whole number from 1 to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error: expected, abort: true })
+    .transform(Number)
+    .pipe(z.int(expected).min(1, expected).max(most, expected))
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: most });
+}
+
+/** M: GET /api/gpu-offers, `page` to `computeType`; defaults are applied by the use case. */
+export const offerQuerySchema = z.object({
+  page: wholeNumberSchema(MAX_PAGE).meta({ description: 'Default 1.' }),
+  limit: wholeNumberSchema(MAX_LIMIT).meta({ description: 'Default 10.' }),
+  search: z
+    .string()
+    .max(255)
+    .optional()
+    .meta({ description: 'GPU model, type or displayed name; `cpu` gives the CPU row.' }),
+  sortBy: z.enum(sortKeys).optional().meta({ description: 'Default popularity.' }),
+  sortOrder: z.enum(['asc', 'desc']).optional().meta({ description: 'Default asc.' }),
+  instanceType: requestedInstanceTypeSchema.optional(),
+  computeType: z.enum(['cpu', 'gpu']).optional().meta({ description: 'Omit for both.' }),
+});
+export type OfferQuery = z.infer<typeof offerQuerySchema>;
+
+/** M: GET /api/gpu-offers-with-reserved. All in one page where no `limit` is sent. */
+export const reservedOfferQuerySchema = offerQuerySchema.extend({
+  providers: z
+    .string()
+    .max(4096)
+    .transform((text) => text.split(',').map((id) => id.trim()))
+    .optional()
+    .meta({ type: 'string', description: 'Comma-separated provider ids; all where it is left out.' }),
+});
+export type ReservedOfferQuery = z.infer<typeof reservedOfferQuerySchema>;

@@ -1,0 +1,78 @@
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import type { OfferGroup } from '../contract/offer.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
+import type { Shelf } from './shelves.ts';
+import { isInStock, toOffer } from './to-offer.ts';
+
+/** A row of the offers page, but for what depends on who asks and when. */
+export type OfferRow = Omit<OfferGroup, 'popularity'>;
+
+export interface Selection {
+  /** Sold-out offers, and rows of nothing else, are left out (M: "Sold-out offers are not returned"). */
+  isSoldOutIncluded: boolean;
+  isWanted: (offer: CatalogOffer) => boolean;
+}
+
+/** Groups offers by GPU type; all offers without a GPU are the one CPU row. */
+export function groupOffers(
+  shelves: readonly Shelf[],
+  { isSoldOutIncluded, isWanted }: Selection,
+): OfferRow[] {
+  const groups = new Map<string, Shown[]>();
+  for (const { profile, offers, note } of shelves)
+    for (const offer of offers.values()) {
+      if (offer.isWithdrawn === true || !isWanted(offer)) continue;
+      if (!isSoldOutIncluded && !isInStock(offer)) continue;
+      const group = groups.get(offer.gpuType);
+      const shown = { offer, row: toOffer(offer, profile, note) };
+      if (group === undefined) groups.set(offer.gpuType, [shown]);
+      else group.push(shown);
+    }
+  return [...groups.values()].map(toRow);
+}
+
+interface Shown {
+  offer: CatalogOffer;
+  row: OfferGroup['offers'][number];
+}
+
+function toRow(group: readonly Shown[]): OfferRow {
+  const sorted = group.toSorted(
+    (a, b) =>
+      a.offer.priceMicroUsdPerHour - b.offer.priceMicroUsdPerHour || compare(a.row.offerId, b.row.offerId),
+  );
+  const [first] = sorted;
+  if (first === undefined) throw new Error('a group of offers has none');
+  const { gpuType, gpuModel, baseGpuType, displayName } = first.offer;
+  const interconnectVariants = distinct(group.map(({ row }) => row.interconnectType)).filter(Boolean);
+  return {
+    ...{ gpuType, gpuModel, baseGpuType, displayName },
+    interconnectVariants: interconnectVariants.toSorted(compare),
+    hasMultipleVariants: interconnectVariants.length > 1,
+    ...toStock(group.filter(({ row }) => row.available).map(({ offer }) => offer)),
+    providers: distinct(group.map(({ row }) => row.provider)),
+    offers: sorted.map(({ row }) => row),
+  };
+}
+
+/** M: "the best-price figure is computed from in-stock offers only"; so are the others. */
+function toStock(inStock: readonly CatalogOffer[]) {
+  const prices = inStock.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour);
+  const sum = prices.reduce((total, price) => total + price, 0);
+  const count = Math.max(1, prices.length);
+  return {
+    totalAvailable: inStock.reduce((total, { inStockRegions }) => total + inStockRegions.length, 0),
+    lowestPrice: usdFromMicroUsd(prices.length === 0 ? 0 : Math.min(...prices)),
+    highestPrice: usdFromMicroUsd(Math.max(0, ...prices)),
+    averagePrice: usdFromMicroUsd(Math.round(sum / count)),
+  };
+}
+
+function distinct(values: readonly string[]): string[] {
+  return [...new Set(values)];
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -1,0 +1,58 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { InstanceType } from '../contract/values.ts';
+import type { Deps } from '../deps.ts';
+import type { CatalogOffer, Providers } from '../providers/provider.ts';
+import { groupOffers, type OfferRow } from './group-offers.ts';
+import { Popularity, type Ranks } from './popularity.ts';
+import { areSame, type Shelf, shelvesOf } from './shelves.ts';
+
+/** The rows of the offers page, made anew when a catalog has changed and not for each request. */
+export class OfferBoard {
+  readonly #providers: Providers;
+  readonly #clock: Clock;
+  readonly #catalogMs: number;
+  readonly #popularity: Popularity;
+  #shelves: readonly Shelf[] = [];
+  readonly #rows = new Map<InstanceType | null, readonly OfferRow[]>();
+
+  constructor({ providers, clock, store, options }: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
+    this.#providers = providers;
+    this.#clock = clock;
+    this.#catalogMs = options.polling.catalogMs;
+    this.#popularity = new Popularity(store.read.deployments, clock);
+  }
+
+  ranks(): Promise<Ranks> {
+    return this.#popularity.ranks();
+  }
+
+  /** What is in stock, of one instance type or of all. Nobody changes what this returns. */
+  inStock(instanceType: InstanceType | null): readonly OfferRow[] {
+    const shelves = this.#shelvesOf(this.#providers.ids());
+    if (!areSame(this.#shelves, shelves)) {
+      this.#shelves = shelves;
+      this.#rows.clear();
+    }
+    const kept = this.#rows.get(instanceType);
+    if (kept !== undefined) return kept;
+    const rows = groupOffers(shelves, { isSoldOutIncluded: false, isWanted: isOfType(instanceType) });
+    this.#rows.set(instanceType, rows);
+    return rows;
+  }
+
+  /** All that these providers sell, in stock or not. */
+  all(providerIds: readonly string[], instanceType: InstanceType | null): readonly OfferRow[] {
+    return groupOffers(this.#shelvesOf(providerIds), {
+      ...{ isSoldOutIncluded: true, isWanted: isOfType(instanceType) },
+    });
+  }
+
+  #shelvesOf(providerIds: readonly string[]): Shelf[] {
+    const now = this.#clock.now();
+    return shelvesOf(this.#providers, providerIds, { now, catalogMs: this.#catalogMs });
+  }
+}
+
+function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => boolean {
+  return (offer) => instanceType === null || offer.instanceType === instanceType;
+}

@@ -1,0 +1,54 @@
+import type { OfferGroup, OfferPage, OfferQuery, SortKey } from '../contract/offer.ts';
+import type { OfferRow } from './group-offers.ts';
+import type { Ranks } from './popularity.ts';
+import { withDiscount } from './with-discount.ts';
+
+/** What a page is made with. */
+export interface PageContext {
+  ranks: Ranks;
+  /** Null: nobody is logged in, so nothing is said of discounts (M: Offer). */
+  discountPercentage: number | null;
+  limit: number;
+}
+
+/** Filters, sorts and cuts the rows (M: GET /api/gpu-offers). A page beyond the last one is empty. */
+export function toOfferPage(rows: readonly OfferRow[], query: OfferQuery, context: PageContext): OfferPage {
+  const { page = 1, sortBy = 'popularity', sortOrder = 'asc' } = query;
+  const { limit, ranks } = context;
+  const found = rows
+    .filter((row) => isComputeType(row, query.computeType) && matches(row, query.search))
+    .map((row) => ({ ...row, popularity: ranks(row.gpuType) }))
+    .sort(byKey(sortBy, sortOrder === 'asc' ? 1 : -1));
+  return {
+    data: found.slice((page - 1) * limit, page * limit).map((group) => forCaller(group, context)),
+    total: found.length,
+    page,
+    limit,
+    totalPages: Math.ceil(found.length / limit),
+  };
+}
+
+function forCaller(group: OfferGroup, { discountPercentage }: PageContext): OfferGroup {
+  if (discountPercentage === null) return group;
+  return { ...group, offers: group.offers.map((offer) => withDiscount(offer, discountPercentage)) };
+}
+
+function isComputeType({ gpuType }: OfferRow, computeType: 'cpu' | 'gpu' | undefined): boolean {
+  return computeType === undefined || (gpuType === 'CPU') === (computeType === 'cpu');
+}
+
+/** M: "GPU model; also matches the displayed name, so `cpu` returns the CPU row". */
+function matches({ gpuType, gpuModel, displayName }: OfferRow, search = ''): boolean {
+  const wanted = search.trim().toLowerCase();
+  return [gpuType, gpuModel, displayName].some((text) => text.toLowerCase().includes(wanted));
+}
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) => number {
+  return (a, b) => direction * compare(a[key], b[key]) || collator.compare(a.gpuType, b.gpuType);
+}
+
+function compare(a: string | number, b: string | number): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : collator.compare(String(a), String(b));
+}

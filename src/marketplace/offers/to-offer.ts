@@ -1,0 +1,59 @@
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import type { Offer } from '../contract/offer.ts';
+import type { InstanceType } from '../contract/values.ts';
+import { offerPauseUnsupportedReason } from '../providers/capabilities.ts';
+import type { ProviderProfile } from '../providers/profile.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
+
+/** M: Offer, `extras.deployment_type`. */
+const DEPLOYMENT_TYPES = {
+  SPOT: 'vm',
+  DEDICATED: 'vm',
+  BARE_METAL: 'baremetal',
+  CLUSTER: 'cluster',
+} as const satisfies Record<InstanceType, string>;
+
+const DEFAULT_NETWORKING_TYPE = 'public';
+
+/** Whether an instance of it can be made now. One in maintenance cannot. */
+export function isInStock({ inStockRegions, maintenance }: CatalogOffer): boolean {
+  return inStockRegions.length > 0 && !maintenance;
+}
+
+/** M: Offer, without what authenticated requests get on top. Of one in stock `clusters` are the regions that have it. */
+export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: string | null): Offer {
+  const available = isInStock(offer);
+  const clusters = available ? offer.inStockRegions : offer.regions;
+  const { spotPriceMicroUsdPerHour: spotPrice } = offer;
+  return {
+    ...{ provider: offer.providerId, offerId: offer.offerId },
+    ...{ name: offer.name, description: offer.description },
+    ...{ vcpus: offer.vcpus, memory: offer.memoryGb, storage: offer.storageGb },
+    ...{ gpuCount: offer.gpuCount, gpu_memory: offer.gpuMemoryGb },
+    price: usdFromMicroUsd(offer.priceMicroUsdPerHour),
+    ...(spotPrice !== null && { spot_price: usdFromMicroUsd(spotPrice) }),
+    available,
+    clusters: [...clusters],
+    ...(clusters.length === 1 && clusters[0] !== undefined && { region: clusters[0] }),
+    os_options: [...offer.osOptions],
+    maintenance: offer.maintenance,
+    interconnectType: offer.interconnectType,
+    interconnectDescription: offer.interconnectDescription,
+    ...{ instanceType: offer.instanceType, supportsCloudInit: offer.supportsCloudInit },
+    extras: toExtras(offer),
+    ...(note !== null && { note }),
+    pauseUnsupportedReason: offerPauseUnsupportedReason(profile, offer, clusters),
+    ...(offer.isNvlink && { nvlink: true as const }),
+  };
+}
+
+/** The provider's own, without what it says to Berth. M: `nvlink` appears only where there are NVLink bridges. */
+function toExtras({ extras, instanceType }: CatalogOffer): Offer['extras'] {
+  const { berth: _, nvlink: __, networking_type: networking, ...rest } = extras;
+  return {
+    ...rest,
+    deployment_type: DEPLOYMENT_TYPES[instanceType],
+    networking_type:
+      typeof networking === 'string' && networking !== '' ? networking : DEFAULT_NETWORKING_TYPE,
+  };
+}
