@@ -16,6 +16,7 @@ const weights = {
   list: 6,
   stop: 8,
   start: 8,
+  restart: 5,
   destroy: 9,
   changeMind: 3,
   cycle: 5,
@@ -71,6 +72,8 @@ async function run(world: World, tenant: Tenant, what: keyof typeof weights): Pr
     case 'stop':
     case 'start':
       return ofInstance(world, tenant, 'POST', `/${what}`);
+    case 'restart':
+      return restart(world, tenant);
     case 'destroy':
       return ofInstance(world, tenant, 'DELETE', '');
     case 'changeMind':
@@ -130,6 +133,13 @@ async function ofInstance(world: World, tenant: Tenant, method: string, action: 
   const id = clients.chance.pick(tenant.instances.slice(clients.chance.happens(0.1) ? 0 : -8));
   if (method === 'DELETE') tenant.deleteSent.add(id);
   await clients.ask(tenant, { method, path: `/v1/instances/${id}${action}` });
+}
+
+/** Asked for, or asked about. */
+async function restart({ clients }: World, tenant: Tenant): Promise<void> {
+  if (tenant.instances.length === 0) return;
+  const path = `/v1/x/instances/${clients.chance.pick(tenant.instances.slice(-8))}/restart`;
+  await clients.ask(tenant, { method: clients.chance.happens(0.7) ? 'POST' : 'GET', path });
 }
 
 /** A create, and its DELETE while it is under way. */

@@ -18,7 +18,7 @@ import {
 import { hold, Violation } from './violation.ts';
 
 const known = { offers: new Set(catalog.offers.keys()), regions: new Set(catalog.regions.keys()) };
-const INSTANCE = /^\/v1\/instances\/([^/?]+)/;
+const INSTANCE = /^\/v1\/(?:x\/)?instances\/([^/?]+)/;
 const VOLUME = /^\/v1\/volumes\/([^/?]+)/;
 
 /** Holds one reply against every invariant about replies. @throws {Violation} */

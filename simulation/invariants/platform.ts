@@ -52,7 +52,7 @@ export function singleStaysSingle(ref: string, type: string | undefined, holders
   hold('I15', type === 'shared' || holders.length <= 1, () => `${ref} is on ${holders.join(' and ')}`, [ref]);
 }
 
-const ORDERS = new Set(['create', 'stop', 'start', 'destroy']);
+const ORDERS = new Set(['create', 'stop', 'start', 'restart', 'destroy']);
 
 /** I25: the calls that change one instance come one after another, from whoever holds its lease. */
 export function callsAreSerial(call: Call, earlier: readonly Call[], callTimeoutMs: number): void {

@@ -31,7 +31,14 @@ export function aMachine(changes: Partial<Machine> = {}): Machine {
       ...{ cloudInit: undefined, note: '' },
     },
     ...{ createdAt: 0, visibleAt: 0, power: 'running', until: Number.POSITIVE_INFINITY, becomes: 'running' },
-    ...{ ip: '203.0.113.1', staleIp: null, staleUntil: 0, hostKey: 'SHA256:a', sshReadyAt: 0 },
+    ...{
+      ip: '203.0.113.1',
+      staleIp: null,
+      staleUntil: 0,
+      hostKey: 'SHA256:a',
+      sshReadyAt: 0,
+      restartId: null,
+    },
     ...{ diskId: 'd', holdsUnit: true },
     ...changes,
   };

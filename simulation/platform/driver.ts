@@ -58,7 +58,13 @@ export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
         'no-capacity': () =>
           machines.of(ref)[0]?.power === 'stopped' ? failed('capacity', 'no host has room') : undefined,
       }),
-    restart: async () => failed('unsupported', 'machines cannot be restarted here'),
+    restart: (ref, id) =>
+      network.send(
+        life,
+        { method: 'restart', ref },
+        () => machines.restart(ref, id),
+        idleLies(() => machines.get(ref)),
+      ),
     destroy: (ref) =>
       network.send(life, { method: 'destroy', ref }, () => machines.destroy(ref), {
         idle: () => done(null),

@@ -8,6 +8,7 @@ export type Method =
   | 'create'
   | 'stop'
   | 'start'
+  | 'restart'
   | 'destroy'
   | 'volumes.get'
   | 'volumes.list'
@@ -51,6 +52,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   create: { ...ORDER, after: 8, hang: 6 },
   stop: { ...ORDER, idle: 1 },
   start: { ...ORDER, idle: 1, 'no-capacity': 20 },
+  restart: { ...ORDER, after: 8, hang: 4, idle: 1 },
   destroy: { ...ORDER, idle: 3 },
   'volumes.get': LOOK,
   'volumes.list': { ...LOOK, empty: 2, partial: 3 },

@@ -22,6 +22,8 @@ export interface Machine {
   staleUntil: number;
   hostKey: string;
   sshReadyAt: number;
+  /** The last restart that was carried out, or is. */
+  restartId: string | null;
   diskId: string;
   holdsUnit: boolean;
 }

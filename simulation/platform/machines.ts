@@ -103,6 +103,24 @@ export class Machines {
     return this.#reached(machine, 'running', 'starting');
   }
 
+  restart(ref: string, id: string): Step<ObservedMachine> {
+    const machine = this.#visible(ref);
+    if (machine === undefined) return failed('gone', 'the platform has no such machine');
+    if (!this.#traits.manifest.restart) return failed('unsupported', 'machines cannot be restarted here');
+    if (machine.power === 'running' && machine.restartId !== id) {
+      machine.restartId = id;
+      machine.sshReadyAt = Number.POSITIVE_INFINITY;
+      const shown = this.#chance.pick(['stopping', 'starting'] as const);
+      this.#enter(machine, shown, 'running', this.#chance.between(1_000, 12_000));
+    }
+    const isOurs = machine.restartId === id && machine.becomes === 'running';
+    return this.#reached(
+      machine,
+      'running',
+      isOurs && machine.power === 'stopping' ? 'stopping' : 'starting',
+    );
+  }
+
   destroy(ref: string): Step<null> {
     const machines = this.of(ref).filter(({ visibleAt }) => visibleAt <= this.#scheduler.now);
     for (const machine of machines) {
@@ -179,6 +197,7 @@ export class Machines {
       becomes: this.#chance.happens(this.#traits.bootFailureRate) ? 'failed' : 'running',
       ...{ ip: null, staleIp: null, staleUntil: 0, sshReadyAt: Number.POSITIVE_INFINITY },
       hostKey: `SHA256:${this.#chance.bytes(32).toString('base64').replace(/=+$/, '')}`,
+      restartId: null,
       diskId: this.#chance.bytes(8).toString('hex'),
       holdsUnit: true,
     };

@@ -36,7 +36,7 @@ export function drawTraits(chance: Chance): Traits {
       name: 'simulated',
       stop: true,
       resume: !chance.happens(0.1),
-      restart: false,
+      restart: !chance.happens(0.1),
       attachVolume: chance.happens(0.5) ? 'hot' : 'cold',
       resizeVolume: 'none',
       createVisibleWithinMs: chance.happens(0.5) ? 0 : chance.whole(1, 8) * 1_000,
