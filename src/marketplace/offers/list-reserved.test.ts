@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { offerPageSchema, type ReservedOfferQuery, reservedOfferQuerySchema } from '../contract/offer.ts';
+import { boardOf, cpu } from './catalogs.fixture.ts';
+import { listReservedOffers } from './list-reserved.ts';
+
+const market = boardOf([
+  { provider: 'provider-a' },
+  { provider: 'provider-a', stock: [], changes: { id: 'sold-out', price_per_hour: 1 } },
+  { provider: 'provider-b', stock: [], changes: { id: 'l4', gpu_type: 'L4' } },
+  { provider: 'provider-b', isWithdrawn: true, stock: [], changes: { id: 'withdrawn' } },
+  { provider: 'provider-b', changes: { ...cpu, id: 'resting', maintenance: true } },
+]);
+
+async function list(query: ReservedOfferQuery, discount: number | null = null) {
+  return offerPageSchema.parse(await listReservedOffers(market, query, discount));
+}
+
+it('includes what is sold out or in maintenance, and not what was withdrawn', async () => {
+  const page = await list({ providers: ['provider-a', 'provider-b'] });
+  const offers = page.data.flatMap((group) => group.offers);
+  expect(offers.map(({ offerId, available, clusters }) => [offerId, available, clusters])).toEqual([
+    ['resting', false, ['eu-one', 'us-two']],
+    ['sold-out', false, ['eu-one', 'us-two']],
+    ['offer-0', true, ['eu-one']],
+    ['l4', false, ['eu-one', 'us-two']],
+  ]);
+  expect(page).toMatchObject({ total: 3, page: 1, limit: 3, totalPages: 1 });
+});
+
+it('prices a group by what is in stock', async () => {
+  const { data } = await list({ sortBy: 'gpuType' });
+  expect(
+    data.map(({ gpuType, lowestPrice, totalAvailable }) => [gpuType, lowestPrice, totalAvailable]),
+  ).toEqual([
+    ['CPU', 0, 0],
+    ['H100_SXM', 2, 1],
+    ['L4', 0, 0],
+  ]);
+});
+
+it('shows the listed providers only, with discounts for a team', async () => {
+  const page = await list({ providers: ['provider-b', 'provider-b'], computeType: 'gpu' }, 10);
+  expect(page.data).toMatchObject([{ gpuType: 'L4', offers: [{ hasDiscount: true, discountedPrice: 1.8 }] }]);
+  expect(await list({ limit: 1, page: 2 })).toMatchObject({ total: 3, limit: 1, page: 2, totalPages: 3 });
+});
+
+it.each([['provider-z'], [''], ['provider-a,,provider-b']])('refuses providers=%s', async (providers) => {
+  const query = reservedOfferQuerySchema.parse({ providers });
+  await expect(list(query)).rejects.toMatchObject({
+    ...{ code: 'VALIDATION_ERROR', message: expect.stringContaining('of provider-a, provider-b') },
+  });
+});
+
+it('reads the ids of a list with blanks', () => {
+  expect(reservedOfferQuerySchema.parse({ providers: 'provider-a, provider-b' }).providers).toEqual([
+    'provider-a',
+    'provider-b',
+  ]);
+});
