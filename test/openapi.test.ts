@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { startTestMarketplace } from './support/marketplace.ts';
 import { startTestOrchestrator } from './support/orchestrator.ts';
 
 it('serves the OpenAPI document that is committed (npm run openapi writes it anew)', async () => {
@@ -6,5 +7,13 @@ it('serves the OpenAPI document that is committed (npm run openapi writes it ane
   const served = await orchestrator.app.request('/openapi.json');
   await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
     '../openapi/orchestrator.v1.json',
+  );
+});
+
+it('serves the OpenAPI document of the marketplace that is committed', async () => {
+  await using market = await startTestMarketplace();
+  const served = await market.app.request('/openapi.json');
+  await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
+    '../openapi/marketplace.json',
   );
 });

@@ -7,72 +7,96 @@ interface Operation {
 }
 interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown> };
 }
-
-const document: OpenApiDocument = JSON.parse(
-  readFileSync(new URL('../../openapi/orchestrator.v1.json', import.meta.url), 'utf8'),
-);
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats.default(ajv);
-ajv.addSchema({ $id: 'openapi', ...document });
-
-const routes = Object.keys(document.paths).map((path) => ({
-  path,
-  pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
-}));
-const isLiteral = (path: string): boolean => !path.includes('{');
 
 /** Codes below or beside any operation: they may come for every request. */
 const ANYWHERE = new Set([404, 405, 408, 413, 431]);
-const validators = new Map<string, ValidateFunction>();
 
-function validator(pointer: string): ValidateFunction {
-  const known = validators.get(pointer);
-  if (known !== undefined) return known;
-  const made = ajv.compile({ $ref: `openapi#${pointer}` });
-  validators.set(pointer, made);
-  return made;
-}
-
-/** What a reply of /v1 looks like to the checker. */
+/** What a reply looks like to the checker. */
 export interface ObservedReply {
   method: string;
-  /** With /v1, without host and query. */
+  /** As it was sent, without host and query. */
   path: string;
   status: number;
   contentType: string | null;
   body: string;
 }
 
-/** Throws unless the reply is one that the published document allows (every reply of every test goes through it). */
-export function assertKeepsContract({ method, path, status, contentType, body }: ObservedReply): void {
-  const where = `${method} ${path} → ${status}`;
-  if (status === 204 || status === 304) {
-    if (body !== '') throw new Error(`${where}: expected no body, got ${body.slice(0, 200)}`);
-    return;
+const isLiteral = (path: string): boolean => !path.includes('{');
+
+/** A published document, and what it says of replies. */
+class Contract {
+  readonly #document: OpenApiDocument;
+  readonly #prefix: string;
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
+  readonly #routes: { path: string; pattern: RegExp }[];
+  readonly #validators = new Map<string, ValidateFunction>();
+
+  constructor(file: string, prefix: string) {
+    this.#document = JSON.parse(readFileSync(new URL(`../../openapi/${file}`, import.meta.url), 'utf8'));
+    this.#prefix = prefix;
+    addFormats.default(this.#ajv);
+    this.#ajv.addSchema({ $id: 'openapi', ...this.#document });
+    this.#routes = Object.keys(this.#document.paths).map((path) => ({
+      path,
+      pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, '[^/]+')}$`),
+    }));
   }
-  if (!/^application\/json\b/.test(contentType ?? ''))
-    throw new Error(`${where}: expected application/json, got ${contentType}`);
-  if (method === 'HEAD') return;
-  const value: unknown = JSON.parse(body);
-  const pointer = pointerOf(method, path.replace(/^\/v1/, ''), status, where);
-  const validate = validator(pointer);
-  if (!validate(value))
-    throw new Error(`${where}: ${ajv.errorsText(validate.errors)} in ${body.slice(0, 500)}`);
+
+  /** Throws unless the reply is one that the document allows. */
+  assertKeeps({ method, path, status, contentType, body }: ObservedReply): void {
+    const where = `${method} ${path} → ${status}`;
+    if (status === 204 || status === 304) {
+      if (body !== '') throw new Error(`${where}: expected no body, got ${body.slice(0, 200)}`);
+      return;
+    }
+    if (!/^application\/json\b/.test(contentType ?? ''))
+      throw new Error(`${where}: expected application/json, got ${contentType}`);
+    if (method === 'HEAD') return;
+    const value: unknown = JSON.parse(body);
+    const inside = path.startsWith(this.#prefix) ? path.slice(this.#prefix.length) : path;
+    const validate = this.#validator(this.#pointerOf(method, inside, status, where));
+    if (!validate(value))
+      throw new Error(`${where}: ${this.#ajv.errorsText(validate.errors)} in ${body.slice(0, 500)}`);
+  }
+
+  #validator(pointer: string): ValidateFunction {
+    const known = this.#validators.get(pointer);
+    if (known !== undefined) return known;
+    const made = this.#ajv.compile({ $ref: `openapi#${pointer}` });
+    this.#validators.set(pointer, made);
+    return made;
+  }
+
+  #pointerOf(method: string, path: string, status: number, where: string): string {
+    const route = this.#routes
+      .filter(({ pattern }) => pattern.test(path))
+      .sort((a, b) => Number(isLiteral(b.path)) - Number(isLiteral(a.path)))[0]?.path;
+    const operation = route === undefined ? undefined : this.#document.paths[route]?.[method.toLowerCase()];
+    if (route !== undefined && operation?.responses[status]?.content !== undefined) {
+      const escaped = route.replaceAll('~', '~0').replaceAll('/', '~1');
+      return `/paths/${escaped}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`;
+    }
+    if (operation !== undefined && !ANYWHERE.has(status))
+      throw new Error(`${where}: the document has no such status`);
+    if (operation === undefined && status < 400)
+      throw new Error(`${where}: the document has no such operation`);
+    const isLimit = status === 429 && this.#document.components.schemas['RateLimitError'] !== undefined;
+    return `/components/schemas/${isLimit ? 'RateLimitError' : 'Error'}`;
+  }
 }
 
-function pointerOf(method: string, path: string, status: number, where: string): string {
-  const route = routes
-    .filter(({ pattern }) => pattern.test(path))
-    .sort((a, b) => Number(isLiteral(b.path)) - Number(isLiteral(a.path)))[0]?.path;
-  const operation = route === undefined ? undefined : document.paths[route]?.[method.toLowerCase()];
-  if (route !== undefined && operation?.responses[status]?.content !== undefined) {
-    const escaped = route.replaceAll('~', '~0').replaceAll('/', '~1');
-    return `/paths/${escaped}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`;
-  }
-  if (operation !== undefined && !ANYWHERE.has(status))
-    throw new Error(`${where}: the document has no such status`);
-  if (operation === undefined && status < 400)
-    throw new Error(`${where}: the document has no such operation`);
-  return '/components/schemas/Error';
+const orchestrator = new Contract('orchestrator.v1.json', '/v1');
+let marketplace: Contract | undefined;
+
+/** Throws unless an orchestrator may reply so (every reply of every test goes through it). */
+export function assertKeepsContract(reply: ObservedReply): void {
+  orchestrator.assertKeeps(reply);
+}
+
+/** Throws unless a marketplace may reply so. */
+export function assertKeepsMarketplaceContract(reply: ObservedReply): void {
+  marketplace ??= new Contract('marketplace.json', '');
+  marketplace.assertKeeps(reply);
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requestedInstanceTypeSchema, usdPerHourSchema } from './values.ts';
+import { limitSchema, pageSchema, requestedInstanceTypeSchema, usdPerHourSchema } from './values.ts';
 
 /** M: Offer. What authenticated requests get on top is optional here. */
 export const offerSchema = z
@@ -80,24 +80,10 @@ export const sortKeys = [
 ] as const;
 export type SortKey = (typeof sortKeys)[number];
 
-const MAX_PAGE = 1_000_000;
-const MAX_LIMIT = 100;
-
-function wholeNumberSchema(most: number) {
-  const expected = `expected a whole number from 1 to ${most}`;
-  return z
-    .string()
-    .regex(/^\d{1,9}$/, { error: expected, abort: true })
-    .transform(Number)
-    .pipe(z.int(expected).min(1, expected).max(most, expected))
-    .optional()
-    .meta({ type: 'integer', minimum: 1, maximum: most });
-}
-
 /** M: GET /api/gpu-offers, `page` to `computeType`; defaults are applied by the use case. */
 export const offerQuerySchema = z.object({
-  page: wholeNumberSchema(MAX_PAGE).meta({ description: 'Default 1.' }),
-  limit: wholeNumberSchema(MAX_LIMIT).meta({ description: 'Default 10.' }),
+  page: pageSchema,
+  limit: limitSchema.meta({ description: 'Default 10.' }),
   search: z
     .string()
     .max(255)

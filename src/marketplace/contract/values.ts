@@ -22,6 +22,31 @@ export const requestedInstanceTypeSchema = z
   .pipe(z.enum(['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL']))
   .meta({ type: 'string', description: 'SPOT, DEDICATED or CLUSTER, in any case.', example: 'DEDICATED' });
 
+const MAX_PAGE = 1_000_000;
+const MAX_LIMIT = 100;
+
+function wholeNumberSchema(most: number) {
+  const expected = `expected a whole number from 1 to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error: expected, abort: true })
+    .transform(Number)
+    .pipe(z.int(expected).min(1, expected).max(most, expected))
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: most });
+}
+
+/** `page` and `limit` in a query; defaults are applied by the use case. */
+export const pageSchema = wholeNumberSchema(MAX_PAGE).meta({ description: 'Default 1.' });
+export const limitSchema = wholeNumberSchema(MAX_LIMIT);
+
+/** A boolean in a query: `true` or `false`, and nothing else. */
+export const flagSchema = z
+  .enum(['true', 'false'], 'expected true or false')
+  .transform((text) => text === 'true')
+  .optional()
+  .meta({ type: 'boolean' });
+
 /** Milliseconds since the epoch, as M: writes them. */
 export function toTimestamp(ms: number): string {
   return new Date(ms).toISOString();

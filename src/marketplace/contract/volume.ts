@@ -6,7 +6,7 @@ export const volumeStatuses = ['creating', 'available', 'attached', 'deleting', 
 export const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
 export type VolumeStatus = (typeof volumeStatuses)[number];
 
-/** M: leaves a volume's transitions open; docs/decisions/0014-volumes-of-the-marketplace.md settles them. */
+/** M: leaves a volume's transitions open; docs/decisions/0016-volumes-of-the-marketplace.md settles them. */
 export const volumeTransitions: TransitionTable<VolumeStatus> = {
   // Accepted; the provider makes it. Costs nothing.
   creating: ['available', 'attached', 'error', 'deleting', 'deleted'],

@@ -1,0 +1,105 @@
+import type { RequestListener } from 'node:http';
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import { requestIds } from '../../http/request-ids.ts';
+import { Authenticator } from '../../marketplace/accounts/authenticate.ts';
+import { KeyUses } from '../../marketplace/accounts/key-uses.ts';
+import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
+import type { Deps } from '../../marketplace/deps.ts';
+import { createApp } from '../../marketplace/http/app.ts';
+import { createListener } from '../../marketplace/http/listener.ts';
+import { Metrics } from '../../marketplace/http/metrics.ts';
+import { type RateLimitOptions, RateLimits } from '../../marketplace/http/rate-limits.ts';
+import { refuseWire } from '../../marketplace/http/wire-errors.ts';
+import { ensureInstallationId } from '../../marketplace/installation.ts';
+import { Accrual } from '../../marketplace/ledger/accrual.ts';
+import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
+import { StockAlerts } from '../../marketplace/mail/stock-alerts.ts';
+import type { MarketplaceOptions } from '../../marketplace/options.ts';
+import type { Mailer } from '../../marketplace/ports/mailer.ts';
+import type { Store } from '../../marketplace/ports/store.ts';
+import { createProviders, type LiveProviders } from '../../marketplace/providers/create-providers.ts';
+import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
+import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
+import { Tending } from '../../marketplace/tending/tending.ts';
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+
+export interface MarketplaceDeps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  options: MarketplaceOptions;
+  rateLimits: RateLimitOptions;
+  /** In the order in which they are told. The clients are closed with the marketplace. */
+  providers: readonly { profile: ProviderProfile; client: OrchestratorClient }[];
+  gpuTypes: GpuTypes;
+  mailer: Mailer;
+  maxBodyBytes: number;
+  trustedProxies: number;
+  nextId?: () => string;
+}
+
+export interface Marketplace {
+  /** Answers in process, through `app.request()`. */
+  app: ReturnType<typeof createApp>;
+  listener: RequestListener;
+  refuse: ReturnType<typeof refuseWire>;
+  /** What use cases are made of. */
+  deps: Deps;
+  providers: LiveProviders;
+  /** The jobs, each of which can be given a round of its own. */
+  accrual: Accrual;
+  mail: MailDispatcher;
+  stockAlerts: StockAlerts;
+  /** From now on not ready; requests are still answered. */
+  beginDrain(): void;
+  /** Lets what runs end. The store is the caller's. */
+  close(): Promise<void>;
+}
+
+/** Composes a marketplace and starts its work: first what providers sell, then what is tended, billed and mailed. */
+export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
+  const { store, clock, random, log, options, mailer } = parts;
+  const { gpuTypes, maxBodyBytes, trustedProxies, nextId = requestIds(random) } = parts;
+  const installationId = await ensureInstallationId({ store, random });
+  const providers = createProviders({
+    ...{ providers: parts.providers, gpuTypes, clock, random, log },
+    catalogMs: options.polling.catalogMs,
+  });
+  const deps: Deps = {
+    ...{ store, clock, random, log, options, providers, installationId },
+    wake: (providerId) => tending.wake(providerId),
+  };
+  const tending = new Tending(deps);
+  const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
+  const mail = new MailDispatcher({ ...deps, mailer });
+  const stockAlerts = new StockAlerts(deps);
+  const authenticator = new Authenticator({ store, clock });
+  const keyUses = new KeyUses({ authenticator, clock, log });
+  const rateLimits = new RateLimits({ store, clock }, parts.rateLimits);
+  let isServing = true;
+  const app = createApp(
+    {
+      ...deps,
+      ...{ authenticator, rateLimits, metrics: new Metrics(deps), maxBodyBytes, trustedProxies },
+    },
+    { nextId, isServing: () => isServing },
+  );
+  const jobs = [tending, accrual, stockAlerts, mail, keyUses];
+  providers.start();
+  for (const job of jobs) job.start();
+  return {
+    ...{ app, deps, providers, accrual, mail, stockAlerts },
+    listener: createListener(app, { log, rateLimits, nextId }),
+    refuse: refuseWire(rateLimits),
+    beginDrain: () => {
+      isServing = false;
+    },
+    close: async () => {
+      // What writes mails stops before what sends them, and what calls providers before they are let go.
+      for (const job of jobs) await job.stop();
+      await providers.close();
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import type { Context, MiddlewareHandler, Next } from 'hono';
+import type { HttpDeps, HttpEnv } from './deps.ts';
+import { rateLimitHeaders, type Standing } from './rate-limits.ts';
+
+type Deps = Pick<HttpDeps, 'authenticator' | 'rateLimits' | 'store'>;
+
+/** M: Authentication, 2. */
+const PUBLIC = /^\/api\/providers$/;
+const OPTIONAL = /^\/api\/gpu-offers$/;
+
+/**
+ * Counts each request and finds out who sends it. An address is counted before its credential is looked at, so that a
+ * flood of wrong ones ends there; a create is counted for its user (M: Limits), and for its address only where it has
+ * no user.
+ */
+export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
+  return async (context, next) => {
+    const { rateLimits } = deps;
+    const { method, path } = context.req;
+    const window = rateLimits.windowOf(method, path);
+    if (window === null) return admitCreate(deps, context, next);
+    const standing = await rateLimits.countAddress(window, context.get('address'));
+    tell(context, standing);
+    rateLimits.assertWithin(standing);
+    const isReadOnly = method === 'GET' || method === 'HEAD';
+    const needsNone = isReadOnly && PUBLIC.test(path);
+    const isOptional = isReadOnly && OPTIONAL.test(path) && context.req.header('authorization') === undefined;
+    if (!needsNone && !isOptional) await authenticate(deps, context);
+    return next();
+  };
+}
+
+async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): Promise<void> {
+  const { rateLimits, store } = deps;
+  try {
+    await authenticate(deps, context);
+  } catch (error) {
+    rateLimits.assertWithin(tell(context, await rateLimits.countAddress('other', context.get('address'))));
+    throw error;
+  }
+  const { userId } = context.get('caller');
+  const user = await store.read.users.byId(userId);
+  rateLimits.assertWithin(tell(context, await rateLimits.countCreate(userId, user?.createLimit ?? null)));
+  return next();
+}
+
+async function authenticate({ authenticator }: Deps, context: Context<HttpEnv>): Promise<void> {
+  context.header('Cache-Control', 'private, no-store');
+  context.set('caller', await authenticator.authenticate(context.req.header('authorization')));
+}
+
+/** M: Limits: "Rate-limit headers on every response". */
+export function tell(context: Context<HttpEnv>, standing: Standing): Standing {
+  for (const [name, value] of Object.entries(rateLimitHeaders(standing))) context.header(name, value);
+  return standing;
+}

@@ -1,0 +1,63 @@
+import { isIP } from 'node:net';
+
+/**
+ * Whom a request is counted for. Each of `trustedProxies` proxies adds the address that it sees to the end of
+ * X-Forwarded-For: the one that the outermost of them saw is believed, and what stands before it was written by
+ * anybody.
+ */
+export function clientAddress(
+  socketAddress: string | undefined,
+  forwardedFor: string | undefined,
+  trustedProxies: number,
+): string {
+  const direct = toNetwork(socketAddress ?? '') ?? 'unknown';
+  if (trustedProxies === 0 || forwardedFor === undefined) return direct;
+  const seen = forwardedFor.split(',').map((text) => text.trim());
+  return toNetwork(seen.at(-Math.min(trustedProxies, seen.length)) ?? '') ?? direct;
+}
+
+/** An IPv4 address, also one in IPv6's clothes; the /64 of an IPv6 address, which is one customer's; undefined: neither. */
+function toNetwork(text: string): string | undefined {
+  const address = withoutPort(text);
+  const family = isIP(address);
+  if (family === 4) return address;
+  return family === 6 ? networkOf(address) : undefined;
+}
+
+/** Some proxies write `203.0.113.7:4711` and `[2001:db8::1]:4711`. */
+function withoutPort(text: string): string {
+  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1];
+  if (bracketed !== undefined) return bracketed;
+  return /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
+}
+
+function networkOf(address: string): string {
+  const groups = groupsOf(address.replace(/%.*$/, ''));
+  const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  if (isMapped) {
+    const [high = 0, low = 0] = groups.slice(6);
+    return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
+}
+
+/** The eight groups of a valid IPv6 address, of which `::` leaves out some and the last two may be an IPv4 address. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = address.split('::');
+  const before = toGroups(head);
+  const after = toGroups(tail ?? '');
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  return [...before, ...new Array<number>(zeros).fill(0), ...after];
+}
+
+function toGroups(text: string): number[] {
+  if (text === '') return [];
+  return text.split(':').flatMap((part) => {
+    if (!part.includes('.')) return [Number.parseInt(part, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number);
+    return [a * 256 + b, c * 256 + d];
+  });
+}

@@ -1,0 +1,137 @@
+import type { Clock } from '../../ports/clock.ts';
+import { RateLimited } from '../contract/errors.ts';
+import type { Store } from '../ports/store.ts';
+
+/** M: Limits, and a window of our own for what M: gives none. */
+export interface RateLimitOptions {
+  windowMs: number;
+  /** GET /api/providers and GET /api/gpu-offers, for each address. */
+  catalogReads: number;
+  /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
+  accountRequests: number;
+  /** POST /api/deployments, for each user that has no number of their own. */
+  creates: number;
+  /** Everything else, for each address. */
+  otherRequests: number;
+}
+
+export const defaultRateLimits: RateLimitOptions = {
+  windowMs: 15 * 60_000,
+  catalogReads: 250,
+  accountRequests: 250,
+  creates: 10,
+  otherRequests: 250,
+};
+
+export type AddressWindow = 'catalog' | 'account' | 'other';
+
+/** Where a caller stands, as the headers tell it. */
+export interface Standing {
+  limit: number;
+  remaining: number;
+  /** When the window ends. */
+  endsAt: number;
+}
+
+/** What the headers say where there is no limit. */
+const UNLIMITED = 2_147_483_647;
+const MAX_KNOWN = 100_000;
+
+/** Fixed windows that begin with their first request (M: Limits). */
+export class RateLimits {
+  readonly options: RateLimitOptions;
+  readonly #store: Pick<Store, 'countRequest'>;
+  readonly #clock: Clock;
+  /** What was told last of each window: for replies to what is not counted, and to turn floods away without a write. */
+  readonly #known = new Map<string, Standing>();
+
+  constructor(
+    { store, clock }: { store: Pick<Store, 'countRequest'>; clock: Clock },
+    options: RateLimitOptions = defaultRateLimits,
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.options = options;
+  }
+
+  /** The window that M: Limits gives a request; null: it is counted for its user, once that is known. */
+  windowOf(method: string, path: string): AddressWindow | null {
+    if (method === 'POST' && path === '/api/deployments') return null;
+    const read = method === 'HEAD' ? 'GET' : method;
+    return (
+      rules.find(({ methods, pattern }) => methods.includes(read) && pattern.test(path))?.window ?? 'other'
+    );
+  }
+
+  /** Counts one request of an address. */
+  async countAddress(window: AddressWindow, address: string): Promise<Standing> {
+    return this.#count(`${window}:${address}`, this.#limitOf(window));
+  }
+
+  /** Counts a create. `ownLimit`: see {@link UserRecord.createLimit}. */
+  async countCreate(userId: string, ownLimit: number | null): Promise<Standing> {
+    const limit = ownLimit ?? this.options.creates;
+    if (limit < 0) return this.#fresh(UNLIMITED);
+    return this.#count(`creates:${userId}`, limit);
+  }
+
+  /** Where an address stands, as far as this process knows, without counting. */
+  peek(window: AddressWindow, address: string): Standing {
+    return this.#current(`${window}:${address}`) ?? this.#fresh(this.#limitOf(window));
+  }
+
+  /** @throws {RateLimited} if the request was one too many */
+  assertWithin({ remaining, endsAt }: Standing): void {
+    if (remaining >= 0) return;
+    throw new RateLimited({
+      windowSeconds: Math.ceil(this.options.windowMs / 1000),
+      retryAfterSeconds: Math.max(1, Math.ceil((endsAt - this.#clock.now()) / 1000)),
+    });
+  }
+
+  async #count(name: string, limit: number): Promise<Standing> {
+    const known = this.#current(name);
+    if (known?.limit === limit && known.remaining < 0) return known;
+    const { count, endsAt } = await this.#store.countRequest({
+      name,
+      now: this.#clock.now(),
+      lengthMs: this.options.windowMs,
+    });
+    const standing = { limit, remaining: limit - count, endsAt };
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    this.#known.set(name, standing);
+    return standing;
+  }
+
+  /** Undefined once the window has ended. */
+  #current(name: string): Standing | undefined {
+    const known = this.#known.get(name);
+    return known !== undefined && known.endsAt > this.#clock.now() ? known : undefined;
+  }
+
+  #fresh(limit: number): Standing {
+    return { limit, remaining: limit, endsAt: this.#clock.now() + this.options.windowMs };
+  }
+
+  #limitOf(window: AddressWindow): number {
+    const { catalogReads, accountRequests, otherRequests } = this.options;
+    return { catalog: catalogReads, account: accountRequests, other: otherRequests }[window];
+  }
+}
+
+const rules: readonly { window: AddressWindow; methods: readonly string[]; pattern: RegExp }[] = [
+  { window: 'catalog', methods: ['GET'], pattern: /^\/api\/(providers|gpu-offers)$/ },
+  { window: 'account', methods: ['GET', 'PATCH', 'DELETE'], pattern: /^\/api\/deployments(\/[^/]+)?$/ },
+  { window: 'account', methods: ['GET'], pattern: /^\/api\/deployments\/[^/]+\/can-terminate$/ },
+  { window: 'account', methods: ['GET', 'POST', 'DELETE'], pattern: /^\/api\/ssh-keys(\/[^/]+)?$/ },
+  { window: 'account', methods: ['GET'], pattern: /^\/api\/(balance|teams|teams\/details\/[^/]+)$/ },
+];
+
+/** M: Limits: "Rate-limit headers on every response"; X-RateLimit-Reset in seconds since the epoch. */
+export function rateLimitHeaders({ limit, remaining, endsAt }: Standing): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(limit),
+    'X-RateLimit-Remaining': String(Math.max(0, remaining)),
+    'X-RateLimit-Reset': String(Math.ceil(endsAt / 1000)),
+  };
+}

@@ -1,0 +1,137 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import {
+  createDeploymentSchema,
+  deploymentFilters,
+  deploymentSchema,
+  renameDeploymentSchema,
+  terminatedSchema,
+  terminationCheckSchema,
+} from '../../contract/deployment.ts';
+import { canTerminate } from '../../deployments/can-terminate.ts';
+import { createDeployment } from '../../deployments/create.ts';
+import { listDeployments } from '../../deployments/list.ts';
+import { readDeployment } from '../../deployments/read.ts';
+import { renameDeployment } from '../../deployments/rename.ts';
+import { terminateDeployment } from '../../deployments/terminate.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const oneDeployment = z.object({ deploymentId: z.string() });
+const shared = { tags: ['Deployments'], security: bearer };
+const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
+
+const createRouteOfDeployment = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/deployments',
+  operationId: 'createDeployment',
+  summary: 'Deploy an offer',
+  request: { body: { required: true, content: jsonContent(createDeploymentSchema) } },
+  responses: {
+    201: { description: 'Accepted: deploying.', content: jsonContent(deploymentSchema) },
+    ...errorResponses(...ofOthers, 'CHANGE_IN_PROGRESS', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
+  },
+});
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/deployments',
+  operationId: 'listDeployments',
+  summary: 'The deployments',
+  request: {
+    query: z.object({
+      userId: z.string().optional().meta({ description: "Must be the caller's own." }),
+      teamId: z.string().optional(),
+      status: z.enum(deploymentFilters).optional(),
+    }),
+  },
+  responses: {
+    200: { description: 'The newest first.', content: jsonContent(z.array(deploymentSchema)) },
+    ...errorResponses(...ofOthers),
+  },
+});
+
+const readRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/deployments/{deploymentId}',
+  operationId: 'getDeployment',
+  summary: 'A deployment as it is now',
+  request: { params: oneDeployment },
+  responses: {
+    200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
+    ...errorResponses(...ofOthers),
+  },
+});
+
+const renameRoute = createRoute({
+  ...shared,
+  method: 'patch',
+  path: '/api/deployments/{deploymentId}',
+  operationId: 'renameDeployment',
+  summary: 'Rename a deployment',
+  request: {
+    params: oneDeployment,
+    body: { required: true, content: jsonContent(renameDeploymentSchema) },
+  },
+  responses: {
+    200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
+    ...errorResponses(...ofOthers, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
+  },
+});
+
+const terminateRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/api/deployments/{deploymentId}',
+  operationId: 'terminateDeployment',
+  summary: 'Terminate a deployment',
+  request: { params: oneDeployment },
+  responses: {
+    200: { description: 'It is terminated.', content: jsonContent(terminatedSchema) },
+    ...errorResponses(...ofOthers, 'INVALID_STATUS', 'CHANGE_IN_PROGRESS'),
+  },
+});
+
+const canTerminateRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/deployments/{deploymentId}/can-terminate',
+  operationId: 'canTerminateDeployment',
+  summary: 'Whether it may be terminated now',
+  request: { params: oneDeployment },
+  responses: {
+    200: { description: 'The check.', content: jsonContent(terminationCheckSchema) },
+    ...errorResponses(...ofOthers),
+  },
+});
+
+/** M: Deployments, but for the lifecycle. */
+export function deploymentRoutes(deps: HttpDeps) {
+  return createRouter()
+    .openapi(createRouteOfDeployment, async (context) =>
+      context.json(await createDeployment(deps, context.get('caller'), context.req.valid('json')), 201),
+    )
+    .openapi(listRoute, async (context) =>
+      context.json(await listDeployments(deps, context.get('caller'), context.req.valid('query')), 200),
+    )
+    .openapi(readRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await readDeployment(deps, context.get('caller'), deploymentId), 200);
+    })
+    .openapi(renameRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      const renamed = renameDeployment(deps, context.get('caller'), deploymentId, context.req.valid('json'));
+      return context.json(await renamed, 200);
+    })
+    .openapi(terminateRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await terminateDeployment(deps, context.get('caller'), deploymentId), 200);
+    })
+    .openapi(canTerminateRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await canTerminate(deps, context.get('caller'), deploymentId), 200);
+    });
+}

@@ -1,0 +1,101 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { deploymentSchema, rebootStatusSchema, stopQuoteSchema } from '../../contract/deployment.ts';
+import { pauseDeployment } from '../../deployments/pause.ts';
+import { quotePause } from '../../deployments/pause-quote.ts';
+import { readRebootStatus } from '../../deployments/reboot-status.ts';
+import { restartDeployment } from '../../deployments/restart.ts';
+import { resumeDeployment } from '../../deployments/resume.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+/** M: "Lifecycle endpoints … use these statuses". */
+const errors = errorResponses(
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'ACTION_UNSUPPORTED',
+  'INVALID_STATUS',
+  'CHANGE_IN_PROGRESS',
+  'PROVIDER_REFUSED',
+  'OUT_OF_STOCK',
+  'PROVIDER_SLOW',
+);
+const shared = {
+  tags: ['Lifecycle'],
+  security: bearer,
+  request: { params: z.object({ deploymentId: z.string() }) },
+};
+
+const quoteRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/deployments/{deploymentId}/pause-quote',
+  operationId: 'quotePause',
+  summary: 'What it costs while it is stopped',
+  responses: { 200: { description: 'The quote.', content: jsonContent(stopQuoteSchema) }, ...errors },
+});
+
+const pauseRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/deployments/{deploymentId}/pause',
+  operationId: 'pauseDeployment',
+  summary: 'Stop a deployment',
+  responses: { 200: { description: 'It is stopped.', content: jsonContent(deploymentSchema) }, ...errors },
+});
+
+const resumeRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/deployments/{deploymentId}/resume',
+  operationId: 'resumeDeployment',
+  summary: 'Start a stopped deployment',
+  responses: { 200: { description: 'It runs.', content: jsonContent(deploymentSchema) }, ...errors },
+});
+
+const restartRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/deployments/{deploymentId}/restart',
+  operationId: 'restartDeployment',
+  summary: 'Restart a running deployment',
+  responses: {
+    200: { description: 'The restart has begun.', content: jsonContent(deploymentSchema) },
+    ...errors,
+  },
+});
+
+const rebootStatusRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/deployments/{deploymentId}/reboot-status',
+  operationId: 'getRebootStatus',
+  summary: 'Whether a restart is in flight',
+  responses: { 200: { description: 'The status.', content: jsonContent(rebootStatusSchema) }, ...errors },
+});
+
+/** M: Lifecycle rules. */
+export function lifecycleRoutes(deps: HttpDeps) {
+  return createRouter()
+    .openapi(quoteRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await quotePause(deps, context.get('caller'), deploymentId), 200);
+    })
+    .openapi(pauseRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await pauseDeployment(deps, context.get('caller'), deploymentId), 200);
+    })
+    .openapi(resumeRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await resumeDeployment(deps, context.get('caller'), deploymentId), 200);
+    })
+    .openapi(restartRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await restartDeployment(deps, context.get('caller'), deploymentId), 200);
+    })
+    .openapi(rebootStatusRoute, async (context) => {
+      const { deploymentId } = context.req.valid('param');
+      return context.json(await readRebootStatus(deps, context.get('caller'), deploymentId), 200);
+    });
+}

@@ -1,0 +1,81 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Caller } from '../../caller.ts';
+import { offerPageSchema, offerQuerySchema, reservedOfferQuerySchema } from '../../contract/offer.ts';
+import { callerDiscount } from '../../discounts/caller-discount.ts';
+import { listOffers } from '../../offers/list-offers.ts';
+import { listReservedOffers } from '../../offers/list-reserved.ts';
+import { OfferBoard } from '../../offers/offer-board.ts';
+import type { HttpDeps, HttpEnv } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const shared = { tags: ['Providers and offers'] };
+
+const providersRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/providers',
+  operationId: 'listProviders',
+  summary: 'The ids of the providers',
+  security: [],
+  responses: {
+    200: { description: 'The ids.', content: jsonContent(z.array(z.string())) },
+    ...errorResponses(),
+  },
+});
+
+const offersRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/gpu-offers',
+  operationId: 'listOffers',
+  summary: 'What is in stock',
+  security: [{}, ...bearer],
+  request: { query: offerQuerySchema },
+  responses: {
+    200: {
+      description: 'Grouped by GPU type; with discounts where a credential was sent.',
+      content: jsonContent(offerPageSchema),
+    },
+    ...errorResponses('UNAUTHORIZED'),
+  },
+});
+
+const reservedRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/gpu-offers-with-reserved',
+  operationId: 'listOffersWithReserved',
+  summary: 'What the listed providers sell, sold-out offers included',
+  security: bearer,
+  request: { query: reservedOfferQuerySchema },
+  responses: {
+    200: { description: 'Grouped by GPU type.', content: jsonContent(offerPageSchema) },
+    ...errorResponses('UNAUTHORIZED'),
+  },
+});
+
+/** M: Providers and offers. */
+export function offerRoutes(deps: HttpDeps) {
+  const { providers } = deps;
+  const board = new OfferBoard(deps);
+  return createRouter()
+    .openapi(providersRoute, (context) => context.json([...providers.ids()], 200))
+    .openapi(offersRoute, async (context) => {
+      const discount = await callerDiscount(deps, callerOf(context));
+      return context.json(await listOffers(board, context.req.valid('query'), discount), 200);
+    })
+    .openapi(reservedRoute, async (context) => {
+      const discount = await callerDiscount(deps, callerOf(context));
+      return context.json(
+        await listReservedOffers({ board, providers }, context.req.valid('query'), discount),
+        200,
+      );
+    });
+}
+
+/** Where a credential is optional there may be none. */
+function callerOf(context: Context<HttpEnv>): Caller | undefined {
+  return context.get('caller') as Caller | undefined;
+}

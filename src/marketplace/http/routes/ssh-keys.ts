@@ -1,0 +1,81 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { createSshKeySchema, sshKeySchema, successSchema } from '../../contract/ssh-key.ts';
+import { createSshKey } from '../../ssh-keys/create.ts';
+import { deleteSshKey } from '../../ssh-keys/delete.ts';
+import { listSshKeys } from '../../ssh-keys/list.ts';
+import { readSshKey } from '../../ssh-keys/read.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const oneKey = z.object({ id: z.string() });
+const shared = { tags: ['SSH keys'], security: bearer };
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/ssh-keys',
+  operationId: 'listSshKeys',
+  summary: 'The saved keys',
+  request: { query: z.object({ userId: z.string().optional(), teamId: z.string().optional() }) },
+  responses: {
+    200: { description: 'The newest first.', content: jsonContent(z.array(sshKeySchema)) },
+    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+  },
+});
+
+const createKeyRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/ssh-keys',
+  operationId: 'createSshKey',
+  summary: 'Save a key',
+  request: { body: { required: true, content: jsonContent(createSshKeySchema) } },
+  responses: {
+    201: { description: 'The key.', content: jsonContent(sshKeySchema) },
+    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
+  },
+});
+
+const readRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/ssh-keys/{id}',
+  operationId: 'getSshKey',
+  summary: 'One key',
+  request: { params: oneKey },
+  responses: {
+    200: { description: 'The key.', content: jsonContent(sshKeySchema) },
+    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+  },
+});
+
+const deleteRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/api/ssh-keys/{id}',
+  operationId: 'deleteSshKey',
+  summary: 'Forget a key',
+  request: { params: oneKey },
+  responses: {
+    200: { description: 'It is gone.', content: jsonContent(successSchema) },
+    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+  },
+});
+
+/** M: SSH keys. */
+export function sshKeyRoutes(deps: HttpDeps) {
+  return createRouter()
+    .openapi(listRoute, async (context) =>
+      context.json(await listSshKeys(deps, context.get('caller'), context.req.valid('query')), 200),
+    )
+    .openapi(createKeyRoute, async (context) =>
+      context.json(await createSshKey(deps, context.get('caller'), context.req.valid('json')), 201),
+    )
+    .openapi(readRoute, async (context) =>
+      context.json(await readSshKey(deps, context.get('caller'), context.req.valid('param').id), 200),
+    )
+    .openapi(deleteRoute, async (context) =>
+      context.json(await deleteSshKey(deps, context.get('caller'), context.req.valid('param').id), 200),
+    );
+}

@@ -1,0 +1,70 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { balanceSchema, teamSchema } from '../../contract/team.ts';
+import { flagSchema } from '../../contract/values.ts';
+import { listBalances } from '../../teams/list-balances.ts';
+import { listTeams } from '../../teams/list-teams.ts';
+import { teamDetails } from '../../teams/team-details.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const shared = { tags: ['Teams and balance'], security: bearer };
+
+const balanceRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/balance',
+  operationId: 'getBalance',
+  summary: 'What the teams have left to spend',
+  request: {
+    query: z.object({
+      teamId: z.string().optional(),
+      all: flagSchema.meta({ default: true, description: 'false: the current team only.' }),
+    }),
+  },
+  responses: {
+    200: { description: 'The balances.', content: jsonContent(balanceSchema) },
+    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+  },
+});
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/teams',
+  operationId: 'listTeams',
+  summary: "The caller's teams",
+  responses: {
+    200: {
+      description: 'With real-time balances; a caller without a team gets a personal one.',
+      content: jsonContent(z.array(teamSchema)),
+    },
+    ...errorResponses('UNAUTHORIZED'),
+  },
+});
+
+const detailsRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/teams/details/{teamId}',
+  operationId: 'getTeamDetails',
+  summary: 'One team',
+  request: { params: z.object({ teamId: z.string() }) },
+  responses: {
+    200: { description: 'With the stored balance.', content: jsonContent(teamSchema) },
+    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+  },
+});
+
+/** M: Teams and balance. */
+export function teamRoutes(deps: HttpDeps) {
+  return createRouter()
+    .openapi(balanceRoute, async (context) =>
+      context.json(await listBalances(deps, context.get('caller'), context.req.valid('query')), 200),
+    )
+    .openapi(listRoute, async (context) => context.json(await listTeams(deps, context.get('caller')), 200))
+    .openapi(detailsRoute, async (context) => {
+      const { teamId } = context.req.valid('param');
+      return context.json(await teamDetails(deps, context.get('caller'), teamId), 200);
+    });
+}

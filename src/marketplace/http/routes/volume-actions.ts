@@ -1,0 +1,66 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { attachedVolumeSchema, attachRequestSchema, detachedVolumeSchema } from '../../contract/volume.ts';
+import { attachVolume } from '../../volumes/attach.ts';
+import { detachVolume } from '../../volumes/detach.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const shared = {
+  tags: ['Volumes'],
+  security: bearer,
+  request: {
+    params: z.object({ volumeId: z.string() }),
+    body: { required: true, content: jsonContent(attachRequestSchema) },
+  },
+};
+const errors = errorResponses(
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'CHANGE_IN_PROGRESS',
+  'PROVIDER_REFUSED',
+  'OUT_OF_STOCK',
+  'PROVIDER_SLOW',
+  'PAYLOAD_TOO_LARGE',
+  'REQUEST_TIMEOUT',
+);
+
+const attachRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/volumes/{volumeId}/attach',
+  operationId: 'attachVolume',
+  summary: 'Attach a volume to a running deployment',
+  responses: {
+    200: { description: 'It is attached.', content: jsonContent(attachedVolumeSchema) },
+    ...errors,
+  },
+});
+
+const detachRoute = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/volumes/{volumeId}/detach',
+  operationId: 'detachVolume',
+  summary: 'Detach a volume from a deployment',
+  responses: {
+    200: { description: 'It is detached.', content: jsonContent(detachedVolumeSchema) },
+    ...errors,
+  },
+});
+
+/** M: Volumes: attachments. */
+export function volumeActionRoutes(deps: HttpDeps) {
+  return createRouter()
+    .openapi(attachRoute, async (context) => {
+      const { volumeId } = context.req.valid('param');
+      const { deploymentId } = context.req.valid('json');
+      return context.json(await attachVolume(deps, context.get('caller'), volumeId, deploymentId), 200);
+    })
+    .openapi(detachRoute, async (context) => {
+      const { volumeId } = context.req.valid('param');
+      const { deploymentId } = context.req.valid('json');
+      return context.json(await detachVolume(deps, context.get('caller'), volumeId, deploymentId), 200);
+    });
+}

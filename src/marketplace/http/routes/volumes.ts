@@ -1,0 +1,169 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { successSchema } from '../../contract/ssh-key.ts';
+import { limitSchema, pageSchema } from '../../contract/values.ts';
+import {
+  createVolumeSchema,
+  updatedVolumeSchema,
+  updateVolumeSchema,
+  volumeFilters,
+  volumePageSchema,
+  volumePricingSchema,
+  volumeRegionsSchema,
+  volumeSchema,
+} from '../../contract/volume.ts';
+import { createVolume } from '../../volumes/create.ts';
+import { deleteVolume } from '../../volumes/delete.ts';
+import { listVolumes } from '../../volumes/list.ts';
+import { readVolumePricing } from '../../volumes/pricing.ts';
+import { readVolume } from '../../volumes/read.ts';
+import { listVolumeRegions } from '../../volumes/regions.ts';
+import { updateVolume } from '../../volumes/update.ts';
+import type { HttpDeps } from '../deps.ts';
+import { errorResponses } from '../error-responses.ts';
+import { bearer, createRouter, jsonContent } from './router.ts';
+
+const oneVolume = z.object({ volumeId: z.string() });
+const shared = { tags: ['Volumes'], security: bearer };
+const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
+const withProvider = [
+  ...ofOthers,
+  ...(['CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED', 'OUT_OF_STOCK', 'PROVIDER_SLOW'] as const),
+] as const;
+const withBody = [...withProvider, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'] as const;
+
+const listRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/volumes',
+  operationId: 'listVolumes',
+  summary: 'The volumes of a team',
+  request: {
+    query: z.object({
+      teamId: z.string().optional().meta({ description: 'Default: the current team.' }),
+      page: pageSchema,
+      limit: limitSchema.meta({ description: 'Default 20.' }),
+      status: z.enum(volumeFilters).optional(),
+    }),
+  },
+  responses: {
+    200: { description: 'The newest first.', content: jsonContent(volumePageSchema) },
+    ...errorResponses(...ofOthers),
+  },
+});
+
+const createRouteOfVolume = createRoute({
+  ...shared,
+  method: 'post',
+  path: '/api/volumes',
+  operationId: 'createVolume',
+  summary: 'Create a volume',
+  request: { body: { required: true, content: jsonContent(createVolumeSchema) } },
+  responses: {
+    201: {
+      description: 'available, or attached where deploymentId was given.',
+      content: jsonContent(volumeSchema),
+    },
+    ...errorResponses(...withBody),
+  },
+});
+
+const pricingRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/volumes/pricing',
+  operationId: 'getVolumePricing',
+  summary: 'What a gigabyte costs',
+  request: {
+    query: z.object({
+      provider: z.string().optional().meta({ description: 'Required.' }),
+      cloudId: z.string().optional().meta({ description: 'With region.' }),
+      region: z.string().optional(),
+    }),
+  },
+  responses: {
+    200: { description: 'The price.', content: jsonContent(volumePricingSchema) },
+    ...errorResponses('UNAUTHORIZED'),
+  },
+});
+
+const regionsRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/volumes/regions',
+  operationId: 'listVolumeRegions',
+  summary: 'Where a provider sells volumes',
+  request: { query: z.object({ provider: z.string().optional().meta({ description: 'Required.' }) }) },
+  responses: {
+    200: { description: 'The regions.', content: jsonContent(volumeRegionsSchema) },
+    ...errorResponses('UNAUTHORIZED'),
+  },
+});
+
+const readRoute = createRoute({
+  ...shared,
+  method: 'get',
+  path: '/api/volumes/{volumeId}',
+  operationId: 'getVolume',
+  summary: 'A volume with fresh usage data',
+  request: { params: oneVolume },
+  responses: {
+    200: { description: 'The volume.', content: jsonContent(volumeSchema) },
+    ...errorResponses(...ofOthers),
+  },
+});
+
+const updateRoute = createRoute({
+  ...shared,
+  method: 'patch',
+  path: '/api/volumes/{volumeId}',
+  operationId: 'updateVolume',
+  summary: 'Rename or enlarge a volume',
+  request: { params: oneVolume, body: { required: true, content: jsonContent(updateVolumeSchema) } },
+  responses: {
+    200: { description: 'What changed.', content: jsonContent(updatedVolumeSchema) },
+    ...errorResponses(...withBody),
+  },
+});
+
+const deleteRoute = createRoute({
+  ...shared,
+  method: 'delete',
+  path: '/api/volumes/{volumeId}',
+  operationId: 'deleteVolume',
+  summary: 'Delete a volume that is not attached',
+  request: { params: oneVolume },
+  responses: {
+    200: { description: 'It is being deleted.', content: jsonContent(successSchema) },
+    ...errorResponses(...withProvider),
+  },
+});
+
+/** M: Volumes, but for attachments. */
+export function volumeRoutes(deps: HttpDeps) {
+  return createRouter()
+    .openapi(listRoute, async (context) =>
+      context.json(await listVolumes(deps, context.get('caller'), context.req.valid('query')), 200),
+    )
+    .openapi(createRouteOfVolume, async (context) =>
+      context.json(await createVolume(deps, context.get('caller'), context.req.valid('json')), 201),
+    )
+    .openapi(pricingRoute, (context) =>
+      context.json(readVolumePricing(deps, context.req.valid('query')), 200),
+    )
+    .openapi(regionsRoute, (context) =>
+      context.json(listVolumeRegions(deps, context.req.valid('query')), 200),
+    )
+    .openapi(readRoute, async (context) => {
+      const { volumeId } = context.req.valid('param');
+      return context.json(await readVolume(deps, context.get('caller'), volumeId), 200);
+    })
+    .openapi(updateRoute, async (context) => {
+      const { volumeId } = context.req.valid('param');
+      const updated = updateVolume(deps, context.get('caller'), volumeId, context.req.valid('json'));
+      return context.json(await updated, 200);
+    })
+    .openapi(deleteRoute, async (context) => {
+      const { volumeId } = context.req.valid('param');
+      return context.json(await deleteVolume(deps, context.get('caller'), volumeId), 200);
+    });
+}

@@ -1,0 +1,225 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startMarketplace } from '../../src/cli/marketplace/start-marketplace.ts';
+import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
+import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
+import { createKey } from '../../src/marketplace/accounts/keys.ts';
+import { addUser, type UserChanges } from '../../src/marketplace/accounts/users.ts';
+import { defaultRateLimits, type RateLimitOptions } from '../../src/marketplace/http/rate-limits.ts';
+import { grant } from '../../src/marketplace/ledger/credit.ts';
+import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/options.ts';
+import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
+import type { Store } from '../../src/marketplace/ports/store.ts';
+import { parseGpuTypes } from '../../src/marketplace/providers/gpu-types.ts';
+import type { ProviderProfile } from '../../src/marketplace/providers/profile.ts';
+import { resolveTeam } from '../../src/marketplace/teams/access.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Log } from '../../src/ports/log.ts';
+import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import { assertKeepsMarketplaceContract } from './contract.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+export interface TestProvider {
+  /** Default: the profile that comes with Berth under the id in `providers`. */
+  profile?: ProviderProfile;
+  client: OrchestratorClient;
+}
+
+export interface TestMarketplaceOptions {
+  clock?: Clock;
+  /** By id, in the order in which they are told. */
+  providers?: Record<string, TestProvider>;
+  /** Merged over the defaults. */
+  options?: Partial<MarketplaceOptions>;
+  /** Merged over limits that no test reaches by chance. */
+  rateLimits?: Partial<RateLimitOptions>;
+  trustedProxies?: number;
+  maxBodyBytes?: number;
+  mailer?: Mailer;
+  log?: Log;
+  /** Another store than a SQLite file of its own; it is the caller's to close. */
+  store?: Store;
+  wrapStore?: (store: Store) => Store;
+}
+
+export interface MarketReply<Body = Record<string, unknown>> {
+  status: number;
+  headers: Headers;
+  body: Body;
+  text: string;
+}
+
+export interface MarketRequest {
+  /** Sent as JSON, unless it is a string. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** The API key; null sends none. Default: the first user's. */
+  key?: string | null;
+  /** The address of the socket; default 192.0.2.1. */
+  address?: string;
+}
+
+/** Somebody with a team of their own. */
+export interface TestUser {
+  userId: string;
+  teamId: string;
+  email: string;
+  key: string;
+}
+
+const PLENTY: Partial<RateLimitOptions> = {
+  ...{ catalogReads: 1_000_000, accountRequests: 1_000_000, creates: 1_000_000, otherRequests: 1_000_000 },
+};
+const gpuTypes = parseGpuTypes(
+  readFileSync(new URL('../../fixtures/gpu-types.yaml', import.meta.url), 'utf8'),
+);
+
+/**
+ * A marketplace in this process, with a real database and the providers that it is given; its first user has 1000 USD.
+ * `await using` ends it, also where its clock stands still.
+ */
+export async function startTestMarketplace(options: TestMarketplaceOptions = {}) {
+  const { clock = systemClock, providers = {}, log = silent, wrapStore = (store) => store } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-'));
+  const databasePath = join(folder, 'marketplace.db');
+  const own = options.store === undefined ? openMarketplaceSqliteStore(databasePath) : undefined;
+  const store = wrapStore((options.store ?? own) as Store);
+  const sent: Parameters<Mailer['send']>[0][] = [];
+  const marketplace = await startMarketplace({
+    ...{ store, clock, random: systemRandom, log, gpuTypes },
+    options: { ...defaultOptions, ...options.options },
+    rateLimits: { ...defaultRateLimits, ...PLENTY, ...options.rateLimits },
+    providers: Object.entries(providers).map(([id, { profile = bundledProfile(id), client }]) => ({
+      profile: { ...profile, id },
+      client,
+    })),
+    mailer: options.mailer ?? collectInto(sent),
+    maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
+    trustedProxies: options.trustedProxies ?? 0,
+  });
+  const deps = { store, clock, random: systemRandom };
+
+  /** Adds a user with a key and a team of their own that has so much to spend. */
+  async function addTestUser(
+    email: string,
+    { creditUsd = 1000, ...changes }: { creditUsd?: number } & UserChanges = {},
+  ): Promise<TestUser> {
+    const { id: userId } = await addUser(deps, { email, mayMakeKeys: true, ...changes });
+    const { key } = await createKey(deps, email);
+    const teamId = await resolveTeam(deps, { userId });
+    if (creditUsd > 0) await grant(deps, { teamId, amountMicroUsd: Math.round(creditUsd * 1_000_000) });
+    return { userId, teamId, email, key };
+  }
+
+  const user = await addTestUser('first@example.com');
+  await letSettle(clock, marketplace.providers.refresh());
+
+  /** Sends a request in process; its reply must keep the published contract. */
+  async function request<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    { body, headers = {}, key = user.key, address = '192.0.2.1' }: MarketRequest = {},
+  ): Promise<MarketReply<Body>> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const answering = marketplace.app.request(
+      path,
+      {
+        method,
+        headers: {
+          ...(key !== null && { Authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(text !== undefined && { body: text }),
+      },
+      { incoming: { socket: { remoteAddress: address } } },
+    );
+    const response = await letSettle(clock, Promise.resolve(answering));
+    const reply = await response.text();
+    assertReply({ method, path, response, body: reply });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (reply === '' ? null : JSON.parse(reply)) as Body,
+      text: reply,
+    };
+  }
+
+  return {
+    ...{ marketplace, app: marketplace.app, store, clock, user, sent, databasePath, request },
+    addUser: addTestUser,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await letSettle(clock, marketplace.close());
+      await own?.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export type TestMarketplace = Awaited<ReturnType<typeof startTestMarketplace>>;
+
+/** M: Limits: "Rate-limit headers on every response". */
+function assertReply({
+  method,
+  path,
+  response,
+  body,
+}: {
+  method: string;
+  path: string;
+  response: Response;
+  body: string;
+}): void {
+  const { status, headers } = response;
+  assertKeepsMarketplaceContract({
+    ...{ method, path: path.replace(/\?.*$/, ''), status, body },
+    contentType: headers.get('content-type'),
+  });
+  for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'])
+    if (!/^\d+$/.test(headers.get(name) ?? ''))
+      throw new Error(`${method} ${path} → ${status}: expected ${name}, got ${headers.get(name)}`);
+  if (!headers.get('X-Request-Id')) throw new Error(`${method} ${path} → ${status}: expected X-Request-Id`);
+}
+
+const TICK_MS = 100;
+/** So much work a promise is given before a clock that stands still has to go on for it. */
+const PATIENCE_TURNS = 50;
+const MAX_TICKS = 6_000;
+
+/** Waits for a promise, and lets a virtual clock go on where it waits for time. */
+async function letSettle<T>(clock: Clock, promise: Promise<T>): Promise<T> {
+  if (!(clock instanceof VirtualClock)) return promise;
+  let isSettled = false;
+  const settled = promise.finally(() => {
+    isSettled = true;
+  });
+  settled.catch(() => undefined);
+  for (let turn = 0; turn < PATIENCE_TURNS && !isSettled; turn++)
+    await new Promise((resolve) => setImmediate(resolve));
+  for (let tick = 0; tick < MAX_TICKS && !isSettled; tick++) await clock.advance(TICK_MS);
+  if (!isSettled) throw new Error('it does not settle, however much time passes');
+  return settled;
+}
+
+function bundledProfile(id: string): ProviderProfile {
+  const file = bundledProfileFile(id);
+  if (file === undefined) throw new Error(`no profile comes with Berth for ${id}`);
+  return loadProfile(file);
+}
+
+const silent: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+function collectInto(sent: Parameters<Mailer['send']>[0][]): Mailer {
+  return {
+    send: async (mail) => {
+      sent.push(mail);
+    },
+  };
+}
