@@ -27,6 +27,14 @@ describeMarketplaceStore("the marketplace's PostgreSQL store", {
   teardown: (store) => store.close(),
 });
 
+/** Until somebody waits for a lock. */
+async function untilWaiting(): Promise<void> {
+  for (;;) {
+    const locks = await server.query('SELECT FROM pg_locks WHERE NOT granted', url);
+    if (locks.length > 0) return;
+  }
+}
+
 /** An empty database with two servers on it. */
 async function withTwo(body: (one: Store, other: Store) => Promise<void>): Promise<void> {
   await server.empty(url);
@@ -79,6 +87,21 @@ describe('two servers on one database', () => {
       ]);
     }));
 
+  it('find the segment that the other one has opened while the one before it was waited for', () =>
+    withTwo(async (one, other) => {
+      await one.transact((tx) => tx.ledger.insertSegment(segment()));
+      let waiting: Promise<unknown> = Promise.resolve();
+      await one.transact(async (tx) => {
+        const found = await tx.ledger.openSegmentOf('deployment', 'dep-1');
+        if (found === null) throw new Error('expected a segment');
+        waiting = other.transact((theirs) => theirs.ledger.openSegmentOf('deployment', 'dep-1'));
+        await untilWaiting();
+        await tx.ledger.updateSegment({ ...found, endedAt: now + 1 });
+        await tx.ledger.insertSegment(segment({ id: 'seg-2', startedAt: now + 1 }));
+      });
+      expect(await waiting).toMatchObject({ id: 'seg-2' });
+    }));
+
   it('give one lease, and the row of it to one at a time', () =>
     withTwo(async (one, other) => {
       const claim = (store: Store, holder: string, at: number) =>
@@ -88,24 +111,14 @@ describe('two servers on one database', () => {
       if (lease === null) throw new Error('expected a lease');
       expect([first, second].filter((found) => found === null)).toHaveLength(1);
       const log: string[] = [];
-      let began = (): void => undefined;
-      const begun = new Promise<void>((resolve) => {
-        began = resolve;
-      });
-      const holding = one.transact(async (tx) => {
+      let next: Promise<unknown> = Promise.resolve();
+      await one.transact(async (tx) => {
         expect(await tx.leases.isHeld(lease, now)).toBe(true);
-        began();
-        await tx.users.list();
-        await tx.teams.list();
+        // It has run out for the other, who waits for what is written under it.
+        next = claim(other, 'next', now + 10).finally(() => log.push('claimed'));
+        await untilWaiting();
         log.push('wrote');
       });
-      await begun;
-      // It has run out for the other, who waits for what is written under it.
-      const next = claim(other, 'next', now + 10).then((found) => {
-        log.push('claimed');
-        return found;
-      });
-      await holding;
       expect(await next).toMatchObject({ token: lease.token + 1, holder: 'next' });
       expect(log).toEqual(['wrote', 'claimed']);
     }));

@@ -5,6 +5,7 @@ import type {
   LedgerTransactionRecord,
   SegmentRecord,
 } from '../../../marketplace/records/ledger-records.ts';
+import { noLocking } from '../../queries/connection.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
@@ -26,10 +27,16 @@ export function ledgerReader(connection: Connection): LedgerReader {
         .from(segments)
         .where(and(eq(segments.subjectKind, kind), eq(segments.subjectId, subjectId)))
         .orderBy(asc(segments.startedAt), asc(segments.id)),
-    openSegmentOf: (kind, subjectId) =>
-      findSegment(
-        and(eq(segments.subjectKind, kind), eq(segments.subjectId, subjectId), isNull(segments.endedAt)),
-      ),
+    openSegmentOf: async (kind, subjectId) => {
+      const isOpenOf = and(
+        eq(segments.subjectKind, kind),
+        eq(segments.subjectId, subjectId),
+        isNull(segments.endedAt),
+      );
+      const found = await findSegment(isOpenOf);
+      // The row that was waited for may be closed by now, and the one that follows it was not there when this began.
+      return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
+    },
     openSegmentsOfTeam: async (teamId) =>
       db
         .select()
