@@ -73,8 +73,8 @@ const schema = `
 const SQLITE_MAGIC = 'SQLite format 3\0';
 /** Where SQLite's file header has the application id, four bytes, the highest first. */
 const APPLICATION_ID_OFFSET = 68;
-/** Berth's database ("Brth") and a backup of it ("Brtb"), as src/store/sqlite/check-database.ts marks them. */
-const BERTH_IDS = ['Brth', 'Brtb'];
+/** Berth's databases ("Brth", "Brtm") and a backup ("Brtb"), as src/store/sqlite/file-format.ts marks them. */
+const BERTH_IDS = ['Brth', 'Brtb', 'Brtm'];
 
 /** The file is Berth's database or a backup of it, in which the simulator has nothing to write. */
 export class NotAState extends Error {
