@@ -1,0 +1,204 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import {
+  PlainProvider as Plain,
+  type PlainProvider,
+  plainConfigurations,
+} from '../../../test/support/plain-provider.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { type CatalogFile, parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
+import type { Log } from '../../ports/log.ts';
+import {
+  member,
+  now,
+  runningDeployment,
+  seed,
+  team,
+  teamId,
+  user,
+  userId,
+} from '../../store/marketplace/records.fixture.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { defaultOptions } from '../options.ts';
+import { providerProfileSchema } from '../providers/profile.ts';
+import type { CatalogOffer, Provider } from '../providers/provider.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import type { VolumeDeps } from './deps.ts';
+
+export const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
+export const caller = { userId };
+/** A user of another team. */
+export const stranger = { userId: 'usr-2' };
+
+function fixture(kind: 'providers' | 'catalogs', letter: string): unknown {
+  const url = new URL(`../../../fixtures/${kind}/provider-${letter}.yaml`, import.meta.url);
+  return parse(readFileSync(url, 'utf8'));
+}
+
+/** The profile and the catalog of one of the seven, as the files have them. */
+export function readProvider(letter: string) {
+  const parsed = parseCatalogFile(fixture('catalogs', letter));
+  if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
+  return { profile: providerProfileSchema.parse(fixture('providers', letter)), file: parsed.file };
+}
+
+function locationsOf({ regions }: CatalogFile) {
+  return Object.entries(regions).flatMap(([id, { name, country_code: countryCode, volume_types: types }]) =>
+    types.length === 0
+      ? []
+      : [{ id, name, types: types.map((it) => it.name), countryCode: countryCode ?? null }],
+  );
+}
+
+function toOffer(providerId: string, offer: CatalogFile['offers'][number]): CatalogOffer {
+  const regions = Object.keys(offer.capacity);
+  return {
+    ...{
+      providerId,
+      offerId: offer.id,
+      name: offer.name,
+      description: '',
+      instanceType: offer.instance_type,
+    },
+    ...{ gpuType: offer.gpu_type ?? 'CPU', gpuModel: offer.gpu_type ?? '', baseGpuType: '', displayName: '' },
+    ...{ interconnectType: '', interconnectDescription: '', vcpus: offer.vcpus, memoryGb: offer.memory_gb },
+    ...{ storageGb: offer.storage_gb, gpuCount: offer.gpu_count ?? 0, gpuMemoryGb: offer.gpu_memory_gb ?? 0 },
+    ...{ priceMicroUsdPerHour: 1_000_000, spotPriceMicroUsdPerHour: null, stoppedPriceMicroUsdPerHour: null },
+    ...{ minimumReservationMinutes: null, announcesRestart: true, announcesVolumeResize: true },
+    ...{ regions, inStockRegions: regions.filter((region) => (offer.capacity[region] ?? 0) > 0) },
+    ...{ osOptions: offer.os_options, supportsCloudInit: true, maintenance: false, isNvlink: false },
+    extras: { berth: { volume_resize: true } },
+  };
+}
+
+export interface World {
+  clock: VirtualClock;
+  deps: VolumeDeps;
+  logged: { level: string; message: string }[];
+  woken: string[];
+  plain: (letter: string) => PlainProvider;
+  provider: (letter: string) => Provider;
+  /** Calls at all providers that change something. */
+  writes: () => string[];
+  /** Lets time pass until it is settled. */
+  settle: <T>(promise: Promise<T>) => Promise<T>;
+  /** A running deployment with an instance at the provider. */
+  deploy: (letter: string, region: string, changes?: Partial<DeploymentRecord>) => Promise<DeploymentRecord>;
+  /** Writes a deployment as its own use cases would. */
+  update: (id: string, changes: Partial<DeploymentRecord>) => Promise<void>;
+  volumes: () => Promise<VolumeRecord[]>;
+  close: () => Promise<void>;
+}
+
+/** The seven providers with a marketplace's store; one team with `balanceMicroUsd` to spend. */
+export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-volumes-'));
+  const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  const clock = new VirtualClock(now);
+  await seed(store, balanceMicroUsd);
+  await store.transact(async (tx) => {
+    await tx.users.insert(user({ id: stranger.userId, currentTeamId: 'team-2' }));
+    await tx.teams.insert(team({ id: 'team-2', ownerId: stranger.userId }));
+    await tx.teams.putMember(member({ teamId: 'team-2', userId: stranger.userId }));
+  });
+  const plains = new Map<string, PlainProvider>();
+  const providers = new Map<string, Provider>();
+  for (const letter of letters) {
+    const { profile, file } = readProvider(letter);
+    const locations = locationsOf(file);
+    const plain = new Plain(clock, {
+      configurations: plainConfigurations.map((it) => ({ ...it, regions: Object.keys(file.regions) })),
+      volumeLocations: locations.map(({ id, name, types }) => ({ id, name, types })),
+      ...{ bootMs: 0, volumeMs: 2_000 },
+    });
+    const offers = file.offers.map((offer) => toOffer(profile.id, offer));
+    plains.set(profile.id, plain);
+    providers.set(profile.id, {
+      ...{ id: profile.id, profile, client: plain.client },
+      catalog: {
+        heardAt: now,
+        offers: new Map(offers.map((offer) => [offer.offerId, offer])),
+        volumeLocations: locations,
+      },
+    });
+  }
+  const plain = (letter: string) => plains.get(`provider-${letter}`) as PlainProvider;
+  const logged: World['logged'] = [];
+  const woken: string[] = [];
+  const say = (level: string) => (_: object, message: string) => void logged.push({ level, message });
+  const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
+  let drawn = 0;
+  const random = {
+    next: () => 0.5,
+    bytes: (length: number) => Buffer.alloc(length, 0).fill(++drawn, length - 1),
+  };
+  const deps: VolumeDeps = {
+    ...{ store, clock, random, log, options: defaultOptions, installationId: '0badcafe' },
+    providers: { ids: () => [...providers.keys()], get: (id) => providers.get(id) },
+    wake: (id) => void woken.push(id),
+  };
+  return {
+    ...{ clock, deps, logged, woken, plain },
+    provider: (letter) => providers.get(`provider-${letter}`) as Provider,
+    writes: () =>
+      [...plains.values()].flatMap((it) =>
+        it.faults.calls.map(({ method }) => method).filter((method) => !/^(get|list)|Status$/.test(method)),
+      ),
+    settle: async (promise) => {
+      let isSettled = false;
+      const watched = promise.finally(() => {
+        isSettled = true;
+      });
+      watched.catch(() => undefined);
+      for (let turn = 0; turn < 500 && !isSettled; turn++) await clock.advance(500);
+      return watched;
+    },
+    deploy: async (letter, region, changes = {}) => {
+      const { id: instanceId } = plain(letter).create({
+        ...{ configuration_id: 'gpu-1', region, ssh_keys: ['key'] },
+      });
+      plain(letter).get(instanceId);
+      const record = runningDeployment({
+        ...{ id: `dep-${letter}-${instanceId}`, providerId: `provider-${letter}`, region },
+        ...{ providerInstanceId: instanceId, teamId, userId },
+        ...changes,
+      });
+      await store.transact((tx) => tx.deployments.insert(record));
+      return record;
+    },
+    update: (id, changes) =>
+      store.transact(async (tx) => {
+        const record = await tx.deployments.byId(id);
+        if (record !== null) await tx.deployments.update({ ...record, ...changes });
+      }),
+    volumes: async () => (await store.read.volumes.page({ teamId, offset: 0, limit: 100 })).volumes,
+    close: async () => {
+      await store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Where each provider's volumes are made in these tests. */
+export const placeOf: Readonly<Record<string, { region: string; elsewhere: string; cloudId?: string }>> = {
+  a: { region: 'us-dallas', elsewhere: 'eu-frankfurt' },
+  b: { region: 'us-ashburn', elsewhere: 'eu-paris' },
+  c: { region: 'eu-stockholm', elsewhere: 'us-denver', cloudId: 'cloud-stockholm-2' },
+  d: { region: 'us-phoenix', elsewhere: 'ap-tokyo' },
+  e: { region: 'eu-frankfurt', elsewhere: 'us-ashburn' },
+  f: { region: 'us-newark', elsewhere: 'eu-london' },
+  g: { region: 'us-chicago', elsewhere: 'ap-seoul' },
+};
+
+/** A create body that the provider's rules allow. */
+export function bodyFor(letter: string, changes: Record<string, unknown> = {}) {
+  const { region, cloudId } = placeOf[letter] as (typeof placeOf)[string];
+  return {
+    ...{ name: 'data', sizeInGb: 100, provider: `provider-${letter}`, region },
+    ...(cloudId !== undefined && { cloudId }),
+    ...changes,
+  };
+}
