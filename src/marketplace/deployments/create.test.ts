@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { discount, sshKey } from '../../store/marketplace/records.fixture.ts';
+import { parse } from 'yaml';
+import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
 import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
+import { ApiError } from '../contract/errors.ts';
+import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
 import { createDeployment } from './create.ts';
 import { caller, type Market, openMarket, publicKey, read, stranger, wanted } from './market.fixture.ts';
 
@@ -260,7 +265,40 @@ it('tells the minimum reservation of the machine type', async () => {
   expect(deployment.providerMinimumRuntimeMinutes).toBe(1_440);
 });
 
-it('rejects volumes where the provider has none, rather than deploying without them', async () => {
-  await expect(create({ ...wanted, volumeIds: ['vol-1'] })).rejects.toMatchObject({ status: 400 });
-  await expectNothing();
+describe('volumes', () => {
+  const sellVolumes = () => {
+    const text = readFileSync(
+      new URL('../../../fixtures/providers/provider-d.yaml', import.meta.url),
+      'utf8',
+    );
+    const { volumes } = providerProfileSchema.parse(parse(text));
+    market.provider.profile = { ...market.provider.profile, volumes };
+  };
+  const keep = (changes: Partial<VolumeRecord>) =>
+    market.store.transact((tx) =>
+      tx.volumes.insert(volume({ providerId: 'provider-x', region: 'eu-one', ...changes })),
+    );
+
+  it('are asked of the provider by its own ids, and are the deployment’s from then on', async () => {
+    sellVolumes();
+    await keep({});
+    const { id } = await create({ ...wanted, volumeIds: ['vvol-1'] });
+    expect((await read(market, id)).launch.request?.volume_ids).toEqual(['pv-vol-1']);
+    expect(await market.store.read.volumes.attachmentsOf({ deploymentId: id })).toEqual([
+      { volumeId: 'vol-1', deploymentId: id, state: 'attaching' },
+    ]);
+    await expect(create({ ...wanted, volumeIds: ['vvol-1'] })).rejects.toBeInstanceOf(ApiError);
+  });
+
+  it('of another region are rejected, and nothing is created', async () => {
+    sellVolumes();
+    await keep({ region: 'us-two' });
+    await expect(create({ ...wanted, volumeIds: ['vvol-1'] })).rejects.toMatchObject({ status: 400 });
+    await expectNothing();
+  });
+
+  it('are rejected where the provider has none, rather than deploying without them', async () => {
+    await expect(create({ ...wanted, volumeIds: ['vol-1'] })).rejects.toMatchObject({ status: 400 });
+    await expectNothing();
+  });
 });

@@ -14,6 +14,7 @@ import {
 } from './market.fixture.ts';
 import { readRebootStatus } from './reboot-status.ts';
 import { restartDeployment } from './restart.ts';
+import { terminateDeployment } from './terminate.ts';
 
 let market: Market;
 beforeEach(async () => {
@@ -113,6 +114,18 @@ describe('restart', () => {
     expect((await read(market)).action).toMatchObject({ kind: 'restart', isSent: true });
     expect(calls().filter((method) => method === 'restartInstance')).toHaveLength(1);
   });
+});
+
+it('leaves a deployment alone that was terminated while the provider was asked', async () => {
+  await deploy(market);
+  market.plain.faults.plan = (method) => (method === 'restartInstance' ? 'hang' : 'none');
+  const restarting = restartDeployment(market.deps, caller, 'dep-1');
+  restarting.catch(() => undefined);
+  await market.clock.advance(1_000);
+  await terminateDeployment(market.deps, caller, 'dep-1');
+  const before = await read(market);
+  expect(await outcomeOf(market.clock, restarting)).toMatchObject({ code: 'PROVIDER_SLOW' });
+  expect(await read(market)).toEqual(before);
 });
 
 describe('reboot-status', () => {
