@@ -1,0 +1,415 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { unreadableAnswers } from '../../../test/support/provider-faults.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { discount } from '../../store/marketplace/records.fixture.ts';
+import { ApiError } from '../contract/errors.ts';
+import { volumeSchema } from '../contract/volume.ts';
+import { attachVolume } from './attach.ts';
+import { createVolume } from './create.ts';
+import { deleteVolume } from './delete.ts';
+import { detachVolume } from './detach.ts';
+import { listVolumes } from './list.ts';
+import { readVolumePricing } from './pricing.ts';
+import { readVolume } from './read.ts';
+import { listVolumeRegions } from './regions.ts';
+import { releaseVolumes } from './release.ts';
+import { bodyFor, caller, openWorld, stranger, type World } from './seven-providers.fixture.ts';
+import { tendVolumes } from './tend.ts';
+import { updateVolume } from './update.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const HOUR = 3_600_000;
+
+const create = (letter: string, changes = {}) =>
+  world.settle(createVolume(world.deps, caller, bodyFor(letter, changes) as never));
+const read = (volumeId: string) => world.settle(readVolume(world.deps, caller, volumeId));
+const tend = (letter: string) => world.settle(tendVolumes(world.deps, world.provider(letter)));
+const segments = (id: string) => world.deps.store.read.ledger.segmentsOf('volume', id);
+const deployment = (id: string) => world.deps.store.read.deployments.byId(id);
+const only = async () => (await world.volumes())[0];
+
+async function failure(promise: Promise<unknown>): Promise<ApiError> {
+  const error = await world.settle(promise).catch((caught: unknown) => caught);
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+async function attached(letter: string) {
+  const volume = await create(letter);
+  const { id } = await world.deploy(letter, volume.region);
+  await world.settle(attachVolume(world.deps, caller, volume.volumeId, id));
+  return { volumeId: volume.volumeId, deploymentId: id };
+}
+
+describe('a create', () => {
+  it('answers with an available volume as M: shows it, with where provider-a mounts it from', async () => {
+    const volume = volumeSchema.strict().parse(await create('a'));
+    const id = world.plain('a').volumes[0]?.id;
+    expect(volume).toMatchObject({
+      ...{ status: 'available', sizeInGb: 100, hourlyRate: 0.0274, originalHourlyRate: 0.0274 },
+      ...{ virtualIp: '10.40.0.10', nfsEndpoint: 'nfs.us-dallas.provider-a.example' },
+      nfsPseudopath: `/volumes/${id}`,
+      mountCommand: `sudo mount -t nfs -o nconnect=16,vers=4.1 nfs.us-dallas.provider-a.example:/volumes/${id} /mnt/${id}`,
+    });
+  });
+
+  it('asks for the type of provider-d, and for the cloud of provider-c at its price', async () => {
+    expect((await create('d')).extras).toEqual({ volumeType: 'nvme-network' });
+    expect(world.plain('d').volumes[0]?.type).toBe('nvme-network');
+    const inCloud = await create('c');
+    expect(inCloud.extras).toEqual({ cloudId: 'cloud-stockholm-2', cloudName: 'Stockholm Sky' });
+    expect(inCloud.hourlyRate).toBe(0.0151);
+    expect(world.plain('c').volumes[0]?.type).toBe('sky');
+  });
+
+  it('locks the discount of that moment in, and bills from when it was first available', async () => {
+    await world.deps.store.transact((tx) =>
+      tx.discounts.insert(discount({ percentage: 20, endsAt: world.clock.now() + HOUR })),
+    );
+    const volume = await create('e');
+    expect(volume).toMatchObject({ hourlyRate: 0.0088, originalHourlyRate: 0.011 });
+    const record = await only();
+    expect(record?.discountEndsAt).toBeGreaterThan(world.clock.now());
+    expect(await segments(volume.id)).toMatchObject([
+      { state: 'stored', rateMicroUsdPerHour: 8_800, startedAt: record?.startedAt, endedAt: null },
+    ]);
+    expect(record?.startedAt).toBeGreaterThan(record?.createdAt ?? 0);
+  });
+
+  it('on a deployment answers once it is attached, and gives the deployment free again', async () => {
+    const { id } = await world.deploy('e', 'eu-frankfurt');
+    const volume = await create('e', { deploymentId: id });
+    expect(volume).toMatchObject({ status: 'attached', attachedToDeploymentIds: [id] });
+    expect((await deployment(id))?.action).toBeNull();
+  });
+
+  it('is refused without balance, before anything is sent', async () => {
+    await world.close();
+    world = await openWorld({ balanceMicroUsd: 0 });
+    const error = await failure(createVolume(world.deps, caller, bodyFor('a')));
+    expect(error.details).toMatchObject({ reason: 'insufficient_balance' });
+    expect([world.writes(), await world.volumes()]).toEqual([[], []]);
+  });
+
+  it('that the provider refuses is 502, leaves no volume and costs nothing', async () => {
+    const refused = new ProviderError('refused', '400: no', { status: 400 });
+    world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { error: refused } : 'none');
+    expect((await failure(createVolume(world.deps, caller, bodyFor('a')))).status).toBe(502);
+    const record = await only();
+    expect(record).toMatchObject({ status: 'deleted', startedAt: null, action: null });
+    expect(await segments(record?.id ?? '')).toEqual([]);
+  });
+
+  it('whose volume breaks is 502 and costs nothing; the volume can be deleted', async () => {
+    world.plain('a').faults.plan = (method) =>
+      method === 'getVolume' ? { answer: (it) => ({ ...it, status: 'ERROR' }) } : 'none';
+    expect((await failure(createVolume(world.deps, caller, bodyFor('a')))).status).toBe(502);
+    const record = await only();
+    expect(record).toMatchObject({ status: 'error', startedAt: null });
+    world.plain('a').faults.plan = () => 'none';
+    await world.settle(deleteVolume(world.deps, caller, record?.volumeId ?? ''));
+    await world.clock.advance(5_000);
+    await tend('a');
+    expect((await only())?.status).toBe('deleted');
+    expect(world.plain('a').volumes).toEqual([]);
+  });
+
+  it('whose answer is lost is sent again with the same key where the provider knows keys', async () => {
+    const keys = (): unknown[] =>
+      world.plain('a').faults.calls.flatMap(({ method, args }) => (method === 'createVolume' ? [args] : []));
+    world.plain('a').faults.plan = (method, nth) =>
+      method === 'createVolume' && nth === 1 ? 'lose' : 'none';
+    expect((await create('a')).status).toBe('available');
+    expect(keys()).toHaveLength(2);
+    expect(keys()[1]).toEqual(keys()[0]);
+  });
+
+  it('whose answer is lost is not sent again to any other provider: an operator is told, nobody pays', async () => {
+    for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
+    world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');
+    expect((await failure(createVolume(world.deps, caller, bodyFor('a')))).status).toBe(502);
+    const record = await only();
+    expect(record).toMatchObject({ status: 'error', startedAt: null, action: null });
+    expect(world.writes()).toEqual(['createVolume']);
+    expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+    await world.settle(deleteVolume(world.deps, caller, record?.volumeId ?? ''));
+    expect((await only())?.status).toBe('deleted');
+  });
+
+  it('that takes longer than a request may wait answers `creating`, and is billed once it is there', async () => {
+    world.plain('a').options.volumeMs = 60_000;
+    const volume = await create('a');
+    expect(volume.status).toBe('creating');
+    expect(await segments(volume.id)).toEqual([]);
+    await world.clock.advance(60_000);
+    await tend('a');
+    expect(await segments(volume.id)).toHaveLength(1);
+    expect(await only()).toMatchObject({ status: 'available', action: null });
+  });
+
+  it('that a crash interrupted is finished by whoever tends the volumes', async () => {
+    const volume = await create('a');
+    const record = await only();
+    await world.deps.store.transact(async (tx) => {
+      if (record === undefined) throw new Error('there is none');
+      const lost = { status: 'creating', providerVolumeId: null, startedAt: null, observedAt: null } as const;
+      await tx.volumes.update({ ...record, ...lost, action: { kind: 'create', since: world.clock.now() } });
+    });
+    await tend('a');
+    expect(world.plain('a').faults.countOf('createVolume')).toBe(1);
+    await world.clock.advance(30_000);
+    await tend('a');
+    await world.clock.advance(5_000);
+    await tend('a');
+    expect(world.plain('a').faults.countOf('createVolume')).toBe(2);
+    expect((await read(volume.volumeId)).status).toBe('available');
+  });
+});
+
+describe('an attachment', () => {
+  it('is reported until the provider has no record of it any more', async () => {
+    const { volumeId, deploymentId } = await attached('d');
+    expect(await read(volumeId)).toMatchObject({
+      ...{ status: 'attached', attachedToDeploymentIds: [deploymentId] },
+      lastAttachedAt: expect.any(String),
+    });
+    const answer = await world.settle(detachVolume(world.deps, caller, volumeId, deploymentId));
+    expect(answer).toMatchObject({ status: 'available', attachedToDeploymentIds: [] });
+    expect(world.plain('d').volumes[0]?.attached_instance_ids).toEqual([]);
+  });
+
+  it('keeps other changes of the deployment out while it is made: 409', async () => {
+    const volume = await create('d');
+    const { id } = await world.deploy('d', volume.region, {
+      action: { kind: 'restart', since: world.clock.now(), isSent: true },
+    });
+    const error = await failure(attachVolume(world.deps, caller, volume.volumeId, id));
+    expect(error.code).toBe('CHANGE_IN_PROGRESS');
+    expect(await only()).toMatchObject({ status: 'available', action: null });
+  });
+
+  it('that restarts the instance waits until it is back, and holds the deployment until then', async () => {
+    const volume = await create('e');
+    const record = await world.deploy('e', volume.region);
+    const instanceId = record.providerInstanceId ?? '';
+    world.plain('e').blink(instanceId, 'STOPPED', 10_000);
+    const startedAt = world.clock.now();
+    await world.settle(attachVolume(world.deps, caller, volume.volumeId, record.id));
+    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
+    expect((await deployment(record.id))?.action).toBeNull();
+  });
+
+  it('that is slow is 504 and is finished later', async () => {
+    const volume = await create('d');
+    const { id } = await world.deploy('d', volume.region);
+    world.plain('d').options.volumeMs = 60_000;
+    const error = await failure(attachVolume(world.deps, caller, volume.volumeId, id));
+    expect(error.code).toBe('PROVIDER_SLOW');
+    expect((await deployment(id))?.action?.kind).toBe('volume');
+    await world.clock.advance(60_000);
+    await tend('d');
+    expect((await deployment(id))?.action).toBeNull();
+    expect(await only()).toMatchObject({ status: 'attached', action: null });
+  });
+
+  it('that the provider refuses is 502, and all is as it was', async () => {
+    const volume = await create('d');
+    const { id } = await world.deploy('d', volume.region);
+    const refused = new ProviderError('conflict', '409: no', { status: 409, code: 'invalid_state' });
+    world.plain('d').faults.plan = (method) => (method === 'attachVolume' ? { error: refused } : 'none');
+    expect((await failure(attachVolume(world.deps, caller, volume.volumeId, id))).status).toBe(502);
+    expect(await only()).toMatchObject({ status: 'available', action: null });
+    expect(await world.deps.store.read.volumes.attachmentsOf({ deploymentId: id })).toEqual([]);
+    expect((await deployment(id))?.action).toBeNull();
+  });
+
+  it('whose answer is lost is asked for again', async () => {
+    const volume = await create('d');
+    const { id } = await world.deploy('d', volume.region);
+    world.plain('d').faults.plan = (method, nth) =>
+      method === 'attachVolume' && nth === 1 ? 'lose' : 'none';
+    const answer = await world.settle(attachVolume(world.deps, caller, volume.volumeId, id));
+    expect(answer.status).toBe('attached');
+    expect(world.plain('d').faults.countOf('attachVolume')).toBe(2);
+  });
+
+  it('goes with its deployment: the volume is available once the provider has let go', async () => {
+    const { volumeId, deploymentId } = await attached('d');
+    const { store, clock } = world.deps;
+    await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
+    await store.transact((tx) => releaseVolumes(tx, deploymentId, clock.now()));
+    await tend('d');
+    expect(await only()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
+    world.plain('d').delete((await deployment(deploymentId))?.providerInstanceId ?? '');
+    await world.clock.advance(10_000);
+    expect(world.plain('d').instances).toEqual([]);
+    await tend('d');
+    expect(await only()).toMatchObject({ status: 'available', action: null });
+    expect((await read(volumeId)).attachedToDeploymentIds).toEqual([]);
+  });
+});
+
+describe('a deletion', () => {
+  it('is refused while the volume is on an active deployment', async () => {
+    const { volumeId } = await attached('d');
+    const before = world.writes();
+    expect((await failure(deleteVolume(world.deps, caller, volumeId))).code).toBe('VALIDATION_ERROR');
+    expect(world.writes()).toEqual(before);
+  });
+
+  it('ends the bill at once, and is proved afterwards; a second one is success', async () => {
+    const volume = await create('a');
+    await world.clock.advance(HOUR);
+    const acceptedAt = world.clock.now();
+    await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
+    expect(await segments(volume.id)).toMatchObject([{ endedAt: acceptedAt }]);
+    expect((await only())?.deletedAt).toBe(acceptedAt);
+    await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
+    await world.clock.advance(5_000);
+    await tend('a');
+    expect(await only()).toMatchObject({ status: 'deleted', cleanup: 'done', action: null });
+    expect(world.plain('a').faults.countOf('deleteVolume')).toBe(1);
+  });
+
+  it('that the provider refuses is 502, and the volume and its bill go on', async () => {
+    const volume = await create('a');
+    const refused = new ProviderError('refused', '400: no', { status: 400 });
+    world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
+    expect((await failure(deleteVolume(world.deps, caller, volume.volumeId))).status).toBe(502);
+    expect(await segments(volume.id)).toMatchObject([{ endedAt: null }]);
+    expect(await only()).toMatchObject({ status: 'available', action: null });
+  });
+
+  it('detaches what lingers on an instance that nobody has any more', async () => {
+    const volume = await create('d');
+    const instance = world.plain('d').create({
+      ...{ configuration_id: 'gpu-1', region: volume.region, ssh_keys: ['key'] },
+    });
+    world.plain('d').options.volumeMs = 0;
+    world.plain('d').attach(world.plain('d').volumes[0]?.id ?? '', [instance.id]);
+    await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
+    await tend('d');
+    expect(world.plain('d').volumes).toEqual([]);
+    expect((await only())?.status).toBe('deleted');
+  });
+
+  it('whose answer is lost is repeated until it is proved', async () => {
+    const volume = await create('a');
+    world.plain('a').faults.plan = (method, nth) => (method === 'deleteVolume' && nth < 3 ? 'lose' : 'none');
+    await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
+    for (let turn = 0; turn < 4; turn++) {
+      await tend('a');
+      await world.clock.advance(20_000);
+    }
+    expect(world.plain('a').volumes).toEqual([]);
+    expect((await only())?.status).toBe('deleted');
+  });
+});
+
+describe('a larger size', () => {
+  it('costs its price from then on', async () => {
+    const volume = await create('a');
+    const changed = await world.settle(
+      updateVolume(world.deps, caller, volume.volumeId, { name: 'more', sizeInGb: 300 }),
+    );
+    expect(changed).toMatchObject({ name: 'more', sizeInGb: 300, hourlyRate: 0.0822 });
+    const [first, second] = await segments(volume.id);
+    expect(second).toMatchObject({ rateMicroUsdPerHour: 82_200, startedAt: first?.endedAt, endedAt: null });
+  });
+
+  it('is refused where no offer announces that volumes can be resized', async () => {
+    const volume = await create('a');
+    for (const offer of world.provider('a').catalog.offers.values())
+      Object.assign(offer, { announcesVolumeResize: false });
+    const error = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
+    expect(error.message).toMatch(/does not announce that it can resize/);
+  });
+
+  it('that the provider refuses is 502, and neither size, name nor price change', async () => {
+    const volume = await create('a');
+    const refused = new ProviderError('refused', '400: no', { status: 400 });
+    world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? { error: refused } : 'none');
+    const change = { name: 'more', sizeInGb: 300 };
+    expect((await failure(updateVolume(world.deps, caller, volume.volumeId, change))).status).toBe(502);
+    expect(await only()).toMatchObject({ name: 'data', sizeGb: 100, action: null });
+    expect(await segments(volume.id)).toHaveLength(1);
+  });
+});
+
+it.each(Object.keys(unreadableAnswers))('shows what is known when the provider answers: %s', async (kind) => {
+  const volume = await create('a');
+  const before = await only();
+  world.plain('a').faults.plan = () => ({ error: (unreadableAnswers[kind] as () => ProviderError)() });
+  expect(await read(volume.volumeId)).toEqual(volume);
+  expect(await only()).toEqual(before);
+});
+
+it('keeps a volume that the provider does not know any more, and tells the operator', async () => {
+  const volume = await create('a');
+  const gone = new ProviderError('not_found', '404', { status: 404, code: 'not_found' });
+  world.plain('a').faults.plan = () => ({ error: gone });
+  expect((await read(volume.volumeId)).status).toBe('available');
+  expect(world.logged.at(-1)?.level).toBe('error');
+});
+
+it('gives volumes of other teams to nobody: 403, and 404 for those that are not there', async () => {
+  const { volumeId } = await create('a');
+  const { id } = await world.deploy('a', 'us-dallas');
+  const calls = (who: { userId: string }, name: string) => [
+    () => readVolume(world.deps, who, name),
+    () => updateVolume(world.deps, who, name, { name: 'mine' }),
+    () => deleteVolume(world.deps, who, name),
+    () => attachVolume(world.deps, who, name, id),
+    () => detachVolume(world.deps, who, name, id),
+  ];
+  for (const call of calls(stranger, volumeId)) expect((await failure(call())).status).toBe(403);
+  for (const call of calls(caller, 'vol-none')) expect((await failure(call())).status).toBe(404);
+  const listed = listVolumes(world.deps, stranger, { teamId: 'team-1' });
+  expect((await failure(listed)).status).toBe(403);
+});
+
+it("lists a page of one team's volumes, without deleted ones unless they are asked for", async () => {
+  const names = ['one', 'two', 'three'];
+  for (const name of names) {
+    await create('a', { name });
+    await world.clock.advance(1_000);
+  }
+  await world.settle(deleteVolume(world.deps, caller, (await only())?.volumeId ?? ''));
+  await world.clock.advance(5_000);
+  await tend('a');
+  const page = await listVolumes(world.deps, caller, { page: 2, limit: 1 });
+  expect(page).toMatchObject({ total: 2, page: 2, limit: 1, totalPages: 2, volumes: [{ name: 'one' }] });
+  const deleted = await listVolumes(world.deps, caller, { status: 'deleted' });
+  expect(deleted.volumes.map(({ name }) => name)).toEqual(['three']);
+  expect((await failure(listVolumes(world.deps, caller, { status: 'creating' }))).status).toBe(400);
+  expect((await listVolumes(world.deps, stranger, {})).total).toBe(0);
+});
+
+it('prices a GB by provider, region and cloud, and lists where volumes can be', async () => {
+  const price = (query: object) => readVolumePricing(world.deps, query).hourlyRatePerGb;
+  expect(price({ provider: 'provider-d', region: 'ap-tokyo' })).toBe(0.000123);
+  expect(price({ provider: 'provider-d' })).toBe(0.000096);
+  expect(price({ provider: 'provider-c', region: 'eu-stockholm', cloudId: 'cloud-stockholm-2' })).toBe(
+    0.000151,
+  );
+  expect(() => price({ provider: 'provider-g' })).toThrow(/expected a provider with volumes/);
+  expect(() => price({ provider: 'provider-c', cloudId: 'cloud-denver-1' })).toThrow(/region: required/);
+  const { hasAnyOffers, regions } = listVolumeRegions(world.deps, { provider: 'provider-c' });
+  expect(hasAnyOffers).toBe(true);
+  expect(regions.map(({ id, cloudId }) => [id, cloudId])).toEqual([
+    ['eu-stockholm', 'cloud-stockholm-1'],
+    ['eu-stockholm', 'cloud-stockholm-2'],
+    ['us-denver', 'cloud-denver-1'],
+  ]);
+  const [, , tokyo] = listVolumeRegions(world.deps, { provider: 'provider-d' }).regions;
+  expect(tokyo).toMatchObject({
+    ...{ id: 'ap-tokyo', country_code: 'JP', types: ['nvme-network'], hasGpuOffers: true },
+    ...{ minSizeGb: 1, maxSizeGb: 40_960, hourlyRatePerGb: 0.000123 },
+  });
+  expect(() => listVolumeRegions(world.deps, { provider: 'provider-b' })).toThrow(ApiError);
+});
