@@ -265,6 +265,51 @@ describe('in a database that was restored from a backup', () => {
     expect(creates).toEqual([]);
   });
 
+  it('a restart that the backup held is not repeated, and a volume that has grown since is as large as it is', async () => {
+    let isOpen = true;
+    const ids: string[] = [];
+    const watched = (driver: PlatformDriver): PlatformDriver => ({
+      ...driver,
+      restart: async (ref, id, cookie) => {
+        ids.push(id);
+        return driver.restart(ref, id, cookie);
+      },
+    });
+    const probe: SshProbe = {
+      probe: async () =>
+        isOpen
+          ? { ok: true, hostKeyFingerprint: 'SHA256:test' }
+          : { ok: false, step: 'connect', detail: 'connection refused' },
+    };
+    await using first = await startFirst({ wrapDriver: watched, probe });
+    const id = await make(first);
+    const volume = await makeVolume(first);
+    isOpen = false;
+    await first.request('POST', `/x/instances/${id}/restart`);
+    await until('it is carried out', () => ids.length > 0);
+    const restore = await backUp(first);
+    isOpen = true;
+    const restarting = async () => (await first.request('GET', `/x/instances/${id}/restart`)).body;
+    await until('it is over', async () => (await restarting())['restarting'] === false);
+    await first.request('POST', `/x/volumes/${volume}/resize`, { body: { size_gb: 300 } });
+    await until('it is larger', async () => (await volumeOf(first, `/volumes/${volume}`))['size_gb'] === 300);
+    const young = await makeVolume(first);
+    await first.request('POST', `/x/volumes/${young}/resize`, { body: { size_gb: 300 } });
+    await until('it is larger', async () => (await volumeOf(first, `/volumes/${young}`))['size_gb'] === 300);
+
+    ids.length = 0;
+    await using restored = await restore({ wrapDriver: watched, probe });
+    await until('nothing is left to do', async () => (await restored.store.read.work.of(id)) === null);
+    expect([await restored.read(`/instances/${id}`), ids]).toEqual(['ONLINE', []]);
+    for (const known of [volume, young]) {
+      await until('it is known', async () => (await restored.read(`/volumes/${known}`)) === 'AVAILABLE');
+      expect(await restored.store.read.volumes.byId(known)).toMatchObject({
+        sizeGb: 300,
+        priceMicroUsdPerHour: (await first.store.read.volumes.byId(known))?.priceMicroUsdPerHour,
+      });
+    }
+  });
+
   it('work that the backup held waits until it is known what became of it', async () => {
     await using first = await startFirst({ platform: { boot_ms: [200, 200] } });
     const started = await make(first);

@@ -21,7 +21,8 @@ interface Operation {
   moments: readonly string[];
   from: 'none' | 'ONLINE' | 'STOPPED';
   method: 'POST' | 'DELETE';
-  /** Behind the path of the instance. */
+  /** Before and behind the path of the instance. */
+  root?: '/x';
   verb: string;
   to: 'ONLINE' | 'STOPPED' | 'GONE';
 }
@@ -36,6 +37,15 @@ const operations: Operation[] = [
   { kind: 'verify', moments: step, from: 'none', method: 'POST', verb: '', to: 'ONLINE' },
   { kind: 'stop', moments: all, from: 'ONLINE', method: 'POST', verb: '/stop', to: 'STOPPED' },
   { kind: 'start', moments: all, from: 'STOPPED', method: 'POST', verb: '/start', to: 'ONLINE' },
+  {
+    kind: 'restart',
+    moments: all,
+    from: 'ONLINE',
+    method: 'POST',
+    root: '/x',
+    verb: '/restart',
+    to: 'ONLINE',
+  },
   { kind: 'destroy', moments: all, from: 'ONLINE', method: 'DELETE', verb: '', to: 'GONE' },
 ];
 
@@ -67,11 +77,11 @@ async function dieCreating(server: MortalServer, send: Send, die: () => Promise<
 /** The operation on an instance that is there, which must never read 404 unless it is deleted. */
 async function dieOperating(
   server: MortalServer,
-  { method, verb, to }: Operation,
+  { method, root, verb, to }: Operation,
   path: string,
   die: () => Promise<void>,
 ): Promise<void> {
-  const send: Send = (client) => client.request(method, `${path}${verb}`);
+  const send: Send = (client) => client.request(method, `${root ?? ''}${path}${verb}`);
   const watch = watchFor404(server, path);
   const lost = send(server.client).catch(() => undefined);
   await die();

@@ -94,8 +94,6 @@ async function follow(
   // It was started after the backup: it is proved and becomes ONLINE again.
   if (record.status === 'STOPPED' && isUp) return verify(context, tx, record, machine);
   if (work === null) return;
-  // A restart that the backup held is over, and no machine is reset for it again.
-  if (work.kind === 'restart') return putInstanceWork(tx, record.id, 'observe', context.clock.now());
   const now = context.clock.now();
   const deadlineAt = work.deadlineAt === null ? null : now + record.spec.onlineWithinMs;
   await putInstanceWork(tx, record.id, work.kind as InstanceWorkKind, now, deadlineAt);

@@ -27,6 +27,7 @@ export async function stepRestart(
   record: InstanceRecord,
 ): Promise<void> {
   const restart = fromCookie(lease.cookie);
+  // Of the backup of a database that was restored: it is over, and no machine is reset for it again.
   if (restart === undefined)
     return settleInstance(context, lease, async () =>
       giveUp(context, lease, 'nothing is known of it any more'),
