@@ -3,6 +3,7 @@ import type { Instance } from '../../contract/instance.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { adopt } from './adopt.ts';
 import type { TendingContext } from './context.ts';
+import { failOverdue, isOverdue } from './deploy-timeout.ts';
 import { fail } from './fail.ts';
 import { isBeingDestroyed, isNamed } from './names.ts';
 
@@ -23,6 +24,7 @@ export async function findLaunched(context: TendingContext, record: DeploymentRe
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record.id, error);
+    if (isOverdue(context, record)) await failOverdue(context, record);
     return LAST_LOOKS_MS;
   }
   const found = listed.filter((instance) => isNamed(instance, record.providerName)).sort(byAge);

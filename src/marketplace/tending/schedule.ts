@@ -8,6 +8,7 @@ export class Schedule {
   readonly #due = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
   #timer: Timer | undefined;
+  #wakesAt = Number.POSITIVE_INFINITY;
   #isStopped = false;
 
   /** `run` says after how many milliseconds the key is due again; null: not any more. It does not reject. */
@@ -29,13 +30,13 @@ export class Schedule {
     if (this.#isStopped) return;
     const at = this.#clock.now() + afterMs;
     this.#due.set(key, Math.min(at, this.#due.get(key) ?? at));
-    this.#pump();
+    if (at < this.#wakesAt) this.#pump();
   }
 
   /** Nothing is due any more. What runs goes on to its end. */
   clear(): void {
     this.#due.clear();
-    this.#timer?.cancel();
+    this.#sleep();
   }
 
   /** Begins nothing more, and waits until what runs has ended. */
@@ -46,17 +47,24 @@ export class Schedule {
   }
 
   #pump(): void {
-    this.#timer?.cancel();
+    this.#sleep();
     const now = this.#clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const [key, at] of this.#due) {
+      // What ends wakes it.
       if (this.#running.size >= this.#concurrency) return;
       if (this.#running.has(key)) continue;
       if (at <= now) this.#begin(key);
       else nextAt = Math.min(nextAt, at);
     }
-    if (nextAt !== Number.POSITIVE_INFINITY)
-      this.#timer = this.#clock.setTimer(nextAt - now, () => this.#pump());
+    if (nextAt === Number.POSITIVE_INFINITY) return;
+    this.#wakesAt = nextAt;
+    this.#timer = this.#clock.setTimer(nextAt - now, () => this.#pump());
+  }
+
+  #sleep(): void {
+    this.#timer?.cancel();
+    this.#wakesAt = Number.POSITIVE_INFINITY;
   }
 
   #begin(key: string): void {
@@ -65,7 +73,7 @@ export class Schedule {
       this.#running.delete(key);
       if (this.#isStopped) return;
       if (afterMs !== null) this.put(key, afterMs);
-      else this.#pump();
+      this.#pump();
     });
     this.#running.set(key, run);
   }

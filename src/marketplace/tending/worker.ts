@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../ports/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { tendVolumes } from '../volumes/tend.ts';
 import type { TendingContext, TendingDeps } from './context.ts';
@@ -13,6 +14,8 @@ const REREAD_MS = 5_000;
 const FLUSH_MS = 5_000;
 const VOLUMES_MS = 5_000;
 const AFTER_FAILURE_MS = 5_000;
+/** What all steps have in common that break off while the database does not answer. */
+const STORE = 'store';
 
 type Chore = 'reread' | 'flush' | 'volumes' | 'sweep';
 
@@ -78,7 +81,10 @@ export class ProviderWorker {
   }
 
   #end(): void {
-    this.#context.log.warn({ provider: this.#context.provider.id }, 'another process tends the provider now');
+    this.#context.log.warn(
+      { provider: this.#context.provider.id },
+      'the lease of the provider is lost: another process may tend it now',
+    );
     this.#deployments.clear();
     this.#chores.clear();
   }
@@ -121,14 +127,13 @@ export class ProviderWorker {
     try {
       const afterMs = await step();
       this.#failing.delete(key);
+      this.#failing.delete(STORE);
       return afterMs;
     } catch (error) {
-      if (!this.#failing.has(key))
-        this.#context.log.error(
-          { err: error, provider: this.#context.provider.id, step: key },
-          'a step broke off',
-        );
-      this.#failing.add(key);
+      const cause = error instanceof StoreUnavailable ? STORE : key;
+      const fields = { err: error, provider: this.#context.provider.id, step: key };
+      if (!this.#failing.has(cause)) this.#context.log.error(fields, 'a step broke off; it is tried again');
+      this.#failing.add(cause);
       return AFTER_FAILURE_MS;
     }
   }

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { transition } from '../deployments/transition.ts';
+import {
+  HOUR_MS,
+  MINUTE_MS,
+  openTended,
+  read,
+  running,
+  statuses,
+  type Tended,
+  tellings,
+} from './tending.fixture.ts';
+
+let tended: Tended;
+beforeEach(async () => {
+  tended = await openTended();
+});
+afterEach(() => tended.close());
+
+async function terminate(id: string): Promise<void> {
+  await tended.store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record !== null)
+      await transition(tended.deps, tx, record, { to: 'terminated', at: tended.clock.now() });
+  });
+  tended.tending.wake('provider-x');
+}
+
+const request = { configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: ['ssh-ed25519 AAAA'] };
+const ours = (number: number) => `bm-00c0ffee-${String(number).padStart(32, '0')}`;
+
+describe('a deployment that was terminated', () => {
+  it('is deleted at its provider at once, and costs nothing from then on', async () => {
+    const { id } = await running(tended);
+    const at = tended.clock.now();
+    await terminate(id);
+    await tended.clock.advance(1);
+    expect(statuses(tended.plain)).toEqual(['DESTROYING']);
+    await tended.clock.advance(MINUTE_MS);
+    expect(tended.plain.instances).toEqual([]);
+    expect(await read(tended, id)).toMatchObject({ status: 'terminated', stoppedAt: at, cleanup: 'done' });
+    const [segment, ...others] = await tended.store.read.ledger.segmentsOf('deployment', id);
+    expect([segment?.endedAt, others]).toEqual([at, []]);
+    const deletes = tended.plain.faults.countOf('deleteInstance');
+    await tended.clock.advance(10 * MINUTE_MS);
+    expect(tended.plain.faults.countOf('deleteInstance')).toBe(deletes);
+  });
+
+  it('is deleted for as long as it takes, with an alarm and not too often', async () => {
+    const { id } = await running(tended);
+    tended.plain.faults.plan = (method) => (method === 'deleteInstance' ? 'lose' : 'none');
+    await terminate(id);
+    await tended.clock.advance(2.5 * HOUR_MS);
+    expect((await read(tended, id)).cleanup).toBe('wanted');
+    expect(tellings(tended.told, 'error', 'still at the provider')).toBe(2);
+    expect(tended.plain.faults.countOf('deleteInstance')).toBeLessThan(60);
+    tended.plain.faults.plan = () => 'none';
+    await tended.clock.advance(15 * MINUTE_MS);
+    expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['done', []]);
+  });
+
+  it('is not taken for gone because of an answer that cannot be used', async () => {
+    const { id } = await running(tended);
+    tended.plain.faults.plan = (method, nth) => (method === 'deleteInstance' && nth < 4 ? 'hang' : 'none');
+    await terminate(id);
+    await tended.clock.advance(20_000);
+    expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['wanted', ['ONLINE']]);
+    await tended.clock.advance(5 * MINUTE_MS);
+    expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['done', []]);
+  });
+});
+
+describe('the sweep', () => {
+  it('deletes what a deployment that is over left, once two lists have it', async () => {
+    const { id } = await running(tended);
+    await terminate(id);
+    await tended.clock.advance(MINUTE_MS);
+    tended.plain.create({ ...request, name: ours(1) });
+    const sweeps = () => tended.plain.faults.countOf('listInstances');
+    const before = sweeps();
+    while (sweeps() === before) await tended.clock.advance(1_000);
+    expect(statuses(tended.plain)).toEqual(['ONLINE']);
+    while (sweeps() === before + 1) await tended.clock.advance(1_000);
+    expect(statuses(tended.plain)).toEqual(['DESTROYING']);
+  });
+
+  it('deletes what a live deployment has beside its own', async () => {
+    const { id, instanceId } = await running(tended);
+    tended.plain.create({ ...request, name: ours(1) });
+    await tended.clock.advance(10 * MINUTE_MS);
+    expect(tended.plain.instances.map((it) => it.id)).toEqual([instanceId]);
+    expect((await read(tended, id)).status).toBe('running');
+  });
+
+  it('tells once of what no deployment knows, and leaves it and what is not ours', async () => {
+    await running(tended);
+    tended.plain.create({ ...request, name: ours(77) });
+    tended.plain.create({ ...request, name: `bm-deadbeef-${'0'.repeat(32)}` });
+    tended.plain.create({ ...request, name: 'somebody' });
+    tended.plain.create(request);
+    await tended.clock.advance(10 * MINUTE_MS);
+    expect(statuses(tended.plain)).toEqual(Array.from({ length: 5 }, () => 'ONLINE'));
+    expect(tellings(tended.told, 'warn', 'has our name and no deployment')).toBe(1);
+  });
+});

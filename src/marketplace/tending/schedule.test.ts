@@ -1,0 +1,71 @@
+import { beforeEach, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { Schedule } from './schedule.ts';
+
+let clock: VirtualClock;
+let ran: string[];
+let pauseMs: number | null;
+beforeEach(() => {
+  clock = new VirtualClock(0);
+  ran = [];
+  pauseMs = null;
+});
+
+function newSchedule(concurrency: number, tookMs = 0): Schedule {
+  return new Schedule(clock, {
+    concurrency,
+    run: async (key) => {
+      ran.push(`${key} at ${clock.now()}`);
+      if (tookMs > 0) await new Promise<void>((resolve) => void clock.setTimer(tookMs, resolve));
+      return pauseMs;
+    },
+  });
+}
+
+it('runs each at its time, and again when it says', async () => {
+  const schedule = newSchedule(9);
+  schedule.put('b', 20);
+  schedule.put('a', 10);
+  pauseMs = 100;
+  await clock.advance(120);
+  expect(ran).toEqual(['a at 10', 'b at 20', 'a at 110', 'b at 120']);
+  await schedule.stop();
+  await clock.advance(500);
+  expect(ran).toHaveLength(4);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('brings forward, and never puts off', async () => {
+  const schedule = newSchedule(9);
+  schedule.put('a', 50);
+  schedule.put('a', 10);
+  schedule.put('a', 90);
+  await clock.advance(100);
+  expect(ran).toEqual(['a at 10']);
+  expect(schedule.has('a')).toBe(false);
+});
+
+it('runs so many at once, never the same twice, and what came in between again', async () => {
+  const schedule = newSchedule(2, 10);
+  for (const key of ['a', 'b', 'c']) schedule.put(key, 0);
+  await clock.advance(5);
+  schedule.put('a', 0);
+  expect(ran).toEqual(['a at 0', 'b at 0']);
+  await clock.advance(100);
+  expect(ran).toEqual(['a at 0', 'b at 0', 'c at 10', 'a at 10']);
+});
+
+it('lets what runs come to its end when it stops', async () => {
+  const schedule = newSchedule(1, 10);
+  pauseMs = 0;
+  schedule.put('a', 0);
+  schedule.put('b', 0);
+  let isStopped = false;
+  void schedule.stop().then(() => {
+    isStopped = true;
+  });
+  await clock.advance(9);
+  expect(isStopped).toBe(false);
+  await clock.advance(50);
+  expect([isStopped, ran]).toEqual([true, ['a at 0']]);
+});
