@@ -19,7 +19,8 @@ export type LogLine = { level: string; fields: object; message: string };
 /** A marketplace's store with `team-1`, and what use cases take beside it; gone when the test is over. */
 export async function openBooks(balanceMicroUsd = 0) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-books-'));
-  const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  const file = join(folder, 'marketplace.db');
+  const store = openMarketplaceSqliteStore(file);
   onTestFinished(async () => {
     await store.close();
     rmSync(folder, { recursive: true });
@@ -40,6 +41,7 @@ export async function openBooks(balanceMicroUsd = 0) {
     ...deps,
     deps,
     lines,
+    file,
     /** A deployment that runs, and is billed, since the clock's now. */
     run: (changes: Partial<DeploymentRecord> = {}) => runDeployment(deps, changes),
     /** A volume that is there, and is billed, since the clock's now. */

@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { LeasedJob } from './leased-job.ts';
+import { openBooks } from './ledger/ledger.fixture.ts';
+
+it('works in one process at a time, and in another one once the first is gone', async () => {
+  const books = await openBooks();
+  const rounds: string[] = [];
+  const job = (name: string) =>
+    new LeasedJob(books.deps, {
+      name: 'sweeping',
+      everyMs: 1_000,
+      work: async (isNewHolder) => void rounds.push(`${name}${isNewHolder ? ' anew' : ''}`),
+    });
+  const [first, second] = [job('first'), job('second')];
+  await first.run();
+  await second.run();
+  await first.run();
+  expect(rounds).toEqual(['first anew', 'first']);
+  await first.stop();
+  await second.run();
+  expect(rounds.slice(2)).toEqual(['second anew']);
+  // The second one dies without a word: its lease runs out.
+  const third = job('third');
+  await books.clock.advance(59_999);
+  await third.run();
+  expect(rounds).toHaveLength(3);
+  await books.clock.advance(1);
+  await third.run();
+  expect(rounds.slice(3)).toEqual(['third anew']);
+});
+
+it('goes on after a round that fails, and leaves no timer when it is stopped', async () => {
+  const books = await openBooks();
+  let rounds = 0;
+  const job = new LeasedJob(books.deps, {
+    name: 'failing',
+    everyMs: 1_000,
+    work: async () => {
+      rounds += 1;
+      throw new Error('not today');
+    },
+  });
+  job.start();
+  for (let second = 0; second < 5; second++) await books.clock.advance(1_000);
+  expect(rounds).toBeGreaterThan(2);
+  expect(books.lines.filter(({ level }) => level === 'error').length).toBe(rounds);
+  await job.stop();
+  expect(books.clock.pendingTimers).toBe(0);
+  const before = rounds;
+  await books.clock.advance(10_000);
+  expect(rounds).toBe(before);
+});
+
+it('runs one round at a time', async () => {
+  const books = await openBooks();
+  let rounds = 0;
+  const job = new LeasedJob(books.deps, { name: 'once', everyMs: 1_000, work: async () => void rounds++ });
+  await Promise.all([job.run(), job.run()]);
+  expect(rounds).toBe(1);
+});

@@ -1,0 +1,195 @@
+import { expect, it } from 'vitest';
+import { member, now, teamId, user } from '../../store/marketplace/records.fixture.ts';
+import { assignDiscount } from '../discounts/assign.ts';
+import { endDiscount } from '../discounts/end.ts';
+import { Accrual } from './accrual.ts';
+import { endBilling } from './bill.ts';
+import { topUp } from './credit.ts';
+import { type Books, openBooks } from './ledger.fixture.ts';
+import { verifyLedger } from './verify-ledger.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DOLLAR = 1_000_000;
+
+const nobody = {
+  stop: async () => Promise.reject(new Error('nobody is to be stopped')),
+  terminate: async () => Promise.reject(new Error('nobody is to be terminated')),
+};
+
+async function balanceOf({ store }: Books): Promise<number | undefined> {
+  return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
+}
+
+/** Lets time pass with a round of billing, and an observation, every `stepMs`. */
+async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_MS): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    await books.clock.advance(stepMs);
+    const record = await books.store.read.deployments.byId('dep-1');
+    if (record?.status === 'running' || record?.status === 'stopped') await books.observe('dep-1');
+    await accrual.run();
+  }
+}
+
+it('takes slices that end on the grid, as far as the provider has confirmed', async () => {
+  const books = await openBooks(10 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  await books.clock.advance(12 * MINUTE_MS);
+  await books.observe('dep-1');
+  await books.clock.advance(HOUR_MS);
+  await accrual.run();
+  await accrual.run();
+  const [segment] = await books.store.read.ledger.segmentsOf('deployment', 'dep-1');
+  expect(segment?.postedUntil).toBe(now + 10 * MINUTE_MS);
+  expect(await balanceOf(books)).toBe(10 * DOLLAR - 333_333);
+  const record = await books.store.read.deployments.byId('dep-1');
+  expect(record).toMatchObject({
+    totalCostMicroUsd: 333_333,
+    lastCreditDeductionAt: now + 10 * MINUTE_MS,
+    revision: 1,
+  });
+  const [usage] = await books.store.read.ledger.transactionsOf(teamId, 1);
+  expect(usage?.memo).toBe(
+    'dep-1 running from 2026-11-21T00:00:00.000Z to 2026-11-21T00:10:00.000Z at $2.00 per hour',
+  );
+});
+
+it('bills a volume by the hour up to now, whatever its provider says', async () => {
+  const books = await openBooks(DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.keep();
+  await books.clock.advance(3 * HOUR_MS);
+  await accrual.run();
+  expect(await balanceOf(books)).toBe(DOLLAR - 30_000);
+  expect(
+    (await books.store.read.ledger.balances()).find(({ account }) => account === 'revenue:storage'),
+  ).toEqual({
+    account: 'revenue:storage',
+    amountMicroUsd: 30_000,
+  });
+});
+
+it('goes on as another segment where a discount starts or ends, and shows the new rates', async () => {
+  const books = await openBooks(100 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run({ originalStoppedRateMicroUsd: 100_000, stoppedRateMicroUsd: 100_000 });
+  const startsAt = now + 90 * MINUTE_MS + 1;
+  await assignDiscount(books.deps, { teamId, percentage: 25, startsAt, endsAt: startsAt + HOUR_MS });
+  await pass(books, accrual, 2 * HOUR_MS);
+  expect(await books.store.read.deployments.byId('dep-1')).toMatchObject({
+    ...{ originalRateMicroUsd: 2 * DOLLAR, rateMicroUsd: 1.5 * DOLLAR, discountPercentage: 25 },
+    stoppedRateMicroUsd: 75_000,
+  });
+  await pass(books, accrual, 2 * HOUR_MS);
+  expect(await books.store.read.deployments.byId('dep-1')).toMatchObject({
+    ...{ rateMicroUsd: 2 * DOLLAR, discountPercentage: 0, stoppedRateMicroUsd: 100_000 },
+  });
+  const segments = await books.store.read.ledger.segmentsOf('deployment', 'dep-1');
+  expect(
+    segments.map(({ startedAt, rateMicroUsdPerHour }) => [startedAt - now, rateMicroUsdPerHour]),
+  ).toEqual([
+    [0, 2 * DOLLAR],
+    [90 * MINUTE_MS + 1, 1.5 * DOLLAR],
+    [150 * MINUTE_MS + 1, 2 * DOLLAR],
+  ]);
+  expect((await verifyLedger(books.store, books.clock.now())).findings).toEqual([]);
+});
+
+it('keeps the locked rate of a volume under a better discount, and goes back to the standard one when it ends', async () => {
+  const books = await openBooks(100 * DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  const { id } = await assignDiscount(books.deps, { teamId, percentage: 10 });
+  await books.keep();
+  await assignDiscount(books.deps, {
+    teamId,
+    percentage: 40,
+    startsAt: now + HOUR_MS,
+    endsAt: now + 2 * HOUR_MS,
+  });
+  await pass(books, accrual, 90 * MINUTE_MS);
+  expect(await books.store.read.volumes.byId('vol-1')).toMatchObject({ rateMicroUsd: 9_000 });
+  await pass(books, accrual, 90 * MINUTE_MS);
+  await endDiscount(books.deps, id);
+  await pass(books, accrual, HOUR_MS);
+  expect(await books.store.read.volumes.byId('vol-1')).toMatchObject({
+    ...{ rateMicroUsd: 10_000, discountPercentage: 0, discountEndsAt: null },
+    lastPriceUpdateAt: now + 3 * HOUR_MS,
+    totalCostMicroUsd: 27_000 + 10_000,
+  });
+});
+
+it('warns the owner and the admins, each threshold once, and tells that the balance is used up', async () => {
+  const books = await openBooks(26 * DOLLAR);
+  await books.store.transact(async (tx) => {
+    for (const role of ['admin', 'member'] as const) {
+      await tx.users.insert(user({ id: role }));
+      await tx.teams.putMember(member({ userId: role, role }));
+    }
+  });
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  await pass(books, accrual, 13 * HOUR_MS + 10 * MINUTE_MS);
+  const mails = (await books.store.read.mail.list({ limit: 100 })).toReversed();
+  const ofOwner = mails.filter(({ to }) => to === 'usr-1@example.com').map(({ subject }) => subject);
+  expect(ofOwner).toEqual([
+    ...['12 h', '6 h', '3 h', '1 h', '30 min', '15 min', '5 min'].map(
+      (time) => `Low balance: Team team-1 has about ${time} left`,
+    ),
+    'The balance of Team team-1 is used up',
+  ]);
+  expect(mails.filter(({ to }) => to === 'admin@example.com')).toHaveLength(8);
+  expect(mails.filter(({ to }) => to === 'member@example.com')).toEqual([]);
+});
+
+it('ends what runs once the grace is over, and leaves it alone after a top-up', async () => {
+  const books = await openBooks(2 * DOLLAR);
+  const ended: string[] = [];
+  const enforce = {
+    stop: async (id: string) => void ended.push(`stop ${id}`),
+    terminate: async (id: string) => void ended.push(`terminate ${id}`),
+  };
+  const accrual = new Accrual({ ...books.deps, enforce });
+  await books.run();
+  await pass(books, accrual, HOUR_MS + 50 * MINUTE_MS);
+  expect(ended).toEqual([]);
+  await topUp(books.deps, { teamId, amountMicroUsd: 2 * DOLLAR, reference: 'pay-1' });
+  await pass(books, accrual, HOUR_MS);
+  expect(ended).toEqual([]);
+  await pass(books, accrual, 12 * MINUTE_MS);
+  expect(new Set(ended)).toEqual(new Set(['stop dep-1']));
+  await accrual.stop();
+});
+
+it('counts a team whose last deployment has just ended once more, and forgets it when all is quiet', async () => {
+  const books = await openBooks(DOLLAR);
+  const accrual = new Accrual({ ...books.deps, enforce: nobody });
+  await books.run();
+  await pass(books, accrual, 5 * MINUTE_MS);
+  const watchOf = async () => (await books.store.read.teams.byId(teamId))?.watch;
+  expect(await watchOf()).toMatchObject({ mailedMinutes: 30 });
+  await books.store.transact((tx) => endBilling(books.deps, tx, 'deployment', 'dep-1', books.clock.now()));
+  await pass(books, accrual, 40 * MINUTE_MS);
+  expect(await watchOf()).toMatchObject({ mailedMinutes: null });
+});
+
+it('goes on with the others where one segment cannot be billed', async () => {
+  const books = await openBooks(10 * DOLLAR);
+  await books.run();
+  await books.keep();
+  await books.clock.advance(HOUR_MS);
+  await books.observe('dep-1');
+  const store = {
+    ...books.store,
+    read: {
+      ...books.store.read,
+      deployments: {
+        ...books.store.read.deployments,
+        byId: async () => Promise.reject(new Error('unreadable')),
+      },
+    },
+  };
+  await new Accrual({ ...books.deps, store, enforce: nobody }).run();
+  expect(await balanceOf(books)).toBe(10 * DOLLAR - 10_000);
+  expect(books.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
+});

@@ -1,0 +1,149 @@
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { Accrual } from './accrual.ts';
+import { endBilling } from './bill.ts';
+import { type Books, openBooks } from './ledger.fixture.ts';
+import { coverageProblems, verifyLedger } from './verify-ledger.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Books with a deployment that has ended and a volume that has not. */
+async function openUsedBooks(): Promise<Books> {
+  const books = await openBooks(10_000_000);
+  const enforce = { stop: async () => undefined, terminate: async () => undefined };
+  const accrual = new Accrual({ ...books.deps, enforce });
+  await books.run();
+  await books.keep();
+  await books.clock.advance(HOUR_MS);
+  await books.observe('dep-1');
+  await accrual.run();
+  await books.clock.advance(1_234_567);
+  await books.store.transact(async (tx) => {
+    const at = books.clock.now();
+    const record = await tx.deployments.byId('dep-1');
+    if (record === null) throw new Error('it was inserted');
+    await tx.deployments.update({ ...record, status: 'terminated', stoppedAt: at });
+    await endBilling(books.deps, tx, 'deployment', 'dep-1', at);
+  });
+  return books;
+}
+
+it('finds nothing in books that were used', async () => {
+  const books = await openUsedBooks();
+  expect(await verifyLedger(books.store, books.clock.now())).toEqual({
+    findings: [],
+    counts: { teams: 1, segments: 2, slices: 3, subjects: 2 },
+  });
+});
+
+it.each([
+  ['UPDATE teams SET balance_micro_usd = balance_micro_usd + 1', /stored balance/],
+  [
+    "UPDATE ledger_entries SET amount_micro_usd = amount_micro_usd - 1 WHERE account LIKE 'revenue:%'",
+    /to zero/,
+  ],
+  ["UPDATE deployments SET total_cost_micro_usd = 1 WHERE id = 'dep-1'", /total cost/],
+  ["UPDATE deployments SET stopped_at = stopped_at + 1 WHERE id = 'dep-1'", /covered up to/],
+  ["UPDATE deployments SET started_at = started_at - 1 WHERE id = 'dep-1'", /starts at/],
+  ["UPDATE segments SET started_at = started_at + 9999 WHERE subject_id = 'dep-1'", /starts at/],
+  ["UPDATE segments SET posted_micro_usd = posted_micro_usd + 1 WHERE subject_id = 'dep-1'", /has posted/],
+  ["UPDATE segments SET posted_until = posted_until - 1 WHERE subject_id = 'dep-1'", /posted up to its end/],
+  ["UPDATE segments SET rate_micro_usd_per_hour = 3000000 WHERE subject_id = 'dep-1'", /of what costs/],
+  ["UPDATE segments SET subject_id = 'dep-9' WHERE subject_id = 'dep-1'", /that there is not/],
+  ["UPDATE segments SET ended_at = NULL WHERE subject_id = 'dep-1'", /covered up to now/],
+  ['UPDATE slices SET amount_micro_usd = amount_micro_usd + 1', /slices add up/],
+  ['UPDATE slices SET slice_end = slice_end + 7777777', /follow on each other/],
+  ['DELETE FROM slices', /slices add up/],
+])('finds what is wrong after %s', async (statement, problem) => {
+  const books = await openUsedBooks();
+  const past = new Database(books.file);
+  past.pragma('foreign_keys = OFF');
+  const triggers = past.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").all() as {
+    name: string;
+  }[];
+  for (const { name } of triggers) past.exec(`DROP TRIGGER "${name}"`);
+  expect(past.prepare(statement).run().changes).toBeGreaterThan(0);
+  past.close();
+  const { findings } = await verifyLedger(books.store, books.clock.now());
+  expect(findings.map((finding) => finding.problem)).toContainEqual(expect.stringMatching(problem));
+});
+
+it('finds what is posted up to a moment to come', async () => {
+  const books = await openUsedBooks();
+  const { findings } = await verifyLedger(books.store, books.clock.now() - HOUR_MS);
+  expect(findings.map(({ problem }) => problem)).toContain('it is posted up to a moment to come');
+});
+
+it.each([
+  [
+    'no gap',
+    [
+      [0, 5],
+      [5, 9],
+    ],
+    9,
+    0,
+  ],
+  [
+    'one that is open',
+    [
+      [0, 5],
+      [5, null],
+    ],
+    null,
+    0,
+  ],
+  [
+    'one of no length',
+    [
+      [0, 5],
+      [5, 5],
+      [5, 9],
+    ],
+    9,
+    0,
+  ],
+  ['nothing, of what never began', [], 0, 0],
+  [
+    'a gap',
+    [
+      [0, 4],
+      [5, 9],
+    ],
+    9,
+    1,
+  ],
+  [
+    'an overlap',
+    [
+      [0, 6],
+      [5, 9],
+    ],
+    9,
+    1,
+  ],
+  ['nothing before the start', [[-1, 9]], 9, 1],
+  [
+    'nothing after the end',
+    [
+      [0, 5],
+      [5, 10],
+    ],
+    9,
+    1,
+  ],
+  ['no end', [[0, 5]], null, 1],
+  ['nothing at all', [], 9, 1],
+  [
+    'two that are open',
+    [
+      [0, null],
+      [3, null],
+    ],
+    null,
+    1,
+  ],
+] as const)('sees %s', (_, spans, until, problems) => {
+  const segments = spans.map(([startedAt, endedAt]) => ({ startedAt, endedAt }));
+  expect(coverageProblems(segments, 0, until)).toHaveLength(problems);
+});
