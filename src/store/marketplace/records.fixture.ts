@@ -35,7 +35,7 @@ export function user(changes: Partial<UserRecord> = {}): UserRecord {
   };
 }
 
-export const noWatch: BalanceWatch = {
+const noWatch: BalanceWatch = {
   mailedMinutes: null,
   pendingMinutes: null,
   recoveredSince: null,
