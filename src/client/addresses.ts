@@ -56,7 +56,7 @@ export function createPublicLookup(resolve: ResolveAll = dns.lookup): LookupFunc
 }
 
 /** A name that leads to none but forbidden addresses. */
-export class ForbiddenAddress extends Error {
+class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
 
   constructor(hostname: string) {

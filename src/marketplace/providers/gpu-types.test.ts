@@ -1,4 +1,7 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { parseGpuTypes } from './gpu-types.ts';
 import { gpuTypes } from './offer.fixture.ts';
 
@@ -33,6 +36,15 @@ describe('named', () => {
     expect(gpuType).not.toBe('CPU');
     expect(displayName).not.toBe('');
   });
+});
+
+const fixtures = join(import.meta.dirname, '../../../fixtures');
+
+it.each(globSync('catalogs/*.yaml', { cwd: fixtures }))('knows every GPU of %s', (file) => {
+  const known = Object.keys(parse(readFileSync(join(fixtures, 'gpu-types.yaml'), 'utf8')));
+  const { offers } = parse(readFileSync(join(fixtures, file), 'utf8')) as { offers: { gpu_type?: string }[] };
+  const names = offers.flatMap((offer) => offer.gpu_type ?? []);
+  expect(names.filter((name) => !known.includes(gpuTypes.named(name).gpuType))).toEqual([]);
 });
 
 describe('parseGpuTypes', () => {

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { letters, readProvider } from '../volumes/seven-providers.fixture.ts';
+import { type ProviderProfile, providerProfileSchema } from './profile.ts';
+import { toPage } from './profile-page.fixture.ts';
+
+const providers = letters.map((letter) => ({ letter, ...readProvider(letter) }));
+
+it('documents the seven providers (npm run openapi writes docs/providers.md anew)', async () => {
+  const page = toPage(providers.map(({ profile }) => profile));
+  await expect(page).toMatchFileSnapshot('../../../docs/providers.md');
+});
+
+/** M: Deployments, Lifecycle rules, 2; Volumes: create body, rules 4 to 7; Limits. */
+const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unknown[] }> = {
+  'stopping only on d and e': {
+    of: ({ instances }) => instances.stop.supported,
+    is: [false, false, false, true, true, false, false],
+  },
+  'stopping on d depending on machine type and region': {
+    of: ({ id, instances: { stop } }) =>
+      id === 'provider-d' && stop.supported
+        ? stop.except.some((it) => it.regions) && stop.except.some((it) => it.offers)
+        : null,
+    is: [null, null, null, true, null, null, null],
+  },
+  'restarting on f and g, but not of bare metal': {
+    of: ({ instances: { restart } }) =>
+      restart.supported && restart.except.some((it) => it.instance_types?.includes('BARE_METAL')),
+    is: [false, false, false, false, false, true, true],
+  },
+  'volumes of a, c, d, e and f': {
+    of: ({ volumes }) => volumes !== null,
+    is: [true, false, true, true, true, true, false],
+  },
+  'the sizes of volumes': {
+    of: ({ volumes }) => volumes && [volumes.size_gb.min, volumes.size_gb.max],
+    is: [[1, 10000], null, [50, 10000], [1, 51200], [1, 262144], [1, 16000], null],
+  },
+  'the length of their names': {
+    of: ({ volumes }) => volumes?.name_max_length,
+    is: [60, undefined, 60, 50, 60, 60, undefined],
+  },
+  'how many are on one instance': {
+    of: ({ volumes }) => volumes?.max_per_instance,
+    is: [10, undefined, 1, 10, null, 1, undefined],
+  },
+  'which are shared': {
+    of: ({ volumes }) => volumes?.shareable,
+    is: [true, undefined, false, false, true, false, undefined],
+  },
+  'a cloudId for c only': {
+    of: ({ volumes }) => volumes?.cloud_id,
+    is: [false, undefined, true, false, false, false, undefined],
+  },
+  'a deploymentId at create for a, d and e only': {
+    of: ({ volumes }) => volumes?.attach_at_create,
+    is: [true, undefined, false, true, true, false, undefined],
+  },
+  'an attach endpoint for a, d and e, which restarts the instances of e': {
+    of: ({ volumes }) => volumes?.attach.supported && volumes.attach.restarts_instance,
+    is: [false, undefined, false, false, true, false, undefined],
+  },
+  'growing of a and e, renaming of a': {
+    of: ({ volumes }) => volumes && [volumes.grow, volumes.rename],
+    is: [...[[true, true], null, [false, false], [false, false]], ...[[true, false], [false, false], null]],
+  },
+};
+
+it.each(Object.entries(rules))('has %s', (_, { of, is }) => {
+  expect(providers.map(({ profile }) => of(profile))).toEqual(is);
+});
+
+describe.each(providers)('the files of provider-$letter', ({ letter, profile, file }) => {
+  const offers = new Map(file.offers.map((offer) => [offer.id, offer]));
+  const { instances, volumes } = profile;
+
+  it('are of the provider that they are named after', () => {
+    expect(profile).toMatchObject({ id: `provider-${letter}`, name: `Provider ${letter.toUpperCase()}` });
+    expect([...offers.keys()].every((id) => id.startsWith(`${letter}-`))).toBe(true);
+  });
+
+  it('name only offers and regions that the catalog has', () => {
+    const selections = [
+      ...(instances.stop.supported ? instances.stop.except : []),
+      ...(instances.restart.supported ? instances.restart.except : []),
+      ...instances.deploy_timeouts,
+      ...instances.minimum_reservations,
+      { offers: instances.nvlink_offers },
+    ];
+    const named = selections.flatMap((it) => it.offers ?? []);
+    expect(named.filter((id) => !offers.has(id))).toEqual([]);
+    const regions = [
+      ...selections.flatMap((it) => ('regions' in it ? (it.regions ?? []) : [])),
+      ...Object.keys(volumes?.regions ?? {}),
+    ];
+    expect(regions.filter((region) => file.regions[region] === undefined)).toEqual([]);
+  });
+
+  it('end with a deploy timeout for all machines, and a CPU offer is among them', () => {
+    expect(Object.keys(instances.deploy_timeouts.at(-1) ?? {})).toEqual(['minutes']);
+    expect(file.offers.some(({ gpu_count = 0 }) => gpu_count === 0)).toBe(true);
+  });
+
+  it('give a price for a stopped instance exactly where one can be stopped', () => {
+    const stop = instances.stop;
+    const isStoppable = (id: string, type: string) =>
+      stop.supported &&
+      !stop.except.some(
+        (it) =>
+          it.regions === undefined && (it.offers?.includes(id) || it.instance_types?.includes(type as never)),
+      );
+    for (const { id, instance_type: type, stopped_price_per_hour: price, resumable } of file.offers) {
+      expect([id, price !== undefined]).toEqual([id, isStoppable(id, type) && resumable]);
+    }
+  });
+
+  it('agree on volumes: the provider makes what the profile allows', () => {
+    const types = Object.entries(file.regions).flatMap(([region, it]) =>
+      it.volume_types.map((type) => ({ region, ...type })),
+    );
+    expect(types.length > 0).toBe(volumes !== null);
+    for (const { region, name, min_size_gb: min, max_size_gb: max, shareable } of types) {
+      const own = volumes?.regions[region];
+      expect(shareable).toBe(volumes?.shareable);
+      expect([min, max]).toEqual([
+        own?.min_size_gb ?? volumes?.size_gb.min,
+        own?.max_size_gb ?? volumes?.size_gb.max,
+      ]);
+      const asked = [volumes?.type, ...(own?.clouds ?? []).map((cloud) => cloud.type)].filter(Boolean);
+      if (asked.length > 0) expect(asked).toContain(name);
+    }
+  });
+});
+
+it('refuses a profile with a key that it does not know', () => {
+  const [first] = providers;
+  expect(providerProfileSchema.safeParse(first?.profile).success).toBe(true);
+  expect(providerProfileSchema.safeParse({ ...first?.profile, colour: 'red' }).success).toBe(false);
+});
