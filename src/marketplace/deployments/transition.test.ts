@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { IllegalTransition } from '../../contract/transitions.ts';
+import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
+import type { DeploymentStatus } from '../contract/deployment.ts';
+import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { deploy, type Market, openMarket, read } from './market.fixture.ts';
+import { type Move, reprice, transition } from './transition.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.store.close());
+
+const launching = { state: 'made', request: null, sentAt: 0, looks: 0 } as const;
+
+async function move(id: string, change: Move): Promise<DeploymentRecord> {
+  return market.store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record === null) throw new Error(`there is no ${id}`);
+    return transition(market.deps, tx, record, change);
+  });
+}
+
+/** One whose instance is there and that is not running yet. */
+async function deploying(changes: Partial<DeploymentRecord> = {}): Promise<string> {
+  const { id } = await deploy(market, {
+    ...{ status: 'deploying', startedAt: null, ipAddress: null, observedAt: market.clock.now() },
+    ...changes,
+  });
+  return id;
+}
+
+const billed = async (id: string, since: number) =>
+  (await market.store.read.ledger.segmentsOf('deployment', id)).map(
+    ({ state, rateMicroUsdPerHour: rate, startedAt, endedAt }) =>
+      `${state} ${rate} ${startedAt - since}–${endedAt === null ? '' : endedAt - since}`,
+  );
+
+const illegal = deploymentStatuses.flatMap((from) =>
+  deploymentStatuses.flatMap((to) => (deploymentTransitions[from].includes(to) ? [] : [[from, to] as const])),
+);
+
+it.each(illegal)('refuses to go from %s to %s, and writes nothing', async (from, to) => {
+  const { id } = await deploy(market, { status: from });
+  const before = await read(market, id);
+  await expect(move(id, { to, at: market.clock.now() })).rejects.toThrow(IllegalTransition);
+  expect(await read(market, id)).toEqual(before);
+});
+
+describe('the times and the bill', () => {
+  it('of stops and starts add up, and each has its own price', async () => {
+    const id = await deploying();
+    const since = market.clock.now();
+    const at = (ms: number) => since + ms;
+    expect(await move(id, { to: 'running', at: at(0) })).toMatchObject({ startedAt: since, pausedAt: null });
+    expect(await move(id, { to: 'stopped', at: at(1_000) })).toMatchObject({
+      ...{
+        pausedAt: at(1_000),
+        pausedMs: 0,
+        stoppedRateMicroUsd: 500_000,
+        originalStoppedRateMicroUsd: 500_000,
+      },
+    });
+    expect(await move(id, { to: 'running', at: at(3_000) })).toMatchObject({
+      ...{ pausedAt: null, pausedMs: 2_000, startedAt: since, stoppedRateMicroUsd: 500_000 },
+    });
+    await move(id, { to: 'stopped', at: at(4_000) });
+    expect(await move(id, { to: 'terminated', at: at(9_000) })).toMatchObject({
+      ...{ pausedAt: null, pausedMs: 7_000, stoppedAt: at(9_000), status: 'terminated' },
+    });
+    expect(await billed(id, since)).toEqual([
+      'running 2000000 0–1000',
+      'stopped 500000 1000–3000',
+      'running 2000000 3000–4000',
+      'stopped 500000 4000–9000',
+    ]);
+  });
+
+  it('never go behind what was confirmed', async () => {
+    const { id, observedAt } = await deploy(market);
+    const ended = await move(id, { to: 'terminated', at: 0 });
+    expect(ended).toMatchObject({ stoppedAt: observedAt, observedAt });
+  });
+
+  it('follow the discount of the team', async () => {
+    await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 25, startsAt: 0 })));
+    const id = await deploying();
+    const since = market.clock.now();
+    const fields = { rateMicroUsd: 1_500_000, originalRateMicroUsd: 2_000_000, discountPercentage: 25 };
+    expect(await move(id, { to: 'running', at: since })).toMatchObject(fields);
+    expect(await move(id, { to: 'stopped', at: since + 1 })).toMatchObject({
+      ...{ ...fields, stoppedRateMicroUsd: 375_000, originalStoppedRateMicroUsd: 500_000 },
+    });
+  });
+
+  it('take another price of a spot instance from when it was seen', async () => {
+    const id = await deploying({ instanceType: 'SPOT' });
+    const since = market.clock.now();
+    await move(id, { to: 'running', at: since });
+    const record = await market.store.transact(async (tx) => {
+      const running = (await tx.deployments.byId(id)) as DeploymentRecord;
+      return reprice(market.deps, tx, running, 3_000_000, since + 500);
+    });
+    expect(record).toMatchObject({
+      originalRateMicroUsd: 3_000_000,
+      rateMicroUsd: 3_000_000,
+      status: 'running',
+    });
+    expect(await billed(id, since)).toEqual(['running 2000000 0–500', 'running 3000000 500–']);
+  });
+
+  it('of a stop whose price nobody told are nothing', async () => {
+    market.provider.catalog.offers.clear();
+    const id = await deploying();
+    const since = market.clock.now();
+    await move(id, { to: 'running', at: since });
+    await move(id, { to: 'stopped', at: since + 1 });
+    expect((await billed(id, since)).at(-1)).toBe('stopped 0 1–');
+  });
+
+  it('of a stop are those that the request was told, else those of the offer when it was deployed', async () => {
+    market.provider.catalog.offers.clear();
+    const extras = { berth: { stopped_price_per_hour: 0.25 } };
+    const id = await deploying({ extras });
+    const since = market.clock.now();
+    await move(id, { to: 'running', at: since });
+    expect((await move(id, { to: 'stopped', at: since + 1 })).stoppedRateMicroUsd).toBe(250_000);
+    await move(id, { to: 'running', at: since + 2 });
+    const fields = { originalStoppedRateMicroUsd: 125_000 };
+    expect((await move(id, { to: 'stopped', at: since + 3, fields })).stoppedRateMicroUsd).toBe(125_000);
+  });
+});
+
+describe('an end', () => {
+  it.each<[DeploymentStatus, DeploymentRecord['launch']['state'], DeploymentRecord['cleanup']]>([
+    ['deploying', 'wanted', 'none'],
+    ['deploying', 'sent', 'wanted'],
+    ['deploying', 'made', 'wanted'],
+    ['running', 'made', 'wanted'],
+  ])('of one that is %s, its create %s: the clean-up is %s', async (status, state, cleanup) => {
+    const { id } = await deploy(market, { status, launch: { ...launching, state } });
+    const ended = await move(id, {
+      to: 'failed',
+      at: market.clock.now(),
+      fields: { failureDetails: 'no\nluck' },
+    });
+    expect(ended).toMatchObject({
+      cleanup,
+      launch: { state: 'over', request: null },
+      failureDetails: 'no luck',
+    });
+  });
+
+  it('lets go of the temporary key, the volumes, and what was under way', async () => {
+    const suspicion = { status: 'STOPPED', since: 0, polls: 1, isListed: false } as const;
+    const { id } = await deploy(market, {
+      ...{ tempSshKeyId: 'ssh-temp', suspicion, action: { kind: 'restart', since: 0, isSent: true } },
+    });
+    await market.store.transact(async (tx) => {
+      await tx.sshKeys.insert(sshKey({ id: 'ssh-temp', isTemporary: true }));
+      await tx.volumes.insert(volume({ id: 'vol-9', providerId: 'provider-x', status: 'attached' }));
+      await tx.volumes.putAttachment({ volumeId: 'vol-9', deploymentId: id, state: 'attached' });
+    });
+    const ended = await move(id, { to: 'terminated', at: market.clock.now() });
+    expect(ended).toMatchObject({ action: null, suspicion: null, tempSshKeyId: 'ssh-temp' });
+    expect(await market.store.read.sshKeys.byId('ssh-temp')).toBeNull();
+    const attachments = await market.store.read.volumes.attachmentsOf({ deploymentId: id });
+    expect(attachments.filter(({ state }) => state === 'attached')).toEqual([]);
+  });
+});
+
+describe('mail', () => {
+  const kinds = async () => (await market.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind);
+
+  it('tells that it is ready, once, and not of a resume', async () => {
+    const id = await deploying();
+    const at = market.clock.now();
+    await move(id, { to: 'running', at });
+    await move(id, { to: 'stopped', at: at + 1 });
+    await move(id, { to: 'running', at: at + 2 });
+    expect(await kinds()).toEqual(['deployment_ready']);
+  });
+
+  it('tells that it failed, and not that its user ended it', async () => {
+    const id = await deploying();
+    await move(id, { to: 'failed', at: market.clock.now(), fields: { failureReason: 'provider_lost' } });
+    expect(await kinds()).toEqual(['deployment_failed']);
+    const { id: other } = await deploy(market, { id: 'dep-2', providerName: 'bm-test-2' });
+    await move(other, { to: 'terminated', at: market.clock.now() });
+    expect(await kinds()).toEqual(['deployment_failed']);
+  });
+});
