@@ -7,6 +7,7 @@ import { createProgram } from './cli/create-program.ts';
 import { sentenceOf } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
 import { lossesCommand } from './cli/losses-command.ts';
+import { marketplaceCommand } from './cli/marketplace/marketplace-command.ts';
 import type { ServeParts } from './cli/serve.ts';
 import { serveCommand } from './cli/serve-command.ts';
 import { simulatorCommand } from './cli/simulator-command.ts';
@@ -27,6 +28,7 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
     backupCommand(),
     checkConfigCommand(),
     simulatorCommand(),
+    marketplaceCommand(),
     new Command('conformance').description('test a provider orchestrator, in whatever language'),
   ]);
   try {

@@ -2,7 +2,10 @@ import { Command } from 'commander';
 
 /** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
 export function createProgram(commands: readonly Command[]): Command {
-  const program = new Command('berth').description('The reference provider orchestrator');
+  // A flag after the name of a command is that command's, also where one above it has the same.
+  const program = new Command('berth')
+    .description('The reference provider orchestrator, and a marketplace on top of such')
+    .enablePositionalOptions();
   for (const command of commands) program.addCommand(command);
   explainMistakes(program, 'berth');
   return program;

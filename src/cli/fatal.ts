@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/findings.ts';
+import { OperatorError } from '../marketplace/operator-error.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
 import { StoreUnavailable } from '../orchestrator/ports/store.ts';
 import { PlatformMismatch } from '../orchestrator/reconcile/installation.ts';
@@ -23,6 +24,7 @@ function isForUser(error: unknown): error is Error {
     error instanceof ConfigError ||
     error instanceof DatabaseRefused ||
     error instanceof AccountsError ||
+    error instanceof OperatorError ||
     error instanceof PlatformMismatch
   );
 }

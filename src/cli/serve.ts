@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { loadConfig } from '../config/load.ts';
 import { loadCatalog } from '../config/load-catalog.ts';
-import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { ConfigFlags } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
@@ -10,16 +9,16 @@ import { refuseWire } from '../orchestrator/http/wire-errors.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import type { Failpoint } from '../orchestrator/reconcile/context.ts';
 import type { Clock, Random } from '../ports/clock.ts';
-import type { Log } from '../ports/log.ts';
 import { createSharedClock, createSystemClock, systemRandom } from '../runtime/system.ts';
 import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
-import { isLoopback, listen } from './listen.ts';
+import { listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { describeDatabase, openStore } from './open-store.ts';
 import { readSecret } from './read-secret.ts';
 import { startOrchestrator } from './start-orchestrator.ts';
+import { tellClock, warnOfJump, warnOfPlainHttp } from './warnings.ts';
 
 export interface ServeOptions {
   configFile?: string | undefined;
@@ -125,37 +124,6 @@ export async function serve(
     for (const step of undo) await step();
     throw error;
   }
-}
-
-function warnOfPlainHttp(log: Log, { server }: Config): void {
-  if (server.tls === undefined && !isLoopback(server.host))
-    log.warn(
-      { host: server.host },
-      'serving plain HTTP beyond this machine: the contract asks for HTTPS; set --tls-cert and --tls-key, or put a proxy in front',
-    );
-}
-
-function warnOfJump(log: Log, byMs: number): void {
-  log.warn(
-    { byMs: Math.round(byMs) },
-    'the clock of this machine was set: nothing runs out for it, the time here follows it by a tenth; a restart takes it over at once',
-  );
-}
-
-function tellClock(log: Log): Parameters<typeof createSharedClock>[0] {
-  return {
-    onPause: (byMs) =>
-      log.warn(
-        { byMs: Math.round(byMs) },
-        'this process was paused: the others have gone on, and its time with them',
-      ),
-    onJump: (byMs) =>
-      log.error(
-        { byMs: Math.round(byMs) },
-        "the database's clock has left the time here, and the clock of this machine does not agree with it: " +
-          'the time here follows the database by a tenth; check NTP on both',
-      ),
-  };
 }
 
 function answerNotReady(nextId: () => string): RequestListener {

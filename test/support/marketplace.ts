@@ -221,5 +221,6 @@ function collectInto(sent: Parameters<Mailer['send']>[0][]): Mailer {
     send: async (mail) => {
       sent.push(mail);
     },
+    close: () => undefined,
   };
 }

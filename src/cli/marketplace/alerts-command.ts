@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import { findUser } from '../../marketplace/accounts/users.ts';
+import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/subscribe.ts';
+import { toTime } from '../keys-command.ts';
+import { printLine, printTable } from '../print.ts';
+import { withProviders } from './connect-providers.ts';
+import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
+
+/** `berth marketplace alerts` (M: Events: "a sold-out configuration alert"). */
+export function alertsCommand(): Command {
+  const alerts = new Command('alerts').description('who is mailed when a sold-out offer is back in stock');
+  withMarketplaceDatabase(alerts.command('add <email> <provider> <offer>'))
+    .description('mail a user when the offer returns to stock')
+    .option('--region <region>', 'in this region; default: in any')
+    .option('--allow-private', 'providers may be at private addresses and speak plain http')
+    .action(
+      async (
+        email: string,
+        providerId: string,
+        offerId: string,
+        { region = null }: { region?: string | null },
+        command: Command,
+      ) =>
+        withMarketplaceStore(command, (deps) =>
+          withProviders(deps.config, async (providers) => {
+            const { id: userId } = await findUser(deps.store.read.users, email);
+            const wanted = { userId, providerId, offerId, region };
+            const { id } = await subscribeToStock({ ...deps, providers }, wanted);
+            printLine(`Alert ${id}: ${email} is mailed when ${offerId} of ${providerId} is back.`);
+          }),
+        ),
+    );
+  withMarketplaceDatabase(alerts.command('list [email]'))
+    .description('list the alerts of a user, or of all')
+    .action(async (email: string | undefined, _flags: object, command: Command) =>
+      withMarketplaceStore(command, async ({ store: { read } }) => {
+        const records =
+          email === undefined
+            ? await read.stockAlerts.list()
+            : await read.stockAlerts.ofUser((await findUser(read.users, email)).id);
+        printTable(
+          ['ID', 'USER', 'PROVIDER', 'OFFER', 'REGION', 'CREATED'],
+          records.map(({ id, userId, providerId, offerId, region, createdAt }) => [
+            ...[id, userId, providerId, offerId, region ?? 'any', toTime(createdAt)],
+          ]),
+        );
+      }),
+    );
+  withMarketplaceDatabase(alerts.command('remove <id>'))
+    .description('end an alert')
+    .action(async (id: string, _flags: object, command: Command) =>
+      withMarketplaceStore(command, async (deps) => {
+        await unsubscribeFromStock(deps, id);
+        printLine(`Alert ${id} is ended.`);
+      }),
+    );
+  return alerts;
+}

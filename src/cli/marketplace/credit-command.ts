@@ -1,0 +1,87 @@
+import { Command } from 'commander';
+import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
+import { adjust, grant, topUp } from '../../marketplace/ledger/credit.ts';
+import { toDollars } from '../../marketplace/ledger/dollars.ts';
+import type { LedgerTransactionRecord } from '../../marketplace/records/ledger-records.ts';
+import { findTeam } from '../../marketplace/teams/manage-teams.ts';
+import { toTime } from '../keys-command.ts';
+import { printLine, printTable } from '../print.ts';
+import {
+  type MarketplaceStoreDeps,
+  withMarketplaceDatabase,
+  withMarketplaceStore,
+} from './open-marketplace-store.ts';
+import { parseUsd } from './parse-values.ts';
+
+const SHOWN = 50;
+
+interface CreditFlags {
+  reference?: string;
+  reason?: string;
+}
+
+/** What one of the commands books. */
+type Book = (
+  deps: MarketplaceStoreDeps,
+  credit: { teamId: string; amountMicroUsd: number },
+  flags: CreditFlags,
+) => Promise<LedgerTransactionRecord>;
+
+/** `berth marketplace credit`: every amount is booked, with who pays for it. */
+export function creditCommand(): Command {
+  const credit = new Command('credit').description('balances: book payments, gifts and corrections');
+  booking(credit.command('add <team> <usd>'), (deps, booked, { reference = '', reason }) =>
+    topUp(deps, { ...booked, reference, ...(reason !== undefined && { reason }) }),
+  )
+    .description('book a payment; the same reference is booked once')
+    .requiredOption('--reference <text>', 'of the payment')
+    .option('--reason <text>', 'what it is for');
+  booking(credit.command('grant <team> <usd>'), (deps, booked, { reference, reason }) =>
+    grant(deps, {
+      ...booked,
+      ...(reference !== undefined && { reference }),
+      ...(reason !== undefined && { reason }),
+    }),
+  )
+    .description('book credit that nobody paid for')
+    .option('--reference <text>', 'with which it is booked once')
+    .option('--reason <text>', 'what it is for');
+  booking(credit.command('adjust <team> <usd>'), (deps, booked, { reference, reason = '' }) =>
+    adjust(deps, { ...booked, reason, ...(reference !== undefined && { reference }) }),
+  )
+    .description('correct a balance: `-- -5` takes five dollars')
+    .requiredOption('--reason <text>', 'why; it stays in the books')
+    .option('--reference <text>', 'with which it is booked once');
+  withMarketplaceDatabase(credit.command('show <team>'))
+    .description('show what a team has left, and what was booked')
+    .action(async (idOrSlug: string, _flags: object, command: Command) =>
+      withMarketplaceStore(command, (deps) => printBooks(deps, idOrSlug)),
+    );
+  return credit;
+}
+
+function booking(command: Command, book: Book): Command {
+  return withMarketplaceDatabase(command).action(
+    async (idOrSlug: string, usd: string, flags: CreditFlags, self: Command) => {
+      const amountMicroUsd = parseUsd('The amount', usd);
+      await withMarketplaceStore(self, async (deps) => {
+        const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
+        const booked = await book(deps, { teamId, amountMicroUsd }, flags);
+        const balance = await realTimeBalance(deps.store.read, teamId, deps.clock.now());
+        printLine(`${booked.memo} (${booked.id}): ${teamId} has ${toDollars(balance)} left to spend.`);
+      });
+    },
+  );
+}
+
+async function printBooks({ store, clock }: MarketplaceStoreDeps, idOrSlug: string): Promise<void> {
+  const { id, name } = await findTeam(store.read.teams, idOrSlug);
+  const balance = await realTimeBalance(store.read, id, clock.now());
+  printLine(`${name} (${id}) has ${toDollars(balance)} left to spend.\n`);
+  printTable(
+    ['TRANSACTION', 'KIND', 'AT', 'MEMO', 'REFERENCE'],
+    (await store.read.ledger.transactionsOf(id, SHOWN)).map(({ id: txn, kind, at, memo, reference }) => [
+      ...[txn, kind, toTime(at), memo, reference ?? ''],
+    ]),
+  );
+}

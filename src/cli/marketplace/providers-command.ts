@@ -1,0 +1,70 @@
+import { Command } from 'commander';
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
+import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
+import { systemClock } from '../../runtime/system.ts';
+import { Fatal } from '../fatal.ts';
+import { createLog } from '../log.ts';
+import { printLine, printTable } from '../print.ts';
+import { createClients } from './create-clients.ts';
+import type { MarketplaceStoreFlags } from './open-marketplace-store.ts';
+
+/** `berth marketplace providers` */
+export function providersCommand(): Command {
+  const providers = new Command('providers').description('the providers of marketplace.yaml');
+  withConfig(providers.command('list'))
+    .description('list them')
+    .action((_flags: object, command: Command) => {
+      const { providers: entries } = loadFor(command);
+      printTable(
+        ['ID', 'BASE URL', 'PROFILE'],
+        entries.map(({ id, base_url, profile }) => [
+          id,
+          base_url,
+          profile ?? `${id}, which comes with Berth`,
+        ]),
+      );
+    });
+  withConfig(providers.command('check'))
+    .description('call each of them, and say what is wrong; exit code 1 where something is')
+    .action(async (_flags: object, command: Command) => {
+      const config = loadFor(command);
+      const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
+      const results = await Promise.all(
+        createClients(config, parts).map(async ({ profile: { id }, client }) => ({
+          id,
+          ...(await check(client).finally(() => client.close())),
+        })),
+      );
+      for (const { id, sentence } of results) printLine(`${id}: ${sentence}`);
+      if (results.some(({ isRight }) => !isRight)) process.exitCode = 1;
+    });
+  return providers;
+}
+
+function withConfig(command: Command): Command {
+  return command
+    .option('--config <file>', 'marketplace.yaml')
+    .option('--allow-private', 'providers may be at private addresses and speak plain http');
+}
+
+function loadFor(command: Command): MarketplaceConfig {
+  const { config: file, allowPrivate } = command.optsWithGlobals<MarketplaceStoreFlags>();
+  const config = loadMarketplaceConfig({ file, flags: { allowPrivate }, env: process.env });
+  if (config.providers.length === 0)
+    throw new Fatal('No provider is configured: give the marketplace.yaml that names them with --config.');
+  return config;
+}
+
+async function check(client: OrchestratorClient): Promise<{ isRight: boolean; sentence: string }> {
+  try {
+    const offers = await client.listConfigurations();
+    const available = await client.listAvailability();
+    const sentence = `answers; ${offers.length} offers, ${available.length} of them can be deployed now.`;
+    return { isRight: true, sentence };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return { isRight: false, sentence: error.message };
+  }
+}
