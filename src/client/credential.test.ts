@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { systemClock } from '../runtime/system.ts';
 import {
   answerJson,
   instanceAnswer,
@@ -100,4 +101,17 @@ it.each([401, 503])('knows that nothing happened where the exchange fails with %
   });
   setup.state.refusal = null;
   expect((await read(setup.client)).id).toBe('i-1');
+});
+
+it('knows that nothing happened where the exchange takes too long', async () => {
+  await using server = await startAnsweringServer(() => undefined);
+  const client = createClient({
+    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 50, clock: systemClock },
+    credential: { exchange: { api_key: 'a-long-lived-key' } },
+  });
+  onTestFinished(() => client.close());
+  await expect(client.stopInstance('i-1', 'eu-frankfurt', { timeoutMs: 30 })).rejects.toMatchObject({
+    ...{ problem: 'timeout', mayHaveHappened: false },
+  });
+  expect(server.received.map(({ url }) => url)).toEqual(['/v1/auth/token']);
 });
