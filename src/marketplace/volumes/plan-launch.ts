@@ -34,8 +34,9 @@ export async function planLaunchVolumes(
   const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
   if (repeated !== undefined) throw invalid(FIELD, `${repeated} is named twice`);
   assertRoom(FIELD, seller, volumeIds.length);
-  const volumes: VolumeRecord[] = [];
-  for (const volumeId of volumeIds) {
+  const volumes = new Map<string, VolumeRecord>();
+  // Locked in one order by all, so that two launches with the same volumes wait for each other and not forever.
+  for (const volumeId of volumeIds.toSorted()) {
     const volume = await ownVolume(read, caller, volumeId);
     const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
     assertFits(FIELD, seller, volume, existing, { providerId: provider.id, region, teamId });
@@ -44,7 +45,7 @@ export async function planLaunchVolumes(
     // A shared volume that is on its way to one instance may go to another.
     if (!seller.profile.shareable || volume.action?.kind === 'resize')
       assertIdle(volume, clock.now(), options);
-    volumes.push(volume);
+    volumes.set(volumeId, volume);
   }
-  return volumes;
+  return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);
 }
