@@ -1,0 +1,65 @@
+import type { SMTPServerOptions } from 'smtp-server';
+import { expect, it } from 'vitest';
+import { hasOpenSsl, makeCertificate } from '../../../conformance/wire/certificates.fixture.ts';
+import { MailRefused } from '../ports/mailer.ts';
+import { startSmtpServer } from './smtp.fixture.ts';
+
+const mail = { id: 'mail-1', to: 'ada@example.com', subject: 'Hello', text: 'A text.\n.\nAnother line.\n' };
+const login = { user: 'berth', password: 'right' };
+const withLogin = {
+  onAuth: (({ username, password }, _session, done) => {
+    if (username === 'berth' && password === 'right') done(null, { user: 'berth' });
+    else done(new Error('who are you'));
+  }) satisfies NonNullable<SMTPServerOptions['onAuth']>,
+};
+
+it('logs in, and sends nothing without TLS where there is a password', async () => {
+  const server = await startSmtpServer({ ...withLogin, allowInsecureAuth: true, hideSTARTTLS: true });
+  await expect(server.mailer(login).send(mail)).rejects.toThrow();
+  expect(server.received).toEqual([]);
+  await server.mailer({ ...login, requireTls: false }).send(mail);
+  expect(server.received).toMatchObject([{ user: 'berth', isSecure: false }]);
+});
+
+it.runIf(hasOpenSsl)('logs in over STARTTLS, and over TLS from the first byte', async () => {
+  const authority = makeCertificate({ isAuthority: true });
+  const { cert, key } = makeCertificate({ issuer: authority });
+  for (const secure of [false, true]) {
+    const server = await startSmtpServer({ ...withLogin, cert, key, secure });
+    await server.mailer({ ...login, secure, ca: authority.cert }).send(mail);
+    expect(server.received).toMatchObject([{ user: 'berth', isSecure: true }]);
+    expect(server.received[0]?.raw).toContain('Another line.');
+  }
+});
+
+it('does not trust a certificate that nobody vouches for', async () => {
+  const server = await startSmtpServer(withLogin);
+  const error = await server
+    .mailer(login)
+    .send(mail)
+    .catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(Error);
+  expect(error).not.toBeInstanceOf(MailRefused);
+  expect(server.received).toEqual([]);
+});
+
+it('tells a refused mail from a server that cannot be asked', async () => {
+  const refusing = await startSmtpServer({ answer: () => ({ code: 550, text: 'no such user' }) });
+  await expect(refusing.mailer().send(mail)).rejects.toThrow(MailRefused);
+  const shy = await startSmtpServer({ ...withLogin, allowInsecureAuth: true, hideSTARTTLS: true });
+  const wrong = { user: 'berth', password: 'wrong', requireTls: false };
+  await expect(shy.mailer(wrong).send(mail)).rejects.not.toThrow(MailRefused);
+  const closed = await startSmtpServer();
+  await closed.close();
+  await expect(closed.mailer().send(mail)).rejects.not.toThrow(MailRefused);
+});
+
+it('lets nothing in a mail become a header or a recipient', async () => {
+  const server = await startSmtpServer();
+  await server.mailer().send({ ...mail, subject: 'Hello\r\nBcc: eve@example.com\r\n\r\nbody' });
+  const [received] = server.received;
+  expect(received?.to).toEqual(['ada@example.com']);
+  const headers = received?.raw.slice(0, received.raw.indexOf('\r\n\r\n')) ?? '';
+  expect(headers).not.toMatch(/^bcc:/im);
+  expect(headers).toMatch(/^Auto-Submitted: auto-generated$/im);
+});

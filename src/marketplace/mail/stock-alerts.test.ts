@@ -1,0 +1,115 @@
+import { expect, it } from 'vitest';
+import { deployment, user, userId } from '../../store/marketplace/records.fixture.ts';
+import { openBooks } from '../ledger/ledger.fixture.ts';
+import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
+import { notifyDeployment } from './notify.ts';
+import { StockAlerts } from './stock-alerts.ts';
+import { subscribeToStock, unsubscribeFromStock } from './subscribe.ts';
+
+const wanted = { userId, providerId: 'provider-a', offerId: 'h100', region: null };
+
+/** A marketplace with one provider, whose stock of one offer can be set. */
+async function openShop() {
+  const books = await openBooks();
+  const shop = { heardAt: 1 as number | null, inStockRegions: ['eu-1'] as string[], maintenance: false };
+  const provider = {
+    id: 'provider-a',
+    get catalog() {
+      const offer = {
+        name: 'H100',
+        offerId: 'h100',
+        providerId: 'provider-a',
+        priceMicroUsdPerHour: 1,
+        ...shop,
+      };
+      return {
+        heardAt: shop.heardAt,
+        offers: new Map([['h100', offer as unknown as CatalogOffer]]),
+        volumeLocations: [],
+      };
+    },
+  } as unknown as Provider;
+  const providers: Providers = {
+    ids: () => ['provider-a'],
+    get: (id) => (id === 'provider-a' ? provider : undefined),
+  };
+  const deps = { ...books.deps, providers };
+  const alerts = new StockAlerts(deps);
+  const mails = async () =>
+    (await books.store.read.mail.list({ limit: 100 })).map(({ subject, to }) => ({ subject, to }));
+  return { ...books, deps, shop, alerts, mails };
+}
+
+it('mails once each time that what was sold out is back', async () => {
+  const { deps, shop, alerts, mails, clock } = await openShop();
+  await subscribeToStock(deps, wanted);
+  await alerts.run();
+  expect(await mails()).toEqual([]);
+  for (let time = 1; time <= 2; time++) {
+    shop.inStockRegions = [];
+    await alerts.run();
+    shop.inStockRegions = ['us-1'];
+    await clock.advance(60_000);
+    await alerts.run();
+    await alerts.run();
+    expect(await mails()).toHaveLength(time);
+  }
+  expect((await mails())[0]).toEqual({ subject: 'Back in stock: H100', to: 'usr-1@example.com' });
+});
+
+it('knows at once that what is subscribed to is sold out, looks at its region, and at maintenance', async () => {
+  const { deps, shop, alerts, mails } = await openShop();
+  const alert = await subscribeToStock(deps, { ...wanted, region: 'us-1' });
+  expect(alert.wasSoldOut).toBe(true);
+  await alerts.run();
+  shop.inStockRegions = ['us-1'];
+  shop.maintenance = true;
+  await alerts.run();
+  expect(await mails()).toEqual([]);
+  shop.maintenance = false;
+  await alerts.run();
+  expect(await mails()).toHaveLength(1);
+});
+
+it('says nothing of a provider that was never heard, and nothing to who switched marketing off', async () => {
+  const { deps, shop, alerts, mails, store } = await openShop();
+  shop.inStockRegions = [];
+  await subscribeToStock(deps, wanted);
+  shop.inStockRegions = ['eu-1'];
+  shop.heardAt = null;
+  await alerts.run();
+  expect(await mails()).toEqual([]);
+  await store.transact((tx) => tx.users.update(user({ wantsMarketingMail: false })));
+  shop.heardAt = 2;
+  await alerts.run();
+  expect(await mails()).toEqual([]);
+  expect((await store.read.stockAlerts.list())[0]?.wasSoldOut).toBe(false);
+});
+
+it('subscribes once, and ends a subscription', async () => {
+  const { deps, store } = await openShop();
+  const { id } = await subscribeToStock(deps, wanted);
+  expect((await subscribeToStock(deps, wanted)).id).toBe(id);
+  await expect(subscribeToStock(deps, { ...wanted, providerId: 'provider-z' })).rejects.toThrow(
+    /no provider/,
+  );
+  await expect(subscribeToStock(deps, { ...wanted, userId: 'usr-9' })).rejects.toThrow(/no user/);
+  await unsubscribeFromStock(deps, id);
+  expect(await store.read.stockAlerts.list()).toEqual([]);
+  await expect(unsubscribeFromStock(deps, id)).rejects.toThrow(/no stock alert/);
+});
+
+it('mails that a deployment is ready or failed once, to those who opted in', async () => {
+  const { deps, store, mails } = await openShop();
+  const tell = (news: 'ready' | 'failed') =>
+    store.transact((tx) => notifyDeployment(deps, tx, deployment(), news));
+  await tell('ready');
+  await tell('ready');
+  await tell('failed');
+  expect((await mails()).map(({ subject }) => subject).toSorted()).toEqual([
+    ...['Failed: a deployment', 'Ready: a deployment'],
+  ]);
+  await store.transact((tx) => tx.users.update(user({ wantsDeploymentMail: false })));
+  await store.transact((tx) => notifyDeployment(deps, tx, deployment({ id: 'dep-2' }), 'ready'));
+  expect(await mails()).toHaveLength(2);
+});
