@@ -360,6 +360,17 @@ describe('a restart is refused', () => {
     expect(setup.count('restart')).toBe(0);
   });
 
+  it('while it is stopped and started for a volume', async () => {
+    await using given = await startOnline({ manifest: { attachVolume: 'cold', resizeVolume: 'detached' } });
+    const { setup, id } = given;
+    const volume = await setup.createVolume();
+    await setup.passUntil(`/volumes/${volume}`, 'AVAILABLE');
+    setup.setPlan(({ method }) => (method === 'stop' ? 'hang' : 'none'));
+    await setup.post(`/volumes/${volume}/attach`, { instance_ids: [id] });
+    await setup.passUntil(`/instances/${id}`, 'STOPPING');
+    expect(await refused(setup, id)).toEqual([409, 'operation_in_progress', nothing]);
+  });
+
   it('where the platform or the offer cannot, which the offer says', async () => {
     for (const options of [
       { manifest: { restart: false } },
