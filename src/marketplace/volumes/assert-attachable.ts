@@ -3,7 +3,7 @@ import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts
 import type { VolumeSeller } from './seller.ts';
 
 /** Where volumes are to be attached. */
-export interface AttachTarget {
+interface AttachTarget {
   providerId: string;
   region: string;
   teamId: string;

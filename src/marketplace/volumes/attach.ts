@@ -18,7 +18,7 @@ import { requireSeller, type VolumeSeller } from './seller.ts';
 import { toVolume } from './to-volume.ts';
 import { writeVolume } from './write.ts';
 
-export type AttachedVolume = Pick<
+type AttachedVolume = Pick<
   Volume,
   | 'id'
   | 'volumeId'

@@ -18,7 +18,7 @@ import { requireSeller, type VolumeSeller } from './seller.ts';
 import { toVolume } from './to-volume.ts';
 import { writeVolume } from './write.ts';
 
-export type DetachedVolume = Pick<
+type DetachedVolume = Pick<
   Volume,
   | 'id'
   | 'volumeId'

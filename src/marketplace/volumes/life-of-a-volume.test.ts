@@ -245,6 +245,7 @@ describe('an attachment', () => {
     await store.transact((tx) => releaseVolumes(tx, deploymentId, clock.now()));
     await tend('d');
     expect(await only()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
+    expect(world.plain('d').faults.countOf('detachVolume')).toBe(0);
     world.plain('d').delete((await deployment(deploymentId))?.providerInstanceId ?? '');
     await world.clock.advance(10_000);
     expect(world.plain('d').instances).toEqual([]);

@@ -5,7 +5,7 @@ import type { Deps } from '../deps.ts';
 import { resolveTeam } from '../teams/access.ts';
 import { toVolume } from './to-volume.ts';
 
-export interface VolumePage {
+interface VolumePage {
   volumes: Volume[];
   total: number;
   page: number;

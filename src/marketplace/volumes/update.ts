@@ -15,7 +15,7 @@ import { requireSeller, type VolumeSeller } from './seller.ts';
 import { toVolume } from './to-volume.ts';
 import { writeVolume } from './write.ts';
 
-export type UpdatedVolume = Pick<
+type UpdatedVolume = Pick<
   Volume,
   'id' | 'volumeId' | 'name' | 'sizeInGb' | 'virtualIp' | 'hourlyRate' | 'lastPriceUpdate'
 >;
