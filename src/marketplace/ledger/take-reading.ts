@@ -4,7 +4,7 @@ import { realTimeBalance } from './balance.ts';
 import type { BalanceReading } from './balance-watch.ts';
 
 /** What all open segments together cost, in micro-USD per hour. */
-export function burnRate(open: readonly SegmentRecord[]): number {
+function burnRate(open: readonly SegmentRecord[]): number {
   return open.reduce((sum, { rateMicroUsdPerHour }) => sum + rateMicroUsdPerHour, 0);
 }
 

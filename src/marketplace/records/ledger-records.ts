@@ -16,7 +16,7 @@ export interface SegmentRecord {
   startedAt: number;
   /** Null: open. A subject has at most one open segment. */
   endedAt: number | null;
-  /** The end of the newest slice; `startedAt` where there is none. */
+  /** Up to when it was posted; what came to nothing has no slice. `startedAt` where nothing was. */
   postedUntil: number;
   /** The sum of the slices: always floor(rate × (postedUntil − startedAt)). */
   postedMicroUsd: number;
