@@ -3,7 +3,7 @@ import type { TransitionTable } from '../../contract/transitions.ts';
 import { idSchema, timestampSchema, usdPerHourSchema } from './values.ts';
 
 export const volumeStatuses = ['creating', 'available', 'attached', 'deleting', 'deleted', 'error'] as const;
-export const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
+const volumeStatusSchema = z.enum(volumeStatuses).meta({ id: 'VolumeStatus' });
 export type VolumeStatus = (typeof volumeStatuses)[number];
 
 /** M: leaves a volume's transitions open; docs/decisions/0016-volumes-of-the-marketplace.md settles them. */
@@ -24,7 +24,6 @@ export const volumeTransitions: TransitionTable<VolumeStatus> = {
 
 /** What GET /api/volumes may be asked for. */
 export const volumeFilters = ['available', 'attached', 'deleting', 'deleted'] as const;
-export type VolumeFilter = (typeof volumeFilters)[number];
 
 /** M: Volume. The fields of an NFS mount are there where the provider's profile has one. */
 export const volumeSchema = z

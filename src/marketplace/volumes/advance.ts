@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 1_500;
  *
  * @throws {ProviderError}
  */
-export async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
   const seen = await seeVolume(deps.store.read, id);
   if (seen === null || seen.record.status === 'deleted') return;
   const { record } = seen;
