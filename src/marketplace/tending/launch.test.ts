@@ -2,7 +2,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ProviderFault } from '../../../test/support/provider-faults.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
 import { toProviderName } from '../deployments/launch-request.ts';
-import { accept, MINUTE_MS, openTended, read, statuses, type Tended, tellings } from './tending.fixture.ts';
+import { launch } from './launch.ts';
+import {
+  accept,
+  contextOf,
+  MINUTE_MS,
+  openTended,
+  read,
+  statuses,
+  type Tended,
+  tellings,
+} from './tending.fixture.ts';
 
 let tended: Tended;
 beforeEach(async () => {
@@ -53,6 +63,14 @@ describe('what is sent to a provider', () => {
 
 const refusal = (problem: ProviderProblem, status: number, code: string | null = null) =>
   new ProviderError(problem, `${status}: no`, { status, code });
+
+it('is sent once, whoever else means to send it', async () => {
+  const id = await accept(tended);
+  const record = await read(tended, id);
+  const context = contextOf(tended);
+  await Promise.all([launch(context, record), launch(context, record)]);
+  expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+});
 
 describe('a create that the provider refuses', () => {
   it.each([

@@ -213,6 +213,17 @@ describe('a change of ours that is under way', () => {
     expect(await read(tended, id)).toMatchObject({ status: 'running', action: null });
   });
 
+  it('a restart that was taken just now is not over because it does not show yet', async () => {
+    const { id } = await running(tended);
+    for (let seconds = 0; seconds < 40; seconds++) {
+      await begin(id, 'restart');
+      await tended.clock.advance(1_000);
+    }
+    expect(tended.plain.faults.countOf('restartStatus')).toBe(0);
+    await tended.clock.advance(30_000);
+    expect((await read(tended, id)).action).toBeNull();
+  });
+
   it('one that never shows is not waited for for ever', async () => {
     const { id } = await running(tended);
     await begin(id, 'pause');

@@ -10,6 +10,9 @@ import type { Deps } from '../deps.ts';
 import type { Store } from '../ports/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { TendingContext } from './context.ts';
+import { Observations } from './observations.ts';
+import { ProviderHealth } from './provider-health.ts';
 import { Tending } from './tending.ts';
 
 export const MINUTE_MS = 60_000;
@@ -135,6 +138,15 @@ function toldTo(told: Told[]): Log {
   const at = (level: keyof Log) => (fields: object, message: string) =>
     void told.push({ level, message, fields: { ...fields } });
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** What a step of `provider-x` is given. */
+export function contextOf({ deps, provider }: Tended): TendingContext {
+  return {
+    ...{ ...deps, provider, call: {}, cleanups: new Map() },
+    health: new ProviderHealth(deps, provider.id),
+    observations: new Observations(deps.store),
+  };
 }
 
 /** The same numbers each time. */

@@ -129,4 +129,16 @@ describe('an end', () => {
     await tended.clock.advance(MINUTE_MS);
     expect(tended.plain.faults.countOf('getInstance')).toBeGreaterThan(polls);
   });
+
+  it('ends the work too where the database never answers', async () => {
+    await running(tended);
+    const { transact } = tended.store;
+    const hung = Promise.withResolvers<never>();
+    tended.store.transact = () => hung.promise;
+    const hungAt = tended.clock.now();
+    await tended.clock.advance(2 * MINUTE_MS);
+    expect(tended.plain.faults.calls.at(-1)?.at).toBeLessThanOrEqual(hungAt + 30_000);
+    tended.store.transact = transact;
+    hung.reject(new Error('the database did not answer'));
+  });
 });

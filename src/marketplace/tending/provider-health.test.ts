@@ -1,0 +1,53 @@
+import { beforeEach, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { ProviderHealth } from './provider-health.ts';
+
+let clock: VirtualClock;
+let told: string[];
+let health: ProviderHealth;
+beforeEach(() => {
+  clock = new VirtualClock();
+  told = [];
+  const warn = (fields: { problem?: string; doubt?: string }) =>
+    void told.push(fields.problem ?? fields.doubt ?? '');
+  const log = { debug() {}, info: () => void told.push('over'), warn, error() {} };
+  health = new ProviderHealth({ clock, log }, 'provider-a');
+});
+
+const down = new ProviderError('timeout', 'no answer');
+const unreadable = new ProviderError('invalid', 'status: unknown');
+
+it('tells of what the whole provider suffers from once, however many ask', async () => {
+  for (let poll = 0; poll < 9; poll++) {
+    health.failed(`dep-${poll % 3}`, down);
+    await clock.advance(10_000);
+  }
+  health.failed('dep-1', new ProviderError('unauthorized', '401'));
+  expect(told).toEqual(['timeout', 'unauthorized']);
+});
+
+it('tells of one that comes and goes once, and that it is over when it stayed away', async () => {
+  for (let poll = 0; poll < 9; poll++) {
+    health.failed('dep-1', down);
+    await clock.advance(10_000);
+    health.answered('dep-1');
+  }
+  expect(told).toEqual(['timeout']);
+  await clock.advance(60_000);
+  health.answered('dep-1');
+  health.answered('dep-1');
+  expect(told).toEqual(['timeout', 'over']);
+  health.failed('dep-1', down);
+  expect(told).toEqual(['timeout', 'over', 'timeout']);
+});
+
+it('tells of what one instance says until it says something else', () => {
+  health.failed('dep-1', unreadable);
+  health.failed('dep-1', unreadable);
+  health.failed('dep-2', unreadable);
+  health.doubted('dep-1', 'no address');
+  health.answered('dep-1');
+  health.doubted('dep-1', 'no address');
+  expect(told).toEqual(['invalid: status: unknown', 'invalid: status: unknown', 'no address', 'no address']);
+});
