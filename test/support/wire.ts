@@ -82,21 +82,20 @@ export class WireClient {
 
   /** The next reply in full; undefined if the connection ends before there is one. Every one keeps the contract. */
   async reply(method = 'GET', path = '/v1/x'): Promise<WireReply | undefined> {
+    const reply = await this.rawReply(method);
+    if (reply === undefined) return undefined;
+    const { status, headers, body } = reply;
+    assertKeepsContract({ method, path, status, contentType: headers.get('content-type') ?? null, body });
+    return reply;
+  }
+
+  /** As {@link reply}, of a server that has another contract. */
+  async rawReply(method = 'GET'): Promise<WireReply | undefined> {
     const late = setTimeout(() => this.socket.destroy(new Error('no reply in time')), PATIENCE_MS);
     try {
       for (;;) {
         const reply = this.#take(method);
-        if (reply !== undefined) {
-          const { status, headers, body } = reply;
-          assertKeepsContract({
-            method,
-            path,
-            status,
-            contentType: headers.get('content-type') ?? null,
-            body,
-          });
-          return reply;
-        }
+        if (reply !== undefined) return reply;
         if (this.#isClosed) return undefined;
         await this.#changed.promise;
       }

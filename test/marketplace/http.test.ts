@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpServer } from '../../src/http/server.ts';
+import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+import { WireClient } from '../support/wire.ts';
+
+let market: TestMarketplace;
+beforeAll(async () => {
+  market = await startTestMarketplace({ clock: new VirtualClock(), maxBodyBytes: 2_000 });
+});
+afterAll(() => market[Symbol.asyncDispose]());
+
+const issuesOf = (body: Record<string, unknown>) =>
+  (body['details'] as { issues: { path: string; message: string }[] }).issues;
+
+describe('M: Authentication', () => {
+  it.each([
+    ['GET', '/api/config/system'],
+    ['GET', '/api/gpu-offers-with-reserved'],
+    ['GET', '/api/deployments'],
+    ['POST', '/api/deployments'],
+    ['GET', '/api/ssh-keys'],
+    ['GET', '/api/volumes'],
+    ['GET', '/api/teams'],
+    ['POST', '/api/providers'],
+    ['GET', '/api/none'],
+  ])('asks for a credential: %s %s', async (method, path) => {
+    for (const key of [null, 'wrong', 'berth_wrong_000000']) {
+      const { status, body, headers } = await market.request(method, path, { key });
+      expect([status, body['code'], headers.get('WWW-Authenticate')]).toEqual([
+        401,
+        'UNAUTHORIZED',
+        'Bearer',
+      ]);
+    }
+  });
+
+  it('asks for none for the providers; for the offers one is optional, and a wrong one is refused', async () => {
+    expect((await market.request('GET', '/api/providers', { key: null })).status).toBe(200);
+    expect((await market.request('GET', '/api/providers', { key: 'wrong' })).status).toBe(200);
+    expect((await market.request('GET', '/api/gpu-offers', { key: null })).status).toBe(200);
+    expect((await market.request('GET', '/api/gpu-offers', { key: 'wrong' })).status).toBe(401);
+    const basic = { headers: { Authorization: 'Basic abc' }, key: null };
+    expect((await market.request('GET', '/api/gpu-offers', basic)).status).toBe(401);
+  });
+
+  it('keeps what is for one caller out of shared caches', async () => {
+    const { headers } = await market.request('GET', '/api/teams');
+    expect(headers.get('Cache-Control')).toBe('private, no-store');
+  });
+});
+
+describe('M: Errors', () => {
+  it.each([
+    ['GET', '/api/none', 404, 'NOT_FOUND'],
+    ['GET', '/none', 404, 'NOT_FOUND'],
+    ['GET', '/docs/none.js', 404, 'NOT_FOUND'],
+    ['PUT', '/api/teams', 405, 'METHOD_NOT_ALLOWED'],
+    ['OPTIONS', '/api/teams', 405, 'METHOD_NOT_ALLOWED'],
+    ['DELETE', '/api/deployments', 405, 'METHOD_NOT_ALLOWED'],
+  ])('%s %s is %i', async (method, path, status, code) => {
+    expect(await market.request(method, path)).toMatchObject({ status, body: { code } });
+  });
+
+  it('says which methods there are', async () => {
+    const { headers } = await market.request('PUT', '/api/deployments');
+    expect(headers.get('Allow')).toBe('POST, GET, HEAD');
+  });
+
+  it('answers HEAD as GET, without a body', async () => {
+    expect(await market.request('HEAD', '/api/teams')).toMatchObject({ status: 200, text: '' });
+  });
+
+  it.each([
+    ['a body that is too large', { body: { name: 'x'.repeat(3_000) } }, 413, 'PAYLOAD_TOO_LARGE'],
+    ['a body that is no JSON', { body: '{' }, 400, 'VALIDATION_ERROR'],
+    ['a list', { body: '[]' }, 400, 'VALIDATION_ERROR'],
+    [
+      'another content type',
+      { body: '{}', headers: { 'Content-Type': 'text/plain' } },
+      400,
+      'VALIDATION_ERROR',
+    ],
+  ])('refuses %s', async (_what, options, status, code) => {
+    expect(await market.request('POST', '/api/ssh-keys', options)).toMatchObject({ status, body: { code } });
+  });
+
+  it.each([
+    ['/api/gpu-offers?page=0', 'page'],
+    ['/api/gpu-offers?page=1.5', 'page'],
+    ['/api/gpu-offers?page=one', 'page'],
+    ['/api/gpu-offers?limit=-1', 'limit'],
+    ['/api/gpu-offers?limit=1&limit=2', 'limit'],
+    ['/api/gpu-offers?sortBy=luck', 'sortBy'],
+    ['/api/gpu-offers?sortOrder=up', 'sortOrder'],
+    ['/api/gpu-offers?instanceType=vm', 'instanceType'],
+    ['/api/gpu-offers?computeType=tpu', 'computeType'],
+    ['/api/deployments?status=lost', 'status'],
+    ['/api/volumes?status=error', 'status'],
+    ['/api/volumes?page=', 'page'],
+    ['/api/balance?all=no', 'all'],
+  ])('says what is wrong with a query: %s', async (path, field) => {
+    const { status, body } = await market.request('GET', path);
+    expect([status, body['code']]).toEqual([400, 'VALIDATION_ERROR']);
+    expect(issuesOf(body).map((issue) => issue.path)).toEqual([field]);
+  });
+
+  it.each([
+    '/api/gpu-offers?instanceType=spot&computeType=gpu&sortOrder=desc&page=2&limit=5&color=red',
+    '/api/balance?all=false',
+    '/api/deployments?status=inactive',
+  ])('takes what is right, and ignores what it does not know: %s', async (path) => {
+    expect((await market.request('GET', path)).status).toBe(200);
+  });
+
+  it('names every field of a body that is wrong', async () => {
+    const body = {
+      provider: 1,
+      gpuCount: 'one',
+      ssh_public_key: 7,
+      cloudInit: { runcmd: 'ls' },
+      color: 'red',
+    };
+    const { status, body: error } = await market.request('POST', '/api/deployments', { body });
+    expect(status).toBe(400);
+    expect(
+      issuesOf(error)
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(
+      [
+        'cloudInit.runcmd',
+        'gpuCount',
+        'offerId',
+        'operatingSystem',
+        'provider',
+        'region',
+        'ssh_public_key',
+      ].sort(),
+    );
+  });
+
+  it('says nothing of what broke inside, and tells the log', async () => {
+    const told: unknown[] = [];
+    await using broken = await startTestMarketplace({
+      clock: new VirtualClock(),
+      log: { debug() {}, info() {}, warn() {}, error: (fields) => void told.push(fields) },
+      wrapStore: (store) => ({
+        ...store,
+        read: {
+          ...store.read,
+          sshKeys: { ...store.read.sshKeys, byId: () => Promise.reject(new Error('secret')) },
+        },
+      }),
+    });
+    const reply = await broken.request('GET', '/api/ssh-keys/ssh-1');
+    expect(reply).toMatchObject({ status: 500, body: { code: 'INTERNAL_ERROR' } });
+    expect(reply.text).not.toContain('secret');
+    expect(told).toMatchObject([{ code: 'INTERNAL_ERROR', requestId: reply.headers.get('X-Request-Id') }]);
+  });
+});
+
+describe('below HTTP', () => {
+  it.each([
+    ['no request', 'NONSENSE\r\n\r\n', 400, 'VALIDATION_ERROR'],
+    ['no Host', 'GET /api/providers HTTP/1.1\r\n\r\n', 400, 'VALIDATION_ERROR'],
+    ['a path that climbs', 'GET /api/../x HTTP/1.1\r\nHost: a\r\n\r\n', 404, 'NOT_FOUND'],
+    ['large headers', `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
+  ])('%s is answered in the same shape, with the same headers', async (_what, bytes, status, code) => {
+    const { listener, refuse } = market.marketplace;
+    const silent = { debug() {}, info() {}, warn() {}, error() {} };
+    const options = {
+      host: '127.0.0.1',
+      port: 0,
+      requestTimeoutMs: 5_000,
+      nextId: () => 'id',
+      refuse,
+      log: silent,
+    };
+    const server = new HttpServer(listener, options);
+    const port = await server.listen(options);
+    try {
+      await using client = await WireClient.open(port);
+      client.send(bytes);
+      const reply = await client.rawReply();
+      expect(reply?.status).toBe(status);
+      expect(JSON.parse(reply?.body ?? '')).toMatchObject({ code, error: expect.any(String) });
+      for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id'])
+        expect(reply?.headers.get(name)).toBeTruthy();
+    } finally {
+      await server.close(0);
+    }
+  });
+});
+
+describe('beside the API', () => {
+  it('tells of its health, its numbers and itself', async () => {
+    const get = async (path: string) => market.app.request(path);
+    expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' });
+    expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' });
+    expect(await (await get('/metrics')).text()).toContain('berth_marketplace_http_requests_total');
+    expect((await get('/docs')).headers.get('Content-Type')).toContain('text/html');
+    expect(await (await get('/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
+  });
+
+  it('is not ready once it drains', async () => {
+    await using draining = await startTestMarketplace({ clock: new VirtualClock() });
+    draining.marketplace.beginDrain();
+    expect((await draining.app.request('/readyz')).status).toBe(503);
+    expect((await draining.request('GET', '/api/providers')).status).toBe(200);
+  });
+});

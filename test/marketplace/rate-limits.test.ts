@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type MarketReply,
+  startTestMarketplace,
+  type TestMarketplace,
+  type TestMarketplaceOptions,
+} from '../support/marketplace.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const WINDOW_MS = 15 * 60_000;
+const START = Date.UTC(2026, 10, 21);
+const mLimits = { catalogReads: 250, accountRequests: 250, creates: 10, otherRequests: 250 };
+
+function start(options: TestMarketplaceOptions = {}): Promise<TestMarketplace> {
+  return startTestMarketplace({ clock: new VirtualClock(START), rateLimits: mLimits, ...options });
+}
+
+function standing({ headers }: MarketReply): number[] {
+  return ['Limit', 'Remaining', 'Reset'].map((name) => Number(headers.get(`X-RateLimit-${name}`)));
+}
+
+async function askTimes(
+  market: TestMarketplace,
+  times: number,
+  ...request: Parameters<TestMarketplace['request']>
+): Promise<MarketReply> {
+  let last = await market.request(...request);
+  for (let count = 1; count < times; count++) last = await market.request(...request);
+  return last;
+}
+
+async function advance(market: TestMarketplace, ms: number): Promise<void> {
+  if (market.clock instanceof VirtualClock) await market.clock.advance(ms);
+}
+
+describe('M: Limits', () => {
+  it('admits 250 catalog reads of an address in 15 minutes, and tells of it to the end of the window', async () => {
+    await using market = await start();
+    const reset = (START + WINDOW_MS) / 1000;
+    expect(standing(await market.request('GET', '/api/providers', { key: null }))).toEqual([250, 249, reset]);
+    const last = await askTimes(market, 249, 'GET', '/api/gpu-offers', { key: null });
+    expect([last.status, ...standing(last)]).toEqual([200, 250, 0, reset]);
+    await advance(market, WINDOW_MS - 1);
+    const refused = await market.request('GET', '/api/providers', { key: null });
+    expect(refused).toMatchObject({
+      status: 429,
+      body: { error: expect.any(String), message: expect.any(String), retryAfter: 900 },
+    });
+    expect(Object.keys(refused.body).sort()).toEqual(['error', 'message', 'retryAfter']);
+    expect([refused.headers.get('Retry-After'), ...standing(refused)]).toEqual(['1', 250, 0, reset]);
+    await advance(market, 1);
+    const next = await market.request('GET', '/api/providers', { key: null });
+    expect([next.status, ...standing(next)]).toEqual([200, 250, 249, reset + 900]);
+  });
+
+  it('counts other addresses, account requests and the rest apart', async () => {
+    await using market = await start();
+    await askTimes(market, 250, 'GET', '/api/providers');
+    expect((await market.request('GET', '/api/gpu-offers')).status).toBe(429);
+    expect((await market.request('GET', '/api/providers', { address: '192.0.2.2' })).status).toBe(200);
+    expect(standing(await market.request('GET', '/api/balance')).slice(0, 2)).toEqual([250, 249]);
+    expect(standing(await market.request('GET', '/api/deployments')).slice(0, 2)).toEqual([250, 248]);
+    expect(standing(await market.request('GET', '/api/config/system')).slice(0, 2)).toEqual([250, 249]);
+    expect(standing(await market.request('POST', '/api/deployments/dep-1/pause')).slice(0, 2)).toEqual([
+      250, 248,
+    ]);
+  });
+
+  it('admits 10 creates of a user in 15 minutes from any address, more or any number where they are let', async () => {
+    await using market = await start();
+    const create = (key: string, address?: string) =>
+      market.request('POST', '/api/deployments', { body: {}, key, ...(address && { address }) });
+    for (let count = 9; count >= 0; count--) {
+      const reply = await create(market.user.key, `192.0.2.${count}`);
+      expect([reply.status, ...standing(reply).slice(0, 2)]).toEqual([400, 10, count]);
+    }
+    expect((await create(market.user.key)).status).toBe(429);
+    const raised = await market.addUser('raised@example.com', { createLimit: 12 });
+    expect(standing(await create(raised.key)).slice(0, 2)).toEqual([12, 11]);
+    const unlimited = await market.addUser('unlimited@example.com', { createLimit: -1 });
+    for (let count = 0; count < 300; count++) expect((await create(unlimited.key)).status).toBe(400);
+    const none = await market.addUser('none@example.com', { createLimit: 0 });
+    expect((await create(none.key)).status).toBe(429);
+  });
+
+  it('follows a limit that is raised while it is used up', async () => {
+    await using market = await start();
+    const path = '/api/deployments';
+    expect((await askTimes(market, 11, 'POST', path, { body: {} })).status).toBe(429);
+    await market.store.transact(async (tx) => {
+      const user = await tx.users.byId(market.user.userId);
+      if (user !== null) await tx.users.update({ ...user, createLimit: 20 });
+    });
+    expect((await market.request('POST', path, { body: {} })).status).toBe(400);
+  });
+
+  it('counts an address for its wrong credentials, and lets nobody else pay for them', async () => {
+    await using market = await start();
+    const wrong = await askTimes(market, 250, 'POST', '/api/deployments', { body: {}, key: 'wrong' });
+    expect([wrong.status, ...standing(wrong).slice(0, 2)]).toEqual([401, 250, 0]);
+    expect((await market.request('POST', '/api/deployments', { body: {}, key: 'wrong' })).status).toBe(429);
+    expect((await market.request('POST', '/api/deployments', { body: {} })).status).toBe(400);
+  });
+});
+
+describe('the address that is counted', () => {
+  it('is that of the socket: X-Forwarded-For is not believed', async () => {
+    await using market = await start();
+    for (let count = 0; count < 250; count++)
+      await market.request('GET', '/api/providers', {
+        headers: { 'X-Forwarded-For': `198.51.100.${count}` },
+      });
+    const spoofed = await market.request('GET', '/api/providers', {
+      headers: { 'X-Forwarded-For': '203.0.113.9' },
+    });
+    expect(spoofed.status).toBe(429);
+  });
+
+  it('is what the outermost trusted proxy saw: what a client writes before it changes nothing', async () => {
+    await using market = await start({ trustedProxies: 1 });
+    const from = (forwarded: string) =>
+      market.request('GET', '/api/providers', { headers: { 'X-Forwarded-For': forwarded } });
+    for (let count = 0; count < 250; count++) await from(`10.0.0.${count}, 203.0.113.9`);
+    expect((await from('10.9.9.9, 203.0.113.9')).status).toBe(429);
+    expect((await from('203.0.113.9, 203.0.113.10')).status).toBe(200);
+  });
+
+  it('is the /64 of an IPv6 address', async () => {
+    await using market = await start();
+    const from = (address: string) => market.request('GET', '/api/providers', { address });
+    for (let count = 0; count < 250; count++) await from(`2001:db8:1:2::${count.toString(16)}`);
+    expect((await from('2001:db8:1:2:ffff::1')).status).toBe(429);
+    expect((await from('2001:db8:1:3::1')).status).toBe(200);
+  });
+});
