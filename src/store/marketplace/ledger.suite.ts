@@ -41,7 +41,10 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.segmentsOf('deployment', 'dep-1')).toEqual([first, second]);
         expect(await ledger.openSegmentOf('deployment', 'dep-1')).toEqual(second);
         expect(await ledger.openSegmentOf('volume', 'dep-1')).toBeNull();
-        expect(await ledger.openSegmentsOfTeam(teamId)).toEqual([second, other]);
+        expect(await ledger.openSegmentsOfTeam(teamId)).toEqual([
+          { segment: second, confirmedUntil: null },
+          { segment: other, confirmedUntil: null },
+        ]);
         expect(await ledger.openSegments({ limit: 1 })).toEqual([second]);
         expect(await ledger.openSegments({ afterId: 'a', limit: 9 })).toEqual([other]);
       });

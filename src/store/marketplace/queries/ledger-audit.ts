@@ -73,7 +73,11 @@ function ofSlices<T = number>(aggregate: string) {
   return sql<T>`${sql.raw(`(SELECT ${aggregate} FROM slices WHERE slices.segment_id = segments.id)`)}`;
 }
 
-/** What the transactions of the slices took from the team, as the entries say it. */
-const ENTRIES_OF_SLICES = sql<number>`(SELECT coalesce(-sum(ledger_entries.amount_micro_usd), 0) FROM ledger_entries
-  WHERE ledger_entries.account = 'team:' || segments.team_id AND ledger_entries.transaction_id IN
-    (SELECT slices.transaction_id FROM slices WHERE slices.segment_id = segments.id))`;
+/**
+ * What the transactions of the slices took from the team, as the entries say it: each is looked up by its key, where a
+ * join may read all that the team ever paid for each segment.
+ */
+const ENTRIES_OF_SLICES = sql<number>`(SELECT coalesce(-sum((SELECT ledger_entries.amount_micro_usd FROM ledger_entries
+    WHERE ledger_entries.transaction_id = taken.transaction_id
+      AND ledger_entries.account = 'team:' || segments.team_id)), 0)
+  FROM (SELECT DISTINCT slices.transaction_id FROM slices WHERE slices.segment_id = segments.id) AS taken)`;

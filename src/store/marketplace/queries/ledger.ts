@@ -13,7 +13,7 @@ import { ledgerAudit } from './ledger-audit.ts';
 export function ledgerReader(connection: Connection): LedgerReader {
   const {
     db,
-    tables: { ledgerEntries, ledgerTransactions, segments, slices },
+    tables: { deployments, ledgerEntries, ledgerTransactions, segments, slices },
     locking,
   } = connection;
   const findSegment = async (condition: SQL | undefined): Promise<SegmentRecord | null> =>
@@ -39,8 +39,12 @@ export function ledgerReader(connection: Connection): LedgerReader {
     },
     openSegmentsOfTeam: async (teamId) =>
       db
-        .select()
+        .select({ segment: segments, confirmedUntil: deployments.observedAt })
         .from(segments)
+        .leftJoin(
+          deployments,
+          and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
+        )
         .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)))
         .orderBy(asc(segments.id)),
     openSegments: async ({ afterId = '', limit }) =>
