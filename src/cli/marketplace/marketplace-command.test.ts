@@ -1,0 +1,209 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { runMain } from '../../../test/support/run-main.ts';
+import { snapshotOf } from '../../../test/support/snapshot.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { serveMarketplace } from './serve-marketplace.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-cli-'));
+const config = join(folder, 'marketplace.yaml');
+const KEY = 'berth_secret_of_the_provider';
+
+beforeAll(() => {
+  writeFileSync(
+    config,
+    `database: sqlite:m.db
+log: { level: silent }
+providers:
+- { id: provider-d, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_D, allow_private: true }
+`,
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+beforeEach(() => vi.stubEnv('KEY_D', KEY));
+afterEach(() => vi.unstubAllEnvs());
+
+/** Runs `berth marketplace …` with the configuration; it must succeed. */
+async function run(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain(['marketplace', ...args, '--config', config]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+async function sentenceOf(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runMain(['marketplace', ...args, '--config', config]);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).not.toContain(KEY);
+  return stderr;
+}
+
+async function serve(env: Record<string, string> = { KEY_D: KEY }, port = '0') {
+  const serving = await serveMarketplace({ configFile: config, flags: { port }, env });
+  return { ...serving, [Symbol.asyncDispose]: () => serving.stop() };
+}
+
+describe('berth marketplace', () => {
+  it('starts without its provider, and is not ready to be started twice', async () => {
+    await using serving = await serve();
+    const response = await fetch(`${serving.baseUrl}/api/providers`);
+    expect(await response.json()).toEqual(['provider-d']);
+    expect(response.headers.get('X-RateLimit-Limit')).toBe('250');
+    expect(await sentenceOf('--port', '0')).toMatch(/^berth: Another .*m\.db/);
+  });
+
+  it.each([
+    ['a key that is not there', {}, '0', /KEY_D is not set, and should hold the API key of provider-d/],
+    [
+      'a key that fits no header',
+      { KEY_D: 'two words' },
+      '0',
+      /provider-d cannot be used: expected an API key/,
+    ],
+  ])('changes nothing when it cannot start: %s', async (_what, env, port, sentence) => {
+    const before = snapshotOf(folder);
+    await expect(serve(env, port)).rejects.toThrow(sentence);
+    expect(snapshotOf(folder)).toEqual(before);
+  });
+
+  it('changes nothing when its port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as { port: number };
+    const before = snapshotOf(folder);
+    await expect(serve({ KEY_D: KEY }, String(port))).rejects.toThrow(`Port ${port} on 127.0.0.1 is taken`);
+    expect(snapshotOf(folder)).toEqual(before);
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  it('says that it has no provider, or no database yet', async () => {
+    const { stderr } = await runMain(['marketplace', '--database', `sqlite:${folder}/none.db`]);
+    expect(stderr).toMatch(/^berth: The marketplace has no provider: name one/);
+    const none = await runMain(['marketplace', 'users', 'list', '--database', `sqlite:${folder}/none.db`]);
+    expect(none.stderr).toMatch(
+      /^berth: There is no database .*none\.db yet: start `berth marketplace` once/,
+    );
+  });
+
+  it('says of each provider what is wrong with it, and nothing of its key', async () => {
+    expect(await run('providers', 'list')).toMatch(/provider-d +http:\/\/127\.0\.0\.1:1\/v1/);
+    const { code, stdout } = await runMain(['marketplace', 'providers', 'check', '--config', config]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^provider-d: .*ECONNREFUSED/);
+    expect(stdout).not.toContain(KEY);
+  });
+});
+
+describe('what an operator sets', () => {
+  const email = 'ann@example.com';
+  let teamId: string;
+
+  beforeAll(async () => {
+    await openMarketplaceSqliteStore(join(folder, 'm.db')).close();
+  });
+
+  it('users, who may have keys only where they are let', async () => {
+    expect(await run('users', 'add', 'Ann@Example.com', '--name', 'Ann')).toMatch(
+      /^User ann@example\.com \(usr-/,
+    );
+    expect(await sentenceOf('users', 'add', email)).toMatch('There is a user ann@example.com already.');
+    expect(await sentenceOf('users', 'add', 'ann')).toMatch('is no e-mail address');
+    expect(await sentenceOf('keys', 'create', email)).toMatch('may not have keys');
+    await run('users', 'allow-keys', email);
+    await run(
+      'users',
+      'set',
+      email,
+      '--create-limit',
+      'none',
+      '--minimum-runtime',
+      '5',
+      '--deployment-mail',
+      'on',
+    );
+    expect(await run('users', 'list')).toMatch(/Ann +yes +no limit +5 min +on +on/);
+    const [user] = JSON.parse(await run('users', 'list', '--json'));
+    expect(user).toMatchObject({
+      email,
+      createLimit: -1,
+      minimumRuntimeMinutes: 5,
+      wantsDeploymentMail: true,
+    });
+    expect(await sentenceOf('users', 'set', email, '--create-limit', 'ten')).toMatch('give a whole number');
+  });
+
+  it('keys, which open the API until they are revoked', async () => {
+    const { id, api_key: key } = JSON.parse(await run('keys', 'create', email, '--json', '--expires', '3d'));
+    expect(key).toMatch(/^berth_/);
+    await using serving = await serve();
+    const status = async () =>
+      (await fetch(`${serving.baseUrl}/api/teams`, { headers: { Authorization: `Bearer ${key}` } })).status;
+    expect(await status()).toBe(200);
+    const listed = await run('keys', 'list', email);
+    expect(listed).toMatch(new RegExp(`${id} +${email} .* valid `));
+    expect(listed).not.toContain(key);
+    expect(await run('keys', 'revoke', id)).toMatch(`Key ${id} is revoked since`);
+    expect(await run('keys', 'list')).toMatch(/ revoked /);
+    expect(await sentenceOf('keys', 'revoke', 'key-none')).toMatch('There is no key "key-none"');
+  });
+
+  it('teams and who is in them', async () => {
+    await run('users', 'add', 'bob@example.com');
+    const made = await run('teams', 'create', 'Lab', '--owner', email, '--slug', 'lab');
+    teamId = /team-[0-9a-f]+/.exec(made)?.[0] ?? '';
+    await run('teams', 'add-member', 'lab', 'bob@example.com', '--role', 'admin');
+    expect(await run('teams', 'show', 'lab')).toMatch(/bob@example\.com +bob +admin/);
+    await run('teams', 'switch', 'bob@example.com', 'lab');
+    await run('teams', 'remove-member', 'lab', 'bob@example.com');
+    expect(await run('teams', 'show', teamId)).not.toContain('bob@example.com');
+    expect(await run('teams', 'list')).toMatch(/lab +Lab +ann@example\.com +\$0\.00/);
+    expect(await sentenceOf('teams', 'add-member', 'lab', email, '--role', 'boss')).toMatch(
+      '--role boss: give one of',
+    );
+  });
+
+  it('credit, with each payment once', async () => {
+    for (let time = 0; time < 2; time++)
+      expect(await run('credit', 'add', 'lab', '25.50', '--reference', 'inv-1')).toMatch(
+        `${teamId} has $25.50 left to spend`,
+      );
+    await run('credit', 'grant', teamId, '4.5');
+    const correct = ['credit', 'adjust', '--config', config, '--reason', 'a mistake', 'lab', '--', '-1'];
+    expect(await runMain(['marketplace', ...correct])).toMatchObject({ code: 0, stderr: '' });
+    const books = await run('credit', 'show', 'lab');
+    expect(books).toMatch(/has \$29\.00 left to spend/);
+    expect(books).toMatch(/top_up .*inv-1/);
+    expect(await sentenceOf('credit', 'add', 'lab', '1e3', '--reference', 'x')).toMatch('such as 25.50');
+    expect(await run('verify-ledger')).toMatch('The books are right');
+    expect(JSON.parse(await run('verify-ledger', '--json'))).toMatchObject({ findings: [] });
+  });
+
+  it('discounts, from 5 to 50 percent', async () => {
+    const id = /disc-[0-9a-f]+/.exec(await run('discounts', 'set', 'lab', '10', '--until', '30d'))?.[0] ?? '';
+    expect(await run('discounts', 'list', 'lab')).toMatch(new RegExp(`${id} +${teamId} +admin +10`));
+    await run('discounts', 'end', id);
+    expect(await sentenceOf('discounts', 'set', 'lab', '60')).toMatch('5 to 50');
+  });
+
+  it('alerts, mails and bills can be looked at', async () => {
+    const made = await run('alerts', 'add', email, 'provider-d', 'gpu-1', '--region', 'eu-one');
+    const id = /alert-[0-9a-f]+/.exec(made)?.[0] ?? '';
+    expect(await run('alerts', 'list', email)).toMatch(/provider-d +gpu-1 +eu-one/);
+    await run('alerts', 'remove', id);
+    expect(await run('mail', 'list', '--to', email)).toMatch(/receipt/i);
+    expect(await sentenceOf('explain-bill', 'dep-none')).toMatch(
+      'There is no deployment or volume "dep-none"',
+    );
+  });
+
+  it('a balance that is not the sum of its entries is found, and the exit code says so', async () => {
+    const db = new Database(join(folder, 'm.db'));
+    db.prepare('UPDATE teams SET balance_micro_usd = balance_micro_usd + 1 WHERE id = ?').run(teamId);
+    db.close();
+    const { code, stdout } = await runMain(['marketplace', 'verify-ledger', '--config', config]);
+    expect([code, stdout]).toEqual([1, expect.stringContaining(teamId)]);
+  });
+});
