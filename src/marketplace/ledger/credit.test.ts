@@ -56,12 +56,14 @@ it.each([0, -1, 0.5, Number.NaN, 2 ** 60])('refuses to book %d micro-USD', async
 
 it('lets a team spend while something is left, counting what was used since the last slice', async () => {
   const books = await openBooks(2_000_000);
-  await books.run();
+  const { id } = await books.run();
   await books.clock.advance(HOUR_MS - 1);
+  await books.observe(id);
   const { read } = books.store;
   expect(await realTimeBalance(read, teamId, books.clock.now())).toBe(1);
   await expect(assertCanSpend(read, teamId, books.clock.now())).resolves.toBeUndefined();
   await books.clock.advance(1);
+  await books.observe(id);
   await expect(assertCanSpend(read, teamId, books.clock.now())).rejects.toMatchObject({
     ...{ code: 'VALIDATION_ERROR', details: { reason: 'insufficient_balance', balance: 0 } },
   });
@@ -108,4 +110,16 @@ it('finds nothing wrong in books that are right', async () => {
     findings: [],
     counts: { teams: 1, segments: 2, slices: 0, subjects: 2 },
   });
+});
+
+it('the balance of now counts a deployment as far as its provider confirmed it, and a volume until now', async () => {
+  const books = await openBooks(1_000_000);
+  await books.run({ id: 'dep-silent' });
+  const { rateMicroUsd } = await books.keep({ id: 'vol-kept' });
+  await books.clock.advance(3_600_000);
+  const { read } = books.store;
+  expect(await realTimeBalance(read, teamId, books.clock.now())).toBe(1_000_000 - rateMicroUsd);
+  await books.observe('dep-silent');
+  const running = (await read.deployments.byId('dep-silent'))?.rateMicroUsd ?? Number.NaN;
+  expect(await realTimeBalance(read, teamId, books.clock.now())).toBe(1_000_000 - rateMicroUsd - running);
 });

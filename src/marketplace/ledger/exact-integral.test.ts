@@ -157,6 +157,7 @@ class History {
   /** That the balance is what the integral says, now; and that what has ended costs what it must. */
   async check(): Promise<void> {
     const { store, clock } = this.#books;
+    for (const index of this.chapters.keys()) await this.#observe(index);
     const discounts = await this.#discounts();
     const costs = this.chapters.map((chapters) => oracle(chapters, discounts, clock.now()));
     const balance = await realTimeBalance(store.read, this.#teamId, clock.now());
@@ -218,7 +219,8 @@ class History {
   /** Several processes at once, which may die on the way. */
   async #tick(times: number, crashes: number): Promise<void> {
     const { store, deps, clock } = this.#books;
-    const segments = await store.read.ledger.openSegmentsOfTeam(this.#teamId);
+    const open = await store.read.ledger.openSegmentsOfTeam(this.#teamId);
+    const segments = open.map(({ segment }) => segment);
     const rounds = Array.from({ length: times }, async (_, round) => {
       const mortal = crashes === 0 ? store : dying(store, crashes + round);
       for (const segment of segments) await accrue({ ...deps, store: mortal }, segment, clock.now());

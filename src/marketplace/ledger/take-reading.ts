@@ -4,8 +4,8 @@ import { realTimeBalance } from './balance.ts';
 import type { BalanceReading } from './balance-watch.ts';
 
 /** What all open segments together cost, in micro-USD per hour. */
-function burnRate(open: readonly SegmentRecord[]): number {
-  return open.reduce((sum, { rateMicroUsdPerHour }) => sum + rateMicroUsdPerHour, 0);
+function burnRate(open: readonly { segment: SegmentRecord }[]): number {
+  return open.reduce((sum, { segment }) => sum + segment.rateMicroUsdPerHour, 0);
 }
 
 /** What a team has now, and how fast it is used. @throws {ApiError} NOT_FOUND */

@@ -158,7 +158,8 @@ export interface LedgerReader {
   /** By `startedAt`. */
   segmentsOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord[]>;
   openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
-  openSegmentsOfTeam(teamId: string): Promise<SegmentRecord[]>;
+  /** Without locks. Each with until when a deployment's provider has confirmed it; null for what needs no such word. */
+  openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
   /** All open ones, in the order of their ids, after `afterId`. */
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
