@@ -36,7 +36,7 @@ export type ProviderFault =
 /** Decides, once per call, what goes wrong with it. `nth` counts the calls of this method from 1. */
 export type ProviderFaultPlan = (method: ProviderMethod, nth: number, call: ProviderCall) => ProviderFault;
 
-export const noFaults: ProviderFaultPlan = () => 'none';
+const noFaults: ProviderFaultPlan = () => 'none';
 
 /** Answers that say nothing of a resource: none of them is a reason to change what is known. */
 export const unreadableAnswers: Readonly<Record<string, () => ProviderError>> = {

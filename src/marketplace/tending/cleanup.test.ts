@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { transition } from '../deployments/transition.ts';
+import { adopt } from './adopt.ts';
 import {
+  contextOf,
   HOUR_MS,
   MINUTE_MS,
   openTended,
@@ -56,6 +58,29 @@ describe('a deployment that was terminated', () => {
     expect(tended.plain.faults.countOf('deleteInstance')).toBeLessThan(60);
     tended.plain.faults.plan = () => 'none';
     await tended.clock.advance(15 * MINUTE_MS);
+    expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['done', []]);
+  });
+
+  it('is not taken for gone because its destruction was accepted', async () => {
+    const { id } = await running(tended);
+    tended.plain.options.deleteMs = MINUTE_MS;
+    await terminate(id);
+    await tended.clock.advance(50_000);
+    expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['wanted', ['DESTROYING']]);
+    await tended.clock.advance(2 * MINUTE_MS);
+    expect((await read(tended, id)).cleanup).toBe('done');
+  });
+
+  it('and of which an instance turns up after all is cleaned up again', async () => {
+    const { id } = await running(tended);
+    await terminate(id);
+    await tended.clock.advance(MINUTE_MS);
+    const late = tended.plain.create({ ...request, name: ours(1) });
+    const record = await read(tended, id);
+    await tended.store.transact((tx) => tx.deployments.update({ ...record, providerInstanceId: null }));
+    await adopt(contextOf(tended), id, late);
+    expect(await read(tended, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
+    await tended.clock.advance(MINUTE_MS);
     expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['done', []]);
   });
 
