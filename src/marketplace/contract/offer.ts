@@ -22,7 +22,9 @@ export const offerSchema = z
     maintenance: z.boolean(),
     interconnectType: z.string(),
     interconnectDescription: z.string(),
-    instanceType: z.enum(['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL']),
+    instanceType: z.enum(['SPOT', 'DEDICATED', 'CLUSTER']).meta({
+      description: 'Bare metal is DEDICATED with extras.deployment_type baremetal.',
+    }),
     supportsCloudInit: z.boolean(),
     extras: z
       .object({ deployment_type: z.enum(['vm', 'baremetal', 'cluster']), networking_type: z.string() })

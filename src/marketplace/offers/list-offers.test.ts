@@ -44,15 +44,23 @@ describe('an offer', () => {
   });
 
   it.each([
-    ['SPOT', 'vm'],
-    ['DEDICATED', 'vm'],
-    ['BARE_METAL', 'baremetal'],
-    ['CLUSTER', 'cluster'],
-  ])('of type %s is deployed as %s', async (instance_type, deployment_type) => {
-    const extras = { networking_type: 'nat', deployment_type: 'other', cpu: 'EPYC', nvlink: true };
-    const page = await list([{ changes: { instance_type, extras } }]);
-    expect(page.data[0]?.offers[0]?.extras).toEqual({ deployment_type, networking_type: 'nat', cpu: 'EPYC' });
-  });
+    ['SPOT', 'SPOT', 'vm'],
+    ['DEDICATED', 'DEDICATED', 'vm'],
+    ['BARE_METAL', 'DEDICATED', 'baremetal'],
+    ['CLUSTER', 'CLUSTER', 'cluster'],
+  ])(
+    'of type %s is shown as %s, and deployed as %s',
+    async (instance_type, instanceType, deployment_type) => {
+      const extras = { networking_type: 'nat', deployment_type: 'other', cpu: 'EPYC', nvlink: true };
+      const page = await list([{ changes: { instance_type, extras } }]);
+      expect(page.data[0]?.offers[0]).toMatchObject({ instanceType });
+      expect(page.data[0]?.offers[0]?.extras).toEqual({
+        deployment_type,
+        networking_type: 'nat',
+        cpu: 'EPYC',
+      });
+    },
+  );
 
   it('has nvlink only where the profile says so', async () => {
     const profiles = [profileOf({ nvlink_offers: ['bridged'] })];
@@ -169,7 +177,7 @@ describe('a query', () => {
     { changes: { ...h100, id: 'h' } },
     { changes: { ...a100, id: 'a', instance_type: 'SPOT' } },
     { stock: ['eu-one', 'us-two'], changes: { ...l4, id: 'l' } },
-    { changes: { ...cpu, id: 'c' } },
+    { changes: { ...cpu, id: 'c', instance_type: 'BARE_METAL' } },
   ];
 
   it.each<[OfferQuery, string[]]>([
@@ -182,6 +190,7 @@ describe('a query', () => {
     [{ computeType: 'cpu' }, ['CPU']],
     [{ computeType: 'gpu' }, ['A100_PCIE', 'H100_SXM', 'L4']],
     [{ instanceType: 'SPOT' }, ['A100_PCIE']],
+    [{ instanceType: 'DEDICATED' }, ['CPU', 'H100_SXM', 'L4']],
     [{ instanceType: 'CLUSTER' }, []],
     [{ sortBy: 'lowestPrice' }, ['CPU', 'L4', 'A100_PCIE', 'H100_SXM']],
     [{ sortBy: 'lowestPrice', sortOrder: 'desc' }, ['H100_SXM', 'A100_PCIE', 'L4', 'CPU']],

@@ -5,6 +5,7 @@ import type { CatalogOffer, Providers } from '../providers/provider.ts';
 import { groupOffers, type OfferRow } from './group-offers.ts';
 import { Popularity, type Ranks } from './popularity.ts';
 import { areSame, type Shelf, shelvesOf } from './shelves.ts';
+import { toOfferType } from './to-offer.ts';
 
 /** The rows of the offers page, made anew when a catalog has changed and not for each request. */
 export class OfferBoard {
@@ -54,5 +55,6 @@ export class OfferBoard {
 }
 
 function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => boolean {
-  return (offer) => instanceType === null || offer.instanceType === instanceType;
+  return ({ instanceType: type }) =>
+    instanceType === null || type === instanceType || toOfferType(type) === instanceType;
 }

@@ -13,6 +13,14 @@ const DEPLOYMENT_TYPES = {
   CLUSTER: 'cluster',
 } as const satisfies Record<InstanceType, string>;
 
+/**
+ * M: Offer, `instanceType`: `SPOT`, `DEDICATED` or `CLUSTER`. Bare metal is a DEDICATED offer whose deployment is
+ * BARE_METAL; `extras.deployment_type` tells.
+ */
+export function toOfferType(instanceType: InstanceType): Offer['instanceType'] {
+  return instanceType === 'BARE_METAL' ? 'DEDICATED' : instanceType;
+}
+
 const DEFAULT_NETWORKING_TYPE = 'public';
 
 /** Whether an instance of it can be made now. One in maintenance cannot. */
@@ -39,7 +47,7 @@ export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: str
     maintenance: offer.maintenance,
     interconnectType: offer.interconnectType,
     interconnectDescription: offer.interconnectDescription,
-    ...{ instanceType: offer.instanceType, supportsCloudInit: offer.supportsCloudInit },
+    ...{ instanceType: toOfferType(offer.instanceType), supportsCloudInit: offer.supportsCloudInit },
     extras: toExtras(offer),
     ...(note !== null && { note }),
     pauseUnsupportedReason: offerPauseUnsupportedReason(profile, offer, clusters),
