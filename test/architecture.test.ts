@@ -65,6 +65,7 @@ const BUILT = [
   ...['src/ports/', 'src/keys/', 'src/http/'],
   ...['src/contract/', 'src/orchestrator/http/', 'src/orchestrator/reconcile/', 'src/drivers/simulator/'],
   ...['src/store/', 'src/ssh/', 'src/config/', 'src/runtime/', 'src/cli/', 'src/main.ts'],
+  ...['src/client/', 'src/marketplace/http/', 'src/marketplace/deployments/', 'src/store/marketplace/'],
 ];
 
 /** Tests, the simulation, shared suites and fixtures may import anything, and are imported by their own kind only. */

@@ -133,7 +133,6 @@ const smtpSchema = z
       (user === undefined ? 0 : 1),
     { path: ['user'], error: 'expected a user with one of password_env and password_file, or none of them' },
   );
-export type SmtpConfig = z.infer<typeof smtpSchema>;
 
 const requestsSchema = z.int().min(1).max(1_000_000_000);
 

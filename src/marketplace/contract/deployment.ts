@@ -18,7 +18,7 @@ export const deploymentStatuses = [
   'terminated',
   'terminated-provider',
 ] as const;
-export const deploymentStatusSchema = z.enum(deploymentStatuses).meta({ id: 'DeploymentStatus' });
+const deploymentStatusSchema = z.enum(deploymentStatuses).meta({ id: 'DeploymentStatus' });
 export type DeploymentStatus = (typeof deploymentStatuses)[number];
 
 /** M: States and transitions. A restart is none. */
@@ -54,7 +54,7 @@ export const failureReasons = {
   runtime_failure: 'The machine ran, and its provider said that it broke.',
 } as const;
 export type FailureReason = keyof typeof failureReasons;
-export const failureReasonSchema = z
+const failureReasonSchema = z
   .enum(Object.keys(failureReasons) as [FailureReason, ...FailureReason[]])
   .meta({ id: 'FailureReason' });
 

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createEnforcement } from './enforcement.ts';
+import { deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';
+
+let market: Market;
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.store.close());
+
+it('stops what runs as its owner could', async () => {
+  const { id } = await deploy(market);
+  const enforcement = createEnforcement(market.deps);
+  expect(
+    await outcomeOf(
+      market.clock,
+      enforcement.stop(id).then(() => 'done'),
+    ),
+  ).toBe('done');
+  expect(await read(market, id)).toMatchObject({
+    status: 'stopped',
+    stoppedRateMicroUsd: expect.any(Number),
+  });
+});
+
+it('takes a provider that is slow for one that has stopped it', async () => {
+  const { id } = await deploy(market);
+  market.plain.faults.plan = (method) => (method === 'getInstance' ? 'hang' : 'none');
+  market.plain.options.stopMs = 10 * 60_000;
+  const enforcement = createEnforcement(market.deps);
+  expect(
+    await outcomeOf(
+      market.clock,
+      enforcement.stop(id).then(() => 'done'),
+    ),
+  ).toBe('done');
+});
+
+it('says what cannot be stopped', async () => {
+  const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
+  const enforcement = createEnforcement(market.deps);
+  expect(await outcomeOf(market.clock, enforcement.stop(id))).toMatchObject({ code: 'ACTION_UNSUPPORTED' });
+  expect((await read(market, id)).status).toBe('running');
+});
+
+it('ends what runs, also before its minimum runtime is met, and has it deleted; a second time it does nothing', async () => {
+  const { id } = await deploy(market, { providerMinimumRuntimeMinutes: 24 * 60 });
+  const enforcement = createEnforcement(market.deps);
+  await enforcement.terminate(id);
+  const ended = await read(market, id);
+  expect(ended).toMatchObject({ status: 'terminated', cleanup: 'wanted', stoppedAt: market.clock.now() });
+  expect(market.woken).toEqual(['provider-x']);
+  await enforcement.terminate(id);
+  expect(await read(market, id)).toEqual(ended);
+});
