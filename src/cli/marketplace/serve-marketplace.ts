@@ -97,6 +97,7 @@ export async function serveMarketplace({
     };
   } catch (error) {
     for (const step of undo) await step();
+    for (const { client } of providers) await client.close();
     throw error;
   }
 }
