@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { user } from '../../store/marketplace/records.fixture.ts';
+import { openBooks } from '../ledger/ledger.fixture.ts';
+import type { MailRecord } from '../records/mail-record.ts';
+import { queueMail } from './outbox.ts';
+
+type Class = MailRecord['class'];
+const classes: readonly Class[] = ['billing', 'deployment', 'marketing'];
+
+/** The classes of which mail reaches a user with these wishes. */
+async function reached(wishes: { wantsDeploymentMail: boolean; wantsMarketingMail: boolean }) {
+  const { deps, store } = await openBooks();
+  for (const mailClass of classes) {
+    const news = { class: mailClass, kind: mailClass, dedupeKey: mailClass, subject: 's', text: 't' };
+    for (let time = 0; time < 2; time++)
+      await store.transact((tx) => queueMail(deps, tx, user(wishes), news as never));
+  }
+  const mails = await store.read.mail.list({ limit: 10 });
+  return mails.map(({ class: mailClass }) => mailClass).toSorted();
+}
+
+it.each([
+  [true, true, ['billing', 'deployment', 'marketing']],
+  [false, true, ['billing', 'marketing']],
+  [true, false, ['billing', 'deployment']],
+  [false, false, ['billing']],
+])(
+  'with deployment mail %s and marketing mail %s: %s, each once',
+  async (ofDeployments, ofMarketing, expected) => {
+    const wishes = { wantsDeploymentMail: ofDeployments, wantsMarketingMail: ofMarketing };
+    expect(await reached(wishes)).toEqual(expected);
+  },
+);

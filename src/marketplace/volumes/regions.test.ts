@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { volumeRegionSchema } from '../contract/volume.ts';
+import { listVolumeRegions } from './regions.ts';
+import { openWorld, type World } from './seven-providers.fixture.ts';
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+const list = (letter: string) => listVolumeRegions(world.deps, { provider: `provider-${letter}` });
+
+/** Leaves of a provider's offers only these in stock, where they are. */
+function stock(letter: string, inStock: readonly { isGpu: boolean; region: string }[]): void {
+  for (const offer of world.provider(letter).catalog.offers.values()) {
+    const regions = inStock.filter(({ isGpu }) => isGpu === offer.gpuCount > 0).map(({ region }) => region);
+    Object.assign(offer, { inStockRegions: offer.regions.filter((region) => regions.includes(region)) });
+  }
+}
+
+/** M: Limits, Volume size: of a region without a limit of its own. */
+it.each([
+  ['a', 'us-dallas', 1, 10_000, 0.000274],
+  ['c', 'us-denver', 50, 10_000, 0.000137],
+  ['d', 'us-phoenix', 1, 51_200, 0.000096],
+  ['e', 'eu-frankfurt', 1, 262_144, 0.00011],
+  ['f', 'us-newark', 1, 16_000, 0.000164],
+])('provider-%s has sizes and a price in %s', (letter, id, minSizeGb, maxSizeGb, hourlyRatePerGb) => {
+  const entry = list(letter).regions.find((region) => region.id === id);
+  expect(entry).toMatchObject({ minSizeGb, maxSizeGb, hourlyRatePerGb });
+  expect(volumeRegionSchema.strict().parse(entry)).toEqual(entry);
+});
+
+it('names clouds for provider-c alone', () => {
+  for (const letter of ['a', 'c', 'd', 'e', 'f'])
+    for (const entry of list(letter).regions) {
+      expect('cloudId' in entry).toBe(letter === 'c');
+      expect('cloudName' in entry).toBe(letter === 'c');
+    }
+});
+
+describe('what can be deployed beside a volume', () => {
+  const gpus = () => list('d').regions.map(({ id, hasGpuOffers }) => [id, hasGpuOffers]);
+
+  it('is told of GPUs for each region, and of anything for all of them', () => {
+    stock('d', [{ isGpu: true, region: 'ap-tokyo' }]);
+    expect(gpus()).toContainEqual(['ap-tokyo', true]);
+    expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toHaveLength(1);
+    expect(list('d').hasAnyOffers).toBe(true);
+  });
+
+  it('is anything where there are CPU offers, and nothing where all is sold out', () => {
+    stock('d', [{ isGpu: false, region: 'us-phoenix' }]);
+    expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toEqual([]);
+    expect(list('d').hasAnyOffers).toBe(true);
+    stock('d', []);
+    expect(list('d').hasAnyOffers).toBe(false);
+    expect(list('d').regions.length).toBeGreaterThan(0);
+  });
+});
