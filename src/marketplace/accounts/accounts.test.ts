@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { systemRandom } from '../../runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import type { Store } from '../ports/store.ts';
+import { Authenticator } from './authenticate.ts';
+import { createKey, revokeKey } from './keys.ts';
+import { addUser, changeUser } from './users.ts';
+
+const DAY_MS = 86_400_000;
+const email = 'ann@example.com';
+
+let store: Store;
+let clock: VirtualClock;
+let authenticator: Authenticator;
+const deps = () => ({ store, clock, random: systemRandom });
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  store = openMarketplaceSqliteStore(':memory:');
+  authenticator = new Authenticator({ store, clock });
+});
+afterEach(() => store.close());
+
+const whose = (key: string) => authenticator.authenticate(`Bearer ${key}`);
+const refused = { code: 'UNAUTHORIZED', message: 'The API key is not valid.' };
+
+describe('an API key (M: Authentication, 1)', () => {
+  it('is made only for a user who may have keys, and is stored as its digest', async () => {
+    const { id } = await addUser(deps(), { email });
+    await expect(createKey(deps(), email)).rejects.toThrow('may not have keys');
+    await changeUser(deps(), email, { mayMakeKeys: true });
+    const { key, record } = await createKey(deps(), email, { label: 'laptop' });
+    expect(await whose(key)).toEqual({ userId: id });
+    expect(JSON.stringify(await store.read.keys.ofUser(id))).not.toContain(key);
+    expect(record.label).toBe('laptop');
+    await expect(whose(`${key}x`)).rejects.toMatchObject(refused);
+    await expect(authenticator.authenticate(undefined)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    await expect(authenticator.authenticate(`Basic ${key}`)).rejects.toMatchObject(refused);
+  });
+
+  it('ends at its expiry to the millisecond, also while it is remembered', async () => {
+    await addUser(deps(), { email, mayMakeKeys: true });
+    await expect(createKey(deps(), email, { expiresAt: clock.now() })).rejects.toThrow('a time to come');
+    const { key } = await createKey(deps(), email, { expiresAt: clock.now() + DAY_MS });
+    await clock.advance(DAY_MS - 1);
+    expect(await whose(key)).toBeDefined();
+    await clock.advance(1);
+    await expect(whose(key)).rejects.toMatchObject(refused);
+  });
+
+  it('is dead two seconds after it was revoked, at the latest, and keeps the first time of that', async () => {
+    await addUser(deps(), { email, mayMakeKeys: true });
+    const { key, record } = await createKey(deps(), email);
+    await whose(key);
+    const revokedAt = await revokeKey(deps(), record.id);
+    await clock.advance(2_000);
+    await expect(whose(key)).rejects.toMatchObject(refused);
+    expect(await revokeKey(deps(), record.id)).toBe(revokedAt);
+  });
+
+  it('tells when it was used last', async () => {
+    const { id } = await addUser(deps(), { email, mayMakeKeys: true });
+    const { key } = await createKey(deps(), email);
+    await clock.advance(60_000);
+    await whose(key);
+    await authenticator.recordUses();
+    expect(await store.read.keys.ofUser(id)).toMatchObject([{ lastUsedAt: clock.now() }]);
+  });
+});
+
+it.each([
+  [{ createLimit: -2 }, 'A create limit is a whole number'],
+  [{ createLimit: 1.5 }, 'A create limit is a whole number'],
+  [{ minimumRuntimeMinutes: -1 }, 'A minimum runtime is a number'],
+])('a user has no settings such as %o', async (changes, message) => {
+  await expect(addUser(deps(), { email, ...changes })).rejects.toThrow(message);
+  await addUser(deps(), { email });
+  await expect(changeUser(deps(), email, changes)).rejects.toThrow(message);
+});
