@@ -71,6 +71,14 @@ async function launched(letter: string) {
   return { volumeId, deployment };
 }
 
+/** A volume of a deployment that has ended so since its launch. */
+async function ended(letter: string, status: 'failed' | 'terminated' | 'terminated-provider') {
+  const { volumeId, deployment } = await launched(letter);
+  await world.update(deployment.id, { status });
+  await world.deps.store.transact((tx) => releaseVolumes(tx, deployment.id, world.clock.now()));
+  return { volumeId, deployment };
+}
+
 /** Prepares what is needed, and returns what is to be tried. */
 type Given = (letter: string) => Promise<() => Promise<unknown>>;
 
@@ -225,14 +233,25 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^Provider F releases a volume when its instance is terminated/,
     },
   },
-  'a detach from a deployment that is over': {
+  ...Object.fromEntries(
+    (['failed', 'terminated', 'terminated-provider'] as const).map((status) => [
+      `a detach from a deployment that is ${status}`,
+      {
+        given: async (letter: string) => {
+          const { volumeId, deployment } = await ended(letter, status);
+          return () => detachVolume(world.deps, caller, volumeId, deployment.id);
+        },
+        is: { a: 'ok', c: 'ok', d: 'ok', e: 'ok', f: 'ok' },
+      } as const,
+    ]),
+  ),
+  'an attach after a detach': {
     given: async (letter) => {
-      const { volumeId, deployment } = await launched(letter);
-      await world.update(deployment.id, { status: 'terminated' });
-      await world.deps.store.transact((tx) => releaseVolumes(tx, deployment.id, world.clock.now()));
-      return () => detachVolume(world.deps, caller, volumeId, deployment.id);
+      const { volumeId, deployment } = await attached(letter);
+      await world.settle(detachVolume(world.deps, caller, volumeId, deployment.id));
+      return () => attachVolume(world.deps, caller, volumeId, deployment.id);
     },
-    is: { a: 'ok', c: 'ok', d: 'ok', e: 'ok', f: 'ok' },
+    is: { a: 'ok', d: 'ok', e: 'ok' },
   },
   'a larger size': {
     given: async (letter) => {
@@ -319,3 +338,19 @@ describe.each(letters)('on provider-%s', (letter) => {
     expect(await outcome(action)).toEqual(expected === 'ok' ? 'ok' : expect.stringMatching(expected));
   });
 });
+
+it.each(['a', 'c', 'd', 'e', 'f'])(
+  'a volume of provider-%s is available again once its instance is terminated',
+  async (letter) => {
+    const { volumeId, deployment } = await ended(letter, 'terminated');
+    world.plain(letter).delete(deployment.providerInstanceId ?? '');
+    for (let turn = 0; turn < 3; turn++) {
+      await world.clock.advance(10_000);
+      expect(world.plain(letter).instances).toEqual([]);
+      await world.settle(tendVolumes(world.deps, world.provider(letter)));
+    }
+    const [volume] = await world.volumes();
+    expect(volume).toMatchObject({ volumeId, status: 'available', action: null });
+    expect(world.plain(letter).volumes).toMatchObject([{ status: 'AVAILABLE', attached_instance_ids: [] }]);
+  },
+);
