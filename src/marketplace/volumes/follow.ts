@@ -36,12 +36,13 @@ export async function followVolume(
       before,
       after: attachmentAfter(before, observation),
     }));
-    const change = await volumeChange(deps, tx, seller, locked, attachments, observation.volume);
+    const now = deps.clock.now();
+    const change = await volumeChange(tx, seller, locked, attachments, observation.volume, now);
     if (Object.keys(change).length === 0) return false;
-    await writeVolume(tx, locked.record, { ...change, observedAt: deps.clock.now() });
+    await writeVolume(tx, locked.record, { ...change, observedAt: now });
     await writeAttachments(tx, locked.record, attachments);
     if (change.startedAt !== undefined || change.sizeGb !== undefined)
-      await bill(deps, tx, { ...locked.record, ...change });
+      await bill(deps, tx, { ...locked.record, ...change }, now);
     return true;
   });
 }
@@ -66,14 +67,13 @@ function attachmentAfter(
 }
 
 async function volumeChange(
-  { clock }: Pick<FollowDeps, 'clock'>,
   tx: Transaction,
   { profile }: VolumeSeller,
   { record }: SeenVolume,
   attachments: readonly Followed[],
   observed: ProviderVolume,
+  now: number,
 ): Promise<VolumeChange> {
-  const now = clock.now();
   if (observed.status === 'ERROR') return { status: 'error', action: null };
   if (record.status === 'creating' && observed.status === 'CREATING') return {};
   const left = attachments.filter(({ after }) => after !== 'gone');
@@ -112,10 +112,10 @@ async function writeAttachments(
   }
 }
 
-async function bill(deps: FollowDeps, tx: Transaction, record: VolumeRecord): Promise<void> {
+async function bill(deps: FollowDeps, tx: Transaction, record: VolumeRecord, at: number): Promise<void> {
   const { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage } = record;
   await startBilling(deps, tx, {
-    ...{ subjectKind: 'volume', subjectId: id, teamId, state: 'stored', at: deps.clock.now() },
+    ...{ subjectKind: 'volume', subjectId: id, teamId, state: 'stored', at },
     price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
   });
 }

@@ -81,6 +81,18 @@ describe('a create', () => {
     expect(record?.startedAt).toBeGreaterThan(record?.createdAt ?? 0);
   });
 
+  it('counts and is billed from the same moment, though the clock goes on meanwhile', async () => {
+    let read = 0;
+    const clock = {
+      now: () => world.clock.now() + ++read,
+      setTimer: (ms: number, fire: () => void) => world.clock.setTimer(ms, fire),
+    };
+    await world.settle(createVolume({ ...world.deps, clock }, caller, bodyFor('a')));
+    const record = await only();
+    expect(record?.startedAt).not.toBeNull();
+    expect((await segments(record?.id ?? ''))[0]?.startedAt).toBe(record?.startedAt);
+  });
+
   it('on a deployment answers once it is attached, and gives the deployment free again', async () => {
     const { id } = await world.deploy('e', 'eu-frankfurt');
     const volume = await create('e', { deploymentId: id });
