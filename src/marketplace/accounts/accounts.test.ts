@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
@@ -10,6 +13,7 @@ import { addUser, changeUser } from './users.ts';
 const DAY_MS = 86_400_000;
 const email = 'ann@example.com';
 
+let folder: string;
 let store: Store;
 let clock: VirtualClock;
 let authenticator: Authenticator;
@@ -17,10 +21,14 @@ const deps = () => ({ store, clock, random: systemRandom });
 
 beforeEach(() => {
   clock = new VirtualClock();
-  store = openMarketplaceSqliteStore(':memory:');
+  folder = mkdtempSync(join(tmpdir(), 'berth-accounts-'));
+  store = openMarketplaceSqliteStore(join(folder, 'm.db'));
   authenticator = new Authenticator({ store, clock });
 });
-afterEach(() => store.close());
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
 
 const whose = (key: string) => authenticator.authenticate(`Bearer ${key}`);
 const refused = { code: 'UNAUTHORIZED', message: 'The API key is not valid.' };
