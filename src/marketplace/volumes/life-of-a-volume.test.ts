@@ -216,6 +216,16 @@ describe('an attachment', () => {
     expect((await deployment(record.id))?.action).toBeNull();
   });
 
+  it('whose end restarts the instance waits until it is back as well, and the deployment stays running', async () => {
+    const { volumeId, deploymentId } = await attached('e');
+    const { providerInstanceId } = (await deployment(deploymentId)) ?? {};
+    world.plain('e').blink(providerInstanceId ?? '', 'STOPPED', 10_000);
+    const startedAt = world.clock.now();
+    await world.settle(detachVolume(world.deps, caller, volumeId, deploymentId));
+    expect(world.clock.now() - startedAt).toBeGreaterThanOrEqual(10_000);
+    expect(await deployment(deploymentId)).toMatchObject({ status: 'running', action: null });
+  });
+
   it('that is slow is 504 and is finished later', async () => {
     const volume = await create('d');
     const { id } = await world.deploy('d', volume.region);
