@@ -1,9 +1,12 @@
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
 import type { PlainProvider } from './plain-provider.ts';
+import type { ProviderFaults } from './provider-faults.ts';
 
-/** The provider as a client of the contract sees it: each call goes through the faults that are planned for it. */
-export function plainProviderClient(provider: PlainProvider): OrchestratorClient {
-  const { faults } = provider;
+/** The provider as a client of the contract sees it: each call goes through `faults`, by default the provider's. */
+export function plainProviderClient(
+  provider: PlainProvider,
+  faults: Pick<ProviderFaults, 'through'> = provider.faults,
+): OrchestratorClient {
   const available = (region: string | undefined) =>
     provider.configurations.flatMap((it) => {
       const regions = it.regions.filter(

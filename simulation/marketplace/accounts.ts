@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { createKey } from '../../src/marketplace/accounts/keys.ts';
+import { addUser } from '../../src/marketplace/accounts/users.ts';
+import { resolveTeam } from '../../src/marketplace/teams/access.ts';
+import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import { makeFolder } from '../replicas/database.ts';
+import { Chance } from '../world/chance.ts';
+import { START_AT } from '../world.ts';
+
+/** Somebody with a team of their own. */
+export interface MarketUser {
+  name: string;
+  userId: string;
+  teamId: string;
+  key: string;
+}
+
+/** What all runs of a process begin with. */
+export interface MarketPrepared {
+  folder: string;
+  database: string;
+  users: readonly MarketUser[];
+}
+
+const NAMES = ['alpha', 'beta'];
+
+/** Makes the database that every run copies: checked and filled once. */
+export async function prepareMarket(): Promise<MarketPrepared> {
+  const folder = makeFolder();
+  const database = join(folder, 'market-template.db');
+  const store = openMarketplaceSqliteStore(database);
+  const clock = { now: () => START_AT, setTimer: () => ({ cancel: () => undefined }) };
+  const deps = { store, clock, random: new Chance('market-accounts') };
+  const users: MarketUser[] = [];
+  for (const name of NAMES) {
+    const email = `${name}@example.com`;
+    const { id: userId } = await addUser(deps, {
+      ...{ email, mayMakeKeys: true, wantsDeploymentMail: true, createLimit: -1 },
+    });
+    const { key } = await createKey(deps, email);
+    users.push({ name, userId, key, teamId: await resolveTeam(deps, { userId }) });
+  }
+  await store.close();
+  return { folder, database, users };
+}

@@ -1,0 +1,138 @@
+import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
+import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import { hold } from '../../invariants/violation.ts';
+import type { TrueProvider } from '../providers/truth.ts';
+import type { MarketWorld } from '../world.ts';
+
+/** A poll is due after 30 s at the latest; this much for a call that is slow. */
+export const POLLED_WITHIN_MS = 35_000;
+
+/** I2, at any time: one create makes one machine, whatever is lost. */
+export function machinesAreSingle({ providers }: MarketWorld): void {
+  for (const { machines } of providers) {
+    const seen = new Set<string>();
+    for (const { id, wantedName } of machines.values()) {
+      hold('I2', !seen.has(wantedName), () => `${id} is a second machine for ${wantedName}`, [
+        id,
+        wantedName,
+      ]);
+      seen.add(wantedName);
+    }
+  }
+}
+
+/** I24, I23, I3: at rest each deployment is what its machine is, and nothing is under way. */
+export function deploymentsRest(world: MarketWorld): void {
+  for (const { record } of world.inspector.deployments.values())
+    deploymentRests(record, world.provider(record.providerId));
+}
+
+function deploymentRests(record: DeploymentRecord, { living }: TrueProvider): void {
+  const { id, status, cleanup, action, suspicion, providerName } = record;
+  const words = [id, ...(record.providerInstanceId === null ? [] : [`${record.providerInstanceId} `])];
+  hold('I24', status !== 'deploying', () => `${id} is deploying still`, words);
+  hold('I24', cleanup !== 'wanted', () => `${id} is ${status}, and is not cleaned up`, words);
+  const mine = living.filter(({ name = '' }) => name === providerName || name.startsWith(`${providerName}-`));
+  if (!activeStatuses.includes(status)) {
+    hold('I3', mine.length === 0, () => `${id} is ${status}, and has ${mine.map((it) => it.id)}`, words);
+    return;
+  }
+  hold('I24', action === null, () => `${id} has a ${action?.kind} under way`, words);
+  hold('I24', suspicion === null, () => `${id} is suspected to be ${suspicion?.status}`, words);
+  const [only] = mine;
+  hold('I2', mine.length === 1, () => `${id} is ${status}, and has ${mine.length} machines`, words);
+  const wanted = status === 'running' ? 'ONLINE' : 'STOPPED';
+  hold(
+    'I23',
+    only?.id === record.providerInstanceId && only.status === wanted,
+    () => `${id} is ${status}, and its machine ${only?.id} is ${only?.status}`,
+    words,
+  );
+}
+
+/** I24, I15: the same of volumes. */
+export async function volumesRest(world: MarketWorld): Promise<void> {
+  const { inspector, database } = world;
+  for (const { record } of inspector.volumes.values()) {
+    const attachments = await database.store.read.volumes.attachmentsOf({ volumeId: record.id });
+    volumeRests(record, attachments, world.provider(record.providerId), (id) => {
+      const { providerInstanceId } = inspector.deployments.get(id)?.record ?? {};
+      return providerInstanceId ?? '';
+    });
+  }
+}
+
+function volumeRests(
+  record: VolumeRecord,
+  attachments: readonly { deploymentId: string; state: string }[],
+  { plain: { volumes } }: TrueProvider,
+  machineOf: (deploymentId: string) => string,
+): void {
+  const { id, status, action, sizeGb } = record;
+  const words = [id, record.providerVolumeId ?? id];
+  hold('I24', action === null, () => `${id} has a ${action?.kind} under way`, words);
+  hold('I24', status !== 'creating' && status !== 'deleting', () => `${id} is ${status} still`, words);
+  const mine = volumes.filter(({ name }) => name === record.providerName);
+  if (status === 'deleted') {
+    hold('I3', mine.length === 0, () => `${id} is deleted, and is at the provider`, words);
+    return;
+  }
+  if (status === 'error') return;
+  const [only] = mine;
+  hold('I15', mine.length === 1, () => `${id} is ${status}, and there are ${mine.length}`, words);
+  hold('I15', only?.size_gb === sizeGb, () => `${id} has ${sizeGb} GB, and truly ${only?.size_gb}`, words);
+  const told = attachments.map(({ deploymentId, state }) => `${state} ${machineOf(deploymentId)}`).sort();
+  const truth = (only?.attached_instance_ids ?? []).map((machine) => `attached ${machine}`).sort();
+  hold('I15', told.join() === truth.join(), () => `${id} is ${told}, and truly ${truth}`, words);
+}
+
+/** I12: no key outlives its deployment. */
+export async function keysAreGone({ inspector, database }: MarketWorld): Promise<void> {
+  for (const { record } of inspector.deployments.values()) {
+    if (record.stoppedAt === null || record.tempSshKeyId === null) continue;
+    const key = await database.store.read.sshKeys.byId(record.tempSshKeyId);
+    hold('I12', key === null, () => `${record.id} is over, and its key ${record.tempSshKeyId} is there`);
+  }
+}
+
+/** I24: what was decided to be mailed was mailed, and of each deployment each news once. */
+export async function mailsAreSent({ inspector, database }: MarketWorld): Promise<void> {
+  const mails = await database.store.read.mail.list({ limit: 10_000 });
+  const keys = new Set(mails.map(({ dedupeKey }) => dedupeKey));
+  hold('I24', keys.size === mails.length, () => 'the same news is to be mailed twice');
+  for (const { id, dedupeKey, sentAt } of mails)
+    hold('I24', sentAt !== null && inspector.mails.has(id), () => `${dedupeKey} was not mailed`, [id]);
+  for (const { record } of inspector.deployments.values()) {
+    const ready = `deployment_ready:${record.id}:${record.userId}`;
+    hold('I24', keys.has(ready) === (record.startedAt !== null), () => `${ready} was not decided on`, [
+      record.id,
+    ]);
+  }
+}
+
+/** I24: what is used is taken from the balances, and no later than it has to be. */
+export async function billsAreFresh({ database, scheduler, scenario }: MarketWorld): Promise<void> {
+  const latest = scheduler.now - scenario.options.billing.sliceMs - 3 * POLLED_WITHIN_MS;
+  const open = await database.store.read.ledger.openSegments({ limit: 10_000 });
+  for (const { subjectId, postedUntil, startedAt } of open)
+    hold(
+      'I24',
+      postedUntil >= latest || startedAt >= latest,
+      () => `${subjectId} is billed until ${postedUntil} only`,
+      [subjectId],
+    );
+}
+
+/** I26: every active deployment is looked at each 30 s. */
+export function machinesArePolled(world: MarketWorld): void {
+  const { inspector, scheduler } = world;
+  for (const { record } of inspector.deployments.values()) {
+    if (record.stoppedAt !== null || record.providerInstanceId === null) continue;
+    const machine = world.provider(record.providerId).machines.get(record.providerInstanceId);
+    const silentMs = scheduler.now - (machine?.lastPolledAt ?? 0);
+    hold('I26', silentMs <= POLLED_WITHIN_MS, () => `${record.id} was not polled for ${silentMs} ms`, [
+      record.id,
+    ]);
+  }
+}

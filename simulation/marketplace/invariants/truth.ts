@@ -1,0 +1,57 @@
+import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
+import { hold } from '../../invariants/violation.ts';
+import type { Machine } from '../providers/truth.ts';
+
+const DEAD = ['DESTROYING', 'DESTROYED', 'OFFLINE', 'ERROR', 'gone'];
+
+/** I21: nothing is charged before the machine ran. */
+export function startIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
+  const firstAt = machine?.history.find(({ status }) => status === 'ONLINE')?.at;
+  hold(
+    'I21',
+    firstAt !== undefined && record.startedAt !== null && record.startedAt >= firstAt,
+    () => `${record.id} is charged from ${record.startedAt}, and its machine was ONLINE from ${firstAt}`,
+    wordsOf(record),
+  );
+}
+
+/** I20: a stop costs what it costs from the moment at which it was one. */
+export function stopIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
+  const stops = machine?.history.filter(({ status }) => status === 'STOPPED').map(({ at }) => at) ?? [];
+  const last = stops.at(-1);
+  hold(
+    'I20',
+    last !== undefined && record.pausedAt === last,
+    () => `${record.id} is stopped from ${record.pausedAt}, and its machine was from ${stops.join(', ')}`,
+    wordsOf(record),
+  );
+}
+
+/** I23: only what is dead at its provider ends by it, and costs nothing from then on. */
+export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
+  const last = machine?.history.at(-1);
+  hold(
+    'I23',
+    machine === undefined || DEAD.includes(last?.status ?? 'gone'),
+    () => `${record.id} is ${record.status}, and its machine is ${last?.status}`,
+    wordsOf(record),
+  );
+  const diedAt = firstDead(machine);
+  hold(
+    'I21',
+    diedAt === undefined || (record.stoppedAt ?? 0) <= diedAt,
+    () => `${record.id} is charged until ${record.stoppedAt}, and its machine died at ${diedAt}`,
+    wordsOf(record),
+  );
+}
+
+/** When what the machine is now began, if that is dead. */
+function firstDead(machine: Machine | undefined): number | undefined {
+  const history = machine?.history ?? [];
+  const lastAlive = history.findLastIndex(({ status }) => !DEAD.includes(status));
+  return history[lastAlive + 1]?.at;
+}
+
+function wordsOf({ id, providerInstanceId }: DeploymentRecord): string[] {
+  return providerInstanceId === null ? [id] : [id, `${providerInstanceId} `, `${providerInstanceId}:`];
+}

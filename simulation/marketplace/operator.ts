@@ -1,0 +1,56 @@
+import { assignDiscount } from '../../src/marketplace/discounts/assign.ts';
+import { endDiscount } from '../../src/marketplace/discounts/end.ts';
+import { topUp } from '../../src/marketplace/ledger/credit.ts';
+import type { MarketUser } from './accounts.ts';
+import { virtualClock } from './providers/truth.ts';
+import type { MarketWorld } from './world.ts';
+
+function depsOf(world: MarketWorld, what: string) {
+  const { database, scheduler, chance, tally } = world;
+  return {
+    store: database.store,
+    clock: virtualClock(scheduler),
+    random: chance.fork(`${what}/${tally.commands}`),
+  };
+}
+
+/** A payment that is booked twice, as payment providers send them. */
+export async function topUpOf(world: MarketWorld, { teamId, name }: MarketUser): Promise<void> {
+  const amountMicroUsd = world.users.chance.whole(1, 3_000_000);
+  await credit(world, teamId, amountMicroUsd, `payment-${name}-${world.tally.commands}`);
+}
+
+/** Books it, twice, and counts it once. */
+export async function credit(
+  world: MarketWorld,
+  teamId: string,
+  amountMicroUsd: number,
+  reference: string,
+): Promise<void> {
+  world.inspector.credited(teamId, amountMicroUsd);
+  await Promise.all(
+    ['once', 'again'].map((time) =>
+      topUp(depsOf(world, `credit/${time}/${reference}`), { teamId, amountMicroUsd, reference }),
+    ),
+  );
+  world.journal.note('operator', `credits ${amountMicroUsd} to ${teamId}`);
+}
+
+export async function assignDiscountTo(world: MarketWorld, { teamId }: MarketUser): Promise<void> {
+  const { chance } = world.users;
+  const now = Math.floor(world.scheduler.now);
+  const startsAt = now + (chance.happens(0.5) ? 0 : chance.whole(1_000, 90_000));
+  const endsAt = chance.happens(0.5) ? startsAt + chance.whole(1_000, 120_000) : null;
+  const percentage = chance.whole(5, 50);
+  const discount = await assignDiscount(depsOf(world, 'discount'), { teamId, percentage, startsAt, endsAt });
+  world.journal.note('operator', `assigns ${discount.id} of ${percentage} % to ${teamId}`);
+}
+
+export async function endDiscountOf(world: MarketWorld, { teamId }: MarketUser): Promise<void> {
+  const { database, users, journal } = world;
+  const discounts = await database.store.read.discounts.ofTeam(teamId);
+  if (discounts.length === 0) return;
+  const { id } = users.chance.pick(discounts);
+  await endDiscount(depsOf(world, 'end-discount'), id);
+  journal.note('operator', `ends ${id}`);
+}

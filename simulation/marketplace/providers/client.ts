@@ -1,0 +1,168 @@
+import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
+import { plainProviderClient } from '../../../test/support/plain-provider-client.ts';
+import type { ProviderFaults, ProviderMethod } from '../../../test/support/provider-faults.ts';
+import type { Life } from '../../replicas/life.ts';
+import type { Chance } from '../../world/chance.ts';
+import type { MarketWorld } from '../world.ts';
+import type { TrueProvider } from './truth.ts';
+
+/** What goes wrong with a call. */
+const FAULTS = {
+  refuse: 2,
+  hang: 2,
+  loseBefore: 2,
+  loseAfter: 4,
+  late: 2,
+  garbage: 3,
+  fail: 2,
+  failAfter: 2,
+  unauthorized: 1,
+  limited: 1,
+  deny: 3,
+};
+export type MarketFault = keyof typeof FAULTS;
+
+/** What was asked for is done all the same. */
+const HAPPENS: readonly MarketFault[] = ['loseAfter', 'garbage', 'failAfter'];
+const WRITES = /^(create|delete|start|stop|attach|detach|restart|resize)/;
+const TIMEOUT_MS = 10_000;
+
+type Through = ProviderFaults['through'];
+type Call = Parameters<Through>[1];
+
+/** A provider as one process of a replica reaches it: slowly, and not always. */
+export function marketClient(
+  world: MarketWorld,
+  provider: TrueProvider,
+  life: Life,
+  chance: Chance,
+): OrchestratorClient {
+  const path = new ProviderPath(world, provider, chance);
+  return plainProviderClient(provider.plain, {
+    through: (method, call, commit) => life.reach(() => path.through(method, call, commit)),
+  });
+}
+
+class ProviderPath {
+  readonly #world: MarketWorld;
+  readonly #provider: TrueProvider;
+  readonly #chance: Chance;
+
+  constructor(world: MarketWorld, provider: TrueProvider, chance: Chance) {
+    this.#world = world;
+    this.#provider = provider;
+    this.#chance = chance;
+  }
+
+  async through<T>(method: ProviderMethod, call: Call, commit: () => T): Promise<T> {
+    const { scheduler, tally, faults, journal } = this.#world;
+    tally.calls++;
+    await scheduler.sleep(this.#latencyMs());
+    if (method === 'getInstance') this.#polled(call.id ?? '');
+    const fault = this.#draw(method, call);
+    const truly = (): T => this.#commit(method, call, commit);
+    if (fault === undefined) {
+      const answer = this.#answer(method, truly());
+      await scheduler.sleep(this.#latencyMs());
+      return answer;
+    }
+    faults.set(fault, (faults.get(fault) ?? 0) + 1);
+    journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
+    return this.#fail(fault, method, call, truly);
+  }
+
+  async #fail<T>(fault: MarketFault, method: ProviderMethod, call: Call, truly: () => T): Promise<T> {
+    const { scheduler } = this.#world;
+    const timeoutMs = call.options?.timeoutMs ?? TIMEOUT_MS;
+    if (fault === 'deny' && method === 'deleteInstance') return null as T;
+    if (HAPPENS.includes(fault)) attempt(truly);
+    if (fault === 'late' && WRITES.test(method))
+      scheduler.after(timeoutMs + this.#chance.whole(100, 30_000), () => attempt(truly));
+    if (fault === 'late' || fault === 'hang') await scheduler.sleep(timeoutMs);
+    throw toError(fault, method);
+  }
+
+  #draw(method: ProviderMethod, { id }: Call): MarketFault | undefined {
+    const { scheduler, scenario, isCalm } = this.#world;
+    if (isCalm) return undefined;
+    if (scheduler.now < this.#provider.outageUntil)
+      return this.#chance.pick(['refuse', 'hang', 'fail', 'garbage', 'loseAfter']);
+    if (!this.#chance.happens(scenario.faultRate)) return undefined;
+    const fault = this.#chance.weighted(FAULTS);
+    if (fault !== 'deny') return fault;
+    return this.#mayDeny(method, id) ? fault : undefined;
+  }
+
+  /** One machine is denied once: a second 404, and a list that lacks it, are a loss that counts. */
+  #mayDeny(method: ProviderMethod, id = ''): boolean {
+    const machine = this.#provider.machines.get(id);
+    if (machine === undefined || machine.hasBeenDenied) return false;
+    if (method !== 'getInstance' && method !== 'deleteInstance') return false;
+    machine.hasBeenDenied = true;
+    return true;
+  }
+
+  #commit<T>(method: ProviderMethod, { args }: Call, commit: () => T): T {
+    this.#world.scheduler.stir();
+    if (method !== 'createVolume') {
+      const result = structuredClone(commit());
+      this.#provider.watch();
+      return result;
+    }
+    const key = String(args[1]);
+    const known = this.#provider.volumeOf(key);
+    if (known !== undefined) return structuredClone(this.#provider.plain.getVolume(known)) as T;
+    const made = commit();
+    this.#provider.volumeMade(key, (made as { id: string }).id);
+    return structuredClone(made);
+  }
+
+  /** A list may be behind with what was made just now. */
+  #answer<T>(method: ProviderMethod, truth: T): T {
+    const { scheduler, scenario, isCalm } = this.#world;
+    if (method !== 'listInstances' || isCalm || scenario.listLagMs === 0) return truth;
+    const since = scheduler.now - scenario.listLagMs;
+    const { machines } = this.#provider;
+    const isShown = ({ id }: { id: string }) => (machines.get(id)?.madeAt ?? 0) <= since;
+    return (truth as { id: string }[]).filter(isShown) as T;
+  }
+
+  #polled(id: string): void {
+    const machine = this.#provider.machines.get(id);
+    if (machine !== undefined) machine.lastPolledAt = this.#world.scheduler.now;
+  }
+
+  #latencyMs(): number {
+    return this.#chance.happens(0.05) ? this.#chance.whole(500, 3_000) : this.#chance.whole(1, 120);
+  }
+}
+
+function toError(fault: MarketFault, method: ProviderMethod): ProviderError {
+  const open = { mayHaveHappened: WRITES.test(method) };
+  switch (fault) {
+    case 'refuse':
+      return new ProviderError('unreachable', `${method}: nobody is reached`);
+    case 'unauthorized':
+      return new ProviderError('unauthorized', `${method}: 401`, { status: 401 });
+    case 'limited':
+      return new ProviderError('limited', `${method}: 429`, { status: 429 });
+    case 'deny':
+      return new ProviderError('not_found', `${method}: 404`, { status: 404, code: 'not_found' });
+    case 'garbage':
+      return new ProviderError('invalid', `${method}: no JSON`, { status: 200, ...open });
+    case 'fail':
+    case 'failAfter':
+      return new ProviderError('failed', `${method}: 500`, { status: 500, ...open });
+    default:
+      return new ProviderError('timeout', `${method}: no whole answer`, open);
+  }
+}
+
+/** What comes of a call of which nobody hears the answer. */
+function attempt(commit: () => unknown): void {
+  try {
+    commit();
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+  }
+}

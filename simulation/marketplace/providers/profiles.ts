@@ -1,0 +1,59 @@
+import type { Configuration } from '../../../src/contract/configuration.ts';
+import { providerProfileSchema } from '../../../src/marketplace/providers/profile.ts';
+
+const volumes = {
+  size_gb: { min: 1, max: 10_000 },
+  price_per_gb_hour: 0.000274,
+  name_max_length: 60,
+  max_per_instance: 3,
+  shareable: true,
+  attach_at_create: true,
+  attach: { supported: true },
+  detach: { allowed: 'always' },
+  grow: true,
+  rename: true,
+};
+
+/** `able` can do all that there is; `plain` neither stops nor restarts, and lets go of a volume only at the end. */
+export const profiles = [
+  providerProfileSchema.parse({
+    ...{ id: 'able', name: 'Able', volumes },
+    instances: {
+      stop: { supported: true, except: [{ instance_types: ['SPOT'], reason: 'Spot cannot be stopped.' }] },
+      restart: { supported: true },
+      deploy_timeouts: [{ minutes: 4 }],
+    },
+  }),
+  providerProfileSchema.parse({
+    ...{ id: 'plain', name: 'Plain' },
+    instances: {
+      stop: { supported: false, reason: 'Plain cannot stop instances.' },
+      restart: { supported: false, reason: 'Plain cannot restart instances.' },
+      deploy_timeouts: [{ minutes: 5 }],
+      minimum_reservations: [{ instance_types: ['BARE_METAL'], minutes: 5 }],
+    },
+    volumes: {
+      ...volumes,
+      ...{ shareable: false, attach_at_create: false, max_per_instance: 1, grow: false, rename: false },
+      attach: { supported: false, reason: 'Plain attaches a volume only at the create.' },
+      detach: { allowed: 'ended' },
+    },
+  }),
+];
+
+export const REGIONS = ['eu-one', 'us-two'] as const;
+
+/** Prices at which an hour is no whole number of slices, so that every slice is rounded. */
+export const configurations: readonly Configuration[] = (
+  [
+    ['gpu', 'DEDICATED', 1, 2.000_003],
+    ['spot', 'SPOT', 1, 1.333_337],
+    ['metal', 'BARE_METAL', 8, 16.999_999],
+  ] as const
+).map(([id, type, gpus, price]) => ({
+  ...{ id, name: id, instance_type: type, vcpus: 8, memory_gb: 64, storage_gb: 500, price_per_hour: price },
+  ...{ gpu_count: gpus, gpu_type: 'H100', gpu_memory_gb: 80 },
+  ...(type === 'SPOT' && { spot_price_per_hour: 0.777_771 }),
+  ...{ available: true, regions: [...REGIONS], os_options: ['ubuntu-24.04'], supports_cloud_init: true },
+  extras: { berth: { restart: true, volume_resize: true, stopped_price_per_hour: 0.123_457 } },
+}));

@@ -1,0 +1,105 @@
+import type { Instance, InstanceStatus } from '../../../src/contract/instance.ts';
+import type { ProviderProfile } from '../../../src/marketplace/providers/profile.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import { PlainProvider } from '../../../test/support/plain-provider.ts';
+import type { Chance } from '../../world/chance.ts';
+import type { Scheduler } from '../../world/scheduler.ts';
+import { configurations, REGIONS } from './profiles.ts';
+
+/** What a machine was from a moment on; `gone`: nothing is left of it. */
+export interface Moment {
+  at: number;
+  status: InstanceStatus | 'gone';
+}
+
+/** One machine that was ever made. */
+export interface Machine {
+  id: string;
+  /** As it was asked for, without what the provider added. */
+  wantedName: string;
+  madeAt: number;
+  history: Moment[];
+  /** Whether it has blinked, or was denied: each does so once at most, so that no two are taken for one that lasts. */
+  hasBlinked: boolean;
+  hasBeenDenied: boolean;
+  lastPolledAt: number;
+}
+
+/** A provider as it truly is. */
+export class TrueProvider {
+  readonly id: string;
+  readonly profile: ProviderProfile;
+  readonly plain: PlainProvider;
+  readonly machines = new Map<string, Machine>();
+  /** By idempotency key: a volume is made once for each. */
+  readonly #volumes = new Map<string, string>();
+  readonly #scheduler: Scheduler;
+  /** Until then nobody reaches it. */
+  outageUntil = 0;
+
+  constructor(scheduler: Scheduler, profile: ProviderProfile, chance: Chance, capacity: number) {
+    this.#scheduler = scheduler;
+    this.profile = profile;
+    this.id = profile.id;
+    this.plain = new PlainProvider(virtualClock(scheduler), {
+      configurations,
+      volumeLocations: REGIONS.map((id) => ({ id, name: id, types: ['ssd'], country_code: 'DE' })),
+      capacity,
+      bootMs: chance.whole(5_000, 60_000),
+      stopMs: chance.whole(500, 15_000),
+      startMs: chance.whole(1_000, 40_000),
+      deleteMs: chance.whole(500, 60_000),
+      restartMs: chance.whole(5_000, 60_000),
+      volumeMs: chance.pick([0, 2_000, 15_000]),
+    });
+    this.#takeRequests();
+  }
+
+  /** Every machine that can still cost something, as it is. */
+  get living(): Instance[] {
+    this.watch();
+    return this.plain.instances;
+  }
+
+  /** Writes down what has become of each machine since the last time. */
+  watch(): void {
+    const there = new Map(this.plain.instances.map((instance) => [instance.id, instance]));
+    for (const machine of this.machines.values()) {
+      const instance = there.get(machine.id);
+      const last = machine.history.at(-1);
+      const status = instance?.status ?? 'gone';
+      if (last?.status === status) continue;
+      const at = instance === undefined ? this.#scheduler.now : Date.parse(instance.updated_at);
+      machine.history.push({ at, status });
+    }
+  }
+
+  /** What a provider that knows keys makes of a create that it has seen. */
+  volumeOf(key: string): string | undefined {
+    return this.#volumes.get(key);
+  }
+
+  volumeMade(key: string, id: string): void {
+    this.#volumes.set(key, id);
+  }
+
+  #takeRequests(): void {
+    const create = this.plain.create.bind(this.plain);
+    this.plain.create = (request) => {
+      const made = create(request);
+      this.machines.set(made.id, {
+        ...{ id: made.id, wantedName: request.name ?? '', madeAt: this.#scheduler.now },
+        history: [{ at: this.#scheduler.now, status: made.status }],
+        ...{ hasBlinked: false, hasBeenDenied: false, lastPolledAt: this.#scheduler.now },
+      });
+      return made;
+    };
+  }
+}
+
+export function virtualClock(scheduler: Scheduler): Clock {
+  return {
+    now: () => Math.floor(scheduler.now),
+    setTimer: (delayMs, callback) => scheduler.after(Math.ceil(delayMs), callback),
+  };
+}

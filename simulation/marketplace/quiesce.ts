@@ -1,0 +1,79 @@
+import { Violation } from '../invariants/violation.ts';
+import { booksAreExact, ledgerVerifies } from './invariants/books.ts';
+import {
+  billsAreFresh,
+  deploymentsRest,
+  keysAreGone,
+  machinesArePolled,
+  machinesAreSingle,
+  mailsAreSent,
+  volumesRest,
+} from './invariants/rest.ts';
+import type { MarketWorld } from './world.ts';
+
+const STEP_MS = 30_000;
+/** By then every backoff, timeout, lease and doubt is over. */
+const LONGEST_MS = 30 * 60_000;
+const STEADY_MS = 60_000;
+/** Longer than any call that is under way. */
+const LONGEST_CLOSE_MS = 60_000;
+
+/** Ends all faults, lets everything settle, and holds what then is against the invariants. */
+export async function quiesceMarket(world: MarketWorld): Promise<void> {
+  const { scheduler } = world;
+  calm(world);
+  const end = scheduler.now + LONGEST_MS;
+  let problem = await findProblem(world);
+  while (problem !== undefined && scheduler.now < end) {
+    await scheduler.runUntil(scheduler.now + STEP_MS);
+    world.assertSound();
+    problem = await findProblem(world);
+  }
+  if (problem !== undefined) throw problem;
+  await scheduler.runUntil(scheduler.now + STEADY_MS);
+  world.assertSound();
+  await assertRest(world);
+  machinesArePolled(world);
+  await booksAreExact(world);
+  await ledgerVerifies(world);
+}
+
+/** The servers end in order; nothing of them may stay. */
+export async function shutDownMarket(world: MarketWorld): Promise<void> {
+  world.isOver = true;
+  const { scheduler, replicas } = world;
+  const closing = replicas.map(({ serving }) => serving?.marketplace.close());
+  await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
+  await Promise.all(closing);
+  for (const { name, life } of replicas)
+    if (life !== undefined && life.openTimers > 0)
+      throw new Violation('I28', `${name} has ended, and has ${life.openTimers} timers left`);
+}
+
+function calm(world: MarketWorld): void {
+  world.journal.note('world', 'comes to rest');
+  world.isCalm = true;
+  for (const { plain } of world.providers)
+    for (const configuration of plain.configurations) configuration.available = true;
+  for (const replica of world.replicas) replica.life?.resume();
+}
+
+/** The first thing that is not as it should be at rest. */
+async function findProblem(world: MarketWorld): Promise<Violation | undefined> {
+  try {
+    await assertRest(world);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Violation) return error;
+    throw error;
+  }
+}
+
+async function assertRest(world: MarketWorld): Promise<void> {
+  machinesAreSingle(world);
+  deploymentsRest(world);
+  await volumesRest(world);
+  await keysAreGone(world);
+  await mailsAreSent(world);
+  await billsAreFresh(world);
+}

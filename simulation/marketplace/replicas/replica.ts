@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { type Marketplace, startMarketplace } from '../../../src/cli/marketplace/start-marketplace.ts';
+import { defaultRateLimits } from '../../../src/marketplace/http/rate-limits.ts';
+import type { Mailer } from '../../../src/marketplace/ports/mailer.ts';
+import { StoreUnavailable } from '../../../src/marketplace/ports/store.ts';
+import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import { Violation } from '../../invariants/violation.ts';
+import { Life } from '../../replicas/life.ts';
+import type { Chance } from '../../world/chance.ts';
+import { marketClient } from '../providers/client.ts';
+import type { MarketWorld } from '../world.ts';
+import { marketStore, noTrouble } from './store.ts';
+
+const gpuTypes = parseGpuTypes(
+  readFileSync(new URL('../../../fixtures/gpu-types.yaml', import.meta.url), 'utf8'),
+);
+const PLENTY = 1_000_000;
+
+/** One of the marketplace's servers: a process at a time. */
+export class MarketReplica {
+  readonly name: string;
+  readonly #world: MarketWorld;
+  readonly #chance: Chance;
+  #processes = 0;
+  #life: Life | undefined;
+  #marketplace: Marketplace | undefined;
+
+  constructor(name: string, world: MarketWorld) {
+    this.name = name;
+    this.#world = world;
+    this.#chance = world.chance.fork(name);
+  }
+
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  /** Of the process that runs; undefined while there is none that serves. */
+  get serving(): { life: Life; marketplace: Marketplace } | undefined {
+    const [life, marketplace] = [this.#life, this.#marketplace];
+    return life === undefined || marketplace === undefined ? undefined : { life, marketplace };
+  }
+
+  /** Starts a process; one that cannot start ends, and is started again. */
+  start(): void {
+    const { scheduler, journal, database, scenario, inspector, providers } = this.#world;
+    const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
+    const chance = this.#chance.fork(String(this.#processes));
+    this.#life = life;
+    journal.note(life.name, 'starts');
+    startMarketplace({
+      store: marketStore({
+        ...{ store: database.store, life, isShared: scenario.replicas > 1, chance: chance.fork('store') },
+        trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
+        die: () => this.crash('in a transaction'),
+        committed: (written) => inspector.committed(life, written),
+      }),
+      clock: life.clock(() => 0),
+      random: chance.fork('random'),
+      log: this.#log(life),
+      ...{ options: scenario.options, gpuTypes, maxBodyBytes: 1_048_576, trustedProxies: 0 },
+      rateLimits: {
+        ...defaultRateLimits,
+        ...{ catalogReads: PLENTY, accountRequests: PLENTY, creates: PLENTY, otherRequests: PLENTY },
+      },
+      providers: providers.map((provider) => ({
+        profile: provider.profile,
+        client: marketClient(this.#world, provider, life, chance.fork(provider.id)),
+      })),
+      mailer: this.#mailer(life, chance.fork('mail')),
+    }).then(
+      (marketplace) => {
+        if (life.isDead) return;
+        this.#marketplace = marketplace;
+        journal.note(life.name, 'serves');
+      },
+      (error: unknown) => {
+        if (!life.isDead) this.crash(`could not start: ${error instanceof Error ? error.message : error}`);
+      },
+    );
+  }
+
+  /** The process ends at once; another is started after a while. */
+  crash(why: string): void {
+    const life = this.#life;
+    if (life === undefined || life.isDead) return;
+    const { journal, tally, scheduler } = this.#world;
+    journal.note(life.name, `dies ${why}`);
+    tally.crashes++;
+    this.end();
+    const delayMs = this.#world.isCalm ? 1_000 : this.#chance.whole(500, 60_000);
+    scheduler.after(delayMs, () => {
+      if (this.#life === undefined && !this.#world.isOver) this.start();
+    });
+  }
+
+  /** The process stands still for a while, its leases may run out, and it does not know when it goes on. */
+  pause(chance: Chance): void {
+    const life = this.#life;
+    if (life === undefined || life.isPaused) return;
+    const { scheduler, journal, tally } = this.#world;
+    const ms = chance.pick([1_000, 20_000, 45_000, 120_000]) + chance.whole(0, 20_000);
+    journal.note(life.name, `is paused for ${ms} ms`);
+    tally.pauses++;
+    life.pause();
+    scheduler.after(ms, () => {
+      if (!life.isDead) journal.note(life.name, 'goes on');
+      life.resume();
+    });
+  }
+
+  /** The process ends, and no other follows by itself. */
+  end(): void {
+    this.#life?.kill();
+    this.#life = undefined;
+    this.#marketplace = undefined;
+  }
+
+  #mailer(life: Life, chance: Chance): Mailer {
+    return {
+      send: ({ id, to, subject }) =>
+        life.reach(async () => {
+          const { scheduler, journal, inspector, isCalm } = this.#world;
+          await scheduler.sleep(chance.whole(5, 200));
+          if (!isCalm && chance.happens(0.05)) throw new Error('the mail server does not answer');
+          journal.note(life.name, `mails ${to}: ${subject}`);
+          inspector.mailed(id);
+        }),
+      close: () => undefined,
+    };
+  }
+
+  /** What production calls an error and is none of the store's is a fault of ours. */
+  #log(life: Life): Log {
+    const write = (level: string) => (fields: object, message: string) => {
+      if (life.isDead) return;
+      const { err } = fields as { err?: unknown };
+      this.#world.journal.note(life.name, `${level} ${message} ${brief(fields)}`);
+      if (level !== 'error' || !(err instanceof Error) || err instanceof StoreUnavailable) return;
+      if (/simulated|MailRefused|mail server|ApiError/.test(`${err.name} ${err.message}`)) return;
+      this.#world.fail(new Violation('crash', `${life.name}: ${message}: ${err.stack ?? err.message}`));
+    };
+    return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
+  }
+}
+
+function brief(fields: object): string {
+  const parts = Object.entries(fields).map(([name, value]) => {
+    const text = value instanceof Error ? `${value.name}: ${value.message}` : String(value);
+    return `${name}=${text.slice(0, 120)}`;
+  });
+  return parts.join(' ');
+}

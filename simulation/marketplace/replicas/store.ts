@@ -1,0 +1,125 @@
+import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/ports/store.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
+import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { Life } from '../../replicas/life.ts';
+import type { Chance } from '../../world/chance.ts';
+
+/** How often what goes wrong between a replica and its database, for each call. */
+export interface MarketTrouble {
+  unavailable: number;
+  /** Committed, and the answer lost. */
+  unknownOutcome: number;
+  /** The process dies in the middle of a transaction. */
+  death: number;
+}
+
+export const noTrouble: MarketTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
+
+/** What a transaction wrote, as it was at its end. */
+export interface Written {
+  deployments: DeploymentRecord[];
+  volumes: VolumeRecord[];
+}
+
+interface FacadeParts {
+  store: Store;
+  life: Life;
+  isShared: boolean;
+  chance: Chance;
+  trouble: () => MarketTrouble;
+  /** Ends the process now. */
+  die: () => void;
+  committed: (written: Written) => void;
+}
+
+/** The shared database as one process of a replica reaches it. */
+export function marketStore(parts: FacadeParts): Store {
+  const { store, life, isShared } = parts;
+  const ask = <T>(question: () => Promise<T>): Promise<T> =>
+    life.reach(async () => {
+      fail(parts, 'unavailable');
+      return question();
+    });
+  return {
+    isShared,
+    read: throughEach(store.read, (_part, _name, call) => ask(call)),
+    transact: (body) => ask(() => transact(parts, body)),
+    snapshot: (body) => ask(() => store.snapshot(body)),
+    countRequest: (window) => ask(() => store.countRequest(window)),
+    close: async () => undefined,
+  };
+}
+
+function fail({ chance, trouble }: FacadeParts, kind: keyof MarketTrouble): void {
+  if (chance.happens(trouble()[kind])) throw new StoreUnavailable(`simulated: ${kind}`);
+}
+
+async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
+  const { store, life, chance, trouble, die, committed } = parts;
+  let written: Written = { deployments: [], volumes: [] };
+  const result = await store.transact((tx) =>
+    life.orDeath(async () => {
+      const touched = { deployments: new Set<string>(), volumes: new Set<string>() };
+      const outcome = await body(
+        throughEach(tx, (part, name, call, args) => {
+          if (chance.happens(trouble().death)) die();
+          if (life.isDead) return new Promise(() => undefined);
+          const isWrite = name === 'insert' || name === 'update' || name === 'setCleanup';
+          if (isWrite && (part === 'deployments' || part === 'volumes')) touched[part].add(idOf(args[0]));
+          return call();
+        }),
+      );
+      written = await readBack(tx, touched);
+      fail(parts, 'unavailable');
+      return outcome;
+    }),
+  );
+  committed(written);
+  fail(parts, 'unknownOutcome');
+  return result;
+}
+
+function idOf(argument: unknown): string {
+  return typeof argument === 'string' ? argument : (argument as { id: string }).id;
+}
+
+async function readBack(
+  tx: Transaction,
+  touched: { deployments: ReadonlySet<string>; volumes: ReadonlySet<string> },
+): Promise<Written> {
+  const written: Written = { deployments: [], volumes: [] };
+  for (const id of touched.deployments) {
+    const record = await tx.deployments.byId(id);
+    if (record !== null) written.deployments.push(record);
+  }
+  for (const id of touched.volumes) {
+    const record = await tx.volumes.byId(id);
+    if (record !== null) written.volumes.push(record);
+  }
+  return written;
+}
+
+/** A reader or a transaction whose every method goes through `around`. */
+function throughEach<Parts extends object>(
+  target: Parts,
+  around: (
+    part: string,
+    name: string,
+    call: () => Promise<unknown>,
+    args: readonly unknown[],
+  ) => Promise<unknown>,
+): Parts {
+  return new Proxy(target, {
+    get: (whole, part: string, receiver) => {
+      const methods: unknown = Reflect.get(whole, part, receiver);
+      if (typeof methods !== 'object' || methods === null) return methods;
+      return new Proxy(methods, {
+        get: (of, name: string) => {
+          const method: unknown = Reflect.get(of, name);
+          if (typeof method !== 'function') return method;
+          return (...args: unknown[]) => around(part, name, () => Reflect.apply(method, of, args), args);
+        },
+      });
+    },
+  });
+}

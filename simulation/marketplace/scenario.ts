@@ -1,0 +1,81 @@
+import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/options.ts';
+import type { Chance } from '../world/chance.ts';
+import type { MarketTrouble } from './replicas/store.ts';
+
+/** How often what happens between two commands happens. */
+export interface MarketMishaps {
+  crash: number;
+  pause: number;
+  outage: number;
+  reclaim: number;
+  blink: number;
+  break: number;
+  vanish: number;
+  reprice: number;
+  soldOut: number;
+  powerOff: number;
+}
+
+/** What is drawn once for a run. */
+export interface MarketScenario {
+  replicas: number;
+  /** Of the calls to providers, outside of outages. */
+  faultRate: number;
+  /** Of the replies to users. */
+  lostReplies: number;
+  trouble: MarketTrouble;
+  /** Between two commands, on average. */
+  paceMs: number;
+  mishaps: MarketMishaps;
+  /** What each team begins with. */
+  creditMicroUsd: number;
+  /** How long a provider's list may lack what was made just now. */
+  listLagMs: number;
+  capacity: number;
+  options: MarketplaceOptions;
+}
+
+const MISHAPS: MarketMishaps = {
+  ...{ crash: 0.04, pause: 0.04, outage: 0.03, reclaim: 0.05, blink: 0.05, break: 0.02 },
+  ...{ vanish: 0.02, reprice: 0.06, soldOut: 0.02, powerOff: 0.02 },
+};
+
+export function drawMarketScenario(chance: Chance): MarketScenario {
+  const weather = chance.pick([0, 0.5, 1, 1, 2]);
+  const mishaps = Object.fromEntries(
+    Object.entries(MISHAPS).map(([name, rate]) => [name, rate * weather]),
+  ) as unknown as MarketMishaps;
+  return {
+    replicas: Number(chance.weighted({ 1: 3, 2: 5, 3: 2 })),
+    faultRate: chance.pick([0, 0.03, 0.1, 0.25]),
+    lostReplies: chance.pick([0, 0.1]),
+    trouble: {
+      unavailable: chance.pick([0, 0, 0.003]),
+      unknownOutcome: chance.pick([0, 0, 0.005]),
+      death: chance.pick([0, 0.000_3, 0.001]),
+    },
+    paceMs: chance.pick([3_000, 12_000, 40_000]),
+    mishaps,
+    creditMicroUsd: chance.pick([400_000, 5_000_000, 500_000_000]),
+    listLagMs: chance.pick([0, 0, 5_000, 20_000]),
+    capacity: chance.pick([1, 3, 100]),
+    options: drawOptions(chance),
+  };
+}
+
+/** Times are shorter than in production, so that more of them end in a run. */
+function drawOptions(chance: Chance): MarketplaceOptions {
+  return {
+    ...defaultOptions,
+    minimumRuntimeMinutes: chance.pick([0, 1, 3]),
+    polling: {
+      ...defaultOptions.polling,
+      ...{ blinkMs: 90_000, sweepMs: 60_000, findCreateMs: 60_000, actionMs: 180_000 },
+    },
+    billing: {
+      ...defaultOptions.billing,
+      sliceMs: chance.pick([10_000, 60_000]),
+      zeroBalance: { graceMs: 120_000, stoppedGraceMs: 300_000 },
+    },
+  };
+}

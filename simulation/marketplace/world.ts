@@ -1,0 +1,75 @@
+import { Chance } from '../world/chance.ts';
+import { Journal } from '../world/journal.ts';
+import { Scheduler } from '../world/scheduler.ts';
+import { START_AT, type Tally } from '../world.ts';
+import type { MarketPrepared } from './accounts.ts';
+import { MarketInspector } from './invariants/inspector.ts';
+import { profiles } from './providers/profiles.ts';
+import { TrueProvider } from './providers/truth.ts';
+import { MarketDatabase } from './replicas/database.ts';
+import { MarketReplica } from './replicas/replica.ts';
+import { drawMarketScenario, type MarketScenario } from './scenario.ts';
+import { Users } from './users/users.ts';
+
+/** One run: marketplaces, their database, their providers and their users, in virtual time and by one seed. */
+export class MarketWorld {
+  readonly chance: Chance;
+  readonly scenario: MarketScenario;
+  readonly scheduler = new Scheduler(START_AT);
+  readonly journal = new Journal(() => this.scheduler.now);
+  readonly providers: readonly TrueProvider[];
+  readonly database: MarketDatabase;
+  readonly inspector: MarketInspector;
+  readonly replicas: readonly MarketReplica[];
+  readonly users: Users;
+  /** How often each fault met a call. */
+  readonly faults = new Map<string, number>();
+  readonly tally: Tally & { calls: number } = {
+    ...{
+      commands: 0,
+      crashes: 0,
+      powerCuts: 0,
+      pauses: 0,
+      partitions: 0,
+      clockJumps: 0,
+      outages: 0,
+      calls: 0,
+    },
+  };
+  /** From now on nothing goes wrong. */
+  isCalm = false;
+  isOver = false;
+  #failure: { error: unknown } | undefined;
+
+  constructor(seed: string, prepared: MarketPrepared) {
+    this.chance = new Chance(`market/${seed}`);
+    this.scenario = drawMarketScenario(this.chance.fork('scenario'));
+    const { chance, scheduler, scenario } = this;
+    this.providers = profiles.map(
+      (profile) => new TrueProvider(scheduler, profile, chance.fork(profile.id), scenario.capacity),
+    );
+    this.database = new MarketDatabase(prepared.folder, prepared.database);
+    this.inspector = new MarketInspector(this);
+    this.users = new Users(this, prepared.users);
+    this.replicas = Array.from(
+      { length: scenario.replicas },
+      (_, index) => new MarketReplica(`m${index + 1}`, this),
+    );
+  }
+
+  provider(id: string): TrueProvider {
+    const provider = this.providers.find((candidate) => candidate.id === id);
+    if (provider === undefined) throw new Error(`there is no provider ${id}`);
+    return provider;
+  }
+
+  /** Something was found where nobody waits. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  /** @throws what was found where nobody waited */
+  assertSound(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+}
