@@ -38,7 +38,8 @@ export class Authenticator {
   /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
   async recordUses(): Promise<void> {
     if (this.#uses.size === 0) return;
-    const uses = [...this.#uses];
+    // In one order everywhere: two processes that write the same keys do not wait for each other.
+    const uses = [...this.#uses].sort(([a], [b]) => (a < b ? -1 : 1));
     await this.#store.transact(async (tx) => {
       for (const [id, at] of uses) await tx.keys.recordUse(id, at);
     });

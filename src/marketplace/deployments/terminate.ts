@@ -20,10 +20,12 @@ export async function terminateDeployment(
   id: string,
 ): Promise<Terminated> {
   const { store, clock, options } = deps;
+  // Read before the transaction: who mails of a team's money locks the team and then its users.
+  const known = await ownDeployment(store.read, caller, id);
+  const minimumMinutes = await minimumRuntimeMinutes(store.read, options, known);
   const ended = await store.transact(async (tx) => {
     const record = await ownDeployment(tx, caller, id);
     const now = clock.now();
-    const minimumMinutes = await minimumRuntimeMinutes(tx, options, record);
     const { canTerminate, reason, ...numbers } = checkTermination(record, minimumMinutes, now);
     if (!canTerminate)
       throw new ApiError('VALIDATION_ERROR', reason ?? 'It cannot be terminated now.', {

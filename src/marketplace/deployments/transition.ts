@@ -145,8 +145,9 @@ async function toEnd(
     failureDetails: moved.failureDetails === null ? null : cleanLine(moved.failureDetails),
   };
   await tx.deployments.update(record);
-  await endBilling(deps, tx, 'deployment', record.id, at);
+  // Volumes before money, as everybody locks them.
   await releaseVolumes(tx, record.id, at);
+  await endBilling(deps, tx, 'deployment', record.id, at);
   if (record.tempSshKeyId !== null) await tx.sshKeys.remove(record.tempSshKeyId);
   if (record.status === 'failed') await notifyDeployment(deps, tx, record, 'failed');
   return reread(tx, record);

@@ -64,7 +64,6 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
       const lockedBy: [string, (tx: Transaction) => Promise<unknown>][] = [
         ['a user', (tx) => tx.users.byId(userId)],
         ['a team', (tx) => tx.teams.byId(teamId)],
-        ['a member', (tx) => tx.teams.member(teamId, userId)],
         ['a deployment', (tx) => tx.deployments.byId('dep-1')],
         ['a volume', (tx) => tx.volumes.byId('vol-1')],
         ['a volume, by the id of paths', (tx) => tx.volumes.byVolumeId('vvol-1')],

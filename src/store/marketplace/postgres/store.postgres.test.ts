@@ -5,7 +5,16 @@ import { type PostgresServer, startPostgres } from '../../../../test/support/pos
 import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/ports/store.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
 import { openPostgresStore } from '../../postgres/store.ts';
-import { deployment, now, runningDeployment, seed, segment, usage } from '../records.fixture.ts';
+import {
+  deployment,
+  now,
+  runningDeployment,
+  seed,
+  segment,
+  teamId,
+  usage,
+  userId,
+} from '../records.fixture.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import * as schema from './schema.ts';
 import { openMarketplacePostgresStore } from './store.ts';
@@ -100,6 +109,15 @@ describe('two servers on one database', () => {
         await tx.ledger.insertSegment(segment({ id: 'seg-2', startedAt: now + 1 }));
       });
       expect(await waiting).toMatchObject({ id: 'seg-2' });
+    }));
+
+  it('ask whether somebody is a member while the other one does, whatever it holds', () =>
+    withTwo(async (one, other) => {
+      const member = await one.transact(async (tx) => {
+        await tx.teams.member(teamId, userId);
+        return other.transact((its) => its.teams.member(teamId, userId));
+      });
+      expect(member?.userId).toBe(userId);
     }));
 
   it('give one lease, and the row of it to one at a time', () =>

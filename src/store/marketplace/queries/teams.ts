@@ -36,14 +36,13 @@ export function teamReader(connection: Connection): TeamReader {
           asc(members.joinedAt),
           asc(members.userId),
         ),
+    // Not locked: whoever asks may hold any of the team's rows, and who changes it holds the team's.
     member: async (teamId, userId) => {
       const [record] = await often(connection, 'member', { teamId, userId }, (values) =>
-        locking.rows(
-          db
-            .select()
-            .from(members)
-            .where(and(eq(members.teamId, values.teamId), eq(members.userId, values.userId))),
-        ),
+        db
+          .select()
+          .from(members)
+          .where(and(eq(members.teamId, values.teamId), eq(members.userId, values.userId))),
       );
       return record ?? null;
     },

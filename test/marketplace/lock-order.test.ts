@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest';
+import { changeUser } from '../../src/marketplace/accounts/users.ts';
+import { topUp } from '../../src/marketplace/ledger/credit.ts';
+import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
+import { newPublicKey } from '../support/keys.ts';
+import { startTestMarketplace } from '../support/marketplace.ts';
+import { watchMarketplaceLocks } from '../support/marketplace-locks.ts';
+import { PlainProvider } from '../support/plain-provider.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+const MINUTE_MS = 60_000;
+
+/** As a real one may, it goes on between any two looks at it. */
+class TickingClock extends VirtualClock {
+  #looks = 0;
+
+  override now(): number {
+    this.#looks += 1;
+    return super.now() + this.#looks;
+  }
+}
+
+const deploying = {
+  ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one' },
+  ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED' },
+};
+
+it('locks rows in one order in every transaction, and keeps exact books on a clock that goes on', async () => {
+  const clock = new TickingClock();
+  const plain = new PlainProvider(clock, { startMs: 5_000 });
+  const violations = new Set<string>();
+  await using market = await startTestMarketplace({
+    clock,
+    providers: { 'provider-d': { client: plain.client } },
+    wrapStore: (store) =>
+      watchMarketplaceLocks(store, (violation) => {
+        violations.add(violation.replace(/[0-9a-f]{32}/g, '…'));
+      }),
+  });
+  const { store, user, request } = market;
+  const deps = market.marketplace.deps;
+  await changeUser(deps, user.email, { wantsDeploymentMail: true });
+  const succeed = async (method: string, path: string, body?: unknown) => {
+    const { status, body: answer, text } = await request(method, path, { body });
+    expect([200, 201], text).toContain(status);
+    return answer as Record<string, string>;
+  };
+
+  const volume = await succeed('POST', '/api/volumes', {
+    ...{ name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' },
+  });
+  const deploy = (fields: object) =>
+    succeed('POST', '/api/deployments', { ...deploying, ssh_public_key: newPublicKey(), ...fields });
+  const first = await deploy({ volumeIds: [volume['volumeId']] });
+  const second = await deploy({});
+  await clock.advance(25 * MINUTE_MS);
+  await succeed('POST', `/api/volumes/${volume['volumeId']}/detach`, { deploymentId: first['id'] });
+  await succeed('POST', `/api/volumes/${volume['volumeId']}/attach`, { deploymentId: second['id'] });
+  await succeed('POST', `/api/deployments/${first['id']}/pause`);
+  await clock.advance(7 * MINUTE_MS);
+  await succeed('POST', `/api/deployments/${first['id']}/resume`);
+  await topUp(deps, { teamId: user.teamId, amountMicroUsd: 5_000_000, reference: 'pay-1' });
+  await clock.advance(7 * MINUTE_MS);
+  await succeed('DELETE', `/api/deployments/${second['id']}`);
+  await clock.advance(7 * MINUTE_MS);
+  const [left] = plain.instances;
+  plain.set(left?.id ?? '', { status: 'ERROR', error: 'it broke' });
+  await clock.advance(7 * MINUTE_MS);
+  await succeed('DELETE', `/api/volumes/${volume['volumeId']}`);
+  await clock.advance(MINUTE_MS);
+
+  expect([...violations]).toEqual([]);
+  expect((await verifyLedger(store, clock.now())).findings).toEqual([]);
+}, 60_000);
