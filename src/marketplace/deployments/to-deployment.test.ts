@@ -49,6 +49,11 @@ describe('the endpoint', () => {
     });
   });
 
+  it('names the ports that lead to the machine', () => {
+    const portForwards = [{ internal_port: 22, external_port: 30_022 }];
+    expect(show({ sshPort: 30_022, portForwards })).toMatchObject({ portForwards, sshPort: 30_022 });
+  });
+
   it('has no command without a login user', () => {
     expect(show({ loginUser: null }).sshCommand).toBeNull();
   });

@@ -3,7 +3,12 @@ import { unreadableAnswers } from '../../../test/support/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { discount } from '../../store/marketplace/records.fixture.ts';
 import { ApiError } from '../contract/errors.ts';
-import { volumeSchema } from '../contract/volume.ts';
+import {
+  attachedVolumeSchema,
+  detachedVolumeSchema,
+  updatedVolumeSchema,
+  volumeSchema,
+} from '../contract/volume.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
@@ -193,6 +198,22 @@ describe('an attachment', () => {
     const answer = await world.settle(detachVolume(world.deps, caller, volumeId, deploymentId));
     expect(answer).toMatchObject({ status: 'available', attachedToDeploymentIds: [] });
     expect(world.plain('d').volumes[0]?.attached_instance_ids).toEqual([]);
+  });
+
+  it('is answered, as its end and a larger size are, with the fields that M: names', async () => {
+    const { volumeId, region } = await create('e');
+    const { id } = await world.deploy('e', region);
+    const attach = await world.settle(attachVolume(world.deps, caller, volumeId, id));
+    expect(attachedVolumeSchema.strict().parse(attach)).toEqual(attach);
+    const attachedAt = attach.lastAttachedAt;
+    expect(attach).toMatchObject({ status: 'attached', attachedToOrderIds: [] });
+    const detach = await world.settle(detachVolume(world.deps, caller, volumeId, id));
+    expect(detachedVolumeSchema.strict().parse(detach)).toEqual(detach);
+    expect(detach).toMatchObject({ status: 'available', attachedToDeploymentIds: [] });
+    expect(Date.parse(detach.lastDetachedAt ?? '')).toBeGreaterThan(Date.parse(attachedAt ?? ''));
+    const grown = await world.settle(updateVolume(world.deps, caller, volumeId, { sizeInGb: 200 }));
+    expect(updatedVolumeSchema.strict().parse(grown)).toEqual(grown);
+    expect(grown).toMatchObject({ volumeId, sizeInGb: 200, hourlyRate: 0.022 });
   });
 
   it('keeps other changes of the deployment out while it is made: 409', async () => {
