@@ -24,7 +24,6 @@ export interface Written {
 interface FacadeParts {
   store: Store;
   life: Life;
-  isShared: boolean;
   chance: Chance;
   trouble: () => MarketTrouble;
   /** Ends the process now. */
@@ -34,14 +33,13 @@ interface FacadeParts {
 
 /** The shared database as one process of a replica reaches it. */
 export function marketStore(parts: FacadeParts): Store {
-  const { store, life, isShared } = parts;
+  const { store, life } = parts;
   const ask = <T>(question: () => Promise<T>): Promise<T> =>
     life.reach(async () => {
       fail(parts, 'unavailable');
       return question();
     });
   return {
-    isShared,
     read: throughEach(store.read, (_part, _name, call) => ask(call)),
     transact: (body) => ask(() => transact(parts, body)),
     snapshot: (body) => ask(() => store.snapshot(body)),

@@ -132,7 +132,6 @@ export interface VolumeReader {
   /** By the internal id. */
   byId(id: string): Promise<VolumeRecord | null>;
   byVolumeId(volumeId: string): Promise<VolumeRecord | null>;
-  byProviderName(name: string): Promise<VolumeRecord | null>;
   /** The newest first, and how many there are in all. */
   page(filter: {
     teamId: string;
@@ -213,7 +212,6 @@ export interface LedgerWriter extends LedgerReader {
 }
 
 export interface MailReader {
-  byDedupeKey(dedupeKey: string): Promise<MailRecord | null>;
   /** What has to be sent by then, the oldest first. */
   due(now: number, limit: number): Promise<MailRecord[]>;
   nextDueAt(): Promise<number | null>;
@@ -241,8 +239,6 @@ export interface LeaseWriter {
   /** The lease if it is free, has run out, or is `holder`'s already; null: somebody else has it. */
   claim(name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord | null>;
   release(name: string, holder: string): Promise<void>;
-  /** Whether it is still this one's: asked, and locked, in a transaction whose writes depend on it. */
-  isHeld(lease: LeaseRecord, now: number): Promise<boolean>;
 }
 
 /** Names of single values, such as the installation's id. */
@@ -286,8 +282,6 @@ export interface Transaction {
 }
 
 export interface Store {
-  /** Whether several processes share it. */
-  isShared: boolean;
   read: Reader;
   /**
    * All or nothing, and durable once it resolves. `body` may run more than once where others write at the same time: it

@@ -66,7 +66,6 @@ export async function openMarketplacePostgresStore(
   const requests = new SharedRequestCounts(drizzle(readPool));
 
   return {
-    isShared: true,
     read: readerOn(outside(drizzle(readPool)), toCoreError),
     transact: (body) =>
       guarded(

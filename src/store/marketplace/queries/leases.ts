@@ -4,11 +4,11 @@ import type { Connection } from './connection.ts';
 
 /**
  * No lease is this long, in milliseconds. One that ends further away was taken while a clock was wrong and counts as
- * run out, so that nothing waits for ever; its holder writes nothing, since its token is no longer the row's.
+ * run out, so that nothing waits for ever.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
-export function leaseWriter({ db, tables: { leases }, locking }: Connection): LeaseWriter {
+export function leaseWriter({ db, tables: { leases } }: Connection): LeaseWriter {
   return {
     claim: async (name, holder, now, ttlMs) => {
       const isFree = or(lte(leases.until, now), gt(leases.until, now + FARTHEST_MS));
@@ -33,15 +33,5 @@ export function leaseWriter({ db, tables: { leases }, locking }: Connection): Le
         .update(leases)
         .set({ holder: '', until: 0 })
         .where(and(eq(leases.name, name), eq(leases.holder, holder)))),
-    isHeld: async ({ name, holder, token }, now) => {
-      const held = and(eq(leases.name, name), eq(leases.holder, holder), eq(leases.token, token));
-      const found = await locking.rows(
-        db
-          .select()
-          .from(leases)
-          .where(and(held, gt(leases.until, now))),
-      );
-      return found.length > 0;
-    },
   };
 }

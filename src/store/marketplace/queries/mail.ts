@@ -2,11 +2,9 @@ import { and, asc, desc, eq, isNull, lte, min } from 'drizzle-orm';
 import type { MailReader, MailWriter } from '../../../marketplace/ports/store.ts';
 import type { Connection } from './connection.ts';
 
-export function mailReader({ db, tables: { mails }, locking }: Connection): MailReader {
+export function mailReader({ db, tables: { mails } }: Connection): MailReader {
   const isOpen = and(isNull(mails.sentAt), isNull(mails.failedAt));
   return {
-    byDedupeKey: async (dedupeKey) =>
-      (await locking.rows(db.select().from(mails).where(eq(mails.dedupeKey, dedupeKey))))[0] ?? null,
     due: async (now, limit) =>
       db
         .select()

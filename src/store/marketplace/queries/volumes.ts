@@ -14,8 +14,6 @@ export function volumeReader(connection: Connection): VolumeReader {
   return {
     byId: (id) => find(eq(volumes.id, id)),
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
-    byProviderName: async (name) =>
-      (await db.select().from(volumes).where(eq(volumes.providerName, name)))[0] ?? null,
     page: async ({ teamId, statuses, offset, limit }) => {
       const conditions: SQL[] = [eq(volumes.teamId, teamId)];
       if (statuses !== undefined) conditions.push(inArray(volumes.status, [...statuses]));

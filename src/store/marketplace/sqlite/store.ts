@@ -20,7 +20,6 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
   const connection = toConnection<Tables>(database.writer, schema);
   const requests = new RequestCounts();
   return {
-    isShared: false,
     read: readerOn(toConnection<Tables>(database.reader, schema), toCoreError),
     transact: (body) =>
       database
