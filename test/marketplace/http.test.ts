@@ -1,8 +1,19 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpServer } from '../../src/http/server.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { WireClient } from '../support/wire.ts';
+
+const document: { paths: Record<string, Record<string, unknown>> } = JSON.parse(
+  readFileSync(new URL('../../openapi/marketplace.json', import.meta.url), 'utf8'),
+);
+/** All but those that need no credential. */
+const endpoints = Object.entries(document.paths)
+  .flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => ({ method: method.toUpperCase(), path })),
+  )
+  .filter(({ path }) => path !== '/api/providers' && path !== '/api/gpu-offers');
 
 let market: TestMarketplace;
 beforeAll(async () => {
@@ -34,6 +45,14 @@ describe('M: Authentication', () => {
       ]);
     }
   });
+
+  it.each(endpoints)(
+    'asks for a credential at each other endpoint: $method $path',
+    async ({ method, path }) => {
+      const { status, body } = await market.request(method, path, { key: null });
+      expect([status, body['code']]).toEqual([401, 'UNAUTHORIZED']);
+    },
+  );
 
   it('asks for none for the providers; for the offers one is optional, and a wrong one is refused', async () => {
     expect((await market.request('GET', '/api/providers', { key: null })).status).toBe(200);

@@ -133,7 +133,7 @@ describe('502: the provider refused, and nothing changed', () => {
     ['POST', 'restart', 'restartInstance', deploy],
     ['POST', 'resume', 'startInstance', deployStopped],
     ['GET', 'reboot-status', 'restartStatus', deploy],
-  ] as const)('%s %s', async (method, action, called, make) => {
+  ] as const)('%s %s leaves all as it was', async (method, action, called, make) => {
     const id = await make();
     const before = await read(id);
     fail(called, refused);
@@ -177,7 +177,7 @@ describe('504: the provider is slow, the request went through, and polling shows
   it.each([
     ['pause', 'stopMs', deploy, { status: 'stopped', stoppedHourlyRate: 0.5 }],
     ['resume', 'startMs', deployStopped, { status: 'running', pausedAt: null }],
-  ] as const)('POST %s', async (action, option, make, expected) => {
+  ] as const)('POST %s goes on at the provider', async (action, option, make, expected) => {
     const id = await make();
     const before = await read(id);
     able.options[option] = 60_000;

@@ -66,6 +66,22 @@ describe('M: Limits', () => {
     ]);
   });
 
+  it('counts together what M: counts together', async () => {
+    await using market = await start();
+    const counted = [
+      ...['GET /api/deployments', 'GET /api/deployments/dep-1', 'PATCH /api/deployments/dep-1'],
+      ...['DELETE /api/deployments/dep-1', 'GET /api/deployments/dep-1/can-terminate'],
+      ...['GET /api/ssh-keys', 'POST /api/ssh-keys', 'GET /api/ssh-keys/ssh-1', 'DELETE /api/ssh-keys/ssh-1'],
+      ...['GET /api/balance', 'GET /api/teams', 'GET /api/teams/details/team-1'],
+    ].map((endpoint) => endpoint.split(' ') as [string, string]);
+    const remaining: (number | undefined)[] = [];
+    for (const [method, path] of counted)
+      remaining.push(standing(await market.request(method, path, method === 'GET' ? {} : { body: {} }))[1]);
+    expect(remaining).toEqual(counted.map((_, index) => 249 - index));
+    await askTimes(market, 250 - counted.length, 'GET', '/api/balance');
+    for (const [method, path] of counted) expect((await market.request(method, path)).status).toBe(429);
+  });
+
   it('admits 10 creates of a user in 15 minutes from any address, more or any number where they are let', async () => {
     await using market = await start();
     const create = (key: string, address?: string) =>

@@ -161,6 +161,11 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       create(letter, { sizeInGb: { a: 10000, c: 10000, d: 51200, e: 262144, f: 16000 }[letter] ?? 1 }),
     is: { a: 'ok', c: 'ok', d: 'ok', e: 'ok', f: 'ok' },
   },
+  'a size above the largest': {
+    given: async (letter) => () =>
+      create(letter, { sizeInGb: { a: 10001, c: 10001, d: 51201, e: 262145, f: 16001 }[letter] ?? 1 }),
+    is: Object.fromEntries(['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^sizeInGb: expected \d/])),
+  },
   'a size of 40961 GB in another region': {
     given: async (letter) => () =>
       create(letter, {
@@ -184,6 +189,15 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       c: /^Provider C attaches a volume only when the instance is created/,
       f: /^Provider F attaches a volume only when the instance is deployed/,
     },
+  },
+  'an attach to a deployment that does not run': {
+    given: async (letter) => {
+      const { volumeId } = await made(letter);
+      const { id } = await deploy(letter);
+      await world.update(id, { status: 'stopped', pausedAt: world.clock.now() });
+      return () => attachVolume(world.deps, caller, volumeId, id);
+    },
+    is: { a: /stopped/, d: /stopped/, e: /stopped/ },
   },
   'an attach to a deployment of another region': {
     given: async (letter) => {
