@@ -51,11 +51,10 @@ export function marketplaceCommand(): Command {
   return marketplace;
 }
 
-function welcome({ baseUrl, providers, sendsMail }: ServingMarketplace): void {
+function welcome({ baseUrl, providers }: ServingMarketplace): void {
   printLine(`Berth's marketplace serves ${baseUrl}`);
   printLine(`  providers  ${providers.join(', ')}`);
   printLine(`  docs       ${new URL('/docs', baseUrl)}`);
-  if (!sendsMail) printLine('  mail       is written down and not sent: name an SMTP server under `mail`');
   printLine(
     '\nA user and their key:\n  berth marketplace users add you@example.com --allow-keys\n  berth marketplace keys create you@example.com',
   );

@@ -31,7 +31,6 @@ export interface ServeMarketplaceOptions {
 export interface ServingMarketplace extends Stoppable {
   baseUrl: string;
   providers: readonly string[];
-  sendsMail: boolean;
 }
 
 /**
@@ -65,7 +64,7 @@ export async function serveMarketplace({
     { nextId, refuse: (...problem) => refuse(...problem), log },
     (request, response) => listener(request, response),
   );
-  const undo: (() => unknown)[] = [() => server.close(0), () => mailer.close()];
+  const undo: (() => unknown)[] = [() => server.close(0), () => mailer?.close()];
   try {
     const store = await openMarketplaceStore(
       config.database,
@@ -85,7 +84,7 @@ export async function serveMarketplace({
     warnOfPlainHttp(log, config);
     log.info({ baseUrl: origin, database: describeDatabase(config.database) }, 'serving');
     return {
-      ...{ baseUrl: origin, providers: marketplace.providers.ids(), sendsMail: config.mail !== undefined },
+      ...{ baseUrl: origin, providers: marketplace.providers.ids() },
       stop: async () => {
         log.info({}, 'draining');
         marketplace.beginDrain();

@@ -34,7 +34,8 @@ export interface MarketplaceDeps {
   /** In the order in which they are told. The clients are closed with the marketplace. */
   providers: readonly { profile: ProviderProfile; client: OrchestratorClient }[];
   gpuTypes: GpuTypes;
-  mailer: Mailer;
+  /** Null: mails are written down only. */
+  mailer: Mailer | null;
   maxBodyBytes: number;
   trustedProxies: number;
   nextId?: () => string;

@@ -136,6 +136,25 @@ it('waits longer each time while nobody is there, asks with one mail a round, an
   expect(asked).toBe(before);
 });
 
+it('waits without a mailer, saying nothing, and sends with one what is not too old by then', async () => {
+  const books = await openBooks();
+  const server = await startSmtpServer();
+  await put(books, { id: 'mail-1' });
+  await put(books, { id: 'mail-2', createdAt: now + 2 * DAY_MS, dueAt: now + 2 * DAY_MS });
+  const without = new MailDispatcher({ ...books.deps, mailer: null });
+  for (let day = 0; day < 3; day++) {
+    await without.run();
+    expect((await outbox(books))[0]).toMatchObject({ attempts: 0, lastError: null, failedAt: null });
+    await books.clock.advance(DAY_MS);
+  }
+  await without.run();
+  await without.stop();
+  await new MailDispatcher({ ...books.deps, mailer: server.mailer() }).run();
+  expect(server.received.map(({ raw }) => /<(mail-\d)@/.exec(raw)?.[1])).toEqual(['mail-2']);
+  expect((await outbox(books))[0]).toMatchObject({ attempts: 0, sentAt: null, failedAt: now + 3 * DAY_MS });
+  expect(books.lines).toEqual([]);
+});
+
 it('sends in one process at a time', async () => {
   const books = await openBooks();
   const server = await startSmtpServer();

@@ -12,11 +12,11 @@ const LONGEST_RETRY_MS = 6 * 3_600_000;
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;
 const MAX_ERROR_LENGTH = 300;
 
-type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log'> & { mailer: Mailer };
+type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log'> & { mailer: Mailer | null };
 
 /**
  * The job that sends what is in the outbox. A mail whose sending was not written down, since the process died, is sent
- * again, with the same Message-ID.
+ * again, with the same Message-ID. Without a mailer each waits for one, and is given up when it is too old to be news.
  */
 export class MailDispatcher {
   readonly #deps: DispatchDeps;
@@ -44,20 +44,32 @@ export class MailDispatcher {
   }
 
   async #work(): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { store, clock, mailer } = this.#deps;
     const startedAt = clock.now();
     for (;;) {
       const due = await store.read.mail.due(clock.now(), BATCH);
       for (const mail of due) {
         if (this.#isStopped || clock.now() - startedAt >= ROUND_MS) return;
-        if ((await this.#send(mail)) === 'nobody there') return;
+        if (await this.#giveUpIfOld(mail)) continue;
+        if (mailer === null || (await this.#send(mail, mailer)) === 'nobody there') return;
       }
       if (due.length < BATCH) return;
     }
   }
 
-  async #send(mail: MailRecord): Promise<'sent' | 'refused' | 'nobody there'> {
-    const { mailer, clock } = this.#deps;
+  /** What is said once, at the start, about a mailer that is missing, is not said again of each mail. */
+  async #giveUpIfOld({ id, kind, attempts, createdAt, lastError }: MailRecord): Promise<boolean> {
+    const { clock, log, mailer } = this.#deps;
+    const now = clock.now();
+    if (now - createdAt < GIVE_UP_AFTER_MS) return false;
+    const cause = lastError ?? 'no mail server took it for three days';
+    if (mailer !== null) log.error({ mailId: id, kind, attempts, cause }, 'a mail is given up');
+    await this.#write(id, (record) => ({ ...record, lastError: cause, failedAt: now }));
+    return true;
+  }
+
+  async #send(mail: MailRecord, mailer: Mailer): Promise<'sent' | 'refused' | 'nobody there'> {
+    const { clock } = this.#deps;
     try {
       await mailer.send(mail);
     } catch (error) {
@@ -76,14 +88,10 @@ export class MailDispatcher {
     const now = clock.now();
     const attempts = mail.attempts + 1;
     const lastError = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_LENGTH);
-    const isOver = now - mail.createdAt >= GIVE_UP_AFTER_MS;
     const fields = { mailId: mail.id, kind: mail.kind, attempts, cause: lastError };
-    if (isOver) log.error(fields, 'a mail is given up');
-    else log.warn(fields, 'a mail was not sent; it is tried again');
-    await this.#write(mail.id, (record) => ({
-      ...record,
-      ...{ attempts, lastError, dueAt: now + this.#retryMs(attempts), failedAt: isOver ? now : null },
-    }));
+    log.warn(fields, 'a mail was not sent; it is tried again');
+    const dueAt = now + this.#retryMs(attempts);
+    await this.#write(mail.id, (record) => ({ ...record, attempts, lastError, dueAt }));
   }
 
   /** Twice as long each time, and never the same for two mails. */
