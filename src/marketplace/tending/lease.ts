@@ -63,6 +63,8 @@ export class ProviderLease {
   async #ask(): Promise<void> {
     const { store, clock, log } = this.#deps;
     const now = clock.now();
+    // A process that stood still has let go what came due before it asked again: that begins anew.
+    if (this.#wasHeld && !this.isHeld) this.#tell(false);
     try {
       this.#lease = await store.transact((tx) => tx.leases.claim(this.#name, this.#holder, now, TTL_MS));
       if (this.#isStoreDown) log.info({ lease: this.#name }, 'the store answers again');
@@ -76,8 +78,11 @@ export class ProviderLease {
     this.#timer = clock.setTimer(RENEW_MS, () => {
       this.#asking = this.#ask();
     });
-    if (this.isHeld === this.#wasHeld) return;
-    this.#wasHeld = this.isHeld;
-    this.#changed(this.#wasHeld);
+    if (this.isHeld !== this.#wasHeld) this.#tell(this.isHeld);
+  }
+
+  #tell(isHeld: boolean): void {
+    this.#wasHeld = isHeld;
+    this.#changed(isHeld);
   }
 }
