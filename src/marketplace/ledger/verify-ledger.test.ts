@@ -54,6 +54,26 @@ it.each([
   ['UPDATE slices SET amount_micro_usd = amount_micro_usd + 1', /slices add up/],
   ['UPDATE slices SET slice_end = slice_end + 7777777', /follow on each other/],
   ['DELETE FROM slices', /slices add up/],
+  [
+    "UPDATE slices SET slice_end = slice_end - 60000 WHERE slice_end = (SELECT min(slice_end) FROM slices WHERE segment_id = (SELECT id FROM segments WHERE subject_id = 'dep-1'))",
+    /had cost by then/,
+  ],
+  ["UPDATE segments SET discount_percentage = 50 WHERE subject_id = 'vol-1'", /not 50 % off/],
+  ["UPDATE segments SET team_id = 'team-2' WHERE subject_id = 'vol-1'", /another team than team-1/],
+  ["UPDATE ledger_entries SET account = 'cash' WHERE account LIKE 'revenue:%'", /what its kind has/],
+  ["UPDATE ledger_transactions SET kind = 'grant' WHERE kind = 'usage'", /what its kind has/],
+  ["UPDATE ledger_transactions SET at = at + 1 WHERE kind = 'usage'", /what its kind has/],
+  ["UPDATE ledger_transactions SET team_id = 'team-2' WHERE kind = 'usage'", /what its kind has/],
+  ['UPDATE slices SET transaction_id = (SELECT min(id) FROM ledger_transactions)', /what its kind has/],
+  [
+    "INSERT INTO ledger_transactions (id, kind, team_id, at, memo) VALUES ('txn-9', 'grant', 'team-1', 0, '\"\"')",
+    /what its kind has/,
+  ],
+  ["UPDATE ledger_entries SET account = 'team:team-9' WHERE account LIKE 'team:%'", /no such team/],
+  [
+    "UPDATE deployments SET status = 'running', started_at = NULL, stopped_at = NULL WHERE id = 'dep-1'",
+    /not up to now/,
+  ],
 ])('finds what is wrong after %s', async (statement, problem) => {
   const books = await openUsedBooks();
   const past = new Database(books.file);
@@ -66,6 +86,19 @@ it.each([
   past.close();
   const { findings } = await verifyLedger(books.store, books.clock.now());
   expect(findings.map((finding) => finding.problem)).toContainEqual(expect.stringMatching(problem));
+});
+
+it('finds a charge that balances, and that no use explains', async () => {
+  const books = await openUsedBooks();
+  await books.store.transact((tx) => {
+    const charge = { id: 'txn-9', kind: 'usage', teamId: 'team-1', at: books.clock.now() } as const;
+    return tx.ledger.book({ ...charge, memo: 'dep-1 running', reference: null }, [
+      { account: 'team:team-1', amountMicroUsd: -5 },
+      { account: 'revenue:compute', amountMicroUsd: 5 },
+    ]);
+  });
+  const { findings } = await verifyLedger(books.store, books.clock.now());
+  expect(findings).toMatchObject([{ id: 'txn-9' }]);
 });
 
 it('finds what is posted up to a moment to come', async () => {

@@ -1,5 +1,6 @@
+import { discounted } from '../discounts/discounted.ts';
 import type { LedgerReader, Reader, Store } from '../ports/store.ts';
-import type { SegmentRecord } from '../records/ledger-records.ts';
+import type { SegmentRecord, SliceRecord } from '../records/ledger-records.ts';
 import { costOf } from './cost.ts';
 
 export interface LedgerFinding {
@@ -15,7 +16,7 @@ export interface LedgerVerdict {
 }
 
 const PAGE = 500;
-const MAX_UNBALANCED = 100;
+const MAX_TRANSACTIONS = 100;
 
 /**
  * Proves the books, all of one moment: each transaction nets to zero; each stored balance is the sum of its entries;
@@ -24,8 +25,10 @@ const MAX_UNBALANCED = 100;
  */
 export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
   return store.snapshot(async (read) => {
-    const unbalanced = await read.ledger.unbalanced(MAX_UNBALANCED);
+    const unbalanced = await read.ledger.unbalanced(MAX_TRANSACTIONS);
     const findings = unbalanced.map((id) => ({ id, problem: 'its entries do not add up to zero' }));
+    for (const id of await read.ledger.malformed(MAX_TRANSACTIONS))
+      findings.push({ id, problem: 'its entries, or the slice that it is of, are not what its kind has' });
     const teams = await verifyBalances(read, findings);
     const { segments, slices } = await verifySegments(read.ledger, now, findings);
     const { subjects, covered } = await verifySubjects(read.ledger, findings);
@@ -49,6 +52,10 @@ async function verifyBalances(read: Reader, findings: LedgerFinding[]): Promise<
         problem: `its stored balance is ${balanceMicroUsd}, its entries add up to ${sum}`,
       });
   }
+  const known = new Set(teams.map(({ id }) => `team:${id}`));
+  for (const account of sums.keys())
+    if (account.startsWith('team:') && !known.has(account))
+      findings.push({ id: account, problem: 'it has entries, and there is no such team' });
   return teams.length;
 }
 
@@ -67,6 +74,10 @@ async function verifySegments(
     counts.segments += 1;
     counts.slices += audited.slices;
     for (const problem of segmentProblems(audited, now)) findings.push({ id: audited.segment.id, problem });
+    // One slice is proved by the sum alone.
+    const slices = audited.slices > 1 ? await ledger.slicesOf(audited.segment.id) : [];
+    for (const problem of sliceProblems(audited.segment, slices))
+      findings.push({ id: audited.segment.id, problem });
   }
   return counts;
 }
@@ -76,9 +87,13 @@ function segmentProblems(
   now: number,
 ): string[] {
   const { rateMicroUsdPerHour: rate, startedAt, endedAt, postedUntil, postedMicroUsd } = segment;
+  const { originalRateMicroUsdPerHour: originalRate, discountPercentage } = segment;
   const cost = costOf(rate, postedUntil - startedAt);
   const costOfSlices = costOf(rate, (lastSliceEnd ?? startedAt) - startedAt);
   return [
+    ...(rate === discounted(originalRate, discountPercentage)
+      ? []
+      : [`it costs ${rate} per hour, which is not ${discountPercentage} % off ${originalRate}`]),
     ...(postedMicroUsd === cost ? [] : [`it has posted ${postedMicroUsd} of what costs ${cost}`]),
     ...(slicesMicroUsd === postedMicroUsd
       ? []
@@ -95,6 +110,20 @@ function segmentProblems(
   ];
 }
 
+/** By the end of each slice, all of them so far are what the segment has cost. */
+function sliceProblems(
+  { rateMicroUsdPerHour, startedAt }: SegmentRecord,
+  slices: readonly SliceRecord[],
+): string[] {
+  let posted = 0;
+  for (const { sliceEnd, amountMicroUsd } of slices) {
+    posted += amountMicroUsd;
+    if (posted !== costOf(rateMicroUsdPerHour, sliceEnd - startedAt))
+      return [`its slices up to ${sliceEnd} add up to ${posted}, which is not what it had cost by then`];
+  }
+  return [];
+}
+
 async function verifySubjects(
   ledger: LedgerReader,
   findings: LedgerFinding[],
@@ -104,11 +133,17 @@ async function verifySubjects(
     (page) => ledger.auditSubjects(page),
     ({ id }) => id,
   )) {
-    const { kind, id, from, until, totalCostMicroUsd } = subject;
+    const { kind, id, teamId, from, until, totalCostMicroUsd } = subject;
     const segments = await ledger.segmentsOf(kind, id);
     counts.subjects += 1;
     counts.covered += segments.length;
     for (const problem of coverageProblems(segments, from, until)) findings.push({ id, problem });
+    for (const segment of segments)
+      if (segment.teamId !== teamId)
+        findings.push({
+          id: segment.id,
+          problem: `another team than ${teamId}, whose ${kind} it is of, pays it`,
+        });
     const posted = segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0);
     if (posted !== totalCostMicroUsd)
       findings.push({

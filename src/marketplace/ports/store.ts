@@ -31,7 +31,7 @@ export class Duplicate extends Error {
 }
 
 /**
- * What can be read. In a transaction, a `byId` locks its row until the end, and a list of open or due rows does not:
+ * What can be read. In a transaction, a `byId` or `byVolumeId` locks its row until the end, and a list of open or due rows does not:
  * who writes one of those reads it by id first.
  */
 export interface UserReader {
@@ -169,6 +169,10 @@ export interface LedgerReader {
   balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
   /** Transactions whose entries do not add up to zero. */
   unbalanced(limit: number): Promise<string[]>;
+  /**
+   * Transactions whose entries are not the two that their kind has, and usage that is not of one slice and of its end.
+   */
+  malformed(limit: number): Promise<string[]>;
   /** What a team was charged for use from `from` until before `to`. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
   /** All segments in the order of their ids, after `afterId`, each with what its slices say. */
@@ -183,13 +187,17 @@ export interface LedgerReader {
   >;
   /**
    * All subjects in the order of their ids, with the first and the last moment that must be covered. `until` null: it
-   * goes on; equal to `from`: it never began to cost.
+   * goes on; equal to `from`: it never began to cost, nor does it run.
    */
-  auditSubjects(page: {
-    afterId?: string;
-    limit: number;
-  }): Promise<
-    { kind: SubjectKind; id: string; from: number; until: number | null; totalCostMicroUsd: number }[]
+  auditSubjects(page: { afterId?: string; limit: number }): Promise<
+    {
+      kind: SubjectKind;
+      id: string;
+      teamId: string;
+      from: number;
+      until: number | null;
+      totalCostMicroUsd: number;
+    }[]
   >;
 }
 export interface LedgerWriter extends LedgerReader {

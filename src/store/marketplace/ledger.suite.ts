@@ -250,7 +250,8 @@ export function describeLedger(storeOf: () => Store): void {
           await tx.deployments.insert(runningDeployment({ id: 'c-runs' }));
           await tx.volumes.insert(volume({ id: 'd-deleted', deletedAt: now + 5 }));
           await tx.deployments.insert(runningDeployment({ id: 'e-over', stoppedAt: now + 7 }));
-          await tx.volumes.insert(volume({ id: 'f-never', startedAt: null }));
+          await tx.volumes.insert(volume({ id: 'f-never', startedAt: null, status: 'creating' }));
+          await tx.deployments.insert(runningDeployment({ id: 'g-unbilled', startedAt: null }));
           await tx.ledger.recordCost('volume', 'b-kept', 11, now + 2);
         });
         const read = (afterId: string | undefined) =>
@@ -258,7 +259,7 @@ export function describeLedger(storeOf: () => Store): void {
         const first = await read(undefined);
         const second = await read(first.at(-1)?.id);
         const subject = (kind: string, id: string, from: number, until: number | null, cost = 0) => ({
-          ...{ kind, id, from, until, totalCostMicroUsd: cost },
+          ...{ kind, id, teamId, from, until, totalCostMicroUsd: cost },
         });
         expect([first, second]).toEqual([
           [
@@ -267,7 +268,11 @@ export function describeLedger(storeOf: () => Store): void {
             subject('deployment', 'c-runs', now, null),
             subject('volume', 'd-deleted', now, now + 5),
           ],
-          [subject('deployment', 'e-over', now, now + 7), subject('volume', 'f-never', now, now)],
+          [
+            subject('deployment', 'e-over', now, now + 7),
+            subject('volume', 'f-never', now, now),
+            subject('deployment', 'g-unbilled', now, null),
+          ],
         ]);
       });
 

@@ -2,11 +2,11 @@ import { asc, gt, ne, sql, sum } from 'drizzle-orm';
 import type { LedgerReader } from '../../../marketplace/ports/store.ts';
 import type { Connection } from './connection.ts';
 
-type Audit = Pick<LedgerReader, 'balances' | 'unbalanced' | 'auditSegments' | 'auditSubjects'>;
+type Audit = Pick<LedgerReader, 'balances' | 'unbalanced' | 'malformed' | 'auditSegments' | 'auditSubjects'>;
 
 /** What the books say by themselves: of nothing that is kept beside them. Each page is one statement. */
 export function ledgerAudit({ db, tables }: Connection): Audit {
-  const { deployments, ledgerEntries, segments, volumes } = tables;
+  const { deployments, ledgerEntries, ledgerTransactions, segments, volumes } = tables;
   const { account, amountMicroUsd, transactionId } = ledgerEntries;
   return {
     balances: async () =>
@@ -25,6 +25,26 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
         .limit(limit);
       return found.map(({ id }) => id);
     },
+    malformed: async (limit) => {
+      const { id, kind, teamId, at } = ledgerTransactions;
+      return (
+        await db
+          .select({ id })
+          .from(ledgerTransactions)
+          .leftJoin(ENTRIES, sql`entry.transaction_id = ${id}`)
+          .leftJoin(SLICES, sql`slice.transaction_id = ${id}`)
+          .where(sql`coalesce(entry.count, 0) <> 2 OR entry.team IS NULL OR entry.team <> 'team:' || ${teamId}
+            OR entry.house IS NULL OR NOT CASE ${kind}
+              WHEN 'usage' THEN entry.house IN ('revenue:compute', 'revenue:storage')
+              WHEN 'top_up' THEN entry.house = 'cash'
+              WHEN 'grant' THEN entry.house = 'promotion'
+              ELSE entry.house = 'revenue:compute' END
+            OR coalesce(slice.count, 0) <> CASE ${kind} WHEN 'usage' THEN 1 ELSE 0 END
+            OR slice.slice_end <> ${at}`)
+          .orderBy(asc(id))
+          .limit(limit)
+      ).map((found) => found.id);
+    },
     auditSegments: async ({ afterId = '', limit }) =>
       db
         .select({
@@ -41,13 +61,16 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
     auditSubjects: async ({ afterId = '', limit }) => {
       const subject = (
         kind: 'deployment' | 'volume',
-        { id, startedAt, createdAt, totalCostMicroUsd }: typeof deployments | typeof volumes,
+        { id, teamId, status, startedAt, createdAt, totalCostMicroUsd }: typeof deployments | typeof volumes,
         endedAt: typeof deployments.stoppedAt | typeof volumes.deletedAt,
       ) => ({
         kind: sql<'deployment' | 'volume'>`${sql.raw(`'${kind}'`)}`.as('kind'),
         id: sql<string>`${id}`.as('id'),
+        teamId: sql<string>`${teamId}`.as('team'),
         from: sql<number>`coalesce(${startedAt}, ${createdAt})`.mapWith(Number).as('from'),
-        until: sql<number | null>`CASE WHEN ${startedAt} IS NULL THEN ${createdAt} ELSE ${endedAt} END`
+        until: sql<
+          number | null
+        >`CASE WHEN ${startedAt} IS NULL AND ${status} NOT IN (${sql.raw(COSTING)}) THEN ${createdAt} ELSE ${endedAt} END`
           .mapWith(Number)
           .as('until'),
         totalCostMicroUsd: sql<number>`${totalCostMicroUsd}`.mapWith(Number).as('total'),
@@ -67,6 +90,16 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
     },
   };
 }
+
+/** Who is so has begun to cost. */
+const COSTING = "'running', 'stopped', 'available', 'attached'";
+
+const ENTRIES = sql`(SELECT transaction_id, count(*) AS count,
+    min(CASE WHEN account LIKE 'team:%' THEN account END) AS team,
+    min(CASE WHEN account LIKE 'team:%' THEN NULL ELSE account END) AS house
+  FROM ledger_entries GROUP BY transaction_id) AS entry`;
+const SLICES = sql`(SELECT transaction_id, count(*) AS count, max(slice_end) AS slice_end
+  FROM slices GROUP BY transaction_id) AS slice`;
 
 /** An aggregate over the slices of the segment of a row. */
 function ofSlices<T = number>(aggregate: string) {
