@@ -95,6 +95,7 @@ export const updatedVolumeSchema = volumeSchema
     lastPriceUpdate: true,
   })
   .meta({ id: 'UpdatedVolume' });
+export type UpdatedVolume = z.infer<typeof updatedVolumeSchema>;
 
 const attachmentFields = {
   id: true,
@@ -107,9 +108,11 @@ const attachmentFields = {
 export const attachedVolumeSchema = volumeSchema
   .pick({ ...attachmentFields, lastAttachedAt: true })
   .meta({ id: 'AttachedVolume' });
+export type AttachedVolume = z.infer<typeof attachedVolumeSchema>;
 export const detachedVolumeSchema = volumeSchema
   .pick({ ...attachmentFields, lastDetachedAt: true })
   .meta({ id: 'DetachedVolume' });
+export type DetachedVolume = z.infer<typeof detachedVolumeSchema>;
 
 export const attachRequestSchema = z.object({ deploymentId: idSchema }).meta({ id: 'AttachRequest' });
 

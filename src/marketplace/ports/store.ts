@@ -31,8 +31,8 @@ export class Duplicate extends Error {
 }
 
 /**
- * What can be read. In a transaction, a `byId` or `byVolumeId` locks its row until the end, and a list of open or due rows does not:
- * who writes one of those reads it by id first.
+ * What can be read. In a transaction, a `byId` or `byVolumeId` locks its row until the end, and a list of open or due
+ * rows does not: who writes one of those reads it by id first.
  */
 export interface UserReader {
   byId(id: string): Promise<UserRecord | null>;

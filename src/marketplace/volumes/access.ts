@@ -1,10 +1,10 @@
 import type { Caller } from '../caller.ts';
 import { forbidden, notFound } from '../contract/errors.ts';
-import type { Reader, Transaction } from '../ports/store.ts';
+import type { Reader } from '../ports/store.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 
 /**
- * The volume, if it is of a team of the caller.
+ * The volume, if it is of a team of the caller; locked where `read` is a transaction.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -16,17 +16,5 @@ export async function ownVolume(
   const record = await read.volumes.byVolumeId(volumeId);
   if (record === null) throw notFound('volume');
   if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('volume');
-  return record;
-}
-
-/** The same, locked. */
-export async function lockOwnVolume(
-  tx: Pick<Transaction, 'volumes' | 'teams'>,
-  caller: Caller,
-  volumeId: string,
-): Promise<VolumeRecord> {
-  const { id } = await ownVolume(tx, caller, volumeId);
-  const record = await tx.volumes.byId(id);
-  if (record === null) throw notFound('volume');
   return record;
 }

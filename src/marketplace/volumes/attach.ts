@@ -1,11 +1,11 @@
 import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
-import type { Volume } from '../contract/volume.ts';
+import type { AttachedVolume } from '../contract/volume.ts';
 import { ownDeployment } from '../deployments/access.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
-import { lockOwnVolume, ownVolume } from './access.ts';
+import { ownVolume } from './access.ts';
 import { advanceUntil } from './advance.ts';
 import { sendAttach, undoAttach } from './advance-attachments.ts';
 import { assertFits, assertRoom } from './assert-attachable.ts';
@@ -15,19 +15,8 @@ import type { VolumeDeps } from './deps.ts';
 import { isInTransit, type SeenVolume, transactOnVolume } from './look.ts';
 import { isDefinite, refusal, slow } from './refusal.ts';
 import { requireSeller, type VolumeSeller } from './seller.ts';
-import { toVolume } from './to-volume.ts';
+import { showVolume } from './show.ts';
 import { writeVolume } from './write.ts';
-
-type AttachedVolume = Pick<
-  Volume,
-  | 'id'
-  | 'volumeId'
-  | 'status'
-  | 'virtualIp'
-  | 'attachedToDeploymentIds'
-  | 'attachedToOrderIds'
-  | 'lastAttachedAt'
->;
 
 /**
  * M: POST /api/volumes/{volumeId}/attach. Where the provider restarts the instance for it, the answer waits for that.
@@ -56,7 +45,9 @@ export async function attachVolume(
     await settle(deps, seller, begun, deadline);
     deps.wake(record.providerId);
   }
-  return answer(deps, volumeId);
+  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastAttachedAt } =
+    await showVolume(deps, volumeId);
+  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastAttachedAt };
 }
 
 interface Begun {
@@ -74,7 +65,7 @@ async function begin(
   const now = clock.now();
   const field = 'deploymentId';
   const deployment = await ownDeployment(tx, caller, deploymentId);
-  const record = await lockOwnVolume(tx, caller, asked.volumeId);
+  const record = await ownVolume(tx, caller, asked.volumeId);
   const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
   const same = existing.find((attachment) => attachment.deploymentId === deploymentId);
   if (same?.state === 'attached') return null;
@@ -116,13 +107,4 @@ async function settle(
   if (attachment?.state === 'attached') return;
   if (attachment?.state === 'attaching') throw slow('attach', record);
   throw new ApiError('PROVIDER_REFUSED', `${record.providerId} did not attach the volume.`);
-}
-
-async function answer({ store, providers }: VolumeDeps, volumeId: string): Promise<AttachedVolume> {
-  const record = await store.read.volumes.byVolumeId(volumeId);
-  if (record === null) throw new Error(`the volume ${volumeId} is not there any more`);
-  const attachments = await store.read.volumes.attachmentsOf({ volumeId: record.id });
-  const volume = toVolume(record, attachments, providers);
-  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastAttachedAt } = volume;
-  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastAttachedAt };
 }

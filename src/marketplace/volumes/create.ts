@@ -21,7 +21,7 @@ import { newPrice } from './new-price.ts';
 import { findPlace } from './places.ts';
 import { refusal } from './refusal.ts';
 import { type VolumeSeller, volumeSeller } from './seller.ts';
-import { toVolume } from './to-volume.ts';
+import { showVolume } from './show.ts';
 
 const RETRY_EVERY_MS = 1_000;
 
@@ -54,7 +54,7 @@ export async function createVolume(deps: VolumeDeps, caller: Caller, input: Crea
   );
   deps.wake(record.providerId);
   if (seen.record.status === 'error') throw failed(seen.record);
-  return toVolume(seen.record, await store.read.volumes.attachmentsOf({ volumeId: record.id }), providers);
+  return showVolume(deps, record.volumeId);
 }
 
 /** The checks of the body, in the order in which M: names the fields. */

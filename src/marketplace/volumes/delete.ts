@@ -45,7 +45,7 @@ export async function deleteVolume(
     await sendDeletion(deps, seller, record.providerVolumeId);
   } catch (error) {
     if (!(error instanceof ProviderError) || isDefinite(error)) {
-      await end(deps, record, { action: null });
+      await endAction(deps, record);
       throw refusal('deletion', record, error);
     }
   }
@@ -82,8 +82,8 @@ async function accept(deps: VolumeDeps, { id }: VolumeRecord): Promise<void> {
   });
 }
 
-async function end({ store }: VolumeDeps, { id }: VolumeRecord, change: { action: null }): Promise<void> {
+async function endAction({ store }: VolumeDeps, { id }: VolumeRecord): Promise<void> {
   await transactOnVolume(store, id, async (tx, { record }) => {
-    if (record.action?.kind === 'delete') await writeVolume(tx, record, change);
+    if (record.action?.kind === 'delete') await writeVolume(tx, record, { action: null });
   });
 }

@@ -1,12 +1,12 @@
 import type { Caller } from '../caller.ts';
 import { invalid } from '../contract/errors.ts';
-import type { Volume } from '../contract/volume.ts';
+import type { DetachedVolume } from '../contract/volume.ts';
 import { ownDeployment } from '../deployments/access.ts';
 import { assertNoAction } from '../deployments/begin-action.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
-import { lockOwnVolume, ownVolume } from './access.ts';
+import { ownVolume } from './access.ts';
 import { advanceUntil } from './advance.ts';
 import { sendDetach, undoDetach } from './advance-attachments.ts';
 import { assertIdle } from './assert-idle.ts';
@@ -15,19 +15,8 @@ import type { VolumeDeps } from './deps.ts';
 import { isActive, type SeenVolume, transactOnVolume } from './look.ts';
 import { isDefinite, refusal, slow } from './refusal.ts';
 import { requireSeller, type VolumeSeller } from './seller.ts';
-import { toVolume } from './to-volume.ts';
+import { showVolume } from './show.ts';
 import { writeVolume } from './write.ts';
-
-type DetachedVolume = Pick<
-  Volume,
-  | 'id'
-  | 'volumeId'
-  | 'status'
-  | 'virtualIp'
-  | 'attachedToDeploymentIds'
-  | 'attachedToOrderIds'
-  | 'lastDetachedAt'
->;
 
 /**
  * M: POST /api/volumes/{volumeId}/detach; "data is preserved on detach" (Volume rules, 6).
@@ -49,7 +38,9 @@ export async function detachVolume(
   await send(deps, seller, begun);
   await settle(deps, seller, begun, deadline);
   deps.wake(record.providerId);
-  return answer(deps, volumeId);
+  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt } =
+    await showVolume(deps, volumeId);
+  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt };
 }
 
 interface Begun {
@@ -65,7 +56,7 @@ async function begin(
   const { seller, caller, deploymentId } = asked;
   const now = clock.now();
   const deployment = await ownDeployment(tx, caller, deploymentId);
-  const record = await lockOwnVolume(tx, caller, asked.volumeId);
+  const record = await ownVolume(tx, caller, asked.volumeId);
   const existing = await tx.volumes.attachmentsOf({ volumeId: record.id });
   const attachment = existing.find((one) => one.deploymentId === deploymentId);
   if (attachment === undefined)
@@ -111,13 +102,4 @@ async function settle(
     attachments.some((attachment) => attachment.deployment.id === deployment.id);
   const seen = await advanceUntil(deps, seller, record.id, deadline, (volume) => !isThere(volume));
   if (isThere(seen)) throw slow('detach', record);
-}
-
-async function answer({ store, providers }: VolumeDeps, volumeId: string): Promise<DetachedVolume> {
-  const record = await store.read.volumes.byVolumeId(volumeId);
-  if (record === null) throw new Error(`the volume ${volumeId} is not there any more`);
-  const attachments = await store.read.volumes.attachmentsOf({ volumeId: record.id });
-  const volume = toVolume(record, attachments, providers);
-  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt } = volume;
-  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt };
 }

@@ -7,7 +7,7 @@ import type { VolumeDeps } from './deps.ts';
 import { followVolume } from './follow.ts';
 import { seeVolume } from './look.ts';
 import { sellerOf } from './seller.ts';
-import { toVolume } from './to-volume.ts';
+import { showVolume } from './show.ts';
 
 /**
  * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider is asked, and where it does not answer
@@ -16,12 +16,9 @@ import { toVolume } from './to-volume.ts';
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
 export async function readVolume(deps: VolumeDeps, caller: Caller, volumeId: string): Promise<Volume> {
-  const { store, providers } = deps;
-  const { id } = await ownVolume(store.read, caller, volumeId);
+  const { id } = await ownVolume(deps.store.read, caller, volumeId);
   await refresh(deps, id);
-  const seen = await seeVolume(store.read, id);
-  if (seen === null) throw new Error(`the volume ${id} is not there any more`);
-  return toVolume(seen.record, await store.read.volumes.attachmentsOf({ volumeId: id }), providers);
+  return showVolume(deps, volumeId);
 }
 
 async function refresh(deps: VolumeDeps, id: string): Promise<void> {

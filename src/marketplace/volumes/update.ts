@@ -1,10 +1,10 @@
 import type { Caller } from '../caller.ts';
 import { invalid } from '../contract/errors.ts';
-import type { UpdateVolume, Volume } from '../contract/volume.ts';
+import type { UpdatedVolume, UpdateVolume } from '../contract/volume.ts';
 import { assertCanSpend } from '../ledger/balance.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
-import { lockOwnVolume, ownVolume } from './access.ts';
+import { ownVolume } from './access.ts';
 import { advanceUntil } from './advance.ts';
 import { assertIdle } from './assert-idle.ts';
 import type { VolumeDeps } from './deps.ts';
@@ -12,13 +12,8 @@ import { assertName, assertSize } from './limits.ts';
 import { transactOnVolume } from './look.ts';
 import { isDefinite, refusal, slow } from './refusal.ts';
 import { requireSeller, type VolumeSeller } from './seller.ts';
-import { toVolume } from './to-volume.ts';
+import { showVolume } from './show.ts';
 import { writeVolume } from './write.ts';
-
-type UpdatedVolume = Pick<
-  Volume,
-  'id' | 'volumeId' | 'name' | 'sizeInGb' | 'virtualIp' | 'hourlyRate' | 'lastPriceUpdate'
->;
 
 /**
  * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). A new name is only ours: the provider knows the volume by another.
@@ -36,7 +31,7 @@ export async function updateVolume(
   const deadline = clock.now() + options.lifecycleWaitMs;
   const seller = requireSeller(providers, await ownVolume(store.read, caller, volumeId));
   const { record, toSizeGb } = await store.transact(async (tx) => {
-    const current = await lockOwnVolume(tx, caller, volumeId);
+    const current = await ownVolume(tx, caller, volumeId);
     const grown = assertAllowed(seller, current, { name, sizeInGb });
     if (grown === null) return { record: await rename(current), toSizeGb: null };
     const now = clock.now();
@@ -50,7 +45,8 @@ export async function updateVolume(
     }
   });
   if (toSizeGb !== null) await resize(deps, seller, record, { toSizeGb, name, deadline });
-  return answer(deps, volumeId);
+  const { id, virtualIp, hourlyRate, lastPriceUpdate, ...shown } = await showVolume(deps, volumeId);
+  return { id, volumeId, name: shown.name, sizeInGb: shown.sizeInGb, virtualIp, hourlyRate, lastPriceUpdate };
 }
 
 /** The size that it is to have; null: it is not to grow. */
@@ -113,15 +109,4 @@ async function resize(
   );
   deps.wake(record.providerId);
   if (seen.record.sizeGb !== toSizeGb) throw slow('resize', record);
-}
-
-async function answer({ store, providers }: VolumeDeps, byVolumeId: string): Promise<UpdatedVolume> {
-  const record = await store.read.volumes.byVolumeId(byVolumeId);
-  if (record === null) throw new Error(`the volume ${byVolumeId} is not there any more`);
-  const { id, volumeId, name, sizeInGb, virtualIp, hourlyRate, lastPriceUpdate } = toVolume(
-    record,
-    [],
-    providers,
-  );
-  return { id, volumeId, name, sizeInGb, virtualIp, hourlyRate, lastPriceUpdate };
 }
