@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { liveThrough } from './month.ts';
+
+/** What a month has to have seen for its bills to say much. */
+const SEEN = [
+  ...['deploying → running', 'running → stopped', 'stopped → running', 'running → terminated'],
+  ...['running → terminated-provider', 'spot price', 'reclaim', 'power off', 'restart 200'],
+  ...['volume 201', 'resize 200', 'attach 200', 'detach 200', 'remove 200'],
+  ...['discount', 'volume discount', 'top-up', 'kill', 'a day down', 'down', 'failing', 'garbage'],
+];
+
+it('charges exactly the integral of the price over a month with seven providers', async () => {
+  const report = await liveThrough({ seed: 11, days: 30, bustle: 0.12, stepMinutes: 60 });
+  expect(report.contradictions).toEqual([]);
+  expect(report.comparisons.filter(({ charged, exact }) => charged !== exact)).toEqual([]);
+  expect(report.findings).toEqual([]);
+  expect(SEEN.filter((what) => !report.counts.has(what))).toEqual([]);
+  expect(report.comparisons.filter(({ exact }) => exact > 0n).length).toBeGreaterThan(60);
+}, 600_000);

@@ -1,0 +1,133 @@
+import type { RequestListener } from 'node:http';
+import { loadGpuTypes } from '../../src/cli/marketplace/connect-providers.ts';
+import { type Marketplace, startMarketplace } from '../../src/cli/marketplace/start-marketplace.ts';
+import { createClient } from '../../src/client/create-client.ts';
+import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
+import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
+import { defaultRateLimits } from '../../src/marketplace/http/rate-limits.ts';
+import type { MarketplaceOptions } from '../../src/marketplace/options.ts';
+import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
+import type { Store, Transaction } from '../../src/marketplace/ports/store.ts';
+import type { Log } from '../../src/ports/log.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
+import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import type { SimulatedProvider } from './simulated-provider.ts';
+import { mortalClock, type StepClock } from './step-clock.ts';
+
+/** Calls to providers that are under way, of all processes. */
+export interface Traffic {
+  calls: number;
+}
+
+export interface MarketplaceLife {
+  marketplace: Marketplace;
+  listener: RequestListener;
+  store: Store;
+  /** Ends it as a process that is killed ends: nothing of it is written, sent or answered any more. */
+  kill(): Promise<void>;
+  /** Ends it as an operator does. */
+  close(): Promise<void>;
+}
+
+export interface LifeOptions {
+  clock: StepClock;
+  providers: readonly SimulatedProvider[];
+  databasePath: string;
+  options: MarketplaceOptions;
+  /** A lease that is shorter than a step of the clock would be lost in each. */
+  leaseMs: number;
+  traffic: Traffic;
+  mailer: Mailer;
+  log: Log;
+}
+
+const UNLIMITED = 1_000_000_000;
+
+/** One process of the marketplace: what it has in memory dies with it. */
+export async function startLife(parts: LifeOptions): Promise<MarketplaceLife> {
+  let isAlive = true;
+  const alive = () => isAlive;
+  const own = openMarketplaceSqliteStore(parts.databasePath);
+  const store = mortalStore(own, alive, parts.leaseMs);
+  const clock = mortalClock(parts.clock, alive);
+  const clients = parts.providers.map(({ id, baseUrl, apiKey }) => ({
+    profile: { ...loadProfile(bundledProfileFile(id) ?? ''), id },
+    client: counted(
+      createClient({
+        ...{ baseUrl, credential: { apiKey }, allowPrivate: true, clock },
+        timeoutMs: parts.options.polling.callTimeoutMs,
+      }),
+      { traffic: parts.traffic, isAlive: alive },
+    ),
+  }));
+  const marketplace = await startMarketplace({
+    ...{ store, clock, random: systemRandom, log: parts.log, options: parts.options, providers: clients },
+    ...{ gpuTypes: loadGpuTypes(), mailer: parts.mailer, maxBodyBytes: 1024 * 1024, trustedProxies: 0 },
+    rateLimits: {
+      ...defaultRateLimits,
+      ...{
+        catalogReads: UNLIMITED,
+        accountRequests: UNLIMITED,
+        creates: UNLIMITED,
+        otherRequests: UNLIMITED,
+      },
+    },
+  });
+  return {
+    ...{ marketplace, store, listener: marketplace.listener },
+    kill: async () => {
+      isAlive = false;
+      await Promise.all(clients.map(({ client }) => client.close()));
+      await own.close();
+    },
+    close: async () => {
+      await marketplace.close();
+      await own.close();
+    },
+  };
+}
+
+/** The store of a process: after its death nothing is read or written, and no promise is kept. */
+function mortalStore(store: Store, isAlive: () => boolean, leaseMs: number): Store {
+  const lasting = (leases: Transaction['leases']): Transaction['leases'] => ({
+    ...leases,
+    claim: (name, holder, now, ttlMs) => leases.claim(name, holder, now, Math.max(ttlMs, leaseMs)),
+  });
+  return {
+    ...store,
+    transact: (body) => {
+      if (!isAlive()) return never();
+      return store.transact((tx) => body({ ...tx, leases: lasting(tx.leases) }));
+    },
+  };
+}
+
+/** Counts the calls that are under way; those of the dead are never answered. */
+function counted(
+  client: OrchestratorClient,
+  { traffic, isAlive }: { traffic: Traffic; isAlive: () => boolean },
+): OrchestratorClient {
+  return new Proxy(client, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name) as (...values: unknown[]) => Promise<unknown>;
+      if (name === 'close') return () => method.call(target);
+      return async (...values: unknown[]) => {
+        if (!isAlive()) return never();
+        traffic.calls += 1;
+        try {
+          const answer = await method.apply(target, values);
+          return isAlive() ? answer : never();
+        } catch (error) {
+          if (!isAlive()) return never();
+          throw error;
+        } finally {
+          traffic.calls -= 1;
+        }
+      };
+    },
+  });
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
