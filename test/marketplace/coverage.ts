@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { testTitlesOf } from '../support/test-titles.ts';
+
+const root = join(import.meta.dirname, '../..');
+const readFile = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+const clauseSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/),
+  section: z.string().min(1),
+  says: z.string().min(1),
+  endpoint: z.string().optional(),
+  properties: z.array(z.string()).min(1).optional(),
+  about: z.string().min(1).optional(),
+  settled: z.string().min(1).optional(),
+  shownBy: z.array(z.string()).min(1).optional(),
+});
+/** A row, rule, item or sentence of M:, and what shows that it holds. */
+export type Clause = z.infer<typeof clauseSchema>;
+
+/** The clauses of coverage.yaml, in the order of M:. */
+export function readClauses(): Clause[] {
+  return z.array(clauseSchema).parse(parse(readFile('test/marketplace/coverage.yaml')));
+}
+
+/** What is wrong with what is said to show a clause. */
+export function findProblems(clause: Clause, read: (path: string) => string = readFile): string[] {
+  const { shownBy = [], about, settled } = clause;
+  if (shownBy.length === 0 && about === undefined && settled === undefined)
+    return ['it has neither a test, nor a reason, nor a place where it is settled'];
+  const missing = settled !== undefined && !isThere(settled, read) ? [`there is no file ${settled}`] : [];
+  return [...missing, ...shownBy.flatMap((entry) => findProblem(entry, read) ?? [])];
+}
+
+function isThere(path: string, read: (path: string) => string): boolean {
+  try {
+    read(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined: the test is there, and has the case that is named. */
+function findProblem(entry: string, read: (path: string) => string): string | undefined {
+  const [path = '', title, row] = entry.split(' › ');
+  if (title === undefined) return `"${entry}" is not file › title`;
+  if (!isThere(path, read)) return `there is no test file ${path}`;
+  const text = read(path);
+  if (!testTitlesOf(path, text).has(title)) return `${path} has no test "${title}"`;
+  const isCase = row === undefined || ["'", '"', '`'].some((quote) => text.includes(quote + row + quote));
+  return isCase ? undefined : `${path} has no case "${row}"`;
+}
+
+interface Schema {
+  $ref?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+}
+
+/** What of openapi/marketplace.json the clauses are held against. */
+export class Document {
+  readonly #schemas: Record<string, Schema>;
+  /** Such as `GET /api/providers`. */
+  readonly endpoints: readonly string[];
+
+  constructor(text = readFile('openapi/marketplace.json')) {
+    const { paths, components } = JSON.parse(text);
+    this.#schemas = components.schemas;
+    this.endpoints = Object.entries(paths as Record<string, object>).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+  }
+
+  /** `Team.members.userId`: lists are gone through. */
+  has(property: string): boolean {
+    const [name = '', ...path] = property.split('.');
+    let schema: Schema | undefined = this.#schemas[name];
+    for (const key of path) schema = this.#open(schema)?.properties?.[key];
+    return schema !== undefined;
+  }
+
+  #open(schema: Schema | undefined): Schema | undefined {
+    if (schema?.items !== undefined) return this.#open(schema.items);
+    const name = schema?.$ref?.split('/').at(-1);
+    return name === undefined ? schema : this.#open(this.#schemas[name]);
+  }
+}
+
+/** docs/marketplace-coverage.md. */
+export function toPage(clauses: readonly Clause[]): string {
+  const shown = clauses.filter(({ shownBy }) => shownBy !== undefined);
+  const tests = new Set(shown.flatMap(({ shownBy = [] }) => shownBy));
+  const sections = [...new Set(clauses.map(({ section }) => section))];
+  return [
+    '# What the marketplace API says, and what shows it',
+    '',
+    'Each row, rule, item and sentence of M: (the marketplace API) with the tests that show it. This page is written from',
+    '[test/marketplace/coverage.yaml](../test/marketplace/coverage.yaml); a test that is named here and is gone fails',
+    '`test/marketplace/coverage.test.ts`, which with `-u` writes the page anew.',
+    '',
+    `${clauses.length} clauses: ${shown.length} shown by ${tests.size} tests and cases; ${clauses.length - shown.length} with nothing to test.`,
+    ...sections.flatMap((section) => toTable(section, clauses)),
+    '',
+  ].join('\n');
+}
+
+function toTable(section: string, clauses: readonly Clause[]): string[] {
+  const rows = clauses.filter((clause) => clause.section === section);
+  return ['', `## ${section}`, '', '| clause | M: says | shown by |', '|---|---|---|', ...rows.map(toRow)];
+}
+
+function toRow({ id, says, shownBy = [], about, settled }: Clause): string {
+  const shows = [
+    ...(about === undefined ? [] : [about]),
+    ...(settled === undefined ? [] : [`settled in [${settled.split('/').at(-1)}](../${settled})`]),
+    ...shownBy.map(toReference),
+  ];
+  return `| ${id} | ${toCell(says)} | ${shows.map(toCell).join('<br>')} |`;
+}
+
+function toReference(entry: string): string {
+  const [path = '', ...titles] = entry.split(' › ');
+  return `\`${path}\` › ${titles.join(' › ')}`;
+}
+
+/** `<` begins a tag outside of code. */
+function toCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll(/<(?=\w+>\.?)(?![^`]*`)/g, '&lt;');
+}
