@@ -91,7 +91,7 @@ const terminateRoute = createRoute({
   request: { params: oneDeployment },
   responses: {
     200: { description: 'It is terminated.', content: jsonContent(terminatedSchema) },
-    ...errorResponses(...ofOthers, 'INVALID_STATUS', 'CHANGE_IN_PROGRESS'),
+    ...errorResponses(...ofOthers),
   },
 });
 

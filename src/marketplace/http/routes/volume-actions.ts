@@ -20,7 +20,6 @@ const errors = errorResponses(
   'NOT_FOUND',
   'CHANGE_IN_PROGRESS',
   'PROVIDER_REFUSED',
-  'OUT_OF_STOCK',
   'PROVIDER_SLOW',
   'PAYLOAD_TOO_LARGE',
   'REQUEST_TIMEOUT',

@@ -25,10 +25,7 @@ import { bearer, createRouter, jsonContent } from './router.ts';
 const oneVolume = z.object({ volumeId: z.string() });
 const shared = { tags: ['Volumes'], security: bearer };
 const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
-const withProvider = [
-  ...ofOthers,
-  ...(['CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED', 'OUT_OF_STOCK', 'PROVIDER_SLOW'] as const),
-] as const;
+const withProvider = [...ofOthers, 'CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED'] as const;
 const withBody = [...withProvider, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'] as const;
 
 const listRoute = createRoute({
@@ -82,7 +79,7 @@ const pricingRoute = createRoute({
   },
   responses: {
     200: { description: 'The price.', content: jsonContent(volumePricingSchema) },
-    ...errorResponses('UNAUTHORIZED'),
+    ...errorResponses('UNAUTHORIZED', 'PROVIDER_REFUSED'),
   },
 });
 
@@ -121,7 +118,7 @@ const updateRoute = createRoute({
   request: { params: oneVolume, body: { required: true, content: jsonContent(updateVolumeSchema) } },
   responses: {
     200: { description: 'What changed.', content: jsonContent(updatedVolumeSchema) },
-    ...errorResponses(...withBody),
+    ...errorResponses(...withBody, 'PROVIDER_SLOW'),
   },
 });
 
