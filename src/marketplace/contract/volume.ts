@@ -24,6 +24,7 @@ export const volumeTransitions: TransitionTable<VolumeStatus> = {
 
 /** What GET /api/volumes may be asked for. */
 export const volumeFilters = ['available', 'attached', 'deleting', 'deleted'] as const;
+export type VolumeFilter = (typeof volumeFilters)[number];
 
 /** M: Volume. The fields of an NFS mount are there where the provider's profile has one. */
 export const volumeSchema = z
@@ -64,6 +65,7 @@ export const volumePageSchema = z
     totalPages: z.int(),
   })
   .meta({ id: 'VolumePage' });
+export type VolumePage = z.infer<typeof volumePageSchema>;
 
 /** M: Create body of a volume. */
 export const createVolumeSchema = z
