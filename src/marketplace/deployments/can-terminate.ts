@@ -1,5 +1,5 @@
 import type { Caller } from '../caller.ts';
-import type { DeploymentStatus, TerminationCheck } from '../contract/deployment.ts';
+import { activeStatuses, type DeploymentStatus, type TerminationCheck } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
 import type { Reader } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
@@ -58,7 +58,7 @@ export function checkTermination(
   const ranMs = runningMs(record, now);
   const runtime = Math.floor(ranMs / MINUTE_MS);
   const missingMs = Math.max(0, minimumMinutes * MINUTE_MS - ranMs);
-  const isOver = record.stoppedAt !== null || !['deploying', 'running', 'stopped'].includes(record.status);
+  const isOver = record.stoppedAt !== null || !activeStatuses.includes(record.status);
   const timeRemaining = isOver ? 0 : Math.ceil(missingMs / MINUTE_MS);
   const numbers = { runtime, timeRemaining, minimumRuntime: minimumMinutes };
   const refusal = refusals[record.status];

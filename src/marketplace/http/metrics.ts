@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../ports/clock.ts';
-import { type DeploymentStatus, deploymentStatuses } from '../contract/deployment.ts';
+import { activeStatuses } from '../contract/deployment.ts';
 import type { Store } from '../ports/store.ts';
 import type { Providers } from '../providers/provider.ts';
 
@@ -45,8 +45,6 @@ export class Metrics {
   }
 }
 
-const LIVE: readonly DeploymentStatus[] = ['deploying', 'running', 'stopped'];
-
 function tellStore(registers: Registry[], { store, clock }: Deps): void {
   const deployments = new Gauge({
     name: 'berth_marketplace_deployments',
@@ -54,10 +52,10 @@ function tellStore(registers: Registry[], { store, clock }: Deps): void {
     labelNames: ['status'],
     registers,
     collect: async () => {
-      const records = await answerOf(store.read.deployments.list({ statuses: LIVE }));
+      const records = await answerOf(store.read.deployments.list({ statuses: activeStatuses }));
       deployments.reset();
       if (records === undefined) return;
-      for (const status of deploymentStatuses.filter((one) => LIVE.includes(one)))
+      for (const status of activeStatuses)
         deployments.set({ status }, records.filter((record) => record.status === status).length);
     },
   });
