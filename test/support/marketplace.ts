@@ -42,6 +42,8 @@ export interface TestMarketplaceOptions {
   /** Another store than a SQLite file of its own; it is the caller's to close. */
   store?: Store;
   wrapStore?: (store: Store) => Store;
+  /** Of its first user. */
+  email?: string;
 }
 
 export interface MarketReply<Body = Record<string, unknown>> {
@@ -113,7 +115,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     return { userId, teamId, email, key };
   }
 
-  const user = await addTestUser('first@example.com');
+  const user = await addTestUser(options.email ?? 'first@example.com');
   await letSettle(clock, marketplace.providers.refresh());
 
   /** Sends a request in process; its reply must keep the published contract. */

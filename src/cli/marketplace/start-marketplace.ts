@@ -20,6 +20,7 @@ import type { Store } from '../../marketplace/ports/store.ts';
 import { createProviders, type LiveProviders } from '../../marketplace/providers/create-providers.ts';
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
 import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
+import { tellOfMissingProviders } from '../../marketplace/providers/tell-of-missing.ts';
 import { Tending } from '../../marketplace/tending/tending.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -72,6 +73,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     ...{ store, clock, random, log, options, providers, installationId },
     wake: (providerId) => tending.wake(providerId),
   };
+  await tellOfMissingProviders(deps);
   const tending = new Tending(deps);
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
   const mail = new MailDispatcher({ ...deps, mailer });

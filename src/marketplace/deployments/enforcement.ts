@@ -4,6 +4,7 @@ import type { Enforcement } from '../ledger/zero-balance.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { ApplyDeps } from './apply-observation.ts';
 import { pauseDeployment } from './pause.ts';
+import { endsAt } from './provider-of.ts';
 import { transition } from './transition.ts';
 
 /** What is done to deployments whose team has no balance left: as its owner could, but without a minimum runtime. */
@@ -17,7 +18,10 @@ export function createEnforcement(deps: ApplyDeps & Pick<Deps, 'wake'>): Enforce
       const ended = await deps.store.transact(async (tx) => {
         const record = await tx.deployments.byId(id);
         if (record === null || !isLive(record)) return null;
-        return transition(deps, tx, record, { to: 'terminated', at: deps.clock.now() });
+        return transition(deps, tx, record, {
+          to: 'terminated',
+          at: endsAt(deps.providers, record, deps.clock.now()),
+        });
       });
       if (ended !== null) deps.wake(ended.providerId);
     },

@@ -12,3 +12,12 @@ export function providerOf(providers: Providers, { providerId }: DeploymentRecor
   if (provider !== undefined) return provider;
   throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
 }
+
+/**
+ * When a terminate that is accepted at `now` counts from. Where the configuration does not have the provider any more,
+ * nobody vouches for what came after the last look at it, and nobody pays for that.
+ */
+export function endsAt(providers: Providers, record: DeploymentRecord, now: number): number {
+  if (providers.get(record.providerId) !== undefined) return now;
+  return record.observedAt ?? now;
+}

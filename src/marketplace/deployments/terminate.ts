@@ -5,6 +5,7 @@ import { toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import { ownDeployment } from './access.ts';
 import { checkTermination, minimumRuntimeMinutes } from './can-terminate.ts';
+import { endsAt } from './provider-of.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
 /**
@@ -31,7 +32,7 @@ export async function terminateDeployment(
       throw new ApiError('VALIDATION_ERROR', reason ?? 'It cannot be terminated now.', {
         details: { status: record.status, ...numbers },
       });
-    return transition(deps, tx, record, { to: 'terminated', at: now });
+    return transition(deps, tx, record, { to: 'terminated', at: endsAt(deps.providers, record, now) });
   });
   deps.wake(ended.providerId);
   const { status, stoppedAt } = ended;

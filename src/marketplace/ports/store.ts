@@ -116,6 +116,8 @@ export interface DeploymentReader {
   toTend(providerId: string): Promise<DeploymentRecord[]>;
   /** By its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
+  /** How many there are to tend, of each provider that has any. */
+  countToTend(): Promise<{ providerId: string; count: number }[]>;
   /** How many deployments of each GPU type were made since then. */
   countByGpuType(since: number): Promise<{ gpuType: string; count: number }[]>;
 }
@@ -141,6 +143,8 @@ export interface VolumeReader {
   }): Promise<{ volumes: VolumeRecord[]; total: number }>;
   /** All of a provider with an action, or still to be cleaned up. */
   toTend(providerId: string): Promise<VolumeRecord[]>;
+  /** How many there are that are not deleted, of each provider that has any. */
+  countByProvider(): Promise<{ providerId: string; count: number }[]>;
   /** Both ways, by the volume's internal id or the deployment's. */
   attachmentsOf(subject: { volumeId?: string; deploymentId?: string }): Promise<AttachmentRecord[]>;
 }

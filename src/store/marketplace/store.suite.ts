@@ -264,6 +264,10 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         );
         const tended = async () => ids(await store.read.deployments.toTend(providerId));
         expect(await tended()).toEqual(['deploying', 'running', 'left']);
+        expect(await store.read.deployments.countToTend()).toEqual([
+          { providerId, count: 3 },
+          { providerId: 'provider-b', count: 1 },
+        ]);
         await write((tx) => tx.deployments.setCleanup('left', 'done'));
         expect(await tended()).toEqual(['deploying', 'running']);
       });
@@ -327,6 +331,14 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         const written = { ...record, action: null, revision: 2, totalCostMicroUsd: 9 };
         expect(await store.read.volumes.byId(record.id)).toEqual(written);
         expect(await store.read.volumes.byVolumeId(record.volumeId)).toEqual(written);
+      });
+
+      it('are counted by provider until they are deleted', async () => {
+        await write(async (tx) => {
+          await tx.volumes.insert(volume());
+          await tx.volumes.insert(volume({ id: 'gone', status: 'deleted' }));
+        });
+        expect(await store.read.volumes.countByProvider()).toEqual([{ providerId, count: 1 }]);
       });
 
       it('are listed in pages, newest first, and tended while there is something to do', async () => {

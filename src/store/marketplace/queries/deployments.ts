@@ -40,6 +40,13 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       ),
     byProviderName: async (name) =>
       (await db.select().from(deployments).where(eq(deployments.providerName, name)))[0] ?? null,
+    countToTend: async () =>
+      db
+        .select({ providerId: deployments.providerId, count: count() })
+        .from(deployments)
+        .where(isToTend(connection))
+        .groupBy(deployments.providerId)
+        .orderBy(asc(deployments.providerId)),
     countByGpuType: async (since) =>
       db
         .select({ gpuType: deployments.gpuType, count: count() })

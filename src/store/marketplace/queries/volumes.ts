@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../../marketplace/ports/store.ts';
 import type { VolumeRecord } from '../../../marketplace/records/volume-record.ts';
 import type { Connection } from './connection.ts';
@@ -34,6 +34,13 @@ export function volumeReader(connection: Connection): VolumeReader {
         .from(volumes)
         .where(and(eq(volumes.providerId, providerId), isToTend(connection)))
         .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+    countByProvider: async () =>
+      db
+        .select({ providerId: volumes.providerId, count: count() })
+        .from(volumes)
+        .where(ne(volumes.status, 'deleted'))
+        .groupBy(volumes.providerId)
+        .orderBy(asc(volumes.providerId)),
     attachmentsOf: async ({ volumeId, deploymentId }) => {
       const conditions: SQL[] = [];
       if (volumeId !== undefined) conditions.push(eq(attachments.volumeId, volumeId));

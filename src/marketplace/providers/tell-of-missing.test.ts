@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { newPublicKey } from '../../../test/support/keys.ts';
+import { startTestMarketplace } from '../../../test/support/marketplace.ts';
+import { PlainProvider } from '../../../test/support/plain-provider.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
+import { verifyLedger } from '../ledger/verify-ledger.ts';
+
+const MINUTE_MS = 60_000;
+
+it('keeps what is at a provider that was taken out of the configuration: told, not billed, terminated, cleaned up later', async () => {
+  const clock = new VirtualClock();
+  const folder = mkdtempSync(join(tmpdir(), 'berth-missing-'));
+  const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  const gone = new PlainProvider(clock);
+  const providers = { 'provider-d': { client: gone.client } };
+  const others = { 'provider-e': { client: new PlainProvider(clock).client } };
+  let key = '';
+  let id = '';
+  {
+    await using market = await startTestMarketplace({ clock, store, providers });
+    key = market.user.key;
+    const { body } = await market.request('POST', '/api/deployments', {
+      body: {
+        ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one' },
+        ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED', ssh_public_key: newPublicKey() },
+      },
+    });
+    id = String(body['id']);
+    await clock.advance(3 * MINUTE_MS);
+  }
+  // Nothing waits for the minimum runtime.
+  const options = { minimumRuntimeMinutes: 0 };
+  const seen = await store.read.deployments.byId(id);
+  expect(seen).toMatchObject({ status: 'running' });
+  const told: { fields: object; message: string }[] = [];
+  const error = (fields: object, message: string) => void told.push({ fields, message });
+  const log = { debug() {}, info() {}, warn() {}, error };
+  {
+    await using market = await startTestMarketplace({
+      clock,
+      store,
+      providers: others,
+      options,
+      log,
+      email: 'second@example.com',
+    });
+    expect(told).toMatchObject([{ fields: { provider: 'provider-d', deployments: 1, volumes: 0 } }]);
+    await clock.advance(10 * MINUTE_MS);
+    const { body } = await market.request('GET', `/api/deployments/${id}`, { key });
+    expect(body).toMatchObject({ status: 'running', supportsPause: false });
+    const { status } = await market.request('DELETE', `/api/deployments/${id}`, { key });
+    expect(status).toBe(200);
+    const ended = await store.read.deployments.byId(id);
+    expect(ended).toMatchObject({ status: 'terminated', stoppedAt: seen?.observedAt, cleanup: 'wanted' });
+    expect(gone.instances).toHaveLength(1);
+  }
+  {
+    await using _ = await startTestMarketplace({ clock, store, providers, email: 'third@example.com' });
+    await clock.advance(MINUTE_MS);
+    expect(gone.instances).toEqual([]);
+    expect(await store.read.deployments.byId(id)).toMatchObject({ cleanup: 'done' });
+  }
+  expect((await verifyLedger(store, clock.now())).findings).toEqual([]);
+  await store.close();
+  rmSync(folder, { recursive: true });
+}, 60_000);
