@@ -95,6 +95,7 @@ describe('a create that the provider refuses', () => {
   it.each([
     ['nobody was reached', 'refuse'],
     ['it had too much to do', { error: refusal('limited', 429) }],
+    ['it gave no token to send it with', { error: refusal('failed', 500) }],
   ] as const)('is sent again where %s', async (_, fault) => {
     failCreate(fault);
     expect((await read(tended, await launched())).status).toBe('running');

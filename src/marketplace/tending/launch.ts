@@ -79,7 +79,8 @@ async function send(
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record.id, error);
-    if (error.mayHaveHappened || !isAnswer(error)) return handleNoAnswer(context, record, error);
+    if (error.mayHaveHappened) return FIRST_LOOK_MS;
+    if (!isAnswer(error)) return takeBack(context, record);
     const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
     const { reason, details } = toRefusal(error);
     await fail(context, sent, reason, details);
@@ -92,13 +93,8 @@ function isAnswer({ problem }: ProviderError): boolean {
   return ['refused', 'unauthorized', 'not_found', 'conflict'].includes(problem);
 }
 
-async function handleNoAnswer(
-  { store }: TendingContext,
-  { id }: DeploymentRecord,
-  { mayHaveHappened, problem }: ProviderError,
-): Promise<number> {
-  // An answer that cannot be read, or that says that the provider broke, may come after the deed.
-  if (mayHaveHappened || problem === 'invalid' || problem === 'failed') return FIRST_LOOK_MS;
+/** Nothing was made, and nothing decided: it is sent again. */
+async function takeBack({ store }: TendingContext, { id }: DeploymentRecord): Promise<number> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record?.status !== 'deploying' || record.launch.state !== 'sent') return;
