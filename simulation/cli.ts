@@ -2,10 +2,10 @@ import { fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { prepare } from './clients/accounts.ts';
 import { describeFailure, Summary } from './report.ts';
-import { type Outcome, run } from './run.ts';
+import type { Outcome } from './run.ts';
 import { shrink } from './shrink.ts';
+import { prepareSimulation } from './subject.ts';
 
 const { values } = parseArgs({
   options: {
@@ -16,11 +16,14 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     /** Fails if a smaller share of the platform's calls met a fault. */
     'least-faulted': { type: 'string', default: '0' },
+    /** The marketplace over providers that fail, in place of the orchestrator over a platform that fails. */
+    marketplace: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
   },
 });
 const { mutant, worker } = values;
+const subject = values.marketplace ? 'marketplace' : 'orchestrator';
 const commands = Number(values.commands);
 const first = Number(values.seed ?? 1);
 const count = Number(values.seeds ?? (values.seed === undefined ? 100 : 1));
@@ -29,12 +32,12 @@ if (![commands, first, count].every((value) => Number.isInteger(value) && value 
 
 /** Runs the seeds that its parent sends, one after another. */
 async function work(): Promise<void> {
-  const prepared = await prepare();
-  const clean = (): void => rmSync(prepared.folder, { recursive: true, force: true });
+  const simulation = await prepareSimulation(subject);
+  const clean = (): void => rmSync(simulation.folder, { recursive: true, force: true });
   process.on('exit', clean);
   process.on('disconnect', () => process.exit());
   process.on('message', (seed: number) => {
-    void run(prepared, String(seed), commands).then((outcome) => process.send?.(outcome));
+    void simulation.run(String(seed), commands).then((outcome) => process.send?.(outcome));
   });
   process.send?.('ready');
 }
@@ -44,7 +47,10 @@ async function spread(workers: number, done: (outcome: Outcome) => void): Promis
   let next = first;
   const one = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      const child = fork(import.meta.filename, ['--worker', '--commands', String(commands)]);
+      const child = fork(import.meta.filename, [
+        ...['--worker', '--commands', String(commands)],
+        ...(values.marketplace ? ['--marketplace'] : []),
+      ]);
       child.on('error', reject);
       child.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
       child.on('message', (message: Outcome | 'ready') => {
@@ -72,7 +78,7 @@ async function main(): Promise<void> {
   if (values.json) process.stdout.write(`${JSON.stringify({ ...report, failures }, null, 2)}\n`);
   else process.stdout.write(summary.toText(performance.now() - startedAt));
   if (smallest?.failure !== undefined && !values.json)
-    process.stdout.write(describeFailure(smallest, mutant));
+    process.stdout.write(describeFailure(smallest, { subject, mutant }));
   const isQuiet = report.faultedShare < Number(values['least-faulted']);
   if (isQuiet)
     process.stdout.write(`fewer than ${values['least-faulted']} of the platform's calls met a fault\n`);
@@ -80,11 +86,11 @@ async function main(): Promise<void> {
 }
 
 async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
-  const prepared = await prepare();
+  const simulation = await prepareSimulation(subject);
   try {
-    return await shrink(prepared, outcome);
+    return await shrink(simulation, outcome);
   } finally {
-    rmSync(prepared.folder, { recursive: true, force: true });
+    rmSync(simulation.folder, { recursive: true, force: true });
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Outcome } from './run.ts';
+import type { Subject } from './subject.ts';
 import type { Tally } from './world.ts';
 
 const HOUR_MS = 3_600_000;
@@ -78,15 +79,24 @@ export class Summary {
   }
 }
 
-/** The line that repeats a run exactly. */
-function toRepro({ seed, commands }: Pick<Outcome, 'seed' | 'commands'>, mutant?: string): string {
-  const planted = mutant === undefined ? '' : `--mutant ${mutant} `;
-  return `npm run sim -- ${planted}--seed ${seed} --commands ${commands}`;
+/** What was run: `mutant` is the fault that was planted. */
+interface Planted {
+  subject?: Subject;
+  mutant?: string | undefined;
 }
 
-/** `mutant`: the fault that was planted. */
-export function describeFailure(outcome: Outcome, mutant?: string): string {
+/** The line that repeats a run exactly. */
+export function toRepro(
+  { seed, commands }: { seed: number | string; commands: number },
+  { subject = 'orchestrator', mutant }: Planted,
+): string {
+  const of = subject === 'marketplace' ? '--marketplace ' : '';
+  const planted = mutant === undefined ? '' : `--mutant ${mutant} `;
+  return `npm run sim -- ${of}${planted}--seed ${seed} --commands ${commands}`;
+}
+
+export function describeFailure(outcome: Outcome, planted: Planted = {}): string {
   const { failure } = outcome;
   if (failure === undefined) return '';
-  return [...failure.trace, '', failure.message, `repeat it: ${toRepro(outcome, mutant)}`, ''].join('\n');
+  return [...failure.trace, '', failure.message, `repeat it: ${toRepro(outcome, planted)}`, ''].join('\n');
 }

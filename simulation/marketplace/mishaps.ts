@@ -15,15 +15,19 @@ function happen(world: MarketWorld, chance: Chance, name: keyof MarketMishaps): 
   world.journal.note('world', `${name} ${provider.id}`);
   switch (name) {
     case 'crash':
-      return chance.pick(world.replicas).crash('');
+      chance.pick(world.replicas).crash('');
+      break;
     case 'pause':
-      return chance.pick(world.replicas).pause(chance);
+      chance.pick(world.replicas).pause(chance);
+      break;
     case 'outage':
-      return outage(world, chance, provider);
+      outage(world, chance, provider);
+      break;
     case 'soldOut':
-      return soldOut(world, chance, provider);
+      soldOut(world, chance, provider);
+      break;
     default:
-      return befall(world, chance, provider, name);
+      befall(world, chance, provider, name);
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { HUNT_COMMANDS, Hunt, type Hunted, MOST_SEEDS } from './hunt.ts';
+import { Hunt, type Hunted, MOST_SEEDS } from './hunt.ts';
 import { type Mutant, mutants } from './mutants.ts';
 import { replaceTable, toTable } from './table.ts';
 
@@ -19,7 +19,7 @@ async function findAll(hunt: Hunt, wanted: readonly Mutant[]): Promise<Map<strin
   const queue = [...wanted];
   const take = async (): Promise<void> => {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const hunted = await hunt.find(mutant.id);
+      const hunted = await hunt.find(mutant);
       found.set(mutant.id, hunted);
       const [what] = hunted?.message.split('\n') ?? [];
       say(
@@ -50,14 +50,14 @@ async function main(): Promise<void> {
   const wanted = mutants.filter(({ id }) => only?.includes(id) ?? true);
   const found = await findAll(hunt, wanted);
   const count = wanted.filter(({ id }) => found.get(id) !== null).length;
-  const table = toTable(wanted, found, HUNT_COMMANDS);
+  const table = toTable(mutants, found, readFileSync(document, 'utf8'));
   say(`\n${table}\n`);
   say(
     `${count} of ${wanted.length} mutants found in ${Math.round((performance.now() - startedAt) / 1_000)} s`,
   );
   for (const [seed, message] of hunt.ownFailures)
     say(`without a mutant too, seed ${seed} fails: ${message.split('\n')[0]}`);
-  const isPublished = only !== undefined || publish(table);
+  const isPublished = (only !== undefined && !values.update) || publish(table);
   const isWell = count === wanted.length && hunt.ownFailures.size === 0 && isPublished;
   process.exitCode = isWell ? 0 : 1;
 }

@@ -1,4 +1,6 @@
 import { fork } from 'node:child_process';
+import type { Subject } from '../subject.ts';
+import type { Mutant } from './mutants.ts';
 
 /** What a hunt came to. */
 export interface Hunted {
@@ -8,13 +10,13 @@ export interface Hunted {
   seed: number;
 }
 
-export const HUNT_COMMANDS = 100;
+export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = { orchestrator: 100, marketplace: 40 };
 export const MOST_SEEDS = 500;
 
 /** Runs the seeds from `first` to `last` in a process of its own, with the mutant or as the program is. */
-function ask(first: number, last: number, mutant?: string): Promise<Hunted | null> {
+function ask(subject: Subject, first: number, last: number, mutant?: string): Promise<Hunted | null> {
   return new Promise((resolve, reject) => {
-    const child = fork(new URL('hunter.ts', import.meta.url), [String(first), String(last)], {
+    const child = fork(new URL('hunter.ts', import.meta.url), [subject, String(first), String(last)], {
       ...(mutant !== undefined && {
         execArgv: ['--import', new URL('hook.ts', import.meta.url).href],
         env: { ...process.env, BERTH_SIM_MUTANT: mutant },
@@ -33,26 +35,27 @@ function ask(first: number, last: number, mutant?: string): Promise<Hunted | nul
 
 /** Looks for mutants, and holds each find against the same seed without the mutant. */
 export class Hunt {
-  readonly #own = new Map<number, Promise<Hunted | null>>();
+  readonly #own = new Map<string, Promise<Hunted | null>>();
   /** Seeds that the program itself fails, and how: faults of it, or of the simulation. */
-  readonly ownFailures = new Map<number, string>();
+  readonly ownFailures = new Map<string, string>();
 
   /** The first seed that fails with the mutant and holds without it; null: there is none among {@link MOST_SEEDS}. */
-  async find(mutant: string): Promise<Hunted | null> {
+  async find({ id, subject = 'orchestrator' }: Pick<Mutant, 'id' | 'subject'>): Promise<Hunted | null> {
     for (let first = 1; first <= MOST_SEEDS; ) {
-      const hunted = await ask(first, MOST_SEEDS, mutant);
+      const hunted = await ask(subject, first, MOST_SEEDS, id);
       if (hunted === null) return null;
-      const own = await this.#withoutMutant(hunted.seed);
+      const own = await this.#withoutMutant(subject, hunted.seed);
       if (own === null) return hunted;
-      this.ownFailures.set(hunted.seed, own.message);
+      this.ownFailures.set(`${subject} ${hunted.seed}`, own.message);
       first = hunted.seed + 1;
     }
     return null;
   }
 
-  #withoutMutant(seed: number): Promise<Hunted | null> {
-    const known = this.#own.get(seed) ?? ask(seed, seed);
-    this.#own.set(seed, known);
+  #withoutMutant(subject: Subject, seed: number): Promise<Hunted | null> {
+    const name = `${subject} ${seed}`;
+    const known = this.#own.get(name) ?? ask(subject, seed, seed);
+    this.#own.set(name, known);
     return known;
   }
 }

@@ -21,7 +21,12 @@ it.each(mutants.map((mutant) => [mutant.id, mutant] as const))(
 it('plants each leak, and each guard that is easy to lose', () => {
   const leaks = Array.from({ length: 13 }, (_, index) => `L${index + 1}`);
   const guards = ['late-create', 'look', 'fencing', 'synchronous', 'claim-outside', 'denial-on-doubt'];
-  expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards]);
+  const ofMarketplace = [
+    ...['stale-bill', 'revision', 'gone-at-once', 'create-again', 'late-adopt', 'no-sweep', 'blink'],
+    ...['beyond-observed', 'key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
+    'one-pause',
+  ];
+  expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards, ...ofMarketplace]);
   for (const { title, patches } of mutants) {
     expect(title).not.toBe('');
     expect(patches).not.toEqual([]);
@@ -38,11 +43,13 @@ it('refuses a patch that is stale', () => {
 
 it('has a row for each mutant, found or not, between its marks', () => {
   const found = new Map([['L1', { invariant: 'I12', message: '', seed: 7 }]]);
-  const table = toTable(mutants, found, 100);
+  const table = toTable(mutants, found);
   expect(table).toContain('| I12 | 7 | `npm run sim -- --mutant L1 --seed 7 --commands 100` |');
   expect(table.match(/not found/g)).toHaveLength(mutants.length - 1);
   expect(replaceTable('a <!-- mutants --> old <!-- /mutants --> b', 'new')).toBe(
     'a <!-- mutants -->\n\nnew\n\n<!-- /mutants --> b',
   );
+  const known = '| L2 | as it was | I1 | 3 | |';
+  expect(toTable(mutants, found, known)).toContain(known);
   expect(() => replaceTable('nothing', 'new')).toThrow('mutants');
 });

@@ -1,6 +1,11 @@
+import type { Subject } from '../subject.ts';
+import { marketMutants } from './market-mutants.ts';
+
 /** A change of production source that takes a protection away. `find` occurs exactly once in `file`. */
 export interface Mutant {
   id: string;
+  /** Which simulation finds it; default: that of the orchestrator. */
+  subject?: Subject;
   /** What the program then does wrong. */
   title: string;
   patches: readonly { file: string; find: string; replace: string }[];
@@ -12,7 +17,7 @@ const RECONCILE = 'src/orchestrator/reconcile';
  * L1 to L13 are the leaks that comparable projects had (docs/reliability.md): each mutant takes away what keeps one
  * of them out.
  */
-export const mutants: readonly Mutant[] = [
+const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'L1',
     title: 'a create that a crash cut off counts as failed, and what it made is forgotten',
@@ -251,3 +256,5 @@ export const mutants: readonly Mutant[] = [
     ],
   },
 ];
+
+export const mutants: readonly Mutant[] = [...orchestratorMutants, ...marketMutants];

@@ -1,19 +1,23 @@
-import type { Hunted } from './hunt.ts';
+import { toRepro } from '../report.ts';
+import { HUNT_COMMANDS, type Hunted } from './hunt.ts';
 import type { Mutant } from './mutants.ts';
 
 const BEGIN = '<!-- mutants -->';
 const END = '<!-- /mutants -->';
 
-/** The hunt as a table in Markdown. */
+/** The hunt as a table in Markdown. A mutant that was not hunted keeps its row of `known`, a table or what has one. */
 export function toTable(
   mutants: readonly Mutant[],
   found: ReadonlyMap<string, Hunted | null>,
-  commands: number,
+  known = '',
 ): string {
-  const rows = mutants.map(({ id, title }) => {
+  const rows = mutants.map(({ id, title, subject = 'orchestrator' }) => {
+    const row = known.split('\n').find((line) => line.startsWith(`| ${id} |`));
+    if (!found.has(id) && row !== undefined) return row;
     const hunted = found.get(id);
     if (hunted === null || hunted === undefined) return `| ${id} | ${title} | not found | | |`;
-    const repro = `npm run sim -- --mutant ${id} --seed ${hunted.seed} --commands ${commands}`;
+    const commands = HUNT_COMMANDS[subject];
+    const repro = toRepro({ seed: hunted.seed, commands }, { subject, mutant: id });
     return `| ${id} | ${title} | ${hunted.invariant} | ${hunted.seed} | \`${repro}\` |`;
   });
   return [

@@ -71,7 +71,8 @@ export class MarketInspector {
     const machine = this.#world.provider(after.providerId).machines.get(after.providerInstanceId ?? '');
     this.#world.provider(after.providerId).watch();
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine);
-    if (after.status === 'stopped') stopIsTrue(after, machine);
+    if (after.status === 'stopped')
+      stopIsTrue(after, machine, before.suspicion === null && before.action?.kind === 'pause');
     if (after.status === 'terminated-provider' || after.failureReason === 'runtime_failure')
       endIsTrue(after, machine);
   }

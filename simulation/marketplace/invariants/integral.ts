@@ -22,24 +22,32 @@ export interface Expected {
  */
 export function integrate(causes: readonly Cause[], discounts: readonly Discount[]): Expected[] {
   return causes.flatMap((cause, index) => {
-    if (cause.state === 'over') return [];
     const until = causes[index + 1]?.at ?? null;
-    const isVolume = cause.state === 'stored';
-    let locked = cause.locked ?? 0;
-    const pieces: (Expected & { percentage: number })[] = [];
-    for (const from of [cause.at, ...edges(discounts, cause.at)]) {
-      if (until !== null && from >= until) break;
-      const best = bestAt(discounts, from);
-      if (isVolume && best < locked) locked = 0;
-      const percentage = isVolume ? locked : best;
-      const last = pieces.at(-1);
-      if (last?.percentage === percentage) continue;
-      if (last !== undefined) last.until = from;
-      const rate = (BigInt(cause.originalRate) * BigInt(100 - percentage) + 50n) / 100n;
-      pieces.push({ from, until, state: cause.state, rate, percentage });
-    }
-    return pieces.map(({ percentage: _, ...piece }) => piece);
+    return cause.state === 'over' ? [] : piecesOf(cause, until, discounts);
   });
+}
+
+function piecesOf(cause: Cause, until: number | null, discounts: readonly Discount[]): Expected[] {
+  const pieces: Expected[] = [];
+  let known = -1;
+  for (const from of [cause.at, ...edges(discounts, cause.at)]) {
+    if (until !== null && from >= until) break;
+    const percentage = percentageAt(cause, known, bestAt(discounts, from));
+    if (percentage === known) continue;
+    known = percentage;
+    const last = pieces.at(-1);
+    if (last !== undefined) last.until = from;
+    const rate = (BigInt(cause.originalRate) * BigInt(100 - percentage) + 50n) / 100n;
+    pieces.push({ from, until, state: cause.state, rate });
+  }
+  return pieces;
+}
+
+/** `known`: of the piece before; negative: there is none. */
+function percentageAt({ state, locked = 0 }: Cause, known: number, best: number): number {
+  if (state !== 'stored') return best;
+  const held = known < 0 ? locked : known;
+  return best < held ? 0 : held;
 }
 
 export function costOf({ from, rate }: Expected, until: number): bigint {

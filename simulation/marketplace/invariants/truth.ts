@@ -2,6 +2,8 @@ import type { DeploymentRecord } from '../../../src/marketplace/records/deployme
 import { hold } from '../../invariants/violation.ts';
 import type { Machine } from '../providers/truth.ts';
 
+/** A look that began before what it saw. */
+const LONGEST_CALL_MS = 10_000;
 const DEAD = ['DESTROYING', 'DESTROYED', 'OFFLINE', 'ERROR', 'gone'];
 
 /** I21: nothing is charged before the machine ran. */
@@ -15,14 +17,26 @@ export function startIsTrue(record: DeploymentRecord, machine: Machine | undefin
   );
 }
 
-/** I20: a stop costs what it costs from the moment at which it was one. */
-export function stopIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
-  const stops = machine?.history.filter(({ status }) => status === 'STOPPED').map(({ at }) => at) ?? [];
-  const last = stops.at(-1);
+/**
+ * I20: a stop costs what it costs from the moment at which it was one; one that nobody asked for from when it was first
+ * seen, which may be on the way to it.
+ */
+export function stopIsTrue(
+  record: DeploymentRecord,
+  machine: Machine | undefined,
+  wasAskedFor: boolean,
+): void {
+  const history = machine?.history ?? [];
+  const last = history.findLast(({ status }) => status === 'STOPPED')?.at;
+  const left = history.findLast(
+    ({ status }, index) => history[index - 1]?.status === 'ONLINE' && status !== 'ONLINE',
+  );
+  const earliest = wasAskedFor ? last : Math.min(last ?? 0, left?.at ?? 0) - LONGEST_CALL_MS;
+  const { pausedAt } = record;
   hold(
     'I20',
-    last !== undefined && record.pausedAt === last,
-    () => `${record.id} is stopped from ${record.pausedAt}, and its machine was from ${stops.join(', ')}`,
+    last !== undefined && pausedAt !== null && pausedAt <= last && pausedAt >= (earliest ?? last),
+    () => `${record.id} is stopped from ${pausedAt}, and its machine was from ${last}`,
     wordsOf(record),
   );
 }

@@ -51,7 +51,7 @@ export class MarketReplica {
     journal.note(life.name, 'starts');
     startMarketplace({
       store: marketStore({
-        ...{ store: database.store, life, chance: chance.fork('store') },
+        ...{ store: database.store, scheduler, life, chance: chance.fork('store') },
         trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
         die: () => this.crash('in a transaction'),
         committed: (written) => inspector.committed(life, written),

@@ -3,17 +3,22 @@ import type { DeploymentRecord } from '../../../src/marketplace/records/deployme
 import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
 import type { Life } from '../../replicas/life.ts';
 import type { Chance } from '../../world/chance.ts';
+import type { Scheduler } from '../../world/scheduler.ts';
+
+const LONGEST_STALL_MS = 3_000;
 
 /** How often what goes wrong between a replica and its database, for each call. */
 export interface MarketTrouble {
   unavailable: number;
   /** Committed, and the answer lost. */
   unknownOutcome: number;
+  /** It takes a while: others come in between. */
+  stall: number;
   /** The process dies in the middle of a transaction. */
   death: number;
 }
 
-export const noTrouble: MarketTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
+export const noTrouble: MarketTrouble = { unavailable: 0, unknownOutcome: 0, stall: 0, death: 0 };
 
 /** What a transaction wrote, as it was at its end. */
 export interface Written {
@@ -23,6 +28,7 @@ export interface Written {
 
 interface FacadeParts {
   store: Store;
+  scheduler: Scheduler;
   life: Life;
   chance: Chance;
   trouble: () => MarketTrouble;
@@ -36,6 +42,8 @@ export function marketStore(parts: FacadeParts): Store {
   const { store, life } = parts;
   const ask = <T>(question: () => Promise<T>): Promise<T> =>
     life.reach(async () => {
+      const { chance, trouble, scheduler } = parts;
+      if (chance.happens(trouble().stall)) await scheduler.sleep(chance.whole(1, LONGEST_STALL_MS));
       fail(parts, 'unavailable');
       return question();
     });

@@ -1,0 +1,179 @@
+import type { Mutant } from './mutants.ts';
+
+const MARKET = 'src/marketplace';
+const OBSERVE = `${MARKET}/deployments/observe.ts`;
+
+/** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
+export const marketMutants: readonly Mutant[] = [
+  {
+    id: 'stale-bill',
+    subject: 'marketplace',
+    title: 'what is billed is taken from a segment that was read before it was locked',
+    patches: [
+      {
+        file: `${MARKET}/ledger/accrue.ts`,
+        find: 'const open = await tx.ledger.segmentById(segment.id);',
+        replace: 'const open = segment as any;',
+      },
+    ],
+  },
+  {
+    id: 'revision',
+    subject: 'marketplace',
+    title: 'what was seen of an older record is applied to the one of now',
+    patches: [
+      {
+        file: `${MARKET}/deployments/apply-observation.ts`,
+        find: 'record.revision !== seen.revision',
+        replace: 'record.revision < 0',
+      },
+    ],
+  },
+  {
+    id: 'gone-at-once',
+    subject: 'marketplace',
+    title: 'one 404 ends a deployment',
+    patches: [
+      {
+        file: OBSERVE,
+        find: '  const { suspicion } = record;\n  const isAgain',
+        replace:
+          "  if (isListed !== true) return over(record, record.observedAt ?? record.createdAt, '404');\n  const { suspicion } = record;\n  const isAgain",
+      },
+    ],
+  },
+  {
+    id: 'create-again',
+    subject: 'marketplace',
+    title: 'a create whose answer was lost is sent again',
+    patches: [
+      {
+        file: `${MARKET}/tending/launch.ts`,
+        find: "if (mayHaveHappened || problem === 'invalid' || problem === 'failed') return FIRST_LOOK_MS;",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'late-adopt',
+    subject: 'marketplace',
+    title: 'a machine that turns up late is adopted by a deployment that is over',
+    patches: [
+      {
+        file: `${MARKET}/tending/adopt.ts`,
+        find: "const isWaitedFor = record.status === 'deploying';",
+        replace: 'const isWaitedFor = true;',
+      },
+    ],
+  },
+  {
+    id: 'no-sweep',
+    subject: 'marketplace',
+    title: 'nobody looks for machines that no live deployment has',
+    patches: [
+      {
+        file: `${MARKET}/tending/sweep.ts`,
+        find: 'if (seen.has(instance.id) && before.has(instance.id)) await',
+        replace: 'if (instance.id === undefined) await',
+      },
+    ],
+  },
+  {
+    id: 'blink',
+    subject: 'marketplace',
+    title: 'a dedicated machine that reads stopped or leaving twice is believed',
+    patches: [
+      {
+        file: OBSERVE,
+        find: 'before === undefined || now - before.since < polling.blinkMs',
+        replace: 'before === undefined',
+      },
+    ],
+  },
+  {
+    id: 'beyond-observed',
+    subject: 'marketplace',
+    title: 'what the provider has not confirmed is billed',
+    patches: [
+      {
+        file: `${MARKET}/ledger/accrue.ts`,
+        find: 'return Math.min(now, record.observedAt ?? Number.NEGATIVE_INFINITY);',
+        replace: 'return now;',
+      },
+    ],
+  },
+  {
+    id: 'key-kept',
+    subject: 'marketplace',
+    title: 'the temporary key outlives its deployment',
+    patches: [
+      {
+        file: `${MARKET}/deployments/transition.ts`,
+        find: 'if (record.tempSshKeyId !== null) await tx.sshKeys.remove(record.tempSshKeyId);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'poll-time',
+    subject: 'marketplace',
+    title: 'a stop counts from when it was noticed',
+    patches: [
+      {
+        file: OBSERVE,
+        find: "return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };",
+        replace:
+          "return { kind: 'change', to: 'stopped', at: look.seenAt, facts: {}, why: 'it is STOPPED' };",
+      },
+    ],
+  },
+  {
+    id: 'early-bill',
+    subject: 'marketplace',
+    title: 'the bill begins before anything was observed to run',
+    patches: [
+      {
+        file: OBSERVE,
+        find: "const at = record.status === 'deploying' ? seenAt",
+        replace: "const at = record.status === 'deploying' ? now",
+      },
+    ],
+  },
+  {
+    id: 'late-discount',
+    subject: 'marketplace',
+    title: 'a discount that begins or ends between two slices counts from the next one',
+    patches: [
+      {
+        file: `${MARKET}/ledger/price-change.ts`,
+        find: 'for (const at of [from, ...changesAfter(discounts, from)]) {',
+        replace: 'for (const at of [from]) {',
+      },
+    ],
+  },
+  {
+    id: 'rounded-slices',
+    subject: 'marketplace',
+    title: 'each slice is rounded by itself',
+    patches: [
+      {
+        file: `${MARKET}/ledger/post-slice.ts`,
+        find: 'const amountMicroUsd = owedOf(segment, until);',
+        replace:
+          'const amountMicroUsd = owedOf({ ...segment, startedAt: segment.postedUntil, postedMicroUsd: 0 }, until);',
+      },
+    ],
+  },
+  {
+    id: 'one-pause',
+    subject: 'marketplace',
+    title: 'a second stop makes the first one forgotten',
+    patches: [
+      {
+        file: `${MARKET}/deployments/transition.ts`,
+        find: 'pausedMs: record.pausedMs + Math.max(',
+        replace: 'pausedMs: Math.max(',
+      },
+    ],
+  },
+];
