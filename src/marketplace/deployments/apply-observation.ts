@@ -1,5 +1,6 @@
+import { microUsdFromUsd } from '../../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import type { Transaction } from '../ports/store.ts';
+import type { Reader, Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { type Facts, type Judgement, judge, type Observation } from './observe.ts';
 import { reprice, type TransitionDeps, type TransitionFields, transition } from './transition.ts';
@@ -28,16 +29,31 @@ export async function applyObservation(
   begunAt: number,
 ): Promise<Applied> {
   const { polling } = deps.options;
-  const judgement = judge(seen, observation, begunAt, polling);
+  const seenAt = deps.clock.now();
+  const firstRate = await firstRateOf(deps.store.read, seen, observation);
+  const judgement = judge(seen, observation, begunAt, polling, firstRate, seenAt);
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
   if (isMereConfirmation(judgement, seen)) return { outcome: 'confirmed', ...reasonOf(judgement) };
   const written = await deps.store.transact(async (tx) => {
     const record = await tx.deployments.byId(seen.id);
     if (record === null || record.revision !== seen.revision) return null;
-    return write(deps, tx, record, judge(record, observation, begunAt, polling), begunAt);
+    return write(deps, tx, record, judge(record, observation, begunAt, polling, firstRate, seenAt), begunAt);
   });
   if (written === null) return { outcome: 'dropped' };
   return { outcome: 'written', record: written, why: judgement.why ?? 'what it says of itself changed' };
+}
+
+/** What a deployment whose price moves cost before, in micro-USD per hour: each move is measured by the first price. */
+async function firstRateOf(
+  { ledger }: Pick<Reader, 'ledger'>,
+  { id, instanceType, originalRateMicroUsd }: DeploymentRecord,
+  observation: Observation,
+): Promise<number> {
+  const told = 'instance' in observation ? observation.instance.price_per_hour : undefined;
+  if (instanceType !== 'SPOT' || told === undefined || microUsdFromUsd(told) === originalRateMicroUsd)
+    return originalRateMicroUsd;
+  const [first] = await ledger.segmentsOf('deployment', id);
+  return first?.originalRateMicroUsdPerHour ?? originalRateMicroUsd;
 }
 
 function isMereConfirmation(judgement: Judgement, { suspicion }: DeploymentRecord): boolean {

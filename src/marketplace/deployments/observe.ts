@@ -43,22 +43,29 @@ type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | '
 interface Look {
   record: DeploymentRecord;
   instance: Instance;
+  /** When the look began: the record is confirmed until then, and what lasts has lasted until then. */
   now: number;
+  /** When it was over: what it saw may have changed between the two, and counts from no later than this. */
+  seenAt: number;
   polling: Polling;
+  firstRateMicroUsd: number;
 }
 
-/** A price that grew more than so at once is rather a mistake than a price. */
+/** A price that is more than so many times the first one is rather a mistake than a price. */
 const MAX_PRICE_FACTOR = 10;
 
 /**
- * What an observation that began at `now` means for a deployment. Never invents: what ends one is a terminal status, a
+ * What an observation that began at `now`, and was made at `seenAt`, means for a deployment. Never invents: what ends one is a terminal status, a
  * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
+ * `firstRateMicroUsd` is what it cost at first, by which a spot price is measured.
  */
 export function judge(
   record: DeploymentRecord,
   observation: Observation,
   now: number,
   polling: Polling,
+  firstRateMicroUsd = record.originalRateMicroUsd,
+  seenAt = now,
 ): Judgement {
   if (!activeStatuses.includes(record.status)) return hold(`it is ${record.status}`);
   if (record.launch.state !== 'made') return hold('its instance is not known yet');
@@ -66,7 +73,7 @@ export function judge(
   if ('gone' in observation) return judgeGone(record, observation.isListed, now, polling);
   const { instance } = observation;
   if (instance.id !== record.providerInstanceId) return hold('the provider answered with another instance');
-  return byStatus[instance.status]({ record, instance, now, polling });
+  return byStatus[instance.status]({ record, instance, now, seenAt, polling, firstRateMicroUsd });
 }
 
 /** Whether a 404 now would be final if the provider's list said so too: then it is worth asking for. */
@@ -94,14 +101,14 @@ const byStatus: Readonly<Record<Instance['status'], (look: Look) => Judgement>> 
 };
 
 function judgeOnline(look: Look): Judgement {
-  const { record, instance, now } = look;
+  const { record, instance, seenAt } = look;
   const endpoint = endpointOf(instance);
   if (endpoint === null) return hold('it is ONLINE without an address');
   const { why, ...price } = priceFact(look);
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
   if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
   // Billing starts with what was observed; after a stop it goes on when the provider says that it did.
-  const at = record.status === 'deploying' ? now : changedAt(look);
+  const at = record.status === 'deploying' ? seenAt : changedAt(look);
   return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
 }
 
@@ -207,7 +214,7 @@ function lastingSince(look: Look): number | null {
   const { record, instance, now, polling } = look;
   const before = sameSuspicion(record, instance.status);
   if (before === undefined || now - before.since < polling.blinkMs) return null;
-  return changedAt({ ...look, now: before.since });
+  return changedAt({ ...look, seenAt: before.since });
 }
 
 /** A stop and what it leads to are one doubt; so are a destruction and its end. */
@@ -217,23 +224,26 @@ function sameSuspicion({ suspicion }: DeploymentRecord, status: Instance['status
   return isStop(suspicion.status) === isStop(status) ? suspicion : undefined;
 }
 
-/** What the provider says, but neither before the record was last confirmed nor after now. */
-function changedAt({ record, instance, now }: Look): number {
+/** What the provider says, but neither before the record was last confirmed nor after it was seen. */
+function changedAt({ record, instance, seenAt }: Look): number {
   const told = Date.parse(instance.updated_at);
   const earliest = record.observedAt ?? record.startedAt ?? record.createdAt;
-  return Math.max(earliest, Number.isNaN(told) ? now : Math.min(told, now));
+  return Math.max(earliest, Number.isNaN(told) ? seenAt : Math.min(told, seenAt));
 }
 
 /** Only spot prices move; all others are what they were when it was deployed. */
-function priceFact({ record, instance }: Look): { originalRateMicroUsd?: number; why?: string } {
+function priceFact({ record, instance, firstRateMicroUsd }: Look): {
+  originalRateMicroUsd?: number;
+  why?: string;
+} {
   const told = instance.price_per_hour;
   if (record.instanceType !== 'SPOT' || told === undefined) return {};
   if (!Number.isFinite(told) || told < 0) return { why: 'its price is no price' };
   const originalRateMicroUsd = microUsdFromUsd(told);
   if (originalRateMicroUsd === record.originalRateMicroUsd) return {};
-  if (originalRateMicroUsd > record.originalRateMicroUsd * MAX_PRICE_FACTOR)
+  if (originalRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
     return {
-      why: `its price of ${told} is more than ${MAX_PRICE_FACTOR} times what it was: it is not believed`,
+      why: `its price of ${told} is more than ${MAX_PRICE_FACTOR} times the first one: it is not believed`,
     };
   return { originalRateMicroUsd };
 }

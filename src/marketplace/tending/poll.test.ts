@@ -182,6 +182,17 @@ describe('a deployment that runs', () => {
     expect((await read(tended, id)).stoppedAt).toBeGreaterThanOrEqual(reclaimedAt);
     expect((await read(tended, id)).stoppedAt).toBeLessThanOrEqual(reclaimedAt + 5_000);
   });
+
+  it('measures a spot price by the first one, so that none creeps up, and none that was 0 for a moment stays so', async () => {
+    const { instanceId, id } = await running(tended, { offerId: 'gpu-spot', instanceType: 'SPOT' });
+    const first = (await read(tended, id)).originalRateMicroUsd;
+    for (const factor of [9, 81, 729, 0, 1]) {
+      tended.plain.reprice(instanceId, (first * factor) / 1_000_000);
+      await tended.clock.advance(MINUTE_MS);
+    }
+    const segments = await tended.store.read.ledger.segmentsOf('deployment', id);
+    expect(segments.map(({ rateMicroUsdPerHour }) => rateMicroUsdPerHour / first)).toEqual([1, 9, 0, 1]);
+  });
 });
 
 describe('a change of ours that is under way', () => {
