@@ -40,13 +40,15 @@ interface FacadeParts {
 /** The shared database as one process of a replica reaches it. */
 export function marketStore(parts: FacadeParts): Store {
   const { store, life } = parts;
-  const ask = <T>(question: () => Promise<T>): Promise<T> =>
-    life.reach(async () => {
-      const { chance, trouble, scheduler } = parts;
-      if (chance.happens(trouble().stall)) await scheduler.sleep(chance.whole(1, LONGEST_STALL_MS));
+  const ask = async <T>(question: () => Promise<T>): Promise<T> => {
+    const { chance, trouble, scheduler } = parts;
+    if (chance.happens(trouble().stall))
+      await life.reach(() => scheduler.sleep(chance.whole(1, LONGEST_STALL_MS)));
+    return life.reach(async () => {
       fail(parts, 'unavailable');
       return question();
     });
+  };
   return {
     read: throughEach(store.read, (_part, _name, call) => ask(call)),
     transact: (body) => ask(() => transact(parts, body)),
