@@ -37,15 +37,18 @@ export async function startBilling(
   return segment;
 }
 
-/** From `at` on the subject costs nothing: its open segment ends there, all of it posted. Does nothing without one. */
+/**
+ * From `at` on the subject costs nothing: its open segment ends there, all of it posted. Does nothing without one.
+ * Returns when it ended: later than `at` where more was posted, by a process whose clock is ahead.
+ */
 export async function endBilling(
   deps: Pick<Deps, 'random'>,
   tx: BillingTransaction,
   subjectKind: SubjectKind,
   subjectId: string,
   at: number,
-): Promise<void> {
-  await endSegments(deps, tx, subjectKind, subjectId, at);
+): Promise<number> {
+  return endSegments(deps, tx, subjectKind, subjectId, at);
 }
 
 /** Ends what is open, and returns the first moment from `at` on that no segment covers. */

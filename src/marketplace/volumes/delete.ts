@@ -11,7 +11,7 @@ import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
 import { isActive, type SeenVolume, transactOnVolume } from './look.ts';
 import { isDefinite, refusal } from './refusal.ts';
-import { requireSeller } from './seller.ts';
+import { sellerOf } from './seller.ts';
 import { writeVolume } from './write.ts';
 
 /**
@@ -29,7 +29,7 @@ export async function deleteVolume(
   const known = await ownVolume(store.read, caller, volumeId);
   const { id, status } = known;
   if (status === 'deleting' || status === 'deleted') return { success: true };
-  const seller = requireSeller(providers, known);
+  const seller = sellerOf(providers, known.providerId);
   const record = await transactOnVolume(store, id, async (tx, seen) => {
     assertDeletable(seen, clock.now(), options);
     if (seen.record.providerVolumeId === null) return endWithoutVolume();
@@ -41,6 +41,11 @@ export async function deleteVolume(
     }
   });
   if (record.providerVolumeId === null) return { success: true };
+  // Nobody pays for what they cannot be rid of: it is deleted there once the configuration has the provider again.
+  if (seller === null) {
+    await accept(deps, record);
+    return { success: true };
+  }
   try {
     await sendDeletion(deps, seller, record.providerVolumeId);
   } catch (error) {
@@ -76,9 +81,8 @@ async function accept(deps: VolumeDeps, { id }: VolumeRecord): Promise<void> {
   const { store, clock } = deps;
   await transactOnVolume(store, id, async (tx, { record }) => {
     if (record.status === 'deleting' || record.status === 'deleted') return;
-    const now = clock.now();
-    await writeVolume(tx, record, { status: 'deleting', deletedAt: now, cleanup: 'wanted' });
-    await endBilling(deps, tx, 'volume', id, now);
+    const deletedAt = await endBilling(deps, tx, 'volume', id, clock.now());
+    await writeVolume(tx, record, { status: 'deleting', deletedAt, cleanup: 'wanted' });
   });
 }
 
