@@ -4,8 +4,8 @@ import { microUsdFromUsd } from '../../contract/values.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
 import type { MarketplaceOptions } from '../options.ts';
 import type { DeploymentRecord, Suspicion } from '../records/deployment-record.ts';
-import { cleanLine } from './clean-line.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
+import { toFailureDetails } from './failure-details.ts';
 
 /** What one look at a provider gave. `isListed`: whether its list has the instance; absent: it was not asked. */
 export type Observation =
@@ -189,7 +189,7 @@ function over(record: DeploymentRecord, at: number, why: string): Judgement {
 function fail(look: Look): Judgement {
   const { record, instance } = look;
   const reason = record.status === 'deploying' ? 'provisioning_failed' : 'runtime_failure';
-  const details = cleanLine(instance.error ?? '') || 'The provider gave no reason.';
+  const details = toFailureDetails(instance.error ?? '') || 'The provider gave no reason.';
   return {
     kind: 'change',
     to: 'failed',

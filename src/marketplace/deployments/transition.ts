@@ -7,7 +7,7 @@ import { notifyDeployment } from '../mail/notify.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { releaseVolumes } from '../volumes/release.ts';
-import { cleanLine } from './clean-line.ts';
+import { toFailureDetails } from './failure-details.ts';
 import { originalStoppedRate } from './stopped-rate.ts';
 
 export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;
@@ -142,7 +142,7 @@ async function toEnd(
     stoppedAt: at,
     cleanup: mayExist ? 'wanted' : moved.cleanup,
     launch: { ...moved.launch, state: 'over', request: null },
-    failureDetails: moved.failureDetails === null ? null : cleanLine(moved.failureDetails),
+    failureDetails: moved.failureDetails === null ? null : toFailureDetails(moved.failureDetails),
   };
   await tx.deployments.update(record);
   // Volumes before money, as everybody locks them.

@@ -9,7 +9,6 @@ import {
   receiptMessage,
   toDuration,
 } from './messages.ts';
-import { toOneLine } from './one-line.ts';
 
 const at = Date.UTC(2026, 10, 21, 4, 38);
 const reading = { at, balanceMicroUsd: 4_500_000, burnMicroUsdPerHour: 3_000_000 };
@@ -77,16 +76,6 @@ it('says where something is back in stock', () => {
   expect(subject).toBe('Back in stock: H100 × 8');
   expect(text).toContain('in eu-frankfurt, us-east.');
   expect(text).toContain('$16.00 per hour');
-});
-
-it.each([
-  ['a\r\nBcc: all@example.com', 'a Bcc: all@example.com'],
-  ['a\u2028b\u0000c\u202Ed', 'a b c d'],
-  ['\ud800', '\uFFFD'],
-  ['x'.repeat(300), `${'x'.repeat(99)}…`],
-  ['  ', ''],
-])('makes one line of %j', (text, expected) => {
-  expect(toOneLine(text)).toBe(expected);
 });
 
 const names = fc

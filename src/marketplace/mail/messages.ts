@@ -1,3 +1,4 @@
+import { toOneLine } from '../../contract/one-line.ts';
 import { failureReasons } from '../contract/deployment.ts';
 import { toTimestamp } from '../contract/values.ts';
 import { type BalanceReading, remainingMinutes } from '../ledger/balance-watch.ts';
@@ -5,7 +6,8 @@ import { toDollars } from '../ledger/dollars.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { TeamRecord } from '../records/people.ts';
-import { toOneLine } from './one-line.ts';
+
+const MAX_PHRASE_LENGTH = 100;
 
 export interface Message {
   subject: string;
@@ -19,7 +21,7 @@ export function lowBalanceMessage({
   minutes,
   ...reading
 }: BalanceReading & { team: Team; minutes: number }): Message {
-  const name = toOneLine(team.name);
+  const name = toPhrase(team.name);
   return message(`Low balance: ${name} has about ${toDuration(minutes)} left`, [
     `At ${toTimestamp(reading.at)} the balance of ${name} was ${toDollars(reading.balanceMicroUsd)}.`,
     `What is deployed now costs ${toDollars(reading.burnMicroUsdPerHour)} per hour, so it lasts for about ` +
@@ -35,7 +37,7 @@ export function balanceExhaustedMessage({
   graceMs,
   stoppedGraceMs,
 }: BalanceReading & { team: Team; graceMs: number; stoppedGraceMs: number }): Message {
-  const name = toOneLine(team.name);
+  const name = toPhrase(team.name);
   return message(`The balance of ${name} is used up`, [
     `At ${toTimestamp(at)} the balance of ${name} was ${toDollars(balanceMicroUsd)}.`,
     'Nothing new can be deployed or started until it is topped up.',
@@ -58,10 +60,10 @@ export function receiptMessage({
   at: number;
   reference: string | null;
 }): Message {
-  const name = toOneLine(team.name);
+  const name = toPhrase(team.name);
   return message(`Receipt: ${toDollars(amountMicroUsd)} for ${name}`, [
     `${toDollars(amountMicroUsd)} was added to the balance of ${name} at ${toTimestamp(at)}.`,
-    ...(reference === null ? [] : [`Reference: ${toOneLine(reference)}`]),
+    ...(reference === null ? [] : [`Reference: ${toPhrase(reference)}`]),
     `The balance is now ${toDollars(balanceMicroUsd)}.`,
   ]);
 }
@@ -75,11 +77,11 @@ export function deploymentReadyMessage(
   const { id, name, providerId, region, rateMicroUsd, loginUser, ipAddress, sshPort } = record;
   const label = toLabel(name, id);
   return message(`Ready: ${label}`, [
-    `The deployment ${label} (${id}) on ${providerId} in ${toOneLine(region)} is running.`,
+    `The deployment ${label} (${id}) on ${providerId} in ${toPhrase(region)} is running.`,
     ...(loginUser === null || ipAddress === null
       ? []
       : [
-          `Log in with: ssh ${toOneLine(loginUser)}@${ipAddress}${sshPort === null || sshPort === 22 ? '' : ` -p ${sshPort}`}`,
+          `Log in with: ssh ${toPhrase(loginUser)}@${ipAddress}${sshPort === null || sshPort === 22 ? '' : ` -p ${sshPort}`}`,
         ]),
     `It costs ${toDollars(rateMicroUsd)} per hour from now on.`,
   ]);
@@ -98,9 +100,9 @@ export function deploymentFailedMessage({
 >): Message {
   const label = toLabel(name, id);
   return message(`Failed: ${label}`, [
-    `The deployment ${label} (${id}) on ${providerId} in ${toOneLine(region)} has failed.`,
+    `The deployment ${label} (${id}) on ${providerId} in ${toPhrase(region)} has failed.`,
     ...(failureReason === null ? [] : [failureReasons[failureReason]]),
-    ...(failureDetails === null ? [] : [toOneLine(failureDetails)]),
+    ...(failureDetails === null ? [] : [toPhrase(failureDetails)]),
     'Nothing more is charged for it.',
   ]);
 }
@@ -112,7 +114,7 @@ export function backInStockMessage(
 ): Message {
   const label = toLabel(name, offerId);
   return message(`Back in stock: ${label}`, [
-    `${label} (${toOneLine(offerId)}) of ${providerId} can be deployed again, in ${toOneLine(regions.join(', '))}.`,
+    `${label} (${toPhrase(offerId)}) of ${providerId} can be deployed again, in ${toPhrase(regions.join(', '))}.`,
     `It costs ${toDollars(priceMicroUsdPerHour)} per hour before discounts.`,
     'You get this mail because you asked for it; it can be switched off in the account settings.',
   ]);
@@ -134,8 +136,13 @@ function toMinutes(ms: number): number {
   return Math.ceil(ms / 60_000);
 }
 
+/** Somebody else's words, fit for a subject or a line, and not many of them. */
+function toPhrase(text: string): string {
+  return toOneLine(text, MAX_PHRASE_LENGTH);
+}
+
 function toLabel(name: string, otherwise: string): string {
-  return toOneLine(name) || otherwise;
+  return toPhrase(name) || otherwise;
 }
 
 function message(subject: string, paragraphs: readonly string[]): Message {

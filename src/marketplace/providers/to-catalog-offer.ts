@@ -1,5 +1,6 @@
 import type { Configuration } from '../../contract/configuration.ts';
 import { berthExtrasSchema } from '../../contract/extensions.ts';
+import { toOneLine } from '../../contract/one-line.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { longest, longestReservation } from './capabilities.ts';
 import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
@@ -40,7 +41,7 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
   const { profile, onProblem } = context;
   const problem = problemOf(configuration);
   if (problem !== null) {
-    onProblem(`the offer ${JSON.stringify(cut(configuration.id, 80))} is left out: ${problem}`);
+    onProblem(`the offer ${JSON.stringify(toOneLine(configuration.id, 80))} is left out: ${problem}`);
     return null;
   }
   const { id: offerId, instance_type: instanceType, extras = {} } = configuration;
@@ -48,8 +49,8 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
   const announced = readBerthExtras(configuration, onProblem);
   return {
     ...{ providerId: profile.id, offerId, instanceType },
-    name: toText(configuration.name, MAX_TEXT.name) || offerId,
-    description: toText(configuration.description ?? '', MAX_TEXT.description),
+    name: toOneLine(configuration.name, MAX_TEXT.name) || offerId,
+    description: toOneLine(configuration.description ?? '', MAX_TEXT.description),
     ...gpus,
     ...toInterconnect(extras, gpus),
     vcpus: configuration.vcpus,
@@ -95,7 +96,7 @@ function toGpus(configuration: Configuration, gpuTypes: GpuTypes) {
 function toInterconnect(extras: Record<string, unknown>, gpu: GpuType & { gpuCount: number }) {
   const told = extras['interconnect'];
   if (gpu.gpuCount === 0 || typeof told !== 'string' || told.trim() === '') return {};
-  const interconnectType = toText(told, MAX_TEXT.interconnect);
+  const interconnectType = toOneLine(told, MAX_TEXT.interconnect);
   return interconnectType === gpu.interconnectType
     ? {}
     : { interconnectType, interconnectDescription: interconnectType };
@@ -117,7 +118,7 @@ function readBerthExtras({ id, extras }: Configuration, onProblem: OfferContext[
   const result = berthExtrasSchema.safeParse(extras?.['berth'] ?? {});
   if (result.success) return result.data;
   onProblem(
-    `extras.berth of the offer ${JSON.stringify(cut(id, 80))} is ignored: it does not fit its schema`,
+    `extras.berth of the offer ${JSON.stringify(toOneLine(id, 80))} is ignored: it does not fit its schema`,
   );
   return {};
 }
@@ -129,19 +130,4 @@ function toImages(images: readonly string[], gpuCount: number): string[] {
 
 function distinct(values: readonly string[]): string[] {
   return [...new Set(values)];
-}
-
-/** One line without control characters. */
-function toText(text: string, length: number): string {
-  return cut(
-    text
-      .toWellFormed()
-      .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-      .trim(),
-    length,
-  );
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : [...text.slice(0, length * 2)].slice(0, length).join('');
 }
