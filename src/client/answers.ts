@@ -10,6 +10,11 @@ import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
  * these have no memory.
  */
 const regionSchema = z.string().min(1).max(255);
+/** It is stored as text, and stands in paths and logs. */
+const idSchema = z
+  .string()
+  .max(255)
+  .regex(/^\P{Cc}+$/u, 'expected an id without control characters');
 const timestampSchema = z.iso.datetime({ offset: true });
 
 export const configurationAnswerSchema = configurationSchema.extend({
@@ -19,6 +24,7 @@ export const configurationAnswerSchema = configurationSchema.extend({
 });
 
 export const instanceAnswerSchema = instanceSchema.extend({
+  id: idSchema,
   region: regionSchema,
   error: z.string().optional(),
   created_at: timestampSchema,
@@ -26,6 +32,7 @@ export const instanceAnswerSchema = instanceSchema.extend({
 });
 
 export const volumeAnswerSchema = volumeSchema.extend({
+  id: idSchema,
   region: regionSchema,
   created_at: timestampSchema.optional(),
 });
