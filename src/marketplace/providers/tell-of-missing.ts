@@ -2,7 +2,8 @@ import type { Deps } from '../deps.ts';
 
 /**
  * Tells of each provider that something is left at and that the configuration does not have any more. What is there is
- * kept: it shows as it was seen last, costs the user nothing from then on, and is cleaned up once the provider is back.
+ * kept: it shows as it was seen last, a deployment is not billed from then on, and what the user ends is cleaned up once
+ * the provider is back.
  */
 export async function tellOfMissingProviders({
   store: { read },
