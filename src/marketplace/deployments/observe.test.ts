@@ -98,6 +98,17 @@ describe('what an observation means', () => {
     });
   });
 
+  it('counts what changed while the answer was on its way', () => {
+    const [told, seenAt] = [start + 21_000, start + 22_000];
+    const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
+    const paused = recordOf('running', { action: { kind: 'pause', since: start, isSent: true } });
+    expect(judge(paused, observation, now, polling, undefined, seenAt)).toMatchObject({ at: told });
+    const online = { instance: instanceOf('ONLINE', { updated_at: iso(told) }) };
+    expect(judge(recordOf('deploying'), online, now, polling, undefined, seenAt)).toMatchObject({
+      at: seenAt,
+    });
+  });
+
   it('an instance of another id says nothing', () => {
     const observation = { instance: instanceOf('DESTROYED', { id: 'another' }) };
     expect(judge(recordOf('running'), observation, now, polling).kind).toBe('hold');

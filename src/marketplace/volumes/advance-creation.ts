@@ -29,6 +29,8 @@ export async function advanceCreation(
   const since = createSentAt ?? record.createdAt;
   // Whoever accepted or sent it may still be at it.
   if (now - since < 2 * options.polling.callTimeoutMs) return;
+  // What the provider knows is told by its catalog: a process that has just started waits for it.
+  if (seller.provider.catalog.heardAt === null) return;
   if (createSentAt !== null && !canRepeatCreation(seller.provider, record, now))
     return giveUpCreation(deps, record);
   try {

@@ -146,6 +146,21 @@ describe('a create', () => {
     expect(keys()[1]).toEqual(keys()[0]);
   });
 
+  it('whose answer is lost waits for the catalog in a process that has just started', async () => {
+    world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');
+    await world.settle(createVolume(world.deps, caller, bodyFor('a')));
+    const { catalog } = world.provider('a');
+    const { heardAt, offers } = catalog;
+    Object.assign(catalog, { heardAt: null, offers: new Map() });
+    await world.clock.advance(60_000);
+    await tend('a');
+    expect((await only())?.status).toBe('creating');
+    Object.assign(catalog, { heardAt, offers });
+    world.plain('a').faults.plan = () => 'none';
+    await tend('a');
+    expect((await only())?.providerVolumeId).not.toBeNull();
+  });
+
   it('whose answer is lost is not sent again to any other provider: an operator is told, nobody pays', async () => {
     for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
     world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');
