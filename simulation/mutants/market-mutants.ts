@@ -49,8 +49,8 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${MARKET}/tending/launch.ts`,
-        find: "if (mayHaveHappened || problem === 'invalid' || problem === 'failed') return FIRST_LOOK_MS;",
-        replace: '',
+        find: 'if (error.mayHaveHappened) return FIRST_LOOK_MS;',
+        replace: 'if (error.mayHaveHappened) return takeBack(context, record);',
       },
     ],
   },
