@@ -39,7 +39,7 @@ const places: readonly Place[] = [
       /^src\/contract\//,
       /^src\/orchestrator\/catalog\//,
       /^src\/drivers\/[^/]+\/options\.ts$/,
-      /^src\/marketplace\/providers\/profile\.ts$/,
+      /^src\/marketplace\/(options|providers\/profile)\.ts$/,
       /^src\/client\/base-url\.ts$/,
     ],
   },

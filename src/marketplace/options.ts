@@ -53,3 +53,24 @@ export const defaultOptions: MarketplaceOptions = {
     zeroBalance: { graceMs: 3_600_000, stoppedGraceMs: 72 * 3_600_000 },
   },
 };
+
+/** M: Limits, and a window of our own for what M: gives none. */
+export interface RateLimitOptions {
+  windowMs: number;
+  /** GET /api/providers and GET /api/gpu-offers, for each address. */
+  catalogReads: number;
+  /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
+  accountRequests: number;
+  /** POST /api/deployments, for each user that has no number of their own. */
+  creates: number;
+  /** Everything else, for each address. */
+  otherRequests: number;
+}
+
+export const defaultRateLimits: RateLimitOptions = {
+  windowMs: 15 * 60_000,
+  catalogReads: 250,
+  accountRequests: 250,
+  creates: 10,
+  otherRequests: 250,
+};

@@ -1,20 +1,12 @@
 import { failureReasons } from './contract/deployment.ts';
 import type { SystemConfig } from './contract/system-config.ts';
 import type { Deps } from './deps.ts';
-
-/** What is told of the limits on requests. */
-interface Limits {
-  windowMs: number;
-  catalogReads: number;
-  accountRequests: number;
-  creates: number;
-  otherRequests: number;
-}
+import type { RateLimitOptions } from './options.ts';
 
 /** M: GET /api/config/system. */
 export function readSystemConfig(
   { providers, options }: Pick<Deps, 'providers' | 'options'>,
-  { windowMs, catalogReads, accountRequests, creates, otherRequests }: Limits,
+  { windowMs, catalogReads, accountRequests, creates, otherRequests }: RateLimitOptions,
 ): SystemConfig {
   const [min, max] = options.polling.intervalMs;
   return {

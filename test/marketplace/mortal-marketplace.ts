@@ -4,8 +4,7 @@ import { type Marketplace, startMarketplace } from '../../src/cli/marketplace/st
 import { createClient } from '../../src/client/create-client.ts';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
-import { defaultRateLimits } from '../../src/marketplace/http/rate-limits.ts';
-import type { MarketplaceOptions } from '../../src/marketplace/options.ts';
+import { defaultRateLimits, type MarketplaceOptions } from '../../src/marketplace/options.ts';
 import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
 import type { Store, Transaction } from '../../src/marketplace/ports/store.ts';
 import type { Log } from '../../src/ports/log.ts';

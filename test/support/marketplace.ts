@@ -6,9 +6,13 @@ import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import { createKey } from '../../src/marketplace/accounts/keys.ts';
 import { addUser, type UserChanges } from '../../src/marketplace/accounts/users.ts';
-import { defaultRateLimits, type RateLimitOptions } from '../../src/marketplace/http/rate-limits.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
-import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/options.ts';
+import {
+  defaultOptions,
+  defaultRateLimits,
+  type MarketplaceOptions,
+  type RateLimitOptions,
+} from '../../src/marketplace/options.ts';
 import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
 import type { Store } from '../../src/marketplace/ports/store.ts';
 import { parseGpuTypes } from '../../src/marketplace/providers/gpu-types.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Marketplace, startMarketplace } from '../../../src/cli/marketplace/start-marketplace.ts';
-import { defaultRateLimits } from '../../../src/marketplace/http/rate-limits.ts';
+import { defaultRateLimits } from '../../../src/marketplace/options.ts';
 import type { Mailer } from '../../../src/marketplace/ports/mailer.ts';
 import { StoreUnavailable } from '../../../src/marketplace/ports/store.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';

@@ -1,7 +1,6 @@
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
-import type { RateLimitOptions } from '../../marketplace/http/rate-limits.ts';
-import type { MarketplaceOptions } from '../../marketplace/options.ts';
+import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/options.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

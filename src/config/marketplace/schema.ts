@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
+import { defaultOptions, defaultRateLimits } from '../../marketplace/options.ts';
 import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from '../server-schema.ts';
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 
@@ -59,6 +60,8 @@ function credentialProblems(provider: {
   return [];
 }
 
+const { polling, billing } = defaultOptions;
+
 const rangeSchema = z
   .tuple([z.number().min(1), z.number().max(3600)])
   .refine(([min, max]) => min <= max, 'expected [min, max] with min <= max');
@@ -66,34 +69,50 @@ const rangeSchema = z
 const pollingSchema = z
   .strictObject({
     /** Between two polls of an active deployment, drawn from [min, max]. */
-    interval_s: rangeSchema.default([10, 30]),
+    interval_s: rangeSchema.default([polling.intervalMs[0] / 1000, polling.intervalMs[1] / 1000]),
     /** A call to a provider that takes longer is a timeout. */
-    call_timeout_s: z.number().positive().max(300).default(10),
+    call_timeout_s: z
+      .number()
+      .positive()
+      .max(300)
+      .default(polling.callTimeoutMs / 1000),
     /** Calls to one provider at the same time. */
-    concurrency: z.int().min(1).max(1000).default(32),
+    concurrency: z.int().min(1).max(1000).default(polling.concurrency),
     /** How long a dedicated instance may read stopped or offline before that is believed. */
-    blink_s: secondsSchema.default(180),
+    blink_s: secondsSchema.default(polling.blinkMs / 1000),
     /** Between the first 404 and the look at the list that confirms it, at least. */
-    gone_after_s: secondsSchema.default(10),
+    gone_after_s: secondsSchema.default(polling.goneAfterMs / 1000),
     /** Between two comparisons of a provider's list with the deployments. */
-    sweep_s: secondsSchema.default(120),
+    sweep_s: secondsSchema.default(polling.sweepMs / 1000),
     /** Between two looks at what a provider sells. */
-    catalog_s: secondsSchema.default(30),
+    catalog_s: secondsSchema.default(polling.catalogMs / 1000),
     /** How long a lost create is looked for in the provider's list. */
-    find_create_s: secondsSchema.default(180),
+    find_create_s: secondsSchema.default(polling.findCreateMs / 1000),
     /** After this a change that never showed is not waited for any more. */
-    action_s: secondsSchema.default(900),
+    action_s: secondsSchema.default(polling.actionMs / 1000),
     /** How long a request waits for what the provider has accepted, before it answers 504. */
-    lifecycle_wait_s: z.number().positive().max(300).default(20),
+    lifecycle_wait_s: z
+      .number()
+      .positive()
+      .max(300)
+      .default(defaultOptions.lifecycleWaitMs / 1000),
   })
   .prefault({});
 
 const billingSchema = z
   .strictObject({
     /** Slices end at multiples of it. */
-    slice_s: z.int().min(1).max(3600).default(300),
+    slice_s: z
+      .int()
+      .min(1)
+      .max(3600)
+      .default(billing.sliceMs / 1000),
     /** The account minimum before a terminate. */
-    minimum_runtime_minutes: z.number().nonnegative().max(527_040).default(20),
+    minimum_runtime_minutes: z
+      .number()
+      .nonnegative()
+      .max(527_040)
+      .default(defaultOptions.minimumRuntimeMinutes),
     /** What a team that spent so much in the last 30 days gets. */
     volume_discounts: z
       .array(
@@ -108,8 +127,16 @@ const billingSchema = z
     /** What runs, or is stopped, ends so long after the balance has reached zero. */
     zero_balance: z
       .strictObject({
-        grace_minutes: z.number().nonnegative().max(527_040).default(60),
-        stopped_grace_hours: z.number().nonnegative().max(8784).default(72),
+        grace_minutes: z
+          .number()
+          .nonnegative()
+          .max(527_040)
+          .default(billing.zeroBalance.graceMs / 60_000),
+        stopped_grace_hours: z
+          .number()
+          .nonnegative()
+          .max(8784)
+          .default(billing.zeroBalance.stoppedGraceMs / 3_600_000),
       })
       .prefault({}),
   })
@@ -139,15 +166,19 @@ const requestsSchema = z.int().min(1).max(1_000_000_000);
 /** M: Limits. */
 const rateLimitsSchema = z
   .strictObject({
-    window_s: z.int().min(1).max(86_400).default(900),
+    window_s: z
+      .int()
+      .min(1)
+      .max(86_400)
+      .default(defaultRateLimits.windowMs / 1000),
     /** GET /api/providers and GET /api/gpu-offers, for each address. */
-    catalog_reads: requestsSchema.default(250),
+    catalog_reads: requestsSchema.default(defaultRateLimits.catalogReads),
     /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
-    account_requests: requestsSchema.default(250),
+    account_requests: requestsSchema.default(defaultRateLimits.accountRequests),
     /** POST /api/deployments, for each user who has no number of their own. */
-    creates_per_user: requestsSchema.default(10),
+    creates_per_user: requestsSchema.default(defaultRateLimits.creates),
     /** Everything else, for each address. */
-    other_requests: requestsSchema.default(250),
+    other_requests: requestsSchema.default(defaultRateLimits.otherRequests),
   })
   .prefault({});
 

@@ -1,27 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import { RateLimited } from '../contract/errors.ts';
+import type { RateLimitOptions } from '../options.ts';
 import type { Store } from '../ports/store.ts';
-
-/** M: Limits, and a window of our own for what M: gives none. */
-export interface RateLimitOptions {
-  windowMs: number;
-  /** GET /api/providers and GET /api/gpu-offers, for each address. */
-  catalogReads: number;
-  /** Deployments but for creates, can-terminate, SSH keys, balance and teams, for each address. */
-  accountRequests: number;
-  /** POST /api/deployments, for each user that has no number of their own. */
-  creates: number;
-  /** Everything else, for each address. */
-  otherRequests: number;
-}
-
-export const defaultRateLimits: RateLimitOptions = {
-  windowMs: 15 * 60_000,
-  catalogReads: 250,
-  accountRequests: 250,
-  creates: 10,
-  otherRequests: 250,
-};
 
 export type AddressWindow = 'catalog' | 'account' | 'other';
 
@@ -47,7 +27,7 @@ export class RateLimits {
 
   constructor(
     { store, clock }: { store: Pick<Store, 'countRequest'>; clock: Clock },
-    options: RateLimitOptions = defaultRateLimits,
+    options: RateLimitOptions,
   ) {
     this.#store = store;
     this.#clock = clock;
