@@ -61,7 +61,7 @@ it('lists one team: 403 for another’s, 404 for an unknown one', async () => {
 
 it('reads one with its extras, which a list leaves out', async () => {
   const one = await readDeployment(market.deps, caller, 'dep-running');
-  expect(one.extras).toEqual({ deployment_type: 'vm' });
+  expect(one.extras).toEqual({ deployment_type: 'vm', networking_type: 'public' });
   const [listed] = await listDeployments(market.deps, caller, { status: 'stopped' });
   expect(listed).not.toHaveProperty('extras');
   await expect(readDeployment(market.deps, caller, 'dep-hidden')).rejects.toMatchObject({ status: 403 });

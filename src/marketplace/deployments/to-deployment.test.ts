@@ -102,7 +102,8 @@ describe('what it can do', () => {
 });
 
 it('has extras on the single response alone', () => {
-  const record = runningDeployment({ extras: { deployment_type: 'vm', networking_type: 'shared' } });
-  expect(toSingleDeployment(record, market.deps.providers, now).extras).toEqual(record.extras);
+  const extras = { deployment_type: 'vm', networking_type: 'shared' };
+  const record = runningDeployment({ extras: { ...extras, berth: { stopped_price_per_hour: 0.5 } } });
+  expect(toSingleDeployment(record, market.deps.providers, now).extras).toEqual(extras);
   expect(show()).not.toHaveProperty('extras');
 });

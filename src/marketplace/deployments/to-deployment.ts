@@ -1,6 +1,7 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Deployment } from '../contract/deployment.ts';
 import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
+import { shownExtras } from '../offers/shown-extras.ts';
 import { pauseUnsupportedReason, restartUnsupportedReason } from '../providers/capabilities.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
@@ -31,7 +32,7 @@ export function toDeployment(record: DeploymentRecord, providers: Providers, now
 
 /** M: `extras`: "On the single-deployment response". */
 export function toSingleDeployment(record: DeploymentRecord, providers: Providers, now: number): Deployment {
-  return { ...toDeployment(record, providers, now), extras: record.extras };
+  return { ...toDeployment(record, providers, now), extras: shownExtras(record) };
 }
 
 /** M: `ipAddress` is "Kept while stopped", `sshCommand` "Hidden until running". */

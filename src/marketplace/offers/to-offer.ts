@@ -4,14 +4,7 @@ import type { InstanceType } from '../contract/values.ts';
 import { offerPauseUnsupportedReason } from '../providers/capabilities.ts';
 import type { ProviderProfile } from '../providers/profile.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-
-/** M: Offer, `extras.deployment_type`. */
-const DEPLOYMENT_TYPES = {
-  SPOT: 'vm',
-  DEDICATED: 'vm',
-  BARE_METAL: 'baremetal',
-  CLUSTER: 'cluster',
-} as const satisfies Record<InstanceType, string>;
+import { shownExtras } from './shown-extras.ts';
 
 /**
  * M: Offer, `instanceType`: `SPOT`, `DEDICATED` or `CLUSTER`. Bare metal is a DEDICATED offer whose deployment is
@@ -20,8 +13,6 @@ const DEPLOYMENT_TYPES = {
 export function toOfferType(instanceType: InstanceType): Offer['instanceType'] {
   return instanceType === 'BARE_METAL' ? 'DEDICATED' : instanceType;
 }
-
-const DEFAULT_NETWORKING_TYPE = 'public';
 
 /** Whether an instance of it can be made now. One in maintenance cannot. */
 export function isInStock({ inStockRegions, maintenance }: CatalogOffer): boolean {
@@ -48,20 +39,9 @@ export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: str
     interconnectType: offer.interconnectType,
     interconnectDescription: offer.interconnectDescription,
     ...{ instanceType: toOfferType(offer.instanceType), supportsCloudInit: offer.supportsCloudInit },
-    extras: toExtras(offer),
+    extras: shownExtras(offer),
     ...(note !== null && { note }),
     pauseUnsupportedReason: offerPauseUnsupportedReason(profile, offer, clusters),
     ...(offer.isNvlink && { nvlink: true as const }),
-  };
-}
-
-/** The provider's own, without what it says to Berth. M: `nvlink` appears only where there are NVLink bridges. */
-function toExtras({ extras, instanceType }: CatalogOffer): Offer['extras'] {
-  const { berth: _, nvlink: __, networking_type: networking, ...rest } = extras;
-  return {
-    ...rest,
-    deployment_type: DEPLOYMENT_TYPES[instanceType],
-    networking_type:
-      typeof networking === 'string' && networking !== '' ? networking : DEFAULT_NETWORKING_TYPE,
   };
 }
