@@ -129,6 +129,28 @@ describe('a volume', () => {
       .toEqual([two]);
   });
 
+  it('goes to a new instance while another has it, if its type can be shared', async () => {
+    const { orchestrator, volume, instance, waitForVolume } = await start();
+    await using _ = orchestrator;
+    const shared = await volume({ type: shareableType(orchestrator) });
+    const one = await instance({ volume_ids: [shared] });
+    await waitForVolume(shared, 'ATTACHED');
+    const two = await instance({ volume_ids: [shared] });
+    await expect
+      .poll(async () => {
+        const { body } = await orchestrator.request('GET', `/volumes/${shared}`);
+        return [body['status'], (body['attached_instance_ids'] as string[]).toSorted()];
+      })
+      .toEqual(['ATTACHED', [one, two].toSorted()]);
+    for (const id of [one, two]) await orchestrator.waitFor(id, 'ONLINE');
+    const single = await volume();
+    await instance({ volume_ids: [single] });
+    await waitForVolume(single, 'ATTACHED');
+    const body = instanceRequest({ volume_ids: [single] });
+    const refused = await orchestrator.request('POST', '/instances', { body });
+    expect([refused.status, code(refused)]).toEqual([400, 'invalid_request']);
+  });
+
   it('is refused as a whole where one instance is not there, and nothing is attached', async () => {
     const { orchestrator, volume, instance, waitForVolume, attach } = await start();
     await using _ = orchestrator;

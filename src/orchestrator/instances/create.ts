@@ -49,7 +49,7 @@ async function insertInstance(
 ): Promise<InstanceRecord> {
   const now = clock.now();
   const { region, volume_ids: volumeIds = [] } = request;
-  const { volumes, issues } = await planInlineAttachments(tx, accountId, region, volumeIds);
+  const { volumes, issues } = await planInlineAttachments(tx, catalog, accountId, region, volumeIds);
   if (issues.length > 0) throw invalidRequest([...findPlanIssues(catalog, request), ...issues]);
   const { offer, spec } = planInstance(catalog, request);
   const id = `inst-${random.bytes(16).toString('hex')}`;

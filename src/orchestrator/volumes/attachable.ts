@@ -48,6 +48,7 @@ export function assertAttachable(
     );
 }
 
-function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {
+/** Whether several instances may have it. */
+export function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {
   return findVolumeType(catalog, volume.region, volume.type)?.shareable ?? false;
 }

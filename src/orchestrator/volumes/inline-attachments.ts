@@ -1,14 +1,22 @@
 import type { Issue } from '../../contract/errors.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { Transaction } from '../ports/store.ts';
 import { lockVolumes } from '../reconcile/lock-rows.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
+import { isShareable } from './attachable.ts';
 import { followAttachments } from './transition.ts';
 import type { Attachment, VolumeRecord } from './volume-record.ts';
 
-/** Checks the `volume_ids` of a create: each exists, is this account's, is there, and is attached to nothing. */
+const HAS_ATTACHMENTS: readonly VolumeRecord['status'][] = ['CREATING', 'ATTACHING', 'ATTACHED', 'DETACHING'];
+
+/**
+ * Checks the `volume_ids` of a create: each exists, is this account's, is there, and is attached to nothing, unless it
+ * can be shared.
+ */
 export async function planInlineAttachments(
   tx: Transaction,
+  catalog: Catalog,
   accountId: string,
   region: string,
   volumeIds: readonly string[],
@@ -18,7 +26,7 @@ export async function planInlineAttachments(
   const found = await lockVolumes(tx, volumeIds);
   for (const [index, id] of volumeIds.entries()) {
     const volume = found.get(id);
-    const problem = await findProblem(tx, volume, accountId, region);
+    const problem = await findProblem(tx, catalog, volume, accountId, region);
     if (problem !== undefined) issues.push({ path: `volume_ids[${index}]`, message: problem });
     else if (volume !== undefined && !volumes.some((known) => known.id === id)) volumes.push(volume);
   }
@@ -27,6 +35,7 @@ export async function planInlineAttachments(
 
 async function findProblem(
   tx: Transaction,
+  catalog: Catalog,
   volume: VolumeRecord | undefined,
   accountId: string,
   region: string,
@@ -34,6 +43,8 @@ async function findProblem(
   if (volume === undefined || volume.accountId !== accountId || volume.deletedAt !== null)
     return 'expected the id of an existing volume';
   if (volume.region !== region) return `expected a volume in ${region}, this one is in ${volume.region}`;
+  const mayBeAttached = isShareable(catalog, volume) && HAS_ATTACHMENTS.includes(volume.status);
+  if (mayBeAttached) return undefined;
   if (volume.status !== 'AVAILABLE' && volume.status !== 'CREATING')
     return `expected an AVAILABLE volume, this one is ${volume.status}`;
   const isFree = (await tx.volumes.attachmentsOfVolume(volume.id)).length === 0;
