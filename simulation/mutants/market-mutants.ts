@@ -6,18 +6,6 @@ const OBSERVE = `${MARKET}/deployments/observe.ts`;
 /** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
 export const marketMutants: readonly Mutant[] = [
   {
-    id: 'stale-bill',
-    subject: 'marketplace',
-    title: 'what is billed is taken from a segment that was read before it was locked',
-    patches: [
-      {
-        file: `${MARKET}/ledger/accrue.ts`,
-        find: 'const open = await tx.ledger.segmentById(segment.id);',
-        replace: 'const open = segment as any;',
-      },
-    ],
-  },
-  {
     id: 'revision',
     subject: 'marketplace',
     title: 'what was seen of an older record is applied to the one of now',
