@@ -25,9 +25,9 @@ async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string)
   if (record.status === 'error' || isWaitingForLaunch(seen)) return;
   if (record.providerVolumeId === null) return advanceCreation(deps, seller, record);
   const observation = await observeVolume(deps, seller, seen);
-  if (observation === null) return;
-  await followVolume(deps, seller, seen, observation);
+  if (observation !== null) await followVolume(deps, seller, seen, observation);
   await giveUpResize(deps, record.id);
+  if (observation === null) return;
   const followed = await seeVolume(deps.store.read, id);
   if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);
 }
@@ -58,12 +58,28 @@ export async function observeVolume(
     const volume = await seller.provider.client.getVolume(providerVolumeId, {
       timeoutMs: deps.options.polling.callTimeoutMs,
     });
+    unknown.get(seller.provider)?.delete(volumeId);
     return { volume, busy: await findBusy(deps, seller, seen) };
   } catch (error) {
     if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
-    deps.log.error({ volumeId, providerId, providerVolumeId }, 'the provider does not know a volume of ours');
+    tellOnce(deps, seller, { volumeId, providerId, providerVolumeId });
     return null;
   }
+}
+
+/** Which of its volumes a provider does not know, as far as an operator was told. */
+const unknown = new WeakMap<Provider, Set<string>>();
+
+function tellOnce(
+  { log }: Pick<VolumeDeps, 'log'>,
+  { provider }: VolumeSeller,
+  fields: { volumeId: string; providerId: string; providerVolumeId: string },
+): void {
+  const told = unknown.get(provider) ?? new Set();
+  unknown.set(provider, told);
+  if (told.has(fields.volumeId)) return;
+  told.add(fields.volumeId);
+  log.error(fields, 'the provider does not know a volume of ours: look there; it is kept and billed here');
 }
 
 /** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */

@@ -408,12 +408,18 @@ it.each(Object.keys(unreadableAnswers))('shows what is known when the provider a
   expect(await only()).toEqual(before);
 });
 
-it('keeps a volume that the provider does not know any more, and tells the operator', async () => {
+it('keeps a volume that the provider does not know any more, tells the operator once, and ends its resize', async () => {
   const volume = await create('a');
   const gone = new ProviderError('not_found', '404', { status: 404, code: 'not_found' });
-  world.plain('a').faults.plan = () => ({ error: gone });
+  world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? 'none' : { error: gone });
+  await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
   expect((await read(volume.volumeId)).status).toBe('available');
-  expect(world.logged.at(-1)?.level).toBe('error');
+  await tend('a');
+  expect(await only()).toMatchObject({ action: { kind: 'resize' } });
+  await world.clock.advance(world.deps.options.polling.actionMs);
+  await tend('a');
+  expect(await only()).toMatchObject({ status: 'available', action: null });
+  expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
 });
 
 it('gives volumes of other teams to nobody: 403, and 404 for those that are not there', async () => {
