@@ -3,6 +3,7 @@ import { assignDiscount } from '../../src/marketplace/discounts/assign.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
+import { type Comparison, compareBills } from './compare-bills.ts';
 import { Dice } from './dice.ts';
 import { integral } from './oracle.ts';
 import { Population } from './population.ts';
@@ -20,21 +21,12 @@ export interface MonthOptions {
   stepMinutes: number;
 }
 
-/** What was charged for something, and what it costs by the oracle; both in micro-USD. */
-export interface Comparison {
-  what: string;
-  charged: bigint;
-  exact: bigint;
-}
-
 export interface MonthReport {
   comparisons: Comparison[];
   contradictions: string[];
   /** What `verify-ledger` finds. */
   findings: unknown[];
   counts: ReadonlyMap<string, number>;
-  /** What the marketplace logged as a fault of its own. */
-  problems: string[];
 }
 
 const MINUTE = 60_000;
@@ -83,6 +75,7 @@ class Month {
   #population!: Population;
   readonly #begunAt: number;
   #topUps = 0;
+  #killedOn = -1;
   readonly #moodUntil = new Map<string, number>();
 
   constructor(market: SevenProviders, options: MonthOptions) {
@@ -108,7 +101,7 @@ class Month {
   }
 
   async #settleIn(): Promise<void> {
-    const credits = [5_000, 5_000, 5_000, 60];
+    const credits = [20_000, 20_000, 20_000, 60];
     for (const [index, credit] of credits.entries())
       this.#users.push(
         await this.#market.addUser(`user-${index}@example.com`, credit, { minimumRuntimeMinutes: 45 }),
@@ -138,13 +131,17 @@ class Month {
   async #happen(): Promise<void> {
     const { bustle } = this.#options;
     for (const user of this.#users) if (this.#dice.chance(bustle)) await this.#population.act(user);
-    if (this.#dice.chance(bustle / 2)) await this.#providersAct();
+    if (this.#dice.chance(bustle)) await this.#providersAct();
     if (this.#dice.chance(bustle / 20)) await this.#discount();
     if (this.#dice.chance(bustle / 30)) await this.#topUp();
     if (this.#dice.chance(bustle / 40)) this.#turnMood();
     const hour = (this.#now % DAY) / HOUR;
-    if (this.#dice.chance(bustle / 60) && hour > 1 && hour < 20) await this.#kill();
     const day = Math.floor((this.#now - this.#begunAt) / DAY);
+    // Not at night: what a day was charged is held against the oracle at midnight.
+    if (this.#killedOn !== day && day % 5 === 1 && hour > 4 && hour < 20) {
+      this.#killedOn = day;
+      await this.#kill();
+    }
     const last = [...this.#market.providers.keys()].at(-1) ?? '';
     if (day === Math.floor(this.#options.days / 2) && !this.#witness.counts.has('a day down'))
       this.#setMood(last, 'down', DAY, 'a day down');
@@ -155,7 +152,10 @@ class Month {
     const known = this.#dice.pick(
       this.#users
         .flatMap(({ teamId }) => this.#witness.live(teamId))
-        .filter(({ shown }) => shown.status === 'running'),
+        .filter(
+          ({ shown, offer }) =>
+            shown.status === 'running' && (offer.instanceType === 'SPOT' || offer.stoppedPrice !== null),
+        ),
     );
     if (known?.instance?.status !== 'ONLINE') return;
     const { offer, instance, shown } = known;
@@ -301,50 +301,14 @@ class Month {
   }
 
   async #report(): Promise<MonthReport> {
-    const { store } = this.#market.life;
-    const comparisons: Comparison[] = [];
-    for (const user of this.#users) {
-      const { body } = await this.#market.ask('GET', `/api/balance?teamId=${user.teamId}`, { key: user.key });
-      const [entry] = body.teams;
-      comparisons.push({
-        ...{ what: `the balance of ${user.teamId}`, charged: toMicroUsd(entry.balance) },
-        exact: this.#witness.balanceOf(user.teamId),
-      });
-      for (const known of this.#witness.deployments.values()) {
-        if (known.team !== user.teamId) continue;
-        const shown = await this.#witness.read(user, known.id);
-        const what = `${known.id} at ${shown.providerId} (${known.offer.offerId})`;
-        comparisons.push({
-          what,
-          charged: toMicroUsd(shown.totalCost),
-          exact: this.#witness.costOf(known),
-        });
-      }
-    }
-    for (const volume of this.#witness.volumes.values()) {
-      const record = await store.read.volumes.byId(volume.id);
-      comparisons.push({
-        ...{ what: `${volume.volumeId} at ${volume.provider}`, exact: this.#witness.costOf(volume) },
-        charged: BigInt(record?.totalCostMicroUsd ?? -1),
-      });
-    }
-    const { findings } = await verifyLedger(store, this.#now);
+    const { findings } = await verifyLedger(this.#market.life.store, this.#now);
     return {
-      ...{
-        comparisons,
-        findings,
-        contradictions: this.#witness.contradictions,
-        counts: this.#witness.counts,
-      },
-      problems: this.#market.problems.map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`),
+      comparisons: await compareBills(this.#market, this.#witness, this.#users),
+      ...{ findings, contradictions: this.#witness.contradictions, counts: this.#witness.counts },
     };
   }
 
   get #deps() {
     return { store: this.#market.life.store, clock: this.#market.clock, random: systemRandom };
   }
-}
-
-function toMicroUsd(usd: number): bigint {
-  return BigInt(Math.round(usd * 1_000_000));
 }

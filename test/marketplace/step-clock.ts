@@ -44,7 +44,7 @@ export class StepClock implements Clock {
   /** In how many milliseconds something comes due; null: nothing does. */
   nextIn(): number | null {
     const first = this.#first();
-    return first === undefined ? null : Math.max(0, first.at - this.#now);
+    return first === undefined ? null : Math.max(0, Math.ceil(first.at - this.#now));
   }
 
   #first(): Pending | undefined {
