@@ -6,7 +6,7 @@ import type { TrueProvider } from '../providers/truth.ts';
 import type { MarketWorld } from '../world.ts';
 
 /** A poll is due after 30 s at the latest; this much for a call that is slow. */
-export const POLLED_WITHIN_MS = 35_000;
+const POLLED_WITHIN_MS = 35_000;
 
 /** I2, at any time: one create makes one machine, whatever is lost. */
 export function machinesAreSingle({ providers }: MarketWorld): void {
