@@ -55,6 +55,19 @@ describe('berth marketplace', () => {
     expect(await sentenceOf('--port', '0')).toMatch(/^berth: Another .*m\.db/);
   });
 
+  it('goes on at once after one that was killed, whose leases have not run out', async () => {
+    const file = join(folder, 'm.db');
+    const store = openMarketplaceSqliteStore(file);
+    await store.transact((tx) => tx.leases.claim('provider:provider-d', 'killed', Date.now(), 30_000));
+    await store.close();
+    await using _serving = await serve();
+    const db = new Database(file, { readonly: true });
+    const holder = () =>
+      db.prepare("SELECT holder FROM leases WHERE name = 'provider:provider-d'").pluck().get();
+    expect(holder()).not.toBe('killed');
+    db.close();
+  });
+
   it.each([
     ['a key that is not there', {}, '0', /KEY_D is not set, and should hold the API key of provider-d/],
     [

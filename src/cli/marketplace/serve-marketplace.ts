@@ -76,6 +76,8 @@ export async function serveMarketplace({
       shared && { hearTime: shared.hear },
     );
     undo.unshift(() => store.close());
+    // Who held a lease in a file that is ours alone is dead.
+    if (!isPostgres(config.database)) await store.transact((tx) => tx.leases.releaseAll());
     const marketplace = await startMarketplace({
       ...{ store, clock, random: systemRandom, log, providers, mailer, gpuTypes, nextId },
       ...settingsOf(config),

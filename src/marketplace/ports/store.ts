@@ -251,6 +251,8 @@ export interface LeaseWriter {
   /** The lease if it is free, has run out, or is `holder`'s already; null: somebody else has it. */
   claim(name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord | null>;
   release(name: string, holder: string): Promise<void>;
+  /** Frees every lease: for a process that knows that no other one runs. */
+  releaseAll(): Promise<void>;
 }
 
 /** Names of single values, such as the installation's id. */

@@ -33,5 +33,6 @@ export function leaseWriter({ db, tables: { leases } }: Connection): LeaseWriter
         .update(leases)
         .set({ holder: '', until: 0 })
         .where(and(eq(leases.name, name), eq(leases.holder, holder)))),
+    releaseAll: async () => void (await db.update(leases).set({ holder: '', until: 0 })),
   };
 }
