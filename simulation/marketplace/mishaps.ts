@@ -74,10 +74,11 @@ const befalls: Readonly<
   blink: {
     fits: (instance, { machines }) =>
       !isSpot(instance) && isOnline(instance) && machines.get(instance.id)?.hasBlinked === false,
-    happen: (provider, { id }, chance, { scenario }) => {
+    happen: (provider, { id }, chance, { scenario, scheduler }) => {
       const machine = provider.machines.get(id);
-      if (machine !== undefined) machine.hasBlinked = true;
       const ms = chance.whole(5_000, Math.floor(scenario.options.polling.blinkMs * 0.8));
+      if (machine !== undefined)
+        Object.assign(machine, { hasBlinked: true, blinksUntil: scheduler.now + ms });
       provider.plain.blink(id, chance.pick(['STOPPED', 'OFFLINE', 'STOPPING', 'DESTROYING']), ms);
     },
   },

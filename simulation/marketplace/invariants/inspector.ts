@@ -6,7 +6,7 @@ import type { Life } from '../../replicas/life.ts';
 import type { Written } from '../replicas/store.ts';
 import type { MarketWorld } from '../world.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
-import { endIsTrue, startIsTrue, stopIsTrue } from './truth.ts';
+import { endIsTrue, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
 
 /** One deployment or volume, and why it cost what when. */
 export interface Subject<Record_> {
@@ -73,6 +73,9 @@ export class MarketInspector {
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine);
     if (after.status === 'stopped')
       stopIsTrue(after, machine, before.suspicion === null && before.action?.kind === 'pause');
+    const wasAskedFor = before.action?.kind === 'pause';
+    if (after.status === 'terminated-provider' || (after.status === 'stopped' && !wasAskedFor))
+      isNoBlink(after, machine, this.#world.scheduler.now);
     if (after.status === 'terminated-provider' || after.failureReason === 'runtime_failure')
       endIsTrue(after, machine);
   }

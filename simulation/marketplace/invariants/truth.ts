@@ -6,6 +6,16 @@ import type { Machine } from '../providers/truth.ts';
 const LONGEST_CALL_MS = 10_000;
 const DEAD = ['DESTROYING', 'DESTROYED', 'OFFLINE', 'ERROR', 'gone'];
 
+/** I23: what comes back by itself has neither stopped nor ended, unless somebody asked for it. */
+export function isNoBlink(record: DeploymentRecord, machine: Machine | undefined, now: number): void {
+  hold(
+    'I23',
+    (machine?.blinksUntil ?? 0) <= now || machine?.history.at(-1)?.status === 'gone',
+    () => `${record.id} is ${record.status}, and its machine is back at ${machine?.blinksUntil}`,
+    wordsOf(record),
+  );
+}
+
 /** I21: nothing is charged before the machine ran. */
 export function startIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
   const firstAt = machine?.history.find(({ status }) => status === 'ONLINE')?.at;

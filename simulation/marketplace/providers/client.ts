@@ -88,7 +88,8 @@ class ProviderPath {
     if (scheduler.now < this.#provider.outageUntil)
       return this.#chance.pick(['refuse', 'hang', 'fail', 'garbage', 'loseAfter']);
     if (!this.#chance.happens(scenario.faultRate)) return undefined;
-    const fault = this.#chance.weighted(FAULTS);
+    const isDelete = method === 'deleteInstance' && this.#chance.happens(0.4);
+    const fault = isDelete ? 'deny' : this.#chance.weighted(FAULTS);
     if (fault !== 'deny') return fault;
     return this.#mayDeny(method, id) ? fault : undefined;
   }

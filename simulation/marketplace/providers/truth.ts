@@ -22,6 +22,8 @@ export interface Machine {
   /** Whether it has blinked, or was denied: each does so once at most, so that no two are taken for one that lasts. */
   hasBlinked: boolean;
   hasBeenDenied: boolean;
+  /** Until then it reads what it is not: it comes back by itself. */
+  blinksUntil: number;
   lastPolledAt: number;
 }
 
@@ -90,7 +92,7 @@ export class TrueProvider {
       this.machines.set(made.id, {
         ...{ id: made.id, wantedName: request.name ?? '', madeAt: this.#scheduler.now },
         history: [{ at: this.#scheduler.now, status: made.status }],
-        ...{ hasBlinked: false, hasBeenDenied: false, lastPolledAt: this.#scheduler.now },
+        ...{ hasBlinked: false, hasBeenDenied: false, blinksUntil: 0, lastPolledAt: this.#scheduler.now },
       });
       return made;
     };
