@@ -8,6 +8,7 @@ import { sentenceOf } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
 import { lossesCommand } from './cli/losses-command.ts';
 import { marketplaceCommand } from './cli/marketplace/marketplace-command.ts';
+import { sentenceOfOldNode } from './cli/old-node.ts';
 import type { ServeParts } from './cli/serve.ts';
 import { serveCommand } from './cli/serve-command.ts';
 import { simulatorCommand } from './cli/simulator-command.ts';
@@ -44,4 +45,8 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
   }
 }
 
-if (import.meta.main) await main(process.argv);
+const oldNode = sentenceOfOldNode(process.versions.node);
+if (oldNode !== null) {
+  process.stderr.write(`berth: ${oldNode}\n`);
+  process.exitCode = 1;
+} else if (import.meta.main) await main(process.argv);
