@@ -6,8 +6,8 @@ import { printLine } from './print.ts';
 /** `berth check-config`: every finding names file, line and path. */
 export function checkConfigCommand(): Command {
   return new Command('check-config')
-    .description('check berth.yaml and the catalog that it names')
-    .option('--config <file>', 'berth.yaml; without it the bundled catalog is checked')
+    .description('check berth.yaml and the catalog that it names, or a marketplace.yaml')
+    .option('--config <file>', 'berth.yaml or marketplace.yaml; without it the bundled catalog is checked')
     .action(({ config }: { config?: string }) => {
       const file = config ?? (process.env['BERTH_CONFIG'] || undefined);
       const findings = checkConfig(file);
