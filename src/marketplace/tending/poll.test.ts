@@ -196,7 +196,7 @@ describe('a deployment that runs', () => {
 });
 
 describe('a change of ours that is under way', () => {
-  const begin = async (id: string, kind: 'pause' | 'restart') => {
+  const begin = async (id: string, kind: 'pause' | 'restart' | 'volume') => {
     const record = await read(tended, id);
     const action = { kind, since: tended.clock.now(), isSent: true };
     await tended.store.transact((tx) => tx.deployments.update({ ...record, action }));
@@ -237,12 +237,21 @@ describe('a change of ours that is under way', () => {
 
   it('one that never shows is not waited for for ever', async () => {
     const { id } = await running(tended);
-    await begin(id, 'pause');
+    await begin(id, 'volume');
     await tended.clock.advance(15 * MINUTE_MS - 1);
-    expect((await read(tended, id)).action?.kind).toBe('pause');
+    expect((await read(tended, id)).action?.kind).toBe('volume');
     await tended.clock.advance(MINUTE_MS);
     expect(await read(tended, id)).toMatchObject({ status: 'running', action: null });
     expect(tellings(tended.told, 'warn', 'never showed')).toBe(1);
+  });
+
+  it('a stop of which the provider shows nothing for a minute was not taken: others may be asked for', async () => {
+    const { id } = await running(tended);
+    await begin(id, 'pause');
+    await tended.clock.advance(MINUTE_MS - 1);
+    expect((await read(tended, id)).action?.kind).toBe('pause');
+    await tended.clock.advance(MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({ status: 'running', action: null });
   });
 
   it('a look that was begun before it says nothing of it', async () => {

@@ -20,7 +20,7 @@ export async function poll(context: TendingContext, record: DeploymentRecord): P
     await failOverdue(context, now);
     return 0;
   }
-  await settleAction(context, now);
+  await settleAction(context, now, observation);
   return pauseMs(context, now, begunAt);
 }
 

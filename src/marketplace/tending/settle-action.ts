@@ -1,17 +1,26 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { Observation } from '../deployments/observe.ts';
+import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 
 /** A restart that was taken just now may not show yet. */
 const RESTART_SHOWS_MS = 5_000;
 
+/** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
+const PAUSE_SHOWS_MS = 60_000;
+
 /** Ends the change that is under way where it is over, or has not shown for so long that nobody waits any more. */
-export async function settleAction(context: TendingContext, record: DeploymentRecord): Promise<void> {
+export async function settleAction(
+  context: TendingContext,
+  record: DeploymentRecord,
+  observation: Observation,
+): Promise<void> {
   const { clock, options, log } = context;
   const { action } = record;
   if (action === null) return;
   const ageMs = clock.now() - action.since;
-  const isTooOld = ageMs >= options.polling.actionMs;
+  const patienceMs = isUnheard(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
+  const isTooOld = ageMs >= patienceMs;
   if (!isTooOld && !(await isRestartOver(context, record))) return;
   if (isTooOld)
     log.warn(
@@ -23,6 +32,10 @@ export async function settleAction(context: TendingContext, record: DeploymentRe
     if (now === null || now.action?.kind !== action.kind || now.action.since !== action.since) return;
     await tx.deployments.update({ ...now, action: null });
   });
+}
+
+function isUnheard(observation: Observation, kind: Action['kind']): boolean {
+  return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
 }
 
 async function isRestartOver(
