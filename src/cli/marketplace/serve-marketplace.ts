@@ -70,8 +70,8 @@ export async function serveMarketplace({
       config.database,
       () => {
         if (isPostgres(config.database)) return;
-        assertNotServed(sqlitePath(config.database));
-        undo.push(takeServeLock(sqlitePath(config.database)));
+        assertNotServed(sqlitePath(config.database), 'berth marketplace');
+        undo.push(takeServeLock(sqlitePath(config.database), 'berth marketplace'));
       },
       shared && { hearTime: shared.hear },
     );
