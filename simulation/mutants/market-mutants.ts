@@ -6,18 +6,6 @@ const OBSERVE = `${MARKET}/deployments/observe.ts`;
 /** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
 export const marketMutants: readonly Mutant[] = [
   {
-    id: 'revision',
-    subject: 'marketplace',
-    title: 'what was seen of an older record is applied to the one of now',
-    patches: [
-      {
-        file: `${MARKET}/deployments/apply-observation.ts`,
-        find: 'record.revision !== seen.revision',
-        replace: 'record.revision < 0',
-      },
-    ],
-  },
-  {
     id: 'gone-at-once',
     subject: 'marketplace',
     title: 'one 404 ends a deployment',
@@ -39,18 +27,6 @@ export const marketMutants: readonly Mutant[] = [
         file: `${MARKET}/tending/launch.ts`,
         find: 'if (error.mayHaveHappened) return FIRST_LOOK_MS;',
         replace: 'if (error.mayHaveHappened) return takeBack(context, record);',
-      },
-    ],
-  },
-  {
-    id: 'late-adopt',
-    subject: 'marketplace',
-    title: 'a machine that turns up late is adopted by a deployment that is over',
-    patches: [
-      {
-        file: `${MARKET}/tending/adopt.ts`,
-        find: "const isWaitedFor = record.status === 'deploying';",
-        replace: 'const isWaitedFor = true;',
       },
     ],
   },
@@ -123,7 +99,7 @@ export const marketMutants: readonly Mutant[] = [
       {
         file: OBSERVE,
         find: "const at = record.status === 'deploying' ? seenAt",
-        replace: "const at = record.status === 'deploying' ? now",
+        replace: "const at = record.status === 'deploying' ? look.now",
       },
     ],
   },
@@ -149,18 +125,6 @@ export const marketMutants: readonly Mutant[] = [
         find: 'const amountMicroUsd = owedOf(segment, until);',
         replace:
           'const amountMicroUsd = owedOf({ ...segment, startedAt: segment.postedUntil, postedMicroUsd: 0 }, until);',
-      },
-    ],
-  },
-  {
-    id: 'one-pause',
-    subject: 'marketplace',
-    title: 'a second stop makes the first one forgotten',
-    patches: [
-      {
-        file: `${MARKET}/deployments/transition.ts`,
-        find: 'pausedMs: record.pausedMs + Math.max(',
-        replace: 'pausedMs: Math.max(',
       },
     ],
   },
