@@ -5,7 +5,7 @@ import type { Store } from '../orchestrator/ports/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import { toAddress } from '../store/postgres/address.ts';
-import { openPostgresStore, type PostgresOptions } from '../store/postgres/store.ts';
+import type { PostgresOptions } from '../store/postgres/store.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 import { Fatal } from './fatal.ts';
 
@@ -26,7 +26,7 @@ export async function openStore(
   options: Pick<PostgresOptions, 'log' | 'hearTime'> = {},
 ): Promise<Store> {
   return isPostgres(database)
-    ? openPostgresStore(database, { beforeWriting, ...options })
+    ? openPostgres(database, { beforeWriting, ...options })
     : openSqliteStore(sqlitePath(database), { beforeWriting });
 }
 
@@ -51,11 +51,17 @@ export async function withStore<T>(
 
 async function openThere(database: string, hearTime: PostgresOptions['hearTime']): Promise<Store> {
   if (isPostgres(database))
-    return openPostgresStore(database, { mayMigrate: false, ...(hearTime && { hearTime }) });
+    return openPostgres(database, { mayMigrate: false, ...(hearTime && { hearTime }) });
   const path = sqlitePath(database);
   if (!existsSync(path))
     throw new Fatal(`There is no database ${path} yet: start \`berth serve\` once, or give --database.`);
   return openSqliteStore(path, { mayMigrate: false });
+}
+
+/** What PostgreSQL needs is loaded where there is one: it is much of all that a start would load. */
+async function openPostgres(database: string, options: PostgresOptions): Promise<Store> {
+  const { openPostgresStore } = await import('../store/postgres/store.ts');
+  return openPostgresStore(database, options);
 }
 
 /** A database as a log may name it: without a password. */

@@ -6,10 +6,7 @@ import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
 import type { Store } from '../../marketplace/ports/store.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
-import {
-  type MarketplacePostgresOptions,
-  openMarketplacePostgresStore,
-} from '../../store/marketplace/postgres/store.ts';
+import type { MarketplacePostgresOptions } from '../../store/marketplace/postgres/store.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import { Fatal } from '../fatal.ts';
 
@@ -45,7 +42,7 @@ export async function openMarketplaceStore(
   options: Pick<MarketplacePostgresOptions, 'hearTime'> = {},
 ): Promise<Store> {
   return isPostgres(database)
-    ? openMarketplacePostgresStore(database, { beforeWriting, ...options })
+    ? openPostgres(database, { beforeWriting, ...options })
     : openMarketplaceSqliteStore(sqlitePath(database), { beforeWriting });
 }
 
@@ -74,11 +71,17 @@ export async function withMarketplaceStore<T>(
 
 async function openThere(database: string, hearTime: MarketplacePostgresOptions['hearTime']): Promise<Store> {
   if (isPostgres(database))
-    return openMarketplacePostgresStore(database, { mayMigrate: false, ...(hearTime && { hearTime }) });
+    return openPostgres(database, { mayMigrate: false, ...(hearTime && { hearTime }) });
   const path = sqlitePath(database);
   if (!existsSync(path))
     throw new Fatal(
       `There is no database ${path} yet: start \`berth marketplace\` once, or give --database.`,
     );
   return openMarketplaceSqliteStore(path, { mayMigrate: false });
+}
+
+/** What PostgreSQL needs is loaded where there is one: it is much of all that a start would load. */
+async function openPostgres(database: string, options: MarketplacePostgresOptions): Promise<Store> {
+  const { openMarketplacePostgresStore } = await import('../../store/marketplace/postgres/store.ts');
+  return openMarketplacePostgresStore(database, options);
 }
