@@ -1,6 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Provider } from '../providers/provider.ts';
+import { acceptDeletion } from './accept-deletion.ts';
 import { advanceAttachments } from './advance-attachments.ts';
 import { advanceCreation } from './advance-creation.ts';
 import { advanceDeletion } from './advance-deletion.ts';
@@ -27,6 +28,8 @@ async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string)
   const observation = await observeVolume(deps, seller, seen);
   if (observation !== null) await followVolume(deps, seller, seen, observation);
   await giveUpResize(deps, record.id);
+  // What was asked for by who did not live to hear the answer.
+  if (observation === null && record.action?.kind === 'delete') await acceptDeletion(deps, record);
   if (observation === null) return;
   const followed = await seeVolume(deps.store.read, id);
   if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);

@@ -11,12 +11,13 @@ const inWords: Readonly<Record<VolumeAction['kind'], string>> = {
 };
 
 /**
- * One change of a volume at a time. One that is given up after `actionMs` holds nobody back.
+ * One change of a volume at a time. One that is given up after `actionMs` holds nobody back; but a larger size, which may
+ * cost the provider's price already, is waited for until the provider says what the volume has.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
 export function assertIdle({ action }: VolumeRecord, now: number, { polling }: MarketplaceOptions): void {
-  if (action === null || now - action.since >= polling.actionMs) return;
+  if (action === null || (action.kind !== 'resize' && now - action.since >= polling.actionMs)) return;
   throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a moment and try again.`, {
     details: { action: action.kind },
   });

@@ -1,8 +1,8 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
-import { endBilling } from '../ledger/bill.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
+import { acceptDeletion } from './accept-deletion.ts';
 import { ownVolume } from './access.ts';
 import { advanceQuietly } from './advance.ts';
 import { sendDeletion } from './advance-deletion.ts';
@@ -43,7 +43,7 @@ export async function deleteVolume(
   if (record.providerVolumeId === null) return { success: true };
   // Nobody pays for what they cannot be rid of: it is deleted there once the configuration has the provider again.
   if (seller === null) {
-    await accept(deps, record);
+    await acceptDeletion(deps, record);
     return { success: true };
   }
   try {
@@ -54,7 +54,7 @@ export async function deleteVolume(
       throw refusal('deletion', record, error);
     }
   }
-  await accept(deps, record);
+  await acceptDeletion(deps, record);
   await advanceQuietly(deps, seller, id);
   deps.wake(record.providerId);
   return { success: true };
@@ -75,15 +75,6 @@ function assertDeletable(
     throw new ApiError('CHANGE_IN_PROGRESS', 'The volume is being created. Wait a moment and try again.');
   // What is left on deployments that are over is detached on the way.
   if (record.action?.kind !== 'detach') assertIdle(record, now, options);
-}
-
-async function accept(deps: VolumeDeps, { id }: VolumeRecord): Promise<void> {
-  const { store, clock } = deps;
-  await transactOnVolume(store, id, async (tx, { record }) => {
-    if (record.status === 'deleting' || record.status === 'deleted') return;
-    const deletedAt = await endBilling(deps, tx, 'volume', id, clock.now());
-    await writeVolume(tx, record, { status: 'deleting', deletedAt, cleanup: 'wanted' });
-  });
 }
 
 async function endAction({ store }: VolumeDeps, { id }: VolumeRecord): Promise<void> {

@@ -344,6 +344,20 @@ describe('a deletion', () => {
     expect(await only()).toMatchObject({ status: 'available', action: null });
   });
 
+  it('whose process died before it heard the answer is accepted when the provider has it no more', async () => {
+    const volume = await create('a');
+    const record = await only();
+    if (record === undefined) throw new Error('there is no volume');
+    await world.deps.store.transact((tx) =>
+      tx.volumes.update({ ...record, action: { kind: 'delete', since: world.clock.now() } }),
+    );
+    await world.plain('a').client.deleteVolume(record.providerVolumeId ?? '');
+    await world.clock.advance(10_000);
+    for (let turn = 0; turn < 2; turn++) await tend('a');
+    expect(await only()).toMatchObject({ status: 'deleted', action: null });
+    expect((await segments(volume.id)).at(-1)?.endedAt).not.toBeNull();
+  });
+
   it('detaches what lingers on an instance that nobody has any more', async () => {
     const volume = await create('d');
     const instance = world.plain('d').create({
@@ -387,6 +401,21 @@ describe('a larger size', () => {
       Object.assign(offer, { announcesVolumeResize: false });
     const error = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
     expect(error.message).toMatch(/does not announce that it can resize/);
+  });
+
+  it('is waited for until the provider says what the volume has, whoever asks for something else meanwhile', async () => {
+    const volume = await create('a');
+    const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
+    world.plain('a').faults.plan = (method) =>
+      method === 'resizeVolume' ? 'commit-then-lose' : { error: silent };
+    await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
+    await world.clock.advance(2 * world.deps.options.polling.actionMs);
+    await tend('a');
+    const other = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 400 }));
+    expect(other.code).toBe('CHANGE_IN_PROGRESS');
+    world.plain('a').faults.plan = () => 'none';
+    await tend('a');
+    expect(await only()).toMatchObject({ sizeGb: 300, action: null });
   });
 
   it('that the provider refuses is 502, and neither size, name nor price change', async () => {
