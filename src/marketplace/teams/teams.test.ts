@@ -22,8 +22,9 @@ async function openTeams(balanceMicroUsd = 0) {
 
 it('lists the teams of the caller with what they have left now', async () => {
   const books = await openTeams(10_000_000);
-  await books.run();
+  const { id } = await books.run();
   await books.clock.advance(HOUR_MS);
+  await books.observe(id);
   const teams = await listTeams(books.deps, caller);
   expect(teams).toEqual([
     {
@@ -85,8 +86,9 @@ it('tells the balances of all teams, of the current one, or of the one that is n
     await tx.teams.putMember(member({ teamId: 'team-2', role: 'admin', joinedAt: now + 1 }));
     await tx.teams.insert(team({ id: 'team-3', ownerId: 'usr-2' }));
   });
-  await books.run();
+  const { id } = await books.run();
   await books.clock.advance(HOUR_MS / 2);
+  await books.observe(id);
   const first = { teamId, teamName: 'Team team-1', balance: 9, isCurrentTeam: true, role: 'owner' };
   const second = {
     teamId: 'team-2',
