@@ -1,21 +1,15 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { prepare } from './clients/accounts.ts';
-import { type MarketPrepared, prepareMarket } from './marketplace/accounts.ts';
-import { runMarket } from './marketplace/run.ts';
 import { describeFailure } from './report.ts';
 import { run } from './run.ts';
 import type { Prepared } from './world.ts';
 
 let prepared: Prepared;
-let market: MarketPrepared;
 beforeAll(async () => {
   prepared = await prepare();
-  market = await prepareMarket();
 });
-afterAll(() => {
-  for (const { folder } of [prepared, market]) rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
 
 it('repeats a run exactly by its seed (I27)', async () => {
   const [once, again] = [await run(prepared, 'again', 60), await run(prepared, 'again', 60)];
@@ -33,27 +27,6 @@ it(`keeps every invariant over ${SEEDS} seeds`, { timeout: 300_000 }, async () =
   for (let seed = 1; seed <= SEEDS; seed++) {
     const outcome = await run(prepared, String(seed), COMMANDS);
     if (outcome.failure !== undefined) failures.push(describeFailure(outcome));
-  }
-  expect(failures).toEqual([]);
-});
-
-it('repeats a run of the marketplace exactly by its seed (I27)', async () => {
-  const once = await runMarket(market, 'again', 20);
-  const other = await runMarket(market, 'other', 20);
-  const again = await runMarket(market, 'again', 20);
-  expect(again.hash).toBe(once.hash);
-  expect(again.events).toBe(once.events);
-  expect(other.hash).not.toBe(once.hash);
-});
-
-const MARKET_SEEDS = 40;
-const MARKET_COMMANDS = 10;
-
-it(`keeps every invariant of the marketplace over ${MARKET_SEEDS} seeds`, { timeout: 300_000 }, async () => {
-  const failures: string[] = [];
-  for (let seed = 1; seed <= MARKET_SEEDS; seed++) {
-    const outcome = await runMarket(market, String(seed), MARKET_COMMANDS);
-    if (outcome.failure !== undefined) failures.push(describeFailure(outcome, { subject: 'marketplace' }));
   }
   expect(failures).toEqual([]);
 });
