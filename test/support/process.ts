@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const compileCache = join(tmpdir(), 'berth-test-compile-cache');
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/berth-tests', import.meta.url));
 const START_TIMEOUT_MS = 40_000;
 
 const alive = new Set<ChildProcess>();
