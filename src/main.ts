@@ -7,7 +7,7 @@ import { createProgram } from './cli/create-program.ts';
 import { sentenceOf } from './cli/fatal.ts';
 import { keysCommand } from './cli/keys-command.ts';
 import { lossesCommand } from './cli/losses-command.ts';
-import { marketplaceCommand } from './cli/marketplace/marketplace-command.ts';
+import { marketplaceDescription } from './cli/marketplace/description.ts';
 import { sentenceOfOldNode } from './cli/old-node.ts';
 import type { ServeParts } from './cli/serve.ts';
 import { serveCommand } from './cli/serve-command.ts';
@@ -29,7 +29,7 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
     backupCommand(),
     checkConfigCommand(),
     simulatorCommand(),
-    marketplaceCommand(),
+    await marketplace(argv),
     new Command('conformance').description('test a provider orchestrator, in whatever language'),
   ]);
   try {
@@ -43,6 +43,13 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
     process.stderr.write(`berth: ${sentenceOf(error) ?? fault}\n`);
     process.exitCode = 1;
   }
+}
+
+/** All of it where it is asked for; else its name: a server of the other kind does not carry it along. */
+async function marketplace(argv: readonly string[]): Promise<Command> {
+  if (!argv.includes('marketplace')) return new Command('marketplace').description(marketplaceDescription);
+  const { marketplaceCommand } = await import('./cli/marketplace/marketplace-command.ts');
+  return marketplaceCommand();
 }
 
 const oldNode = sentenceOfOldNode(process.versions.node);

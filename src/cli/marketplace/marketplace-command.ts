@@ -3,6 +3,7 @@ import { printLine } from '../print.ts';
 import { ONLY_OWNER, stopOnSignal } from '../serve-command.ts';
 import { alertsCommand } from './alerts-command.ts';
 import { creditCommand } from './credit-command.ts';
+import { marketplaceDescription } from './description.ts';
 import { discountsCommand } from './discounts-command.ts';
 import { explainBillCommand } from './explain-bill-command.ts';
 import { marketplaceKeysCommand } from './keys-command.ts';
@@ -28,7 +29,7 @@ interface MarketplaceServeFlags {
 /** `berth marketplace`: serves it, and its commands set what is left to account settings (M: Authentication, 1). */
 export function marketplaceCommand(): Command {
   const marketplace = withMarketplaceDatabase(new Command('marketplace'))
-    .description('serve the marketplace API on top of provider orchestrators, and set its users and teams')
+    .description(marketplaceDescription)
     // A flag that stands after the name of a command is that command's.
     .enablePositionalOptions()
     .option('--host <address>', 'where to listen; default 127.0.0.1')
