@@ -38,8 +38,16 @@ function fixture(kind: 'providers' | 'catalogs', letter: string): unknown {
   return parse(readFileSync(url, 'utf8'));
 }
 
+const known = new Map<string, ReturnType<typeof parseProvider>>();
+
 /** The profile and the catalog of one of the seven, as the files have them. */
 export function readProvider(letter: string) {
+  const read = known.get(letter) ?? parseProvider(letter);
+  known.set(letter, read);
+  return read;
+}
+
+function parseProvider(letter: string) {
   const parsed = parseCatalogFile(fixture('catalogs', letter));
   if ('issues' in parsed) throw new Error(JSON.stringify(parsed.issues));
   return { profile: providerProfileSchema.parse(fixture('providers', letter)), file: parsed.file };
