@@ -69,7 +69,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const databasePath = join(folder, 'berth.db');
   const config = testConfig(options);
-  const catalog = changeCatalog(options.catalog ?? loadCatalog(config.catalog), options);
+  const catalog = changeCatalog(options.catalog ?? catalogOf(config.catalog), options);
   const {
     clock = systemClock,
     failpoint = () => undefined,
@@ -166,6 +166,15 @@ function testConfig({ platform, reconcile, rateLimits }: TestOptions): Config {
     reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },
     rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
   };
+}
+
+const catalogs = new Map<string, Catalog>();
+
+/** Read once: nobody writes into a catalog. */
+function catalogOf(file: string): Catalog {
+  const catalog = catalogs.get(file) ?? loadCatalog(file);
+  catalogs.set(file, catalog);
+  return catalog;
 }
 
 function changeCatalog(
