@@ -1,16 +1,13 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { afterAll, describe, expect, it, vi } from 'vitest';
+import { beginCreate, isRefusingConnections } from '../support/begin-create.ts';
 import { createClient, until } from '../support/http-client.ts';
-import { newPublicKey } from '../support/keys.ts';
-import { faultsOf, readLedger } from '../support/ledger.ts';
 import { BerthProcess, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
-import { instanceRequest } from '../support/requests.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -138,59 +135,6 @@ describe.concurrent('a signal', () => {
   const DRAIN_S = 20;
   const info = `limits: { drain_s: ${DRAIN_S} }\n`;
 
-  /** A create whose body has half arrived. `finish` sends the rest and returns the whole reply. */
-  async function beginCreate(baseUrl: string, key: string) {
-    const { hostname, port } = new URL(baseUrl);
-    const body = JSON.stringify({
-      configuration_id: 'cpu-4x16',
-      region: 'eu-frankfurt',
-      ssh_keys: [newPublicKey()],
-    });
-    const socket = connect(Number(port), hostname);
-    let text = '';
-    socket.setEncoding('utf8').on('data', (chunk) => {
-      text += chunk;
-    });
-    const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
-    socket.on('error', () => undefined);
-    await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
-    socket.write(
-      [
-        'POST /v1/instances HTTP/1.1',
-        `Host: ${hostname}`,
-        `Authorization: Bearer ${key}`,
-        'Content-Type: application/json',
-        `Content-Length: ${body.length}`,
-        'Connection: keep-alive',
-        'Expect: 100-continue',
-        '',
-        '',
-      ].join('\r\n'),
-    );
-    await until(
-      async () => text.includes('100 Continue'),
-      () => `no 100 Continue: ${text}`,
-    );
-    socket.write(body.slice(0, 20));
-    return {
-      async finish(): Promise<string> {
-        socket.write(body.slice(20));
-        await closed;
-        return text;
-      },
-      closed,
-    };
-  }
-
-  async function isRefusingConnections(baseUrl: string): Promise<boolean> {
-    const { hostname, port } = new URL(baseUrl);
-    return new Promise((resolve) => {
-      const socket = connect(Number(port), hostname);
-      socket.once('connect', () => resolve(false)).once('error', () => resolve(true));
-      socket.once('connect', () => socket.destroy());
-    });
-  }
-
   it.each(['SIGTERM', 'SIGINT'] as const)(
     '%s lets the request under way finish, waits for no idle connection, and exits 0',
     async (signal) => {
@@ -223,50 +167,6 @@ describe.concurrent('a signal', () => {
       expect(await client.waitFor(`/instances/${id}`, 'ONLINE')).toMatchObject({ id });
     },
   );
-
-  it('SIGTERM with 50 creates under way: it ends within drain_s, and after the next start every 201 is there and comes ONLINE, one machine for each', async () => {
-    const folder = join(root.path, 'many');
-    const config = ['--config', writeFastConfig(folder, { more: info, stepMs: 1_200 })];
-    await using berth = await startServing(config);
-    const { baseUrl, apiKey } = berth;
-    const arriving = Promise.all(Array.from({ length: 25 }, () => beginCreate(baseUrl, apiKey)));
-    const client = createClient(baseUrl, apiKey);
-    const beingMade = Array.from({ length: 25 }, () =>
-      client.request('POST', '/instances', { body: instanceRequest() }),
-    );
-    const ids = (await Promise.all(beingMade)).map(({ body }) => String(body['id']));
-    const creates = await arriving;
-    const signalledAt = Date.now();
-    berth.child.kill('SIGTERM');
-    await until(
-      () => isRefusingConnections(baseUrl),
-      () => 'it still takes connections',
-    );
-    for (const reply of await Promise.all(creates.map((create) => create.finish()))) {
-      expect(reply).toContain('HTTP/1.1 201 Created');
-      ids.push(JSON.parse(reply.slice(reply.lastIndexOf('\r\n\r\n'))).id);
-    }
-    expect(await berth.ended).toMatchObject({ code: 0, signal: null });
-    expect(Date.now() - signalledAt).toBeLessThan(DRAIN_S * 1_000);
-    const before = readLedger(join(folder, 'data', 'berth.db')).instances;
-    expect(before.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-    expect(before.map(({ status }) => status)).toContain('PROVISIONING');
-
-    await using again = await startServing(config);
-    const later = createClient(again.baseUrl, apiKey);
-    await until(
-      async () => {
-        const { instances } = (await later.request('GET', '/instances')).body;
-        const listed = instances as { id: string; status: string }[];
-        expect(listed.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-        return listed.every(({ status }) => status === 'ONLINE');
-      },
-      () => 'not every instance is ONLINE',
-    );
-    await again.end();
-    const ledger = readLedger(join(folder, 'data', 'berth.db'));
-    expect([ledger.machines.length, faultsOf(ledger)]).toEqual([50, []]);
-  });
 
   it('drains from the moment on at which the process says that it is ready', async () => {
     await using berth = await startServing(newConfig());
