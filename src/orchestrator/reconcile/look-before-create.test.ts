@@ -89,6 +89,8 @@ it('a create that was answered may be missing from a look as long as the platfor
   expect(openUntil({ outcome: 'done', value: null }, lease({}), 5)).toBe(5);
   expect(mayTurnUpForMs(context, 1_500)).toBe(VISIBLE_MS - 500);
   expect(mayTurnUpForMs(context, null)).toBe(0);
+  expect(mayTurnUpForMs(context, -VISIBLE_MS)).toBe(0);
+  expect(mayTurnUpForMs(context, -VISIBLE_MS, -1)).toBe(1);
 });
 
 it('a call with a cookie that fails says nothing of what the calls before it made', () => {

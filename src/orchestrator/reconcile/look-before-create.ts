@@ -70,15 +70,18 @@ export function openUntil(
 }
 
 /**
- * For how long, in milliseconds, a look that says `gone` proves nothing yet of a resource that was made at `since` at
- * the latest. Null: nothing of it is out.
+ * After how many milliseconds to look again, since a look that began at `lookedAt` and says `gone` proves nothing of a
+ * resource that was made at `since` at the latest; 0: it does. Null: nothing of it is out. A look that took long may be
+ * from before the platform had to show it, however late it is now.
  */
 export function mayTurnUpForMs(
   { clock, driver }: Pick<StepContext, 'clock' | 'driver'>,
   since: number | null,
+  lookedAt = clock.now(),
 ): number {
   if (since === null) return 0;
   const { createVisibleWithinMs } = driver.manifest;
+  if (lookedAt >= since + createVisibleWithinMs) return 0;
   // A clock that was set back makes it no longer.
-  return Math.min(createVisibleWithinMs, Math.max(0, since + createVisibleWithinMs - clock.now()));
+  return Math.min(createVisibleWithinMs, Math.max(1, since + createVisibleWithinMs - clock.now()));
 }

@@ -18,10 +18,11 @@ export async function vanished(
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
+  lookedAt = context.clock.now(),
 ): Promise<Next> {
   const now = context.clock.now();
   // Its SSH may answer before the platform shows it.
-  const waitMs = mayTurnUpForMs(context, record.updatedAt);
+  const waitMs = mayTurnUpForMs(context, record.updatedAt, lookedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
     case 'STOPPED':

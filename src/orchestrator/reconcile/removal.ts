@@ -11,6 +11,8 @@ export interface Removal {
   step: Step<null>;
   /** Only where the driver said that it is gone: `gone` is proved. */
   found: Presence<unknown> | undefined;
+  /** When the look began. */
+  lookedAt: number;
 }
 
 interface Removable {
@@ -23,7 +25,8 @@ interface Removable {
 export async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
   const step = await callStep(context, lease, () => removable.destroy(lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
-  return { step, found: isClaimedGone ? await removable.find() : undefined };
+  const lookedAt = context.clock.now();
+  return { step, found: isClaimedGone ? await removable.find() : undefined, lookedAt };
 }
 
 /** The platform has shown what is removed: no create of it is still to turn up. Its answer is for the settling. */
@@ -40,7 +43,7 @@ export function unproved(
   context: StepContext,
   lease: Lease,
   { ownerRef, createdAt }: { ownerRef: OwnerRef; createdAt: number },
-  { step, found }: Removal,
+  { step, found, lookedAt }: Removal,
   wasSeen: boolean,
 ): Next | undefined {
   const { creates, startedAt } = context;
@@ -53,8 +56,8 @@ export function unproved(
   // A database that was restored does not know of the creates that were sent after its backup.
   const isOlder = createdAt < startedAt && !wasSeen;
   const waitMs = Math.max(
-    mayTurnUpForMs(context, lease.createOpenUntil),
-    mayTurnUpForMs(context, isOlder ? startedAt : null),
+    mayTurnUpForMs(context, lease.createOpenUntil, lookedAt),
+    mayTurnUpForMs(context, isOlder ? startedAt : null, lookedAt),
   );
   return waitMs > 0 ? { step: 'again', afterMs: waitMs, problem: 'a create may still turn up' } : undefined;
 }

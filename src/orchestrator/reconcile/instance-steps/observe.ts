@@ -16,11 +16,12 @@ export async function stepObserve(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
+  const lookedAt = context.clock.now();
   const found = await findMachine(context, record.ownerRef);
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     return found.answer === 'gone'
-      ? vanished(context, lease, tx, current)
+      ? vanished(context, lease, tx, current, lookedAt)
       : follow(context, lease, tx, current, found.value);
   });
 }

@@ -86,6 +86,7 @@ async function prove(
   restart: Restart,
 ): Promise<void> {
   const result = await probe(context, record);
+  const lookedAt = context.clock.now();
   const found = result.ok ? undefined : await findMachine(context, record.ownerRef);
   await settleInstance(context, lease, async (tx, current): Promise<Next> => {
     const now = context.clock.now();
@@ -93,7 +94,8 @@ async function prove(
       context.log.info({ instance: current.id, afterMs: now - restart.since }, 'instance has restarted');
       return finish;
     }
-    if (found?.answer === 'gone') return kept(restart, lease, await vanished(context, lease, tx, current));
+    if (found?.answer === 'gone')
+      return kept(restart, lease, await vanished(context, lease, tx, current, lookedAt));
     if (found?.answer === 'observed' && found.value.power === 'failed')
       return kept(restart, lease, await fails(context, lease, tx, current, found.value));
     // The platform said that it runs again: off now, it went down after that.

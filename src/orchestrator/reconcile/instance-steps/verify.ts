@@ -29,11 +29,12 @@ export async function stepVerify(
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
+  const lookedAt = context.clock.now();
   const found = await findMachine(context, record.ownerRef);
   if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result);
   const failed = result.ok ? notKnown : result;
   await settleInstance(context, lease, (tx, current) =>
-    afterFailedProbe(context, lease, tx, current, failed, found),
+    afterFailedProbe(context, lease, tx, current, failed, { ...found, lookedAt }),
   );
 }
 
@@ -84,7 +85,7 @@ async function afterFailedProbe(
   tx: Transaction,
   record: InstanceRecord,
   failed: FailedProbe,
-  found: Presence<ObservedMachine>,
+  found: Presence<ObservedMachine> & { lookedAt: number },
 ): Promise<Next> {
   const now = context.clock.now();
   // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
@@ -93,7 +94,7 @@ async function afterFailedProbe(
       ? lose(context, lease, tx, record, () => giveUp(context, tx, record, reason))
       : giveUp(context, tx, record, reason);
   if (found.answer === 'gone') {
-    const waitMs = mayTurnUpForMs(context, lease.createOpenUntil);
+    const waitMs = mayTurnUpForMs(context, lease.createOpenUntil, found.lookedAt);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
     return lost('the machine is gone from the platform');
   }
