@@ -10,6 +10,7 @@ import type { Chance } from '../world/chance.ts';
 import type { CommitNews } from './commit-news.ts';
 import type { Database } from './database.ts';
 import type { Life } from './life.ts';
+import { throughEach } from './through-each.ts';
 
 /** How often what goes wrong between a replica and its database, for each call. */
 export interface StoreTrouble {
@@ -124,7 +125,7 @@ function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
 }
 
 function readsThrough(ask: <T>(question: () => Promise<T>) => Promise<T>, read: () => Reader): Reader {
-  return throughEach(read(), (part, name, _call, args) =>
+  return throughEach(read(), (part: keyof Reader, name, _call, args) =>
     ask(() => {
       const methods = read()[part] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
       const method = methods[name];
@@ -132,30 +133,4 @@ function readsThrough(ask: <T>(question: () => Promise<T>) => Promise<T>, read: 
       return method(...args);
     }),
   );
-}
-
-/** A reader or a transaction whose every method goes through `around`. */
-function throughEach<Parts extends Reader>(
-  target: Parts,
-  around: (
-    part: keyof Reader,
-    name: string,
-    call: () => Promise<unknown>,
-    args: readonly unknown[],
-  ) => Promise<unknown>,
-): Parts {
-  return new Proxy(target, {
-    get: (whole, part: string, receiver) => {
-      const methods: unknown = Reflect.get(whole, part, receiver);
-      if (typeof methods !== 'object' || methods === null) return methods;
-      return new Proxy(methods, {
-        get: (of, name: string) => {
-          const method: unknown = Reflect.get(of, name);
-          if (typeof method !== 'function') return method;
-          return (...args: unknown[]) =>
-            around(part as keyof Reader, name, () => Reflect.apply(method, of, args), args);
-        },
-      });
-    },
-  });
 }

@@ -2,6 +2,7 @@ import { type Store, StoreUnavailable, type Transaction } from '../../../src/mar
 import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
 import type { Life } from '../../replicas/life.ts';
+import { throughEach } from '../../replicas/through-each.ts';
 import type { Chance } from '../../world/chance.ts';
 import type { Scheduler } from '../../world/scheduler.ts';
 
@@ -105,29 +106,4 @@ async function readBack(
     if (record !== null) written.volumes.push(record);
   }
   return written;
-}
-
-/** A reader or a transaction whose every method goes through `around`. */
-function throughEach<Parts extends object>(
-  target: Parts,
-  around: (
-    part: string,
-    name: string,
-    call: () => Promise<unknown>,
-    args: readonly unknown[],
-  ) => Promise<unknown>,
-): Parts {
-  return new Proxy(target, {
-    get: (whole, part: string, receiver) => {
-      const methods: unknown = Reflect.get(whole, part, receiver);
-      if (typeof methods !== 'object' || methods === null) return methods;
-      return new Proxy(methods, {
-        get: (of, name: string) => {
-          const method: unknown = Reflect.get(of, name);
-          if (typeof method !== 'function') return method;
-          return (...args: unknown[]) => around(part, name, () => Reflect.apply(method, of, args), args);
-        },
-      });
-    },
-  });
 }

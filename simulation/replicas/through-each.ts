@@ -1,0 +1,25 @@
+/** A reader or a transaction whose every method goes through `around`. */
+export function throughEach<Parts extends object, Part extends string = string>(
+  target: Parts,
+  around: (
+    part: Part,
+    name: string,
+    call: () => Promise<unknown>,
+    args: readonly unknown[],
+  ) => Promise<unknown>,
+): Parts {
+  return new Proxy(target, {
+    get: (whole, part: string, receiver) => {
+      const methods: unknown = Reflect.get(whole, part, receiver);
+      if (typeof methods !== 'object' || methods === null) return methods;
+      return new Proxy(methods, {
+        get: (of, name: string) => {
+          const method: unknown = Reflect.get(of, name);
+          if (typeof method !== 'function') return method;
+          return (...args: unknown[]) =>
+            around(part as Part, name, () => Reflect.apply(method, of, args), args);
+        },
+      });
+    },
+  });
+}
