@@ -1,21 +1,20 @@
 # syntax=docker/dockerfile:1
 FROM node:24-slim AS build
-WORKDIR /app
+WORKDIR /build
 COPY package.json package-lock.json ./
 # The base image brings the Node that the devDependency `node` would download.
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
-COPY src ./src
-RUN npm run build && npm prune --omit=dev --ignore-scripts
+COPY . .
+# The image holds what the package holds: `files` in package.json lists it once for both.
+RUN npm pack --pack-destination /tmp \
+  && mkdir /package && tar -xzf /tmp/berth-*.tgz -C /package --strip-components=1 \
+  && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-slim
 ENV NODE_ENV=production
 WORKDIR /app
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/dist ./dist
-COPY fixtures/catalogs ./fixtures/catalogs
-COPY openapi ./openapi
+COPY --from=build /package ./
+COPY --from=build /build/node_modules ./node_modules
 RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { PATIENCE_MS } from './test/support/patience.ts';
 
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
 const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, ['-V']).error === undefined);
@@ -23,31 +24,27 @@ const hasBrowser = process.env['BERTH_TEST_BROWSER'] === '1';
 const hasTime = process.env['BERTH_TEST_LONG'] === '1';
 
 const leftOut = [
-  ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts']),
+  ...(hasOpenSsh ? [] : ['**/*.openssh.test.ts', '**/*.openssh.long.test.ts']),
   ...(hasPostgres ? [] : ['**/*.postgres.test.ts', '**/*.postgres.long.test.ts']),
   ...(hasBrowser ? [] : ['**/*.browser.test.ts']),
   ...(hasTime ? [] : ['**/*.long.test.ts']),
 ];
 
 /**
- * What changes its process, measures it or starts others has a process of its own. All else shares two, and so loads
- * each module once: that is two thirds of the time. `--isolate` gives every file its own again.
+ * What replaces a module, measures its process or takes long has a process of its own. All else
+ * shares two, and so loads each module once: that is two thirds of the time. `--isolate` gives every file its own again.
  */
-const alone = [
-  'conformance/cli/**/*.test.ts',
-  'conformance/run/**/*.test.ts',
-  'src/cli/**/*.test.ts',
-  'test/process/**/*.test.ts',
-  'test/http/wire.test.ts',
-  '**/*.{browser,long,openssh,postgres}.test.ts',
-];
+const alone = ['conformance/cli/full-disk.test.ts', '**/*.{browser,long}.test.ts'];
 
 export default defineConfig({
   test: {
     pool: 'forks',
     // Vitest leaves one core free, and of two that is half of them.
     maxWorkers: '100%',
-    testTimeout: 20_000,
+    // Last resorts against hanging, on a machine that has other work too: no test is about them.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: PATIENCE_MS } },
     projects: [
       {
         extends: true,
@@ -55,7 +52,7 @@ export default defineConfig({
           name: 'alone',
           include: alone,
           exclude: [...configDefaults.exclude, ...leftOut],
-          globalSetup: ['test/support/memory-folder.ts'],
+          globalSetup: ['test/support/memory-folder.ts', 'test/support/shared-postgres.ts'],
         },
       },
       {
@@ -68,8 +65,8 @@ export default defineConfig({
             'test/**/*.test.ts',
             'simulation/**/*.test.ts',
           ],
-          exclude: [...configDefaults.exclude, ...alone],
-          globalSetup: ['test/support/memory-folder.ts'],
+          exclude: [...configDefaults.exclude, ...alone, ...leftOut],
+          globalSetup: ['test/support/memory-folder.ts', 'test/support/shared-postgres.ts'],
           isolate: false,
           sequence: { groupOrder: 1 },
         },

@@ -5,7 +5,8 @@ export default defineConfig({
   test: {
     include: ['test/process/*.kill.ts'],
     pool: 'forks',
-    testTimeout: 90_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // Each is a process of its own that mostly waits.
     maxConcurrency: 4,
   },

@@ -57,6 +57,7 @@ async function measure(): Promise<boolean> {
     providers: ids.map((id, index) => ({
       profile: loadProfile(bundledProfileFile(id) ?? ''),
       client: connect(index, () => dead.has(id)),
+      sshProbe: null,
     })),
     ...{ gpuTypes, clock, random, log, catalogMs: defaultOptions.polling.catalogMs },
   });
@@ -67,9 +68,9 @@ async function measure(): Promise<boolean> {
       ...{ ...deps, installationId: '0000beef', wake: nothing, maxBodyBytes: 65_536, trustedProxies: 0 },
       authenticator: new Authenticator(deps),
       rateLimits: new RateLimits(deps, { ...defaultRateLimits, catalogReads: 1e9, otherRequests: 1e9 }),
-      metrics: new Metrics(deps),
+      metrics: new Metrics({ ...deps, writes: { areWritesTaken: true }, version: 'bench' }),
     },
-    { nextId: () => 'bench', isServing: () => true },
+    { nextId: () => 'bench', findProblem: async () => undefined, hasDocs: true },
   );
   const ask = async (path: string, key?: string) => {
     const headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };

@@ -124,6 +124,8 @@ async function startYardstick(
   writeFileSync(file, JSON.stringify(recorded));
   const node = await startServer('./node-server.ts', [file]);
   const request = toRequest(ids[0] ?? '', apiKey);
+  // The start above may take longer than a checked credential is remembered.
+  await fetchReply(berth.port, request);
   const [ours, theirs] = [await fetchReply(berth.port, request), await fetchReply(node.port, request)];
   if (withoutMoment(ours) !== withoutMoment(theirs))
     throw new Error(`the two servers do not write the same bytes:\n${ours}\n\n${theirs}`);

@@ -55,6 +55,13 @@ function reapedInstance(accountId: string): InstanceRecord {
       ...{ publicIp: '203.0.113.17', privateIp: '10.20.3.17', sshPort: 22_017, sshUsername: 'ubuntu' },
       portForwards: [{ internal_port: 8888, external_port: 42_017 }],
     },
-    ...{ priceMicroUsdPerHour: 19_920_000, error: null, createdAt: now, updatedAt: now, version: 1 },
+    ...{
+      priceMicroUsdPerHour: 19_920_000,
+      error: null,
+      createdAt: now,
+      updatedAt: now,
+      version: 1,
+      createOpenUntil: null,
+    },
   };
 }

@@ -10,6 +10,7 @@ import { runCommand } from './cli/run-command.ts';
 import { sweepCommand } from './cli/sweep-command.ts';
 import { tellFault } from './cli/tell-fault.ts';
 import { EXIT } from './verdict/outcome.ts';
+import { suiteVersion } from './version.ts';
 
 /** Runs `berth conformance …`; `args` are what follows that. Answers with the exit code, and throws nothing. */
 export async function conformance(args: readonly string[], parts: CliParts = systemParts()): Promise<number> {
@@ -32,7 +33,9 @@ export async function conformance(args: readonly string[], parts: CliParts = sys
 }
 
 function createProgram(parts: CliParts, finish: (exitCode: number) => void): Command {
-  const program = runCommand(parts, finish).enablePositionalOptions();
+  const program = runCommand(parts, finish)
+    .version(suiteVersion, '-V, --version', 'print the version of the suite')
+    .enablePositionalOptions();
   program
     .addCommand(planCommand(parts, finish))
     .addCommand(doctorCommand(parts, finish))

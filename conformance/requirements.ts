@@ -41,8 +41,15 @@ export interface Requirements {
   digest: string;
 }
 
-/** Reads requirements.yaml of the package. */
+let known: Requirements | undefined;
+
+/** The requirements.yaml of the package, read once in a process. */
 export function loadRequirements(): Requirements {
+  known ??= readRequirements();
+  return known;
+}
+
+function readRequirements(): Requirements {
   const text = readFileSync(join(packageRoot, 'conformance', 'requirements.yaml'), 'utf8');
   const { contract, requirements } = file.parse(parse(text));
   return { contract, rows: requirements, digest: createHash('sha256').update(text).digest('hex') };

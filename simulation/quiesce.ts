@@ -4,9 +4,11 @@ import {
   claimsMatchRows,
   createsAreCounted,
   everyIntentEnds,
+  noStorageIsOversold,
   nothingIsLeft,
   nothingIsOversold,
   rowsMatchMachines,
+  storageClaimsMatch,
   volumesAreThere,
 } from './invariants/quiescence.ts';
 import { hold, Violation } from './invariants/violation.ts';
@@ -101,6 +103,7 @@ async function checkRest(world: World): Promise<void> {
     .filter(({ ownerRef, deletedAt }) => deletedAt === null || !inspector.isLate(ownerRef));
   volumesAreThere(inTime, new Set(truth.keys()));
   for (const volume of history.volumes()) {
+    storageClaimsMatch(volume, await read.storageClaims.heldBy(volume.id));
     const real = truth.get(volume.ownerRef);
     if (real !== undefined)
       attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(volume.id), volumes.holders(real));
@@ -115,5 +118,9 @@ export async function checkCapacity({ database, inspector }: World): Promise<voi
     await database.store.read.claims.use(),
     (offerId, region) =>
       catalog.offers.get(offerId)?.placements.find((place) => place.region === region)?.units ?? 0,
+  );
+  noStorageIsOversold(
+    await database.store.read.storageClaims.use(),
+    (region) => catalog.regions.get(region)?.storageGb,
   );
 }

@@ -1,37 +1,30 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
-import { accountsCommand } from './cli/accounts-command.ts';
-import { backupCommand } from './cli/backup-command.ts';
-import { checkConfigCommand } from './cli/check-config-command.ts';
+import { commandsOf } from './cli/commands.ts';
 import { createProgram } from './cli/create-program.ts';
-import { sentenceOf } from './cli/fatal.ts';
-import { keysCommand } from './cli/keys-command.ts';
-import { lossesCommand } from './cli/losses-command.ts';
-import { marketplaceDescription } from './cli/marketplace/description.ts';
+import { loadCommands } from './cli/lazy-command.ts';
 import { sentenceOfOldNode } from './cli/old-node.ts';
 import type { ServeParts } from './cli/serve.ts';
-import { serveCommand } from './cli/serve-command.ts';
-import { simulatorCommand } from './cli/simulator-command.ts';
+import { packageVersion } from './config/package-version.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
 export async function main(argv: readonly string[], parts: ServeParts = {}): Promise<void> {
-  if (argv[2] === 'conformance') {
-    // A program of its own: it reads its arguments, and the server does not carry it along.
+  const args = argv.slice(2);
+  const called = calledCommand(args);
+  if (called === 'conformance' && !args[0]?.startsWith('-')) {
+    // A program of its own: it reads its arguments.
     const { conformance } = await import('../conformance/cli.ts');
-    process.exitCode = await conformance(argv.slice(3));
+    const asked = args[0] === 'help' ? [...args.slice(2), '--help'] : args.slice(1);
+    process.exitCode = await conformance(asked);
     return;
   }
-  const program = createProgram([
-    serveCommand(parts),
-    keysCommand(),
-    accountsCommand(),
-    lossesCommand(),
-    backupCommand(),
-    checkConfigCommand(),
-    simulatorCommand(),
-    await marketplace(argv),
-    new Command('conformance').description('test a provider orchestrator, in whatever language'),
-  ]);
+  const program = createProgram(
+    [
+      ...(await loadCommands(commandsOf(argv, parts), (name) => name === called)),
+      new Command('conformance').description('test a provider orchestrator, in whatever language'),
+    ],
+    packageVersion(),
+  );
   try {
     await program.parseAsync(argv);
   } catch (error) {
@@ -39,17 +32,17 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
       process.exitCode = error.exitCode;
       return;
     }
+    const { sentenceOf } = await import('./cli/fatal.ts');
     const fault = `a fault of the program: ${error instanceof Error ? error.stack : error}`;
     process.stderr.write(`berth: ${sentenceOf(error) ?? fault}\n`);
     process.exitCode = 1;
   }
 }
 
-/** All of it where it is asked for; else its name: a server of the other kind does not carry it along. */
-async function marketplace(argv: readonly string[]): Promise<Command> {
-  if (!argv.includes('marketplace')) return new Command('marketplace').description(marketplaceDescription);
-  const { marketplaceCommand } = await import('./cli/marketplace/marketplace-command.ts');
-  return marketplaceCommand();
+/** The command that is run, or that `help` is asked about. No option of `berth` itself has a value. */
+function calledCommand(args: readonly string[]): string | undefined {
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
+  return first === 'help' ? second : first;
 }
 
 const oldNode = sentenceOfOldNode(process.versions.node);

@@ -44,6 +44,10 @@ const places: readonly Place[] = [
     ],
   },
   { path: /^src\/runtime\//, mayImport: [PORTS] },
+  {
+    path: /^src\/client\/index\.ts$/,
+    mayImport: [PORTS, /^src\/(contract|client)\//, /^src\/runtime\/system\.ts$/],
+  },
   { path: /^src\/client\//, mayImport: [PORTS, /^src\/contract\//] },
   {
     path: /^src\/marketplace\/http\//,

@@ -4,7 +4,7 @@ import { RECLAIMED } from '../scenarios/reclaimed.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notTested, Unproved } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
-import { statusOf, successOf, textField } from '../wire/json.ts';
+import { isObject, jsonOf, statusOf, successOf, textField } from '../wire/json.ts';
 import { printable } from '../wire/printable.ts';
 
 /**
@@ -16,6 +16,18 @@ export function unlimited(exchanges: readonly Exchange[]): Exchange[] {
   if (left.length === 0 && exchanges.length > 0)
     throw new Unproved(notTested('every request for it was limited: 429, however long the run waited'));
   return left;
+}
+
+/** Whether it was refused because the account has as much as it may have: lawful, and nothing about the capacity. */
+export function isBeyondQuota(exchange: Exchange): boolean {
+  return codeOfConflict(exchange) === 'quota_exceeded';
+}
+
+/** The code of a 409; undefined: it is none, or has no code. */
+export function codeOfConflict(exchange: Exchange): string | undefined {
+  if (statusOf(exchange) !== 409) return undefined;
+  const body = jsonOf(exchange);
+  return textField(isObject(body) ? body['error'] : undefined, 'code');
 }
 
 /** Each exchange is to be answered with one of the statuses. What was limited is not looked at. */

@@ -3,8 +3,8 @@ import { lists, type Place } from '../scenarios/listing.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { answerOf } from '../verdict/words.ts';
-import { isObject, isSuccess, jsonOf, parseJson, statusOf, textField } from '../wire/json.ts';
-import { judgeAnswered, unlimited } from './answered.ts';
+import { isSuccess, parseJson, statusOf, textField } from '../wire/json.ts';
+import { codeOfConflict, isBeyondQuota, judgeAnswered, unlimited } from './answered.ts';
 import type { Check } from './check.ts';
 
 export const soldOutChecks: readonly Check[] = [
@@ -51,14 +51,14 @@ function judgeSoldTwice(
 function judgeCode(evidence: Evidence): Finding {
   const conflicts = evidence
     .anySteps('sold-out', 'race/create', 'race/create-again', 'create/post')
-    .filter((exchange) => exchange.request.path === '/instances' && statusOf(exchange) === 409);
+    .filter((exchange) => exchange.request.path === '/instances' && statusOf(exchange) === 409)
+    .filter((exchange) => !isBeyondQuota(exchange));
   if (conflicts.length === 0) {
     const asked = evidence.step('sold-out/create');
     return notTested(`no create was refused for capacity: this one was answered ${answerOf(asked)}`);
   }
   return eachExchange(conflicts, 'creates that were refused for capacity', (exchange) => {
-    const body = jsonOf(exchange);
-    const code = textField(isObject(body) ? body['error'] : undefined, 'code');
+    const code = codeOfConflict(exchange);
     return code === 'capacity_unavailable'
       ? undefined
       : { expected: 'code capacity_unavailable', actual: `code ${code ?? 'absent'}` };
@@ -90,7 +90,7 @@ function judgeTakenOut(evidence: Evidence): Finding {
 function judgeGate(evidence: Evidence): Finding {
   const asked = evidence.steps('create/post');
   const reads = evidence.anySteps('create/availability-after-refusal').filter(isSuccess);
-  const refused = asked.filter((exchange) => statusOf(exchange) === 409);
+  const refused = asked.filter((exchange) => statusOf(exchange) === 409 && !isBeyondQuota(exchange));
   const finding = eachExchange(asked, 'creates of listed offers', (exchange) => {
     const place = placeOf(exchange);
     const ofPlace = refused.filter((other) => samePlace(placeOf(other), place));

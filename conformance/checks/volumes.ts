@@ -8,7 +8,14 @@ import type { Exchange } from '../transcript/records.ts';
 import { each, eachExchange, type Finding, notApplicable, notTested } from '../verdict/finding.ts';
 import { answerOf, inShort } from '../verdict/words.ts';
 import { isObject, isSuccess, parseJson, statusOf, successOf, textField } from '../wire/json.ts';
-import { judgeAnswered, shownStatus, stillWaiting, unlessCutShort, unlimited } from './answered.ts';
+import {
+  codeOfConflict,
+  judgeAnswered,
+  shownStatus,
+  stillWaiting,
+  unlessCutShort,
+  unlimited,
+} from './answered.ts';
 import { listProblem } from './catalog.ts';
 import type { Check } from './check.ts';
 import { isNull, judgeObjects } from './fields.ts';
@@ -109,11 +116,15 @@ function fieldOf(value: unknown, name: string): unknown {
   return isObject(value) ? value[name] : undefined;
 }
 
-/** A refusal may be for the size alone, since the contract names no least one. */
+const NO_STORAGE: readonly (string | undefined)[] = ['capacity_unavailable', 'quota_exceeded'];
+
+/** A refusal may be for the size alone, since the contract names no least one, or because there is no storage left. */
 function judgeCreates(evidence: Evidence): Finding {
   evidence.steps('volumes/create');
-  const asked = evidence.anySteps(...CREATES).filter((exchange) => statusOf(exchange) !== 400);
-  if (asked.length === 0) return notTested(`every create was refused with 400: ${NO_SUCH_SIZE}`);
+  const asked = evidence
+    .anySteps(...CREATES)
+    .filter((exchange) => statusOf(exchange) !== 400 && !NO_STORAGE.includes(codeOfConflict(exchange)));
+  if (asked.length === 0) return notTested(`every create was refused with 400 or 409: ${NO_SUCH_SIZE}`);
   return judgeAnswered(asked, 'valid creates of a volume', [201], '201, with the volume');
 }
 

@@ -93,7 +93,10 @@ export function referenceParts(setup: Partial<ReferenceSetup> = {}) {
   const parts: Partial<CliParts> = {
     ...{ clock, signals },
     createTransport: () => transport,
-    ssh: { newKeyPair: real.newKeyPair, login: (login) => clock.during(real.login(login)) },
+    ssh: {
+      newKeyPair: real.newKeyPair,
+      login: (login) => clock.during(real.login({ ...login, allowPrivate: true })),
+    },
   };
   return {
     ...{ parts, signals, sent, transport },

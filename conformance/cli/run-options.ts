@@ -23,6 +23,7 @@ export interface RunFlags extends TargetFlags {
   race?: { offer: string; units: number };
   secondApiKeyFile?: string;
   acceptUnknownCost?: true;
+  allowPrivate?: true;
 }
 
 export function withRunOptions(command: Command): Command {
@@ -58,6 +59,10 @@ export function withRunOptions(command: Command): Command {
     .option(
       '--accept-unknown-cost',
       'buy an offer that has no usable price, for which --max-cost cannot hold',
+    )
+    .option(
+      '--allow-private',
+      'log in to machines at private addresses though the base URL is public; by default the target cannot lead the suite into your network',
     );
   return withPatience(command);
 }
@@ -108,5 +113,6 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
     ...(offer === undefined ? {} : { offer }),
     ...(region === undefined ? {} : { region }),
     ...(race === undefined ? {} : { race }),
+    ...(flags.allowPrivate === true && { allowPrivate: true }),
   };
 }

@@ -35,6 +35,7 @@ function onValidCreates(refuse: (body: CreateBody, count: number) => void) {
 
 const soldOut = () =>
   new ApiError(409, 'capacity_unavailable', 'The requested capacity is not available now.');
+const beyondQuota = () => new ApiError(409, 'quota_exceeded', 'The account has as much as it may have.');
 const limited = () => new ApiError(429, 'too_many_requests', 'Not so fast.');
 
 /** A limit of one in so many seconds for what a request is. */
@@ -77,6 +78,13 @@ const customers: readonly Variation[] = [
     why: 'capacity may go between the read and the create, and come back',
     behave: onValidCreates(({ configuration_id }, count) => {
       if (configuration_id === 'cpu-small' && [1, 3, 6].includes(count)) throw soldOut();
+    }),
+  },
+  {
+    id: 'quota-of-the-account',
+    why: '409 is for more than lost capacity; a quota says nothing of the stock',
+    behave: onValidCreates(({ configuration_id }, count) => {
+      if (configuration_id === 'cpu-small' && [1, 3, 6].includes(count)) throw beyondQuota();
     }),
   },
   {

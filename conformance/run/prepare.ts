@@ -6,6 +6,7 @@ import { Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
 import { Resources } from '../resources/resources.ts';
 import { adoptStrays } from '../resources/strays.ts';
 import { Session } from '../scenarios/session.ts';
+import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import { suiteVersion } from '../version.ts';
@@ -75,6 +76,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   const session = new Session({
     ...{ level, apiKey, login, wire, clock, ssh: parts.ssh, keys, ledger, transcript, signal },
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
+    allowPrivate: settings.allowPrivate === true || isPrivateBaseUrl(baseUrl),
     resources: new Resources({ wire, ledger, budget, signal }),
     onWait: (text) => onEvent?.({ event: 'waiting', text }),
   });

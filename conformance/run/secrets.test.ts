@@ -58,7 +58,13 @@ it('a target that says all back finds no secret of the run in anything that is w
   const records = await run(
     {
       ...{ baseUrl: reference.options.baseUrl, apiKey, secondApiKey, login, level: 'full' },
-      settings: { pollIntervalMs: 10_000, readyTimeoutMs: 600_000, maxCostUsd: 100, maxMinutes: 600 },
+      settings: {
+        pollIntervalMs: 10_000,
+        readyTimeoutMs: 600_000,
+        maxCostUsd: 100,
+        maxMinutes: 600,
+        allowPrivate: true,
+      },
     },
     {
       ...{ runId: 'canary', transport: reference.transport, ssh, clock },

@@ -29,6 +29,8 @@ export interface SessionParts extends SignIn {
   wire: Wire;
   clock: Clock;
   ssh: SshClient;
+  /** Whether logins may lead to private addresses. */
+  allowPrivate: boolean;
   keys: Readonly<Record<KeyName, KeyPair>>;
   ledger: Ledger;
   resources: Resources;
@@ -185,12 +187,13 @@ export class Session {
   }
 
   async #logInAs(at: { host: string; port: number; username: string }, key: KeyName, command: string) {
-    const { ssh, keys } = this.#parts;
+    const { ssh, keys, allowPrivate } = this.#parts;
     const { totalMs: _, ...outcome } = await ssh.login({
       ...at,
       privateKey: keys[key].privateKey,
       command,
       timeoutMs: SSH_TIMEOUT_MS,
+      allowPrivate,
       signal: this.signal,
     });
     this.signal.throwIfAborted();

@@ -12,6 +12,8 @@ export interface SshLogin {
   /** Run once logged in; `true` when absent. */
   command?: string;
   timeoutMs: number;
+  /** Whether it may lead into a network of somebody's own. The target names the host, and may mean harm. */
+  allowPrivate: boolean;
   signal?: AbortSignal;
 }
 

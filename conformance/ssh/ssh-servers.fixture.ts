@@ -66,6 +66,7 @@ export function login(port: number, options: Partial<SshLogin> = {}): Promise<Ss
     username: 'ubuntu',
     privateKey: user.privateKey,
     timeoutMs: 5_000,
+    allowPrivate: true,
   };
   return client.login({ ...common, ...options });
 }

@@ -26,6 +26,7 @@ describe.skipIf(!hasOpenSshServer)('OpenSSH', () => {
       port: sshd.port,
       username: sshd.username,
       privateKey,
+      allowPrivate: true,
       timeoutMs: 10_000,
       ...(command !== undefined && { command }),
     });

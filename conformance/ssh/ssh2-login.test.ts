@@ -61,13 +61,13 @@ describe('a hostile or broken target', () => {
       'talks HTTP and closes',
       (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
       'handshake',
-      /is no SSH server: it sent "HTTP\/1\.1 400 Bad Request\\r\\n/,
+      /is no SSH server: what it sent is no SSH identification$/,
     ],
     [
       'talks HTTP',
       (socket) => socket.write('HTTP/1.1 400\r\n'),
       'handshake',
-      /is no SSH server: it sent "HTTP/,
+      /is no SSH server: what it sent is no SSH identification$/,
       150,
     ],
     [
@@ -77,7 +77,7 @@ describe('a hostile or broken target', () => {
         socket.once('close', () => clearInterval(pour));
       },
       'handshake',
-      /is no SSH server: it sent "la \\x1b/,
+      /is no SSH server: what it sent is no SSH identification$/,
     ],
     [
       'sends one line without end',
@@ -106,13 +106,25 @@ describe('a hostile or broken target', () => {
       /^no key exchange/,
     ],
   ];
-  it.each(raw)('that %s', async (_name, talk, rung, message, timeoutMs = 5_000) => {
+  it.each(raw)('that %s', async (_name, talk, rung, message, timeoutMs = 60_000) => {
     const port = await listen((socket) => void talk(socket));
     expect(await login(port, { timeoutMs })).toMatchObject({
       rung,
       message: expect.stringMatching(message),
     });
   });
+
+  it.each(['127.0.0.1', 'localhost', '::1'])(
+    'that a target names in a private network, at %s, without a connection to it',
+    async (host) => {
+      let connections = 0;
+      const port = await listen(() => void connections++);
+      expect(await login(port, { host, allowPrivate: false })).toMatchObject({
+        message: expect.stringContaining('--allow-private connects to it all the same'),
+      });
+      expect(connections).toBe(0);
+    },
+  );
 
   it('that never answers to the key', async () => {
     const port = await listenSsh({ authenticate: () => {} });

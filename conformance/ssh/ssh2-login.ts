@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { connect, isIP, type Socket } from 'node:net';
 import ssh2, { type AuthHandlerMiddleware, type ClientChannel } from 'ssh2';
 import { printable } from '../wire/printable.ts';
+import { isPrivateAddress, PrivateAddress, publicLookup } from './private-addresses.ts';
 import type { SshLogin, SshOutcome, SshRung } from './ssh-client.ts';
 
 export type LoginOutcome = Omit<SshOutcome, 'totalMs'>;
@@ -57,6 +58,7 @@ export class Ssh2Login {
     try {
       if (signal?.aborted) this.#interrupt();
       else if (this.#login.host === '') this.#fail('there is no host to connect to');
+      else if (this.#isForbidden()) this.#fail(this.#whyForbidden());
       else {
         socket = this.#connect();
         closed = new Promise((resolve) => socket?.once('close', () => resolve()));
@@ -74,10 +76,22 @@ export class Ssh2Login {
     return this.#outcome ?? { rung: this.#rung, message: 'the login ended without an outcome' };
   }
 
+  #isForbidden(): boolean {
+    const { host, allowPrivate } = this.#login;
+    return !allowPrivate && isIP(host) !== 0 && isPrivateAddress(host);
+  }
+
+  #whyForbidden(): string {
+    return `${this.#login.host} leads to a private address, which a marketplace's users cannot reach; --allow-private connects to it all the same`;
+  }
+
   #connect(): Socket {
-    const { host, port } = this.#login;
+    const { host, port, allowPrivate } = this.#login;
     if (isIP(host) !== 0) this.#rung = 'connect';
-    return connect({ host, port, noDelay: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS });
+    return connect({
+      ...{ host, port, noDelay: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS },
+      ...(!allowPrivate && { lookup: publicLookup }),
+    });
   }
 
   #listen(socket: Socket): void {
@@ -195,6 +209,7 @@ export class Ssh2Login {
 
   #describe(error: SshError): string {
     const { host } = this.#login;
+    if (error instanceof PrivateAddress) return this.#whyForbidden();
     if (this.#rung === 'resolve') return `the name ${host} does not resolve (${error.code})`;
     if (error.code === 'ECONNREFUSED') return `connection refused by ${this.#address}`;
     if (error.code === 'EHOSTUNREACH' || error.code === 'ENETUNREACH') return `no route to ${this.#address}`;
@@ -238,7 +253,7 @@ export class Ssh2Login {
   }
 
   #noSsh(): string {
-    return `${this.#address} is no SSH server: it sent "${printable(this.#greeting, 60)}"`;
+    return `${this.#address} is no SSH server: what it sent is no SSH identification`;
   }
 
   #whatFloods(): string {

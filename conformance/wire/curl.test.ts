@@ -120,7 +120,7 @@ describe.skipIf(!hasCurl)('sent by curl, the same request arrives', () => {
   async function expectSame(request: Omit<HttpRequest, 'url'>, path = '/v1/x'): Promise<string> {
     seen.length = 0;
     const sent = { ...request, url: `${base}${path}` };
-    const outcome = await transport.send(sent, { timeoutMs: 5_000, maxBodyBytes: 1_000 });
+    const outcome = await transport.send(sent, { timeoutMs: 60_000, maxBodyBytes: 1_000 });
     expect(outcome).toHaveProperty('status', 200);
 
     const redactor = createRedactor();

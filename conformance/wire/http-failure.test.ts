@@ -45,10 +45,10 @@ describe('a hostile or broken target', () => {
     expect(outcome).toHaveProperty(
       'message',
       expect.stringMatching(
-        /^the answer of 127\.0\.0\.1:\d+ did not end within 100 ms; \d+ bytes of its body/,
+        /^the answer of 127\.0\.0\.1:\d+ did not end within 500 ms; \d+ bytes of its body/,
       ),
     );
-    expect(outcome.totalMs).toBeLessThan(1_000);
+    expect(outcome.totalMs).toBeLessThan(9_000);
   });
 
   it('that sends its headers one byte at a time does so too', async () => {
@@ -64,7 +64,7 @@ describe('a hostile or broken target', () => {
     const url = await serveRaw(() => {});
     expect(await get(url, hasty)).toMatchObject({
       failure: 'timeout',
-      message: `no answer from ${new URL(url).host} within 100 ms`,
+      message: `no answer from ${new URL(url).host} within 500 ms`,
     });
   });
 

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { type HttpTransportOptions, httpTransport } from './http-transport.ts';
 import type { HttpAnswer, HttpFailure, SendLimits, Transport } from './transport.ts';
 
-export const limits: SendLimits = { timeoutMs: 5_000, maxBodyBytes: 100_000 };
-export const hasty: SendLimits = { timeoutMs: 100, maxBodyBytes: 100_000 };
+export const limits: SendLimits = { timeoutMs: 60_000, maxBodyBytes: 100_000 };
+export const hasty: SendLimits = { timeoutMs: 500, maxBodyBytes: 100_000 };
 
 const servers: Server[] = [];
 const transports: Transport[] = [];

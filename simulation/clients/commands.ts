@@ -5,6 +5,7 @@ import { catalog } from '../world/catalog.ts';
 import type { World } from '../world.ts';
 import type { Asked } from './clients.ts';
 import type { CreateSent, Tenant } from './tenant.ts';
+import { volumeCommand } from './volume-commands.ts';
 
 /** What a client may do next, and how often. */
 const weights = {
@@ -20,11 +21,13 @@ const weights = {
   destroy: 9,
   changeMind: 3,
   cycle: 5,
+  hurry: 4,
   createVolume: 4,
   pollVolume: 4,
   attach: 5,
   detach: 3,
   destroyVolume: 3,
+  hurryVolume: 4,
   configurations: 2,
   availability: 3,
   stranger: 1,
@@ -80,6 +83,8 @@ async function run(world: World, tenant: Tenant, what: keyof typeof weights): Pr
       return changeMind(world, tenant);
     case 'cycle':
       return cycle(world, tenant);
+    case 'hurry':
+      return hurry(world, tenant);
     case 'configurations':
     case 'availability':
       await clients.ask(tenant, { method: 'GET', path: `/v1/${what}` });
@@ -92,38 +97,6 @@ async function run(world: World, tenant: Tenant, what: keyof typeof weights): Pr
       return clients.revokeKey(tenant);
     default:
       return volumeCommand(world, tenant, what);
-  }
-}
-
-async function volumeCommand(
-  world: World,
-  tenant: Tenant,
-  what: 'createVolume' | 'pollVolume' | 'attach' | 'detach' | 'destroyVolume',
-): Promise<void> {
-  const { clients } = world;
-  const { chance } = clients;
-  if (what === 'createVolume') return createVolume(world, tenant);
-  if (tenant.volumes.length === 0) return;
-  const path = `/v1/volumes/${chance.pick(tenant.volumes.slice(-6))}`;
-  const [instance] = tenant.instances.length === 0 ? [] : [chance.pick(tenant.instances.slice(-8))];
-  switch (what) {
-    case 'pollVolume':
-      await clients.ask(tenant, { method: 'GET', path });
-      return;
-    case 'attach':
-      if (instance !== undefined)
-        await clients.ask(tenant, {
-          method: 'POST',
-          path: `${path}/attach`,
-          body: { instance_ids: [instance] },
-        });
-      return;
-    case 'detach':
-      await clients.ask(tenant, { method: 'POST', path: `${path}/detach`, body: {} });
-      return;
-    case 'destroyVolume':
-      await clients.ask(tenant, { method: 'DELETE', path });
-      return;
   }
 }
 
@@ -165,13 +138,40 @@ async function cycle(world: World, tenant: Tenant): Promise<void> {
   await world.clients.ask(tenant, { method: 'POST', path: `${path}/start` });
 }
 
-const POLLS = 12;
-const POLL_MS = 10_000;
+/** What is ONLINE is stopped, restarted or deleted at once: before the platform shows it, where that takes its time. */
+async function hurry(world: World, tenant: Tenant): Promise<void> {
+  const { clients } = world;
+  const { asked, sent } = drawCreate(world, tenant);
+  const id = learn(tenant, sent, await clients.ask(tenant, asked));
+  const path = `/v1/instances/${id}`;
+  if (id === undefined || !(await becomes(world, tenant, path, 'ONLINE', HURRIED))) return;
+  switch (clients.chance.pick(['stop', 'restart', 'destroy'] as const)) {
+    case 'stop':
+      await clients.ask(tenant, { method: 'POST', path: `${path}/stop` });
+      return;
+    case 'restart':
+      await clients.ask(tenant, { method: 'POST', path: `/v1/x/instances/${id}/restart` });
+      return;
+    case 'destroy':
+      tenant.deleteSent.add(id);
+      await clients.ask(tenant, { method: 'DELETE', path });
+  }
+}
+
+/** How a client waits: as the contract says, or as one that wants it now. */
+const PATIENT = { polls: 12, everyMs: 10_000 };
+const HURRIED = { polls: 60, everyMs: 500 };
 
 /** Polls until the instance is told as `status`; false: its client has lost patience. */
-async function becomes(world: World, tenant: Tenant, path: string, status: string): Promise<boolean> {
-  for (let count = 0; count < POLLS && !world.isCalm; count++) {
-    await world.scheduler.sleep(POLL_MS);
+async function becomes(
+  world: World,
+  tenant: Tenant,
+  path: string,
+  status: string,
+  { polls, everyMs } = PATIENT,
+): Promise<boolean> {
+  for (let count = 0; count < polls && !world.isCalm; count++) {
+    await world.scheduler.sleep(everyMs);
     const reply = await world.clients.ask(tenant, { method: 'GET', path });
     if ((reply?.body as { status?: string } | undefined)?.status === status) return true;
   }
@@ -268,15 +268,4 @@ function learnRetry(tenant: Tenant, sent: CreateSent, reply: Reply | undefined):
   const id = learn(tenant, sent, reply);
   if (id === undefined) sent.outcome = before;
   return id;
-}
-
-async function createVolume(world: World, tenant: Tenant): Promise<void> {
-  const { chance } = world.clients;
-  const region = chance.pick([...catalog.regions.keys()]);
-  const body = {
-    ...{ name: `${tenant.name}-v${tenant.volumes.length + 1}`, region, size_gb: 20 },
-    type: chance.pick(['single', 'shared']),
-  };
-  const reply = await world.clients.ask(tenant, { method: 'POST', path: '/v1/volumes', body });
-  if (reply?.status === 201) tenant.learnVolume((reply.body as { id: string }).id);
 }

@@ -1,17 +1,17 @@
 import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
 import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
 
-/** A committed state of an instance. */
-export interface Version {
+/** A committed state of a row. */
+export interface Version<Row = InstanceRecord> {
   at: number;
-  record: InstanceRecord;
+  record: Row;
 }
 
 /** Every committed state of every row, in order: what a reader may have seen. */
 export class History {
   readonly #instances = new Map<string, Version[]>();
   readonly #idByRef = new Map<string, string>();
-  readonly #volumes = new Map<string, VolumeRecord>();
+  readonly #volumes = new Map<string, Version<VolumeRecord>[]>();
 
   /** Returns the state before. */
   add(at: number, record: InstanceRecord): InstanceRecord | undefined {
@@ -23,8 +23,13 @@ export class History {
     return before;
   }
 
-  addVolume(record: VolumeRecord): void {
-    this.#volumes.set(record.id, record);
+  /** Returns the state before. */
+  addVolume(at: number, record: VolumeRecord): VolumeRecord | undefined {
+    const versions = this.#volumes.get(record.id) ?? [];
+    const before = versions.at(-1)?.record;
+    versions.push({ at, record });
+    this.#volumes.set(record.id, versions);
+    return before;
   }
 
   instances(): InstanceRecord[] {
@@ -32,7 +37,7 @@ export class History {
   }
 
   volumes(): VolumeRecord[] {
-    return [...this.#volumes.values()];
+    return [...this.#volumes.values()].flatMap((versions) => versions.at(-1)?.record ?? []);
   }
 
   instance(id: string): InstanceRecord | undefined {
@@ -44,7 +49,7 @@ export class History {
   }
 
   volume(id: string): VolumeRecord | undefined {
-    return this.#volumes.get(id);
+    return this.#volumes.get(id)?.at(-1)?.record;
   }
 
   byRef(ref: string): InstanceRecord | undefined {
@@ -58,9 +63,17 @@ export class History {
 
   /** The states that were current at some moment from `from` to `to`. */
   current(id: string, from: number, to: number): InstanceRecord[] {
-    const versions = this.versions(id);
-    return versions
-      .filter(({ at }, index) => at <= to && (versions[index + 1]?.at ?? Number.POSITIVE_INFINITY) >= from)
-      .map(({ record }) => record);
+    return during(this.versions(id), from, to);
   }
+
+  /** {@link current}, of a volume. */
+  currentVolume(id: string, from: number, to: number): VolumeRecord[] {
+    return during(this.#volumes.get(id) ?? [], from, to);
+  }
+}
+
+function during<Row>(versions: readonly Version<Row>[], from: number, to: number): Row[] {
+  return versions
+    .filter(({ at }, index) => at <= to && (versions[index + 1]?.at ?? Number.POSITIVE_INFINITY) >= from)
+    .map(({ record }) => record);
 }

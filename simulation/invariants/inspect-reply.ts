@@ -14,12 +14,14 @@ import {
   STALE_MS,
   tellsNothingOfOthers,
   type Validators,
+  volumeIsToldAsItWas,
 } from './replies.ts';
 import { hold, Violation } from './violation.ts';
 
 const known = { offers: new Set(catalog.offers.keys()), regions: new Set(catalog.regions.keys()) };
+const ONE_VOLUME = /^\/v1\/volumes\/[^/?]+$/;
 const INSTANCE = /^\/v1\/(?:x\/)?instances\/([^/?]+)/;
-const VOLUME = /^\/v1\/volumes\/([^/?]+)/;
+const VOLUME = /^\/v1\/(?:x\/)?volumes\/([^/?]+)/;
 
 /** Holds one reply against every invariant about replies. @throws {Violation} */
 export function inspectReply(
@@ -44,6 +46,11 @@ export function inspectReply(
   if (reply.status !== 200) return;
   const id = polledId(reply);
   if (id !== undefined) toldAsItWas(world, reply, [reply.body as { id: string }]);
+  if (reply.method === 'GET' && ONE_VOLUME.test(reply.path)) {
+    const shown = reply.body as { id: string; status: string };
+    const states = history.currentVolume(shown.id, reply.sentAt - STALE_MS, reply.arrivedAt);
+    volumeIsToldAsItWas(reply, shown, states);
+  }
   if (reply.path.startsWith('/v1/instances?') || (reply.method === 'GET' && reply.path === '/v1/instances'))
     inspectList(world, reply, tenant);
   if (/^\/v1\/(configurations|availability)/.test(reply.path)) offersAreWhole(reply, known);

@@ -31,6 +31,15 @@ import {
   timeGoesOn,
 } from './rows.ts';
 import { Violation } from './violation.ts';
+import {
+  noVolumeForTheDead,
+  noVolumeIsForgotten,
+  rowComesBeforeVolume,
+  type VolumeWritten,
+  volumeEndIsTrue,
+  volumeFollowsTheTable,
+  volumeGoneIsProved,
+} from './volume-rows.ts';
 
 const KEPT_CALLS = 12;
 
@@ -100,13 +109,17 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
       const found = await read.instances.byId(record.id);
       this.check(() => nothingIsForgotten(record, found));
     }
+    for (const volume of this.history.volumes()) {
+      const found = await read.volumes.byId(volume.id);
+      this.check(() => noVolumeIsForgotten(volume, found));
+    }
   }
 
   volumeWritten(volume: VolumeRecord): void {
-    const before = this.history.volume(volume.id);
+    const before = this.history.addVolume(this.#world.scheduler.now, volume);
     if (before?.status !== volume.status || before.deletedAt !== volume.deletedAt)
       this.#world.journal.note('row', `${volume.id} → ${volume.deletedAt === null ? volume.status : 'gone'}`);
-    this.history.addVolume(volume);
+    this.check(() => this.#checkVolumeWritten({ before, after: volume }));
   }
 
   claimed(life: Life, leases: readonly Lease[]): void {
@@ -168,6 +181,9 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   volumeMade({ spec: { ref } }: TrueVolume): void {
     this.#world.journal.note('platform', `makes ${ref}`);
     if (this.isLandingLate()) this.#late.add(ref);
+    const row = this.history.volumeByRef(ref);
+    this.check(() => rowComesBeforeVolume(ref, row));
+    if (!this.#late.has(ref)) this.check(() => noVolumeForTheDead(ref, row));
   }
 
   /** Whether something of the ref came later than any promise: a volume that then has no row is told of, and kept. */
@@ -208,6 +224,17 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     endIsTrue(written, truth);
     createIsNotGivenUp(written, truth);
     if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, machines.of(after.ownerRef));
+  }
+
+  #checkVolumeWritten(written: VolumeWritten): void {
+    const { volumes, clients } = this.#world;
+    const { id, ownerRef } = written.after;
+    volumeFollowsTheTable(written);
+    if (this.#late.has(ownerRef)) return;
+    const exists = volumes.all().some(({ spec }) => spec.ref === ownerRef);
+    const truth = { exists, isDeleteSent: clients.hasAskedToDelete(id) };
+    volumeGoneIsProved(written, truth);
+    volumeEndIsTrue(written, truth);
   }
 
   promiseLeftMs(): number {

@@ -5,9 +5,11 @@ import {
   claimsMatchRows,
   createsAreCounted,
   everyIntentEnds,
+  noStorageIsOversold,
   nothingIsLeft,
   nothingIsOversold,
   rowsMatchMachines,
+  storageClaimsMatch,
   volumesAreThere,
 } from './quiescence.ts';
 import { aMachine, aRecord, aVolume } from './samples.fixture.ts';
@@ -16,6 +18,22 @@ it('I1: more units than there are', () => {
   const use = [{ offerId: 'cpu', region: 'eu-north', claimed: 3 }];
   expect(() => nothingIsOversold(use, () => 2)).toThrow('I1');
   nothingIsOversold(use, () => 3);
+});
+
+it('I1: more storage than a location has', () => {
+  const use = [{ region: 'eu-north', claimedGb: 100 }];
+  expect(() => noStorageIsOversold(use, () => 99)).toThrow('I1');
+  noStorageIsOversold(use, () => 100);
+  noStorageIsOversold(use, () => undefined);
+});
+
+it('I4: a volume that claims another size than it has, or something after it is gone', () => {
+  const volume = aVolume({ sizeGb: 20, deletedAt: null, status: 'AVAILABLE' });
+  expect(() => storageClaimsMatch(volume, 0)).toThrow('I4');
+  expect(() => storageClaimsMatch({ ...volume, deletedAt: 1 }, 20)).toThrow('I4');
+  expect(() => storageClaimsMatch({ ...volume, status: 'ERROR' }, 20)).toThrow('I4');
+  storageClaimsMatch(volume, 20);
+  storageClaimsMatch({ ...volume, deletedAt: 1 }, 0);
 });
 
 it('I24: what never ends', () => {

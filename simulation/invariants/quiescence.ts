@@ -18,6 +18,25 @@ export function nothingIsOversold(
     );
 }
 
+/** I1: no location sells more storage than it has. */
+export function noStorageIsOversold(
+  use: readonly { region: string; claimedGb: number }[],
+  capacityGb: (region: string) => number | undefined,
+): void {
+  for (const { region, claimedGb } of use)
+    hold(
+      'I1',
+      claimedGb <= (capacityGb(region) ?? Number.POSITIVE_INFINITY),
+      () => `${claimedGb} GB of ${region} are taken`,
+    );
+}
+
+/** I4: a volume claims its size from its create until it is proved gone, and nothing else does. */
+export function storageClaimsMatch({ id, status, sizeGb, deletedAt }: VolumeRecord, claimedGb: number): void {
+  const expected = deletedAt === null && status !== 'ERROR' ? sizeGb : 0;
+  hold('I4', claimedGb === expected, () => `${id} is ${status} and claims ${claimedGb} GB`, [id]);
+}
+
 const PASSING = new Set(['PROVISIONING', 'STOPPING', 'DESTROYING']);
 const PASSING_VOLUME = new Set(['CREATING', 'ATTACHING', 'DETACHING', 'DELETING']);
 

@@ -10,8 +10,9 @@ import {
   polledId,
   tellsNothingOfOthers,
   Validators,
+  volumeIsToldAsItWas,
 } from './replies.ts';
-import { aRecord, aReply } from './samples.fixture.ts';
+import { aRecord, aReply, aVolume } from './samples.fixture.ts';
 
 it('I8: 404 of what lives', () => {
   const reply = aReply({ status: 404 });
@@ -33,6 +34,13 @@ it('I5: a state that never was, or was too long ago', () => {
   isToldAsItWas(aReply(), told, [online, stopping]);
   expect(() => isToldAsItWas(aReply(), told, [stopping])).toThrow('I5');
   expect(() => isToldAsItWas(aReply(), { ...told, updated_at: 'else' }, [online])).toThrow('I5');
+});
+
+it('I5: a state of a volume that never was', () => {
+  const shown = { id: 'vol-1', status: 'AVAILABLE' };
+  volumeIsToldAsItWas(aReply(), shown, [aVolume()]);
+  expect(() => volumeIsToldAsItWas(aReply(), shown, [aVolume({ status: 'DELETING' })])).toThrow('I5');
+  expect(() => volumeIsToldAsItWas(aReply(), shown, [aVolume({ deletedAt: 7 })])).toThrow('gone');
 });
 
 it('I8: a list that leaves one out', () => {

@@ -1,5 +1,6 @@
 import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
 import { toInstance } from '../../src/orchestrator/instances/to-instance.ts';
+import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
 import { hold } from './violation.ts';
 
 /** A reply, as its client has it. Times are virtual. */
@@ -64,6 +65,22 @@ export function isToldAsItWas(reply: Reply, shown: Shown, known: readonly Instan
     isKnown,
     () =>
       `${reply.method} ${reply.path} told ${shown.id} as ${shown.status} of ${shown.updated_at}; it was ${known.map(({ status, updatedAt }) => `${status} of ${new Date(updatedAt).toISOString()}`).join(', then ')}`,
+    [shown.id],
+  );
+}
+
+/** I5, I11: {@link isToldAsItWas}, of a volume. */
+export function volumeIsToldAsItWas(
+  reply: Reply,
+  shown: { id: string; status: string },
+  known: readonly VolumeRecord[],
+): void {
+  const isKnown = known.some(({ status, deletedAt }) => deletedAt === null && status === shown.status);
+  hold(
+    'I5',
+    isKnown,
+    () =>
+      `${reply.path} told ${shown.id} as ${shown.status}; it was ${known.map(({ status, deletedAt }) => (deletedAt === null ? status : 'gone')).join(', then ')}`,
     [shown.id],
   );
 }

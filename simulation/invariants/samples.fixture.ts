@@ -17,7 +17,14 @@ export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
       ...{ cloudInit: undefined, onStop: 'release', resumable: true, onlineWithinMs: 90_000 },
     },
     endpoint: { publicIp: '203.0.113.1', sshPort: 22, sshUsername: 'ubuntu' },
-    ...{ priceMicroUsdPerHour: 89_000, error: null, createdAt: 1_000, updatedAt: 1_000, version: 1 },
+    ...{
+      priceMicroUsdPerHour: 89_000,
+      error: null,
+      createdAt: 1_000,
+      updatedAt: 1_000,
+      version: 1,
+      createOpenUntil: null,
+    },
     ...changes,
   };
 }
@@ -48,7 +55,7 @@ export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   return {
     ...{ id: 'vol-1', accountId: 'acct-a', ownerRef: 'berth-vol-1', name: 'alpha-v1', sizeGb: 20 },
     ...{ region: 'eu-north', type: 'single', status: 'AVAILABLE', priceMicroUsdPerHour: 1 },
-    ...{ createdAt: 1_000, deletedAt: null },
+    ...{ createdAt: 1_000, deletedAt: null, createOpenUntil: null },
     ...changes,
   };
 }

@@ -1,22 +1,28 @@
 import type { Instance } from '../../src/contract/instance.ts';
 import type { Chance } from '../world/chance.ts';
 import type { TrueProvider } from './providers/truth.ts';
-import type { MarketMishaps } from './scenario.ts';
+import { type MarketMishaps, SET_RIGHT_WITHIN_MS } from './scenario.ts';
 import type { MarketWorld } from './world.ts';
 
 /** Lets happen what the scenario says may happen between two commands. */
-export function marketMishaps(world: MarketWorld, chance: Chance): void {
+export async function marketMishaps(world: MarketWorld, chance: Chance): Promise<void> {
   for (const name of Object.keys(world.scenario.mishaps) as (keyof MarketMishaps)[])
-    if (chance.happens(world.scenario.mishaps[name])) happen(world, chance, name);
+    if (chance.happens(world.scenario.mishaps[name])) await happen(world, chance, name);
 }
 
-function happen(world: MarketWorld, chance: Chance, name: keyof MarketMishaps): void {
+async function happen(world: MarketWorld, chance: Chance, name: keyof MarketMishaps): Promise<void> {
   const provider = chance.pick(world.providers);
   world.journal.note('world', `${name} ${provider.id}`);
   switch (name) {
     case 'crash':
       chance.pick(world.replicas).crash('');
       break;
+    case 'powerCut':
+      return cutPower(world);
+    case 'clockJump':
+      return jump(world, chance);
+    case 'volumeBreak':
+      return breakVolume(world, chance, provider);
     case 'pause':
       chance.pick(world.replicas).pause(chance);
       break;
@@ -29,6 +35,35 @@ function happen(world: MarketWorld, chance: Chance, name: keyof MarketMishaps): 
     default:
       befall(world, chance, provider, name);
   }
+}
+
+async function cutPower(world: MarketWorld): Promise<void> {
+  world.tally.powerCuts++;
+  for (const replica of world.replicas) replica.end();
+  await world.scheduler.settle();
+  await world.database.cutPower();
+  await world.inspector.recovered();
+  for (const replica of world.replicas) replica.start();
+}
+
+/** A clock is set wrong, and right again soon: the servers share leases and bills by it. */
+function jump(world: MarketWorld, chance: Chance): void {
+  if (world.scenario.skewMs === 0) return;
+  const replica = chance.pick(world.replicas);
+  replica.clockOffsetMs = chance.pick([1, -1]) * chance.pick([1_000, 30_000, 3_600_000]);
+  world.journal.note(replica.name, `has a clock that is set ${replica.clockOffsetMs} ms off`);
+  world.tally.clockJumps++;
+  world.scheduler.after(chance.whole(1_000, SET_RIGHT_WITHIN_MS), () => {
+    replica.clockOffsetMs = 0;
+  });
+}
+
+function breakVolume(world: MarketWorld, chance: Chance, { plain }: TrueProvider): void {
+  const whole = plain.volumes.filter(({ status }) => status !== 'DELETING' && status !== 'CREATING');
+  if (whole.length === 0) return;
+  const { id } = chance.pick(whole);
+  world.journal.note('world', `breaks ${id}`);
+  plain.breakVolume(id);
 }
 
 function befall(world: MarketWorld, chance: Chance, provider: TrueProvider, name: Befalls): void {
@@ -53,7 +88,10 @@ function soldOut(world: MarketWorld, chance: Chance, { plain }: TrueProvider): v
   });
 }
 
-type Befalls = Exclude<keyof MarketMishaps, 'crash' | 'pause' | 'outage' | 'soldOut'>;
+type Befalls = Exclude<
+  keyof MarketMishaps,
+  'crash' | 'powerCut' | 'clockJump' | 'pause' | 'outage' | 'soldOut' | 'volumeBreak'
+>;
 const isSpot = ({ configuration_id: id }: Instance): boolean => id === 'spot';
 const isOnline = ({ status }: Instance): boolean => status === 'ONLINE';
 

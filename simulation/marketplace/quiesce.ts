@@ -1,4 +1,4 @@
-import { Violation } from '../invariants/violation.ts';
+import { hold, Violation } from '../invariants/violation.ts';
 import { booksAreExact, ledgerVerifies } from './invariants/books.ts';
 import {
   billsAreFresh,
@@ -55,7 +55,10 @@ function calm(world: MarketWorld): void {
   world.isCalm = true;
   for (const { plain } of world.providers)
     for (const configuration of plain.configurations) configuration.available = true;
-  for (const replica of world.replicas) replica.life?.resume();
+  for (const replica of world.replicas) {
+    replica.clockOffsetMs = 0;
+    replica.life?.resume();
+  }
 }
 
 /** The first thing that is not as it should be at rest. */
@@ -70,6 +73,8 @@ async function findProblem(world: MarketWorld): Promise<Violation | undefined> {
 }
 
 async function assertRest(world: MarketWorld): Promise<void> {
+  for (const { name, serving } of world.replicas)
+    hold('I24', serving !== undefined, () => `${name} does not serve again`);
   machinesAreSingle(world);
   deploymentsRest(world);
   await volumesRest(world);

@@ -49,7 +49,7 @@ async function live(world: MarketWorld, commands: number): Promise<void> {
   for (let count = 0; count < commands; count++) {
     const pauseMs = pace.happens(0.25) ? 0 : -Math.log(1 - pace.next()) * scenario.paceMs;
     await scheduler.runUntil(scheduler.now + Math.ceil(Math.min(pauseMs, MOST_PAUSE_MS)));
-    marketMishaps(world, weather);
+    await marketMishaps(world, weather);
     marketCommand(world);
     await scheduler.settle();
     machinesAreSingle(world);

@@ -5,6 +5,8 @@ import type { MarketTrouble } from './replicas/store.ts';
 /** How often what happens between two commands happens. */
 export interface MarketMishaps {
   crash: number;
+  powerCut: number;
+  clockJump: number;
   pause: number;
   outage: number;
   reclaim: number;
@@ -14,6 +16,7 @@ export interface MarketMishaps {
   reprice: number;
   soldOut: number;
   powerOff: number;
+  volumeBreak: number;
 }
 
 /** What is drawn once for a run. */
@@ -24,6 +27,8 @@ export interface MarketScenario {
   /** Of the replies to users. */
   lostReplies: number;
   trouble: MarketTrouble;
+  /** How far the clock of a server is off at most, in milliseconds; 0: all clocks are right, and none is set. */
+  skewMs: number;
   /** Between two commands, on average. */
   paceMs: number;
   mishaps: MarketMishaps;
@@ -36,7 +41,17 @@ export interface MarketScenario {
 }
 
 const MISHAPS: MarketMishaps = {
-  ...{ crash: 0.04, pause: 0.04, outage: 0.03, reclaim: 0.05, blink: 0.05, break: 0.02 },
+  ...{
+    crash: 0.04,
+    powerCut: 0.01,
+    clockJump: 0.02,
+    volumeBreak: 0.01,
+    pause: 0.04,
+    outage: 0.03,
+    reclaim: 0.05,
+    blink: 0.05,
+    break: 0.02,
+  },
   ...{ vanish: 0.02, reprice: 0.06, soldOut: 0.02, powerOff: 0.02 },
 };
 
@@ -55,6 +70,7 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
       stall: chance.pick([0, 0.002, 0.02]),
       death: chance.pick([0, 0.000_3, 0.001]),
     },
+    skewMs: chance.pick([0, 0, 2_000]),
     paceMs: chance.pick([3_000, 12_000, 40_000]),
     mishaps,
     creditMicroUsd: chance.pick([400_000, 5_000_000, 500_000_000]),
@@ -62,6 +78,14 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
     capacity: chance.pick([1, 3, 100]),
     options: drawOptions(chance),
   };
+}
+
+/** How long a clock that was set wrong stays wrong. */
+export const SET_RIGHT_WITHIN_MS = 40_000;
+
+/** How far the time of a server may be from the true one: a clock that is set is followed by a tenth of what passes. */
+export function clockErrorMs({ skewMs }: Pick<MarketScenario, 'skewMs'>): number {
+  return skewMs === 0 ? 0 : skewMs + SET_RIGHT_WITHIN_MS / 10;
 }
 
 /** Times are shorter than in production, so that more of them end in a run. */
@@ -72,11 +96,16 @@ function drawOptions(chance: Chance): MarketplaceOptions {
     polling: {
       ...defaultOptions.polling,
       ...{ blinkMs: 90_000, sweepMs: 60_000, findCreateMs: 60_000, actionMs: 180_000 },
+      sshWindowMs: 120_000,
     },
+    spending: { ...defaultOptions.spending, balanceForMs: 60_000 },
     billing: {
       ...defaultOptions.billing,
       sliceMs: chance.pick([10_000, 60_000]),
-      zeroBalance: { graceMs: 120_000, stoppedGraceMs: 300_000 },
+      zeroBalance: {
+        ...{ graceMs: 120_000, stoppedGraceMs: 300_000 },
+        volumes: { keepMs: 600_000, noticesMs: [240_000] },
+      },
     },
   };
 }

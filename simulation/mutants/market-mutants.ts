@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const MARKET = 'src/marketplace';
+const VOLUMES = `${MARKET}/volumes`;
 const OBSERVE = `${MARKET}/deployments/observe.ts`;
 
 /** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
@@ -94,12 +95,13 @@ export const marketMutants: readonly Mutant[] = [
   {
     id: 'early-bill',
     subject: 'marketplace',
-    title: 'the bill begins before anything was observed to run',
+    title: 'a machine runs and is billed before its user could log in',
     patches: [
       {
-        file: OBSERVE,
-        find: "const at = record.status === 'deploying' ? seenAt",
-        replace: "const at = record.status === 'deploying' ? look.now",
+        file: 'src/marketplace/deployments/apply-observation.ts',
+        find: 'if (endpoint === null || sshProof?.provedEndpoint === toSshAddress(endpoint)) return null;',
+        replace:
+          'if (endpoint === null || sshProof?.provedEndpoint !== undefined || toSshAddress(endpoint)) return null;',
       },
     ],
   },
@@ -125,6 +127,41 @@ export const marketMutants: readonly Mutant[] = [
         find: 'const amountMicroUsd = owedOf(segment, until);',
         replace:
           'const amountMicroUsd = owedOf({ ...segment, startedAt: segment.postedUntil, postedMicroUsd: 0 }, until);',
+      },
+    ],
+  },
+  {
+    id: 'delete-forgotten',
+    subject: 'marketplace',
+    title: 'a deletion of a volume whose answer was lost is forgotten when the volume is still seen',
+    patches: [
+      {
+        file: `${VOLUMES}/advance.ts`,
+        find: "if (record.action?.kind === 'delete') return settleDeletion(deps, record);",
+        replace: '',
+      },
+      {
+        file: `${VOLUMES}/follow.ts`,
+        find: "if (action?.kind === 'delete') return false;",
+        replace: '',
+      },
+      {
+        file: `${VOLUMES}/action-after.ts`,
+        find: 'if (action !== null && !over.includes(action.kind)) return action;',
+        replace:
+          "if (action !== null && action.kind !== 'delete' && !over.includes(action.kind)) return action;",
+      },
+    ],
+  },
+  {
+    id: 'delete-unproved',
+    subject: 'marketplace',
+    title: 'a volume counts as deleted before its provider proves it',
+    patches: [
+      {
+        file: `${VOLUMES}/advance-deletion.ts`,
+        find: "if (volume.status === 'DELETING') return alarm(deps, record);",
+        replace: "if (volume.status === 'DELETING') return endDeletion(deps, record);",
       },
     ],
   },

@@ -20,10 +20,14 @@ it.each(mutants.map((mutant) => [mutant.id, mutant] as const))(
 
 it('plants each leak, and each guard that is easy to lose', () => {
   const leaks = Array.from({ length: 13 }, (_, index) => `L${index + 1}`);
-  const guards = ['late-create', 'look', 'fencing', 'synchronous', 'claim-outside', 'denial-on-doubt'];
+  const guards = [
+    ...['late-create', 'visibility', 'volume-visibility', 'look'],
+    ...['fencing', 'synchronous', 'claim-outside', 'denial-on-doubt'],
+  ];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
+    ...['delete-forgotten', 'delete-unproved'],
   ];
   expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards, ...ofMarketplace]);
   for (const { title, patches } of mutants) {

@@ -32,7 +32,7 @@ const orchestratorMutants: readonly Mutant[] = [
         file: `${RECONCILE}/instance-steps/destroy.ts`,
         find: 'const removal = await remove(context, lease, {',
         replace:
-          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone' } as const } : await remove(context, lease, {",
+          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', lookedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {",
       },
     ],
   },
@@ -43,7 +43,7 @@ const orchestratorMutants: readonly Mutant[] = [
       {
         file: `${RECONCILE}/removal.ts`,
         find: 'found: isClaimedGone ? await removable.find() : undefined',
-        replace: "found: isClaimedGone ? { answer: 'gone' } : undefined",
+        replace: "found: isClaimedGone ? { answer: 'gone', lookedAt: answeredAt } : undefined",
       },
     ],
   },
@@ -109,9 +109,9 @@ const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${RECONCILE}/find.ts`,
-        find: 'return proved(found, ref, context.machines);',
+        find: 'return { ...(await proved(found, ref, context.machines)), lookedAt };',
         replace:
-          "const lacked = await context.machines.lacks(ref); return lacked.isProved ? { answer: 'gone' } : found;",
+          "const lacked = await context.machines.lacks(ref); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), lookedAt };",
       },
     ],
   },
@@ -187,10 +187,32 @@ const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${RECONCILE}/removal.ts`,
-        find: 'return waitMs > 0 ? { step:',
-        replace: 'return waitMs > Number.MAX_VALUE ? { step:',
+        find: 'return waitMs > 0\n    ? { step:',
+        replace: 'return waitMs > Number.MAX_VALUE\n    ? { step:',
       },
-      { file: `${RECONCILE}/removal.ts`, find: 'creates.isOut(ownerRef)', replace: 'false' },
+      { file: `${RECONCILE}/removal.ts`, find: 'context.creates.isOut(ownerRef)', replace: 'false' },
+    ],
+  },
+  {
+    id: 'visibility',
+    title: 'that the platform may not show a resource yet is forgotten once its create is answered',
+    patches: [
+      {
+        file: `${RECONCILE}/visibility.ts`,
+        find: "if (attempted.outcome === 'done') return () => now;",
+        replace: "if (attempted.outcome === 'done') return () => null;",
+      },
+    ],
+  },
+  {
+    id: 'volume-visibility',
+    title: 'that the platform may not show a volume yet is forgotten once its create is answered',
+    patches: [
+      {
+        file: `${RECONCILE}/volume-steps/create.ts`,
+        find: 'learnt: afterCreate(attempted, lease, context.clock.now())',
+        replace: "learnt: attempted.outcome === 'done' ? () => null : (known: number | null) => known",
+      },
     ],
   },
   {
@@ -232,8 +254,8 @@ const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/instances/create.ts',
-        find: '{ catalog, clock, random, platform }: Deps,',
-        replace: '{ catalog, clock, random, platform, use }: any,',
+        find: '{ catalog, clock, random, platform, quotas }: Deps,',
+        replace: '{ catalog, clock, random, platform, quotas, use }: any,',
       },
       {
         file: 'src/orchestrator/instances/create.ts',

@@ -1,4 +1,4 @@
-import type { ProbeResult, SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
+import type { ProbeResult, SshProbe } from '../../src/ports/ssh-probe.ts';
 import type { Life } from '../replicas/life.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Scheduler } from '../world/scheduler.ts';

@@ -90,13 +90,7 @@ export class Database {
   /** What was not synced is lost. Every process that used the database has been killed before. */
   async cutPower(): Promise<void> {
     const [cut, path] = [this.#path, join(this.#folder, `sim-${++this.#cuts}.db`)];
-    const isSynced = synchronousOf(cut) >= FULL;
-    copyFileSync(cut, path);
-    if (existsSync(`${cut}-wal`)) {
-      copyFileSync(`${cut}-wal`, `${path}-wal`);
-      // Below FULL the log is synced at a checkpoint only, and all of that is in the main file then.
-      if (!isSynced) truncateSync(`${path}-wal`, 0);
-    }
+    copySynced(cut, path);
     await this.close();
     this.#path = path;
     this.#store = this.#open();
@@ -114,6 +108,16 @@ export class Database {
     store.subscribe(this.#onCommit);
     return store;
   }
+}
+
+/** Copies what is left of a database whose power is cut: what SQLite had synced. */
+export function copySynced(cut: string, path: string): void {
+  const isSynced = synchronousOf(cut) >= FULL;
+  copyFileSync(cut, path);
+  if (!existsSync(`${cut}-wal`)) return;
+  copyFileSync(`${cut}-wal`, `${path}-wal`);
+  // Below FULL the log is synced at a checkpoint only, and all of that is in the main file then.
+  if (!isSynced) truncateSync(`${path}-wal`, 0);
 }
 
 /** Of the connection that writes the file. */

@@ -69,6 +69,7 @@ export function replicaStore(parts: FacadeParts): Store {
       }),
     nextWorkAt: () => ask(() => database.nextWorkAt()),
     endAbandonedLeases: () => ask(async () => (isShared ? undefined : database.endAbandonedLeases())),
+    proveWrites: () => ask(async () => undefined),
     subscribe: (listener) => news.subscribe(listener),
     close: async () => undefined,
   };
@@ -119,7 +120,7 @@ function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
       seen.volumes.push(args[0] as VolumeRecord);
     if (WRITES.has(name)) seen.hasWritten = true;
     if (part === 'work' && name !== 'of' && name !== 'check') seen.hasWrittenWork = true;
-    if (part === 'claims') seen.hasClaimed = true;
+    if (part === 'claims' || part === 'storageClaims') seen.hasClaimed = true;
     return call();
   });
 }

@@ -14,6 +14,8 @@ function region(token: string, datacenter: string): Region {
     drained: false,
     maintenance: false,
     volumeTypes,
+    // Four volumes of a simulated client.
+    storageGb: 80,
   };
 }
 

@@ -2,13 +2,14 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
-import { toTime, withDatabase } from './keys-command.ts';
+import { withDatabase } from './keys-command.ts';
 import { type StoreFlags, withStore } from './open-store.ts';
-import { printLine, printTable } from './print.ts';
+import { printLine } from './print.ts';
+import { type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
 
 /** `berth accounts`: tenants that cannot see each other. */
 export function accountsCommand(): Command {
-  const accounts = new Command('accounts').description('accounts: make and list them, set their passwords');
+  const accounts = new Command('accounts');
   withDatabase(accounts.command('create <name>'))
     .description('make an account')
     .option('--id <id>', 'the id that it had, where the database was restored and lacks it')
@@ -18,19 +19,20 @@ export function accountsCommand(): Command {
         printLine(`Account ${name} (${id}) is made. Give it a key: berth keys create --account ${name}`);
       }),
     );
-  withDatabase(accounts.command('list'))
+  withJson(withDatabase(accounts.command('list')))
     .description('list the accounts')
-    .action(async (options: StoreFlags) =>
+    .action(async (options: StoreFlags & JsonFlag) =>
       withStore(options, async ({ store }) => {
         const records = await store.read.credentials.listAccounts();
-        printTable(
-          ['ID', 'NAME', 'PASSWORD', 'CREATED'],
-          records.map(({ id, name, passwordHash, createdAt }) => [
-            id,
-            name,
-            passwordHash === null ? 'no' : 'yes',
-            toTime(createdAt),
-          ]),
+        printRecords(
+          records,
+          [
+            { head: 'ID', key: 'id', value: ({ id }) => id },
+            { head: 'NAME', key: 'name', value: ({ name }) => name },
+            { head: 'PASSWORD', key: 'has_password', value: ({ passwordHash }) => passwordHash !== null },
+            { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+          ],
+          options,
         );
       }),
     );

@@ -12,7 +12,6 @@ import { printLine } from './print.ts';
 /** `berth backup`: a copy of the database that `berth serve` may be writing to meanwhile. */
 export function backupCommand(): Command {
   return withDatabase(new Command('backup').argument('<file>', 'the copy; never one that is there'))
-    .description('copy the database, also while `berth serve` runs; docs/backup.md says how to restore it')
     .option('--json', 'print one line of JSON')
     .action(async (file: string, { config: configFile, database, json }: StoreFlags & { json?: true }) => {
       const { config } = loadConfig({ file: configFile, flags: { database }, env: process.env });

@@ -1,10 +1,11 @@
 import { Command } from 'commander';
 
 /** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
-export function createProgram(commands: readonly Command[]): Command {
+export function createProgram(commands: readonly Command[], version: string): Command {
   // A flag after the name of a command is that command's, also where one above it has the same.
   const program = new Command('berth')
     .description('The reference provider orchestrator, and a marketplace on top of such')
+    .version(version, '-V, --version', 'print the version')
     .enablePositionalOptions();
   for (const command of commands) program.addCommand(command);
   explainMistakes(program, 'berth');

@@ -1,27 +1,28 @@
 import { Command } from 'commander';
 import { createKey, revokeKey } from '../orchestrator/accounts/accounts.ts';
 import type { ApiKeyRecord } from '../orchestrator/accounts/credential-records.ts';
-import { Fatal } from './fatal.ts';
 import { DEFAULT_ACCOUNT } from './first-start.ts';
 import { type StoreFlags, withStore } from './open-store.ts';
-import { printLine, printTable } from './print.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1000;
+import { parseTimeToCome } from './parse-time.ts';
+import { printLine } from './print.ts';
+import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
 
 /** `berth keys`: several keys are valid at once, so that they rotate without downtime (O: Authentication, 2). */
 export function keysCommand(): Command {
-  const keys = new Command('keys').description('API keys: make, list and revoke them');
+  const keys = new Command('keys');
   withDatabase(keys.command('create'))
     .description('make a key and print it: the only time that it is shown')
     .option('--account <name>', 'the account that it opens', DEFAULT_ACCOUNT)
     .option('--label <text>', 'what it is for')
-    .option('--expires <when>', 'when it ends: a number of days ("30d") or an RFC 3339 time')
+    .option('--expires <when>', 'when it ends: in 30m, 2h or 7d, or at an RFC 3339 time')
     .option('--json', 'print one line of JSON')
     .action(
       async (options: StoreFlags & { account: string; label?: string; expires?: string; json?: true }) =>
         withStore(options, async (deps) => {
           const expiresAt =
-            options.expires === undefined ? undefined : parseExpiry(options.expires, deps.clock.now());
+            options.expires === undefined
+              ? undefined
+              : parseTimeToCome('--expires', options.expires, deps.clock.now());
           const { key, record } = await createKey(deps, options.account, {
             ...(options.label !== undefined && { label: options.label }),
             ...(expiresAt !== undefined && { expiresAt }),
@@ -30,26 +31,26 @@ export function keysCommand(): Command {
           else printLine(`${key}\n\nThis is key ${record.id}. Keep it now: it is not shown again.`);
         }),
     );
-  withDatabase(keys.command('list'))
+  withJson(withDatabase(keys.command('list')))
     .description('list the keys')
-    .action(async (options: StoreFlags) =>
+    .action(async (options: StoreFlags & JsonFlag) =>
       withStore(options, async ({ store, clock }) => {
         const accounts = new Map(
           (await store.read.credentials.listAccounts()).map(({ id, name }) => [id, name]),
         );
         const records = await store.read.credentials.listKeys();
-        printTable(
-          ['ID', 'ACCOUNT', 'KEY', 'LABEL', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
-          records.map((record) => [
-            record.id,
-            accounts.get(record.accountId) ?? record.accountId,
-            `${record.prefix}…${record.lastFour}`,
-            record.label ?? '',
-            stateOf(record, clock.now()),
-            toTime(record.createdAt),
-            toTime(record.expiresAt),
-            toTime(record.lastUsedAt),
-          ]),
+        printRecords(
+          records,
+          [
+            { head: 'ID', key: 'id', value: ({ id }) => id },
+            {
+              head: 'ACCOUNT',
+              key: 'account',
+              value: ({ accountId }) => accounts.get(accountId) ?? accountId,
+            },
+            ...keyColumns<ApiKeyRecord>(clock.now()),
+          ],
+          options,
         );
       }),
     );
@@ -71,17 +72,27 @@ export function withDatabase(command: Command): Command {
     .option('--config <file>', 'berth.yaml');
 }
 
-function parseExpiry(text: string, now: number): number {
-  const days = /^(\d{1,5})d$/.exec(text)?.[1];
-  const at = days === undefined ? Date.parse(text) : now + Number(days) * DAY_MS;
-  if (Number.isNaN(at) || at <= now)
-    throw new Fatal(
-      `--expires ${text}: give a number of days such as 30d, or a time to come such as 2030-01-31T00:00:00Z.`,
-    );
-  return at;
+type ShownKey = Pick<
+  ApiKeyRecord,
+  'prefix' | 'lastFour' | 'label' | 'revokedAt' | 'expiresAt' | 'createdAt' | 'lastUsedAt'
+>;
+
+/** What is shown of a key of either product, after whose it is. */
+export function keyColumns<T extends ShownKey>(now: number): Column<T>[] {
+  return [
+    { head: 'KEY', key: 'key', value: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
+    {
+      ...{ head: 'LABEL', key: 'label', value: ({ label }) => label },
+      text: ({ label }) => label ?? '',
+    },
+    { head: 'STATE', key: 'state', value: (record) => stateOf(record, now) },
+    { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+    { head: 'EXPIRES', key: 'expires_at', value: ({ expiresAt }) => toJsonTime(expiresAt) },
+    { head: 'LAST USED', key: 'last_used_at', value: ({ lastUsedAt }) => toJsonTime(lastUsedAt) },
+  ];
 }
 
-function stateOf({ revokedAt, expiresAt }: ApiKeyRecord, now: number): string {
+function stateOf({ revokedAt, expiresAt }: Pick<ShownKey, 'revokedAt' | 'expiresAt'>, now: number): string {
   if (revokedAt !== null) return 'revoked';
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'valid';
 }

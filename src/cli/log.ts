@@ -1,5 +1,8 @@
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import type { prettyFactory as PrettyFactory } from 'pino-pretty';
+import { toPrintable } from './to-printable.ts';
 
 const CENSORED = '[redacted]';
 const SECRET_FIELDS = [
@@ -15,12 +18,14 @@ const SECRET_FIELDS = [
 ];
 
 /**
- * Structured logs, one JSON object a line, on standard error: standard output is for what a person or script
- * reads. Nothing logs a body; what could carry a secret all the same is censored by name.
+ * Structured logs, one JSON object a line, or one line for people on a terminal, on standard error: standard output is
+ * for what a person or script reads. Nothing logs a body; what could carry a secret all the same is censored by name.
  */
 export function createLog(
   level: string,
-  stream: DestinationStream = destination({ fd: 2, sync: true }),
+  stream: DestinationStream = process.stderr.isTTY
+    ? forPeople(process.stderr)
+    : destination({ fd: 2, sync: true }),
 ): Logger {
   const paths = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]);
   const options = {
@@ -29,8 +34,27 @@ export function createLog(
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     redact: { paths, censor: CENSORED },
     serializers: { err: (error: unknown) => describeError(error) },
+    // JSON leaves in place what a terminal acts on above U+001F; so escaped, the line reads the same.
+    hooks: { streamWrite: toPrintable },
   };
   return pino(options, stream);
+}
+
+/**
+ * A line each: the time, the level as a word, the message, and what belongs to it. Loaded where there is a terminal.
+ * Without colours: of what a terminal acts on, nothing is let through.
+ */
+export function forPeople(target: { write(text: string): unknown }): DestinationStream {
+  const load = createRequire(import.meta.url);
+  const { prettyFactory } = load('pino-pretty') as { prettyFactory: typeof PrettyFactory };
+  const toLine = prettyFactory({
+    colorize: false,
+    singleLine: true,
+    translateTime: 'SYS:HH:MM:ss.l',
+    // An error stands on its line as everything else does: no field is treated as one.
+    errorLikeObjectKeys: [],
+  });
+  return { write: (json) => void target.write(toPrintable(toLine(json))) };
 }
 
 interface ErrorLine {

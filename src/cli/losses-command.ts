@@ -6,7 +6,9 @@ import type { LossCapOptions } from '../orchestrator/reconcile/options.ts';
 import { Fatal } from './fatal.ts';
 import { toTime, withDatabase } from './keys-command.ts';
 import { type StoreFlags, withStore } from './open-store.ts';
+import { parseDuration } from './parse-time.ts';
 import { printLine, printTable } from './print.ts';
+import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
 import { toReconcileOptions } from './reconcile-options.ts';
 
 const MINUTE_MS = 60_000;
@@ -14,12 +16,11 @@ const LONGEST_MS = 24 * 60 * MINUTE_MS;
 
 /** `berth losses`: what the platform took, and the cap beyond which an operator looks first. */
 export function lossesCommand(): Command {
-  const losses = new Command('losses').description(
-    'what the platform has lost: how much, how much there may be, and which instances are held',
-  );
-  withDatabase(losses).action(async (options: StoreFlags) =>
+  const losses = new Command('losses');
+  withJson(withDatabase(losses)).action(async (options: StoreFlags & JsonFlag) =>
     withStore(options, async ({ store, clock }) => {
       const cap = capOf(options);
+      if (options.json) return printJson(await toJson(store.read, cap, clock.now()));
       tellCount(await countLosses(store.read, cap, clock.now()), cap);
       tellHeld(await findHeld(store.read));
       const since = await store.read.marks.get('platform_down_since');
@@ -40,7 +41,7 @@ export function lossesCommand(): Command {
     // A flag that the command above knows too is taken by that one, wherever it stands.
     .action(async (_options: StoreFlags & { for: string }, command: Command) => {
       const options = command.optsWithGlobals<StoreFlags & { for: string }>();
-      const forMs = parseDuration(options.for);
+      const forMs = parseFor(options.for);
       await withStore(options, async ({ store, clock }) => {
         const until = clock.now() + forMs;
         await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
@@ -90,10 +91,20 @@ function tellHeld(held: readonly Held[]): void {
   printLine('If they are really lost: berth losses accept');
 }
 
-function parseDuration(text: string): number {
-  const [, count = '', unit] = /^(\d{1,4})([mh])$/.exec(text) ?? [];
-  const ms = Number(count) * (unit === 'h' ? 60 * MINUTE_MS : MINUTE_MS);
-  if (unit === undefined || ms === 0 || ms > LONGEST_MS)
+/** The same for a program. */
+async function toJson(read: Reader, cap: LossCapOptions, now: number) {
+  const { count, cap: allowed, acceptedUntil } = await countLosses(read, cap, now);
+  return {
+    ...{ lost: count, allowed, window_s: cap.windowMs / 1000, accepted_until: toJsonTime(acceptedUntil) },
+    held: (await findHeld(read)).map(({ id, status, region }) => ({ id, status, region })),
+    platform_down_since: toJsonTime(await read.marks.get('platform_down_since')),
+    volumes_doubted_since: toJsonTime(await read.marks.get('volumes_doubted_since')),
+  };
+}
+
+function parseFor(text: string): number {
+  const ms = parseDuration(text) ?? 0;
+  if (ms === 0 || ms > LONGEST_MS)
     throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
   return ms;
 }

@@ -301,10 +301,24 @@ describe('--help', () => {
     ['accounts set-password --help', /^Usage: berth accounts set-password [\s\S]*standard\s+input/],
     ['simulator --help', /^Usage: berth simulator [\s\S]*units of\s+the\s+catalog[\s\S]*--state <file>/],
     ['check-config --help', /^Usage: berth check-config \[options\]\n[\s\S]*--config <file>/],
+    ['help backup', /^Usage: berth backup \[options\] <file>\n/],
+    ['help conformance', /^Usage: berth conformance \[options\]/],
+    ['help conformance plan', /^Usage: berth conformance plan \[options\]/],
   ])('berth %s', async (line, text) => {
     const { code, stdout, stderr } = await runMain(line.split(' '));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(text);
     for (const row of stdout.split('\n')) expect(row.length).toBeLessThanOrEqual(80);
   });
+});
+
+describe('--version', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+
+  it.each(['--version', '-V', 'conformance --version'])(
+    'berth %s prints the version of the package',
+    async (line) => {
+      expect(await runMain(line.split(' '))).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
 import { loadConfig } from '../config/load.ts';
 import { loadCatalog } from '../config/load-catalog.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
@@ -13,7 +14,7 @@ import { createSharedClock, createSystemClock, systemRandom } from '../runtime/s
 import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { ensureAccess, readEnvironmentKey } from './first-start.ts';
-import { listen } from './listen.ts';
+import { listen, listenAdmin } from './listen.ts';
 import { createLog } from './log.ts';
 import { describeDatabase, openStore } from './open-store.ts';
 import { readSecret } from './read-secret.ts';
@@ -26,6 +27,9 @@ export interface ServeOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
+/** Where /metrics is, unless the configuration says otherwise. */
+const ADMIN_PORT = 9080;
+
 /** What a test build of the process puts in; production uses the defaults. */
 export interface ServeParts {
   clock?: Clock;
@@ -36,9 +40,13 @@ export interface ServeParts {
 
 export interface Serving {
   baseUrl: string;
+  /** Where /metrics is; null: nowhere. */
+  adminUrl: string | null;
   /** The key of the first start, to be shown once. */
   apiKey: string | null;
   catalogFile: string;
+  /** Whether /docs is served. */
+  hasDocs: boolean;
   /** Drains: takes no new request, lets the running ones and the running steps end. */
   stop(): Promise<void>;
 }
@@ -68,12 +76,13 @@ export async function serve(
 
   const nextId = requestIds(random);
   let listener: RequestListener = answerNotReady(nextId);
-  const { server, origin } = await listen(config, { nextId, refuse: refuseWire, log }, (request, response) =>
-    listener(request, response),
-  );
+  const wire = { nextId, refuse: refuseWire, log };
+  const { server, origin } = await listen(config, wire, (request, response) => listener(request, response));
   const baseUrl = `${origin}/v1`;
   const undo: (() => unknown)[] = [() => server.close(0)];
   try {
+    const admin = await listenAdmin(config, ADMIN_PORT, wire, listener);
+    undo.push(() => admin?.close());
     const stateFile = simulatorStateFile(config.database);
     const opened = await openStore(
       config.database,
@@ -101,20 +110,25 @@ export async function serve(
       failpoint,
     });
     listener = orchestrator.listener;
+    admin?.serve(getRequestListener(orchestrator.admin.fetch));
     warnOfPlainHttp(log, config);
     log.info(
       {
-        ...{ baseUrl, database: describeDatabase(config.database) },
+        base_url: baseUrl,
+        admin_url: admin?.url,
+        database: describeDatabase(config.database),
         ...{ catalog: config.catalog, platform: config.platform.driver },
       },
       'serving',
     );
     return {
-      ...{ baseUrl, apiKey, catalogFile: config.catalog },
+      ...{ baseUrl, adminUrl: admin?.url ?? null, apiKey },
+      ...{ catalogFile: config.catalog, hasDocs: config.server.docs },
       stop: async () => {
         log.info({}, 'draining');
         orchestrator.beginDrain();
         await server.close(config.limits.drain_s * 1000);
+        await admin?.close();
         await orchestrator.close();
         for (const step of undo) await step();
         log.info({}, 'stopped');

@@ -14,7 +14,7 @@ import { isLoopback, listen } from './listen.ts';
 import { createLog } from './log.ts';
 import { printLine } from './print.ts';
 import { readSecret } from './read-secret.ts';
-import { ONLY_OWNER, type Stoppable, stopOnSignal } from './serve-command.ts';
+import { ONLY_OWNER, type Stoppable, stopOnSignal } from './stop-on-signal.ts';
 
 interface SimulatorFlags {
   config?: string;
@@ -29,9 +29,6 @@ const DEFAULT_PORT = '8090';
 /** `berth simulator`: the platform of several `berth serve`, in a process of its own. */
 export function simulatorCommand(): Command {
   return new Command('simulator')
-    .description(
-      'run the simulated platform by itself, for several `berth serve` with its address as platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; with BERTH_SIMULATOR_TOKEN in the environment of all of them it answers nobody else',
-    )
     .option('--state <file>', 'the SQLite file of its machines and volumes', '.berth/simulator.db')
     .option('--config <file>', 'berth.yaml; the same as that of the servers')
     .option(
@@ -45,7 +42,7 @@ export function simulatorCommand(): Command {
       process.umask(ONLY_OWNER);
       const running = await runSimulator(flags, process.env);
       stopOnSignal(running);
-      if (flags.json) printLine(JSON.stringify({ address: running.address }));
+      if (flags.json) printLine(JSON.stringify({ base_url: running.address }));
       else
         printLine(
           `The simulator answers at ${running.address}, ${running.contents}\n\nIn the berth.yaml of each server:\n  platform: { driver: simulator, address: '${running.address}' }`,
@@ -84,7 +81,7 @@ async function runSimulator(
     const simulator = await openSimulator(config, catalog, { stateFile, clock });
     listener = getRequestListener(createRemoteServer({ simulator, token, clock }).fetch);
     const { length: machines } = (await simulator.inspect()).machines;
-    log.info({ address: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
+    log.info({ base_url: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
     return {
       address: origin,
       contents: isNew

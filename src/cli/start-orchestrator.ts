@@ -1,16 +1,21 @@
 import type { RequestListener } from 'node:http';
+import { packageVersion } from '../config/package-version.ts';
 import type { Config } from '../config/schema.ts';
+import { adminApp } from '../http/operations.ts';
 import { requestIds } from '../http/request-ids.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
+import { PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import { createApp } from '../orchestrator/http/app.ts';
 import type { HttpDeps } from '../orchestrator/http/deps.ts';
+import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
+import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { createListener } from '../orchestrator/http/listener.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
+import { readiness } from '../orchestrator/http/operations.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
-import type { SshProbe } from '../orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
 import { Absence, withoutDenials } from '../orchestrator/reconcile/absence.ts';
 import { isInStep } from '../orchestrator/reconcile/clock-step.ts';
@@ -29,6 +34,8 @@ import { Recovery } from '../orchestrator/reconcile/recovery.ts';
 import { Watch } from '../orchestrator/reconcile/watch.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import type { SshProbe } from '../ports/ssh-probe.ts';
+import { WriteHealth } from '../runtime/write-health.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 import { toReconcileOptions } from './reconcile-options.ts';
 
@@ -49,6 +56,8 @@ export interface OrchestratorDeps {
 export interface Orchestrator {
   /** Answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
+  /** What the admin listener answers with. */
+  admin: ReturnType<typeof adminApp>;
   listener: RequestListener;
   /** From now on not ready; requests are still answered. */
   beginDrain(): void;
@@ -57,39 +66,63 @@ export interface Orchestrator {
 }
 
 /** Composes an orchestrator and starts its durable work. */
-export async function startOrchestrator(deps: OrchestratorDeps): Promise<Orchestrator> {
-  const { store, clock, random, log } = deps;
+export async function startOrchestrator(given: OrchestratorDeps): Promise<Orchestrator> {
+  const { clock, random, log } = given;
+  const writes = new WriteHealth({ clock, log, prove: () => given.store.proveWrites() });
+  const store = withWritesWatched(given.store, writes);
+  const deps = { ...given, store };
   const health = new PlatformHealth({ store, clock, log });
   const options = toReconcileOptions(deps.config);
   const losses = new LossCap({ clock, log, options });
   const absence = new Absence();
-  const http = composeHttp({ ...deps, store: withoutDenials(store, absence), absence }, health, losses);
+  const http = composeHttp(
+    { ...deps, store: withoutDenials(store, absence), absence, writes },
+    health,
+    losses,
+  );
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
   const parts = { ...deps, options, installationId, health, losses, absence };
   const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
   let isServing = true;
-  const app = createApp(http, {
-    ...{ nextId, isServing: () => isServing },
+  const findProblem = readiness({
+    store: http.store,
+    isServing: () => isServing,
     isInStep: () => isInStep(clock, options),
+    writes,
   });
+  const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
+  const admin = adminApp(findProblem, http.metrics);
   await recovery.start(await watch.start());
   housekeeping.start();
   return {
     app,
+    admin,
     listener: createListener(app, { ...http, nextId }),
     beginDrain: () => {
       isServing = false;
+      http.failedLogins.close();
     },
     close: async () => {
       stopListing();
+      http.failedLogins.close();
+      http.passwordChecks.close();
       await recovery.stop();
       await watch.stop();
       await reconciler.stop();
       await housekeeping.stop();
       http.polledReads.close();
+      writes.stop();
     },
+  };
+}
+
+function withWritesWatched(store: Store, writes: WriteHealth): Store {
+  return {
+    ...store,
+    transact: (body) => writes.watch(() => store.transact(body)),
+    claimWork: (claim) => writes.watch(() => store.claimWork(claim)),
   };
 }
 
@@ -104,11 +137,12 @@ function composeHttp(
     random,
     log,
     absence,
-  }: OrchestratorDeps & { absence: Absence },
+    writes,
+  }: OrchestratorDeps & { absence: Absence; writes: WriteHealth },
   platform: PlatformHealth,
   losses: LossCap,
 ): HttpDeps {
-  const { rate_limits: limits } = config;
+  const { rate_limits: limits, quotas } = config;
   const toBucket = (bucket: { per_second: number; burst: number }) => ({
     perSecond: bucket.per_second,
     burst: bucket.burst,
@@ -120,6 +154,10 @@ function composeHttp(
         return platform.isUp && absence.areClaimsComplete;
       },
       unclaimedUnits: (offerId, region) => absence.unclaimedUnits(offerId, region),
+      get areStorageClaimsComplete() {
+        return absence.areStorageClaimsComplete;
+      },
+      unclaimedStorageGb: (region) => absence.unclaimedStorageGb(region),
     },
     manifest: driver.manifest,
     authenticator: new Authenticator({ store, clock, environmentKey }),
@@ -129,10 +167,21 @@ function composeHttp(
       pollsPerInstance: toBucket(limits.polls_per_instance),
       requestsPerAccount: toBucket(limits.requests_per_account),
       createsPerAccount: toBucket(limits.creates_per_account),
+      tokensPerAccount: toBucket(limits.tokens_per_account),
     }),
-    metrics: new Metrics({ store, clock, platform, losses }),
+    listStreams: new ListStreams(),
+    passwordChecks: new PasswordChecks(random),
+    failedLogins: new FailedLogins(clock, limits),
+    metrics: new Metrics({ version: packageVersion(), store, clock, platform, losses, writes }),
     tokenTtlMs: config.auth.token_ttl_s * 1000,
+    quotas: {
+      instances: quotas.instances,
+      volumes: quotas.volumes,
+      storageGb: quotas.storage_gb,
+      liveTokens: quotas.live_tokens,
+    },
     maxBodyBytes: config.limits.max_body_bytes,
+    trustedProxies: config.server.trusted_proxies,
   };
 }
 

@@ -3,8 +3,13 @@ import type { Log } from '../ports/log.ts';
 import type { createSharedClock } from '../runtime/system.ts';
 import { isLoopback } from './listen.ts';
 
-/** HTTPS is asked for by both contracts. */
+/** HTTPS is asked for by both contracts; the admin listener has none, and asks for no key. */
 export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
+  if (server.admin.enabled && !isLoopback(server.admin.host))
+    log.warn(
+      { host: server.admin.host },
+      'the metrics are served beyond this machine, to everybody who reaches the port: see that only your Prometheus does',
+    );
   if (server.tls === undefined && !isLoopback(server.host))
     log.warn(
       { host: server.host },

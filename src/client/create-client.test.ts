@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { VirtualClock } from '../../test/support/virtual-clock.ts';
 import { systemClock } from '../runtime/system.ts';
 import {
   answerJson,
@@ -13,7 +14,7 @@ const KEY = 'sk-live-0123456789';
 
 function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}): OrchestratorClient {
   const client = createClient({
-    ...{ baseUrl, credential: { apiKey: KEY }, allowPrivate: true, timeoutMs: 5000, clock: systemClock },
+    ...{ baseUrl, credential: { apiKey: KEY }, allowPrivate: true, timeoutMs: 60_000, clock: systemClock },
     ...options,
   });
   onTestFinished(() => client.close());
@@ -158,7 +159,7 @@ describe('answers', () => {
     );
     const client = clientOf(server.baseUrl);
     expect(await client.deleteInstance('i-1', 'eu')).toBeNull();
-    expect(await client.deleteVolume('v-1')).toBeUndefined();
+    expect(await client.deleteVolume('v-1')).toBe(false);
   });
 
   it('are told in one line without control characters, without the key, and cut', async () => {
@@ -243,25 +244,28 @@ describe('hostile providers', () => {
   });
 
   it('that never answer are a timeout', async () => {
-    await using server = await startAnsweringServer(() => undefined);
-    const client = clientOf(server.baseUrl, { timeoutMs: 50 });
+    const clock = new VirtualClock();
+    await using server = await startAnsweringServer(() => void clock.advance(50));
+    const client = clientOf(server.baseUrl, { timeoutMs: 50, clock });
     expect(await problemOf(read(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: false });
     expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
   });
 
   it('that trickle their bytes are a timeout as well', async () => {
+    const clock = new VirtualClock();
     await using server = await startAnsweringServer((_, response) => {
       response.writeHead(200, { 'Content-Type': 'application/json' });
-      const drip = setInterval(() => response.write(' '), 5);
+      const drip = setInterval(() => response.write(' ', () => void clock.advance(5)), 5);
       response.on('close', () => clearInterval(drip));
     });
-    const problem = await problemOf(read(clientOf(server.baseUrl, { timeoutMs: 100 })));
+    const problem = await problemOf(read(clientOf(server.baseUrl, { timeoutMs: 100, clock })));
     expect(problem).toMatchObject({ problem: 'timeout', message: expect.stringContaining('within 100 ms') });
   });
 
   it('that hang delay nobody for longer than a call of its own says', async () => {
-    await using server = await startAnsweringServer(() => undefined);
-    const call = clientOf(server.baseUrl).getInstance('i-1', 'eu', { timeoutMs: 30 });
+    const clock = new VirtualClock();
+    await using server = await startAnsweringServer(() => void clock.advance(30));
+    const call = clientOf(server.baseUrl, { clock }).getInstance('i-1', 'eu', { timeoutMs: 30 });
     expect((await problemOf(call)).message).toContain('within 30 ms');
   });
 

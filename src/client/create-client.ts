@@ -142,7 +142,10 @@ function volumesOf(caller: Caller, onProblem: OnProblem) {
     getVolume: (id: string, options?: CallOptions) =>
       caller.call({ method: 'GET', path: ['volumes', id] }, readOf(id), options),
     deleteVolume: (id: string, options?: CallOptions) =>
-      orGone(caller.call({ method: 'DELETE', path: ['volumes', id] }, readNothing, options), undefined),
+      orGone(
+        caller.call({ method: 'DELETE', path: ['volumes', id] }, readNothing, options).then(() => true),
+        false,
+      ),
     attachVolume: change('attach'),
     detachVolume: change('detach'),
     resizeVolume: (id: string, sizeGb: number, options?: CallOptions) =>

@@ -1,6 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { VirtualClock } from '../../test/support/virtual-clock.ts';
-import { systemClock } from '../runtime/system.ts';
 import {
   answerJson,
   instanceAnswer,
@@ -36,7 +35,7 @@ async function startTokenServer() {
   });
   const clock = new VirtualClock();
   const client = createClient({
-    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 5000, clock },
+    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 60_000, clock },
     credential: { exchange: { username: 'berth', password: 'pass-word' } },
   });
   onTestFinished(() => client.close());
@@ -104,9 +103,10 @@ it.each([401, 503])('knows that nothing happened where the exchange fails with %
 });
 
 it('knows that nothing happened where the exchange takes too long', async () => {
-  await using server = await startAnsweringServer(() => undefined);
+  const clock = new VirtualClock();
+  await using server = await startAnsweringServer(() => void clock.advance(30));
   const client = createClient({
-    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 50, clock: systemClock },
+    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 50, clock },
     credential: { exchange: { api_key: 'a-long-lived-key' } },
   });
   onTestFinished(() => client.close());

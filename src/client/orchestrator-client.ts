@@ -32,6 +32,8 @@ export class ProviderError extends Error {
   readonly status: number | null;
   /** The `error.code` of the answer. */
   readonly code: string | null;
+  /** The `error.message` of the answer, as one line. */
+  readonly said: string | null;
   /** Whether what was asked for may have happened all the same. Always false for reads. */
   readonly mayHaveHappened: boolean;
 
@@ -41,14 +43,22 @@ export class ProviderError extends Error {
     {
       status = null,
       code = null,
+      said = null,
       mayHaveHappened = false,
       cause,
-    }: { status?: number | null; code?: string | null; mayHaveHappened?: boolean; cause?: unknown } = {},
+    }: {
+      status?: number | null;
+      code?: string | null;
+      said?: string | null;
+      mayHaveHappened?: boolean;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.problem = problem;
     this.status = status;
     this.code = code;
+    this.said = said;
     this.mayHaveHappened = mayHaveHappened;
   }
 }
@@ -81,8 +91,8 @@ export interface OrchestratorClient {
   listVolumeLocations(options?: CallOptions): Promise<VolumeLocation[]>;
   createVolume(request: CreateVolumeRequest, idempotencyKey: string, options?: CallOptions): Promise<Volume>;
   getVolume(id: string, options?: CallOptions): Promise<Volume>;
-  /** 404 counts as success (O: Volumes). */
-  deleteVolume(id: string, options?: CallOptions): Promise<void>;
+  /** 404 counts as success (O: Volumes). Whether the provider had it. */
+  deleteVolume(id: string, options?: CallOptions): Promise<boolean>;
   attachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
   detachVolume(id: string, instanceIds: readonly string[], options?: CallOptions): Promise<Volume>;
   /** Only where `extras.berth` announces it, as the two below. */

@@ -83,6 +83,7 @@ function unsuccessful(call: Call, answer: Answer): ProviderError {
   return new ProviderError(problemOf(status), [`${call.name}: ${status}`, said].filter(Boolean).join(', '), {
     status,
     code: /^[\w.:-]{1,64}$/.test(code) ? code : null,
+    said: said || null,
     mayHaveHappened: call.isWrite && status >= 500,
   });
 }

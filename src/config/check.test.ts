@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { checkConfig } from './check.ts';
+import { hasOpenSsl, makeCertificate } from '../../conformance/wire/certificates.fixture.ts';
+import { checkConfig, configNotes } from './check.ts';
 import { toLine } from './findings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-check-'));
@@ -21,6 +22,26 @@ describe('check-config', () => {
   it('finds nothing in the bundled catalog, and nothing in an empty file', () => {
     expect(checkConfig(undefined)).toEqual([]);
     expect(check('')).toEqual([]);
+  });
+
+  it('says which locations sell storage without a limit', () => {
+    const region = (more: string) =>
+      `{ name: X, datacenter: dc-${more.length}, volume_types: [{ name: ssd, price_per_gb_hour: 1, min_size_gb: 1, max_size_gb: 9 }]${more} }`;
+    const offer =
+      '{ id: a, name: A, instance_type: DEDICATED, vcpus: 1, memory_gb: 1, storage_gb: 1, price_per_hour: 1, os_options: [x], supports_cloud_init: true, capacity: { eu-one: 1 } }';
+    const regions = `{ eu-one: ${region('')}, eu-two: ${region(', storage_capacity_gb: 50')}, eu-three: { name: Y, datacenter: dc-y } }`;
+    expect(check('catalog: catalog.yaml', `regions: ${regions}\noffers: [${offer}]\n`)).toEqual([]);
+    expect(configNotes(join(folder, 'berth.yaml'))).toEqual([
+      `${join(folder, 'catalog.yaml')} regions.eu-one: no storage_capacity_gb, so its storage is sold without a limit`,
+    ]);
+    expect(configNotes(undefined)).toEqual([]);
+  });
+
+  it('finds storage where no volumes are sold', () => {
+    const text = 'regions:\n  eu-one: { name: Y, datacenter: dc-y, storage_capacity_gb: 5 }\noffers: []\n';
+    expect(check('catalog: catalog.yaml', text).join()).toContain(
+      'regions.eu-one.storage_capacity_gb: expected volume_types beside it',
+    );
   });
 
   it.each([
@@ -42,9 +63,9 @@ describe('check-config', () => {
     [
       'a missing key',
       'server:\n  tls:\n    cert: /dev/null\n',
-      'berth.yaml:2:3 server.tls.key: missing: expected string',
+      'berth.yaml:2:3 server.tls.key is required: a string',
     ],
-    ['an empty section', 'limits:\nlog: {}\n', 'berth.yaml:1:8 limits: expected object, got null'],
+    ['an empty section', 'limits:\nlog: {}\n', 'berth.yaml:1:8 limits: expected an object, got null'],
     [
       'a range upside down',
       'platform:\n  boot_ms: [9, 1]\n',
@@ -53,7 +74,7 @@ describe('check-config', () => {
     [
       'one of several types',
       'platform: { seed: {} }\n',
-      'berth.yaml:1:19 platform.seed: expected number, got object, or expected string, got object',
+      'berth.yaml:1:19 platform.seed: expected a number, or a string',
     ],
     [
       'another driver',
@@ -63,28 +84,48 @@ describe('check-config', () => {
     [
       'a rate below the least of the contract',
       'rate_limits:\n  polls_per_instance: { per_second: 0.05 }\n',
-      'berth.yaml:2:37 rate_limits.polls_per_instance.per_second: expected number to be >=0.1',
+      'berth.yaml:2:37 rate_limits.polls_per_instance.per_second: expected at least 0.1',
     ],
     [
       'an unknown policy',
       'reconcile:\n  orphans: kill\n',
-      'berth.yaml:2:12 reconcile.orphans: expected one of "log"|"stop"|"reap"',
+      'berth.yaml:2:12 reconcile.orphans: expected one of "log", "stop", "reap"',
     ],
     [
       'a lease of no time',
       'reconcile:\n  lease_s: 0\n',
-      'berth.yaml:2:12 reconcile.lease_s: expected number to be >=1',
+      'berth.yaml:2:12 reconcile.lease_s: expected at least 1',
     ],
     [
       'a TLS file that is not there',
       'server:\n  tls:\n    cert: none.pem\n    key: /dev/null\n',
       'berth.yaml:3:11 server.tls.cert: expected a file that can be read',
     ],
+    [
+      'TLS files that are none',
+      'server:\n  tls:\n    cert: /dev/null\n    key: /dev/null\n',
+      expect.stringMatching(
+        /^berth.yaml:2:3 server.tls: the certificate and its key do not belong together, or/,
+      ),
+    ],
     ['a catalog that is not there', 'catalog: none.yaml\n', 'none.yaml: there is no such file'],
-    ['a catalog that is no path', 'catalog: [a]\n', 'berth.yaml:1:10 catalog: expected string, got array'],
+    ['a catalog that is no path', 'catalog: [a]\n', 'berth.yaml:1:10 catalog: expected a string, got a list'],
     ['no YAML', 'a: [\n', expect.stringMatching(/^berth.yaml:\d:\d: Flow sequence/)],
   ])('finds %s, at its line', (_what, config, line) => {
     expect(check(config)).toEqual([line]);
+  });
+
+  it.skipIf(!hasOpenSsl)('finds a certificate with the key of another one, which serve would refuse', () => {
+    const [one, other] = [makeCertificate(), makeCertificate()];
+    writeFileSync(join(folder, 'cert.pem'), one.cert);
+    const config = 'server: { tls: { cert: cert.pem, key: key.pem } }\n';
+    for (const [key, findings] of [
+      [one.key, []],
+      [other.key, [expect.stringContaining('do not belong together')]],
+    ] as const) {
+      writeFileSync(join(folder, 'key.pem'), key);
+      expect(check(config)).toEqual(findings);
+    }
   });
 
   it('goes on after the first finding, and into the catalog', () => {

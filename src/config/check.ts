@@ -21,6 +21,25 @@ export function checkConfig(file: string | undefined): Finding[] {
   });
 }
 
+/** What is right and worth knowing, one line each: what is sold without a limit. Nothing of a file with findings. */
+export function configNotes(file: string | undefined): string[] {
+  const yaml = file === undefined ? undefined : readYamlFile(file);
+  if (yaml !== undefined && isMarketplaceFile(yaml)) return [];
+  const { catalog } = yaml?.value ?? {};
+  const catalogFile = catalogFileOf(typeof catalog === 'string' ? catalog : undefined, yaml?.file);
+  const read = readCatalogFile(catalogFile);
+  if ('findings' in read) return [];
+  return Object.entries(read.catalog.regions)
+    .filter(
+      ([, { volume_types, storage_capacity_gb }]) =>
+        volume_types.length > 0 && storage_capacity_gb === undefined,
+    )
+    .map(
+      ([token]) =>
+        `${catalogFile} regions.${token}: no storage_capacity_gb, so its storage is sold without a limit`,
+    );
+}
+
 function pointedAtFindings(yaml: YamlFile): Finding[] {
   const { catalog } = yaml.value;
   if (catalog !== undefined && (typeof catalog !== 'string' || catalog === '')) return [];

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { formatPath } from '../contract/errors.ts';
+import { formatPath, toSentence } from '../contract/errors.ts';
+import { describeIssue } from '../contract/issue-words.ts';
 import type { YamlFile } from './yaml-file.ts';
 
 /** One thing that is wrong with the configuration, and where. */
@@ -30,7 +31,7 @@ export class ConfigError extends Error {
 /** `berth.yaml:12:5 platform.boot_ms: expected …` */
 export function toLine({ file, line, column, path, message }: Finding): string {
   const place = line === undefined ? file : `${file}:${line}:${column}`;
-  return path === '' ? `${place}: ${message}` : `${place} ${path}: ${message}`;
+  return path === '' ? `${place}: ${message}` : `${place} ${toSentence({ path, message })}`;
 }
 
 function remedy(findings: readonly Finding[]): string {
@@ -40,14 +41,14 @@ function remedy(findings: readonly Finding[]): string {
     : `${what} and try again.`;
 }
 
-/** An issue of zod in our words: a path, a message, and whether it is about the key or its value. */
+/** An issue of zod: a path, a message, and whether it is about the key or its value. */
 export interface PlainIssue {
   path: IssuePath;
   message: string;
   at: 'key' | 'value';
 }
 
-/** Unknown keys become one issue each. `raw` is what was checked: what it lacks is called missing. */
+/** Unknown keys become one issue each. `raw` is what was checked. */
 export function toPlainIssues(raw: unknown, issues: readonly z.core.$ZodIssue[]): PlainIssue[] {
   return issues.flatMap((issue): PlainIssue[] => {
     const { path } = issue;
@@ -56,31 +57,11 @@ export function toPlainIssues(raw: unknown, issues: readonly z.core.$ZodIssue[])
       return issue.keys.map((key) => ({ path: [...path, key], message, at: 'key' }));
     }
     if (issue.code === 'invalid_key')
-      return [{ path, message: issue.issues.map(toMessage).join('; '), at: 'key' }];
+      return [{ path, message: issue.issues.map(({ message }) => message).join('; '), at: 'key' }];
     if (issue.code === 'custom')
       return [{ path, message: issue.message, at: issue.params?.['at'] === 'key' ? 'key' : 'value' }];
-    const message = toMessage(issue);
-    return [
-      { path, message: valueAt(raw, path) === undefined ? `missing: ${message}` : message, at: 'value' },
-    ];
+    return [{ path, message: describeIssue(issue, raw), at: 'value' }];
   });
-}
-
-function toMessage(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_union' && issue.errors.length > 0)
-    return [...new Set(issue.errors.flat().map(toMessage))].join(', or ');
-  return issue.message
-    .replace(/^(Invalid input|Invalid option|Too small|Too big): /, '')
-    .replace(', received undefined', '')
-    .replace(', received ', ', got ');
-}
-
-/** What stands in `value` at `path`; undefined: nothing. */
-export function valueAt(value: unknown, path: IssuePath): unknown {
-  return path.reduce<unknown>(
-    (inner, part) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[part],
-    value,
-  );
 }
 
 /** Each issue as a finding at the line of the node that it is about, in the order of the file. */

@@ -56,7 +56,7 @@ describe('a catalog', () => {
       `${file}:4:3 regions.Paris: expected lower-case words joined by "-", such as "eu-frankfurt"`,
       `${file}:19:7 offers[0].capacity.mars: unknown region; expected one of: eu-frankfurt, Paris`,
       `${file}:21:7 offers[0].extras.hal-cdg1-a: contains the datacenter code "hal-cdg1-a", which clients must never see`,
-      ...missing.map((key) => expect.stringContaining(`${file}:22:5 offers[1].${key}: missing: expected `)),
+      ...missing.map((key) => expect.stringContaining(`${file}:22:5 offers[1].${key} is required: `)),
       `${file}:23:5 offers[1].nmae: unknown key; remove it or correct its spelling`,
     ]);
   });

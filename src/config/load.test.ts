@@ -118,7 +118,7 @@ describe('the configuration', () => {
     [
       'an unknown log level',
       { flags: { logLevel: 'loud' } },
-      '--log-level log.level: expected one of "trace"|"debug"|"info"|"warn"|"error"|"fatal"|"silent"',
+      '--log-level log.level: expected one of "trace", "debug", "info", "warn", "error", "fatal", "silent"',
     ],
     [
       'a certificate without a key',
@@ -173,7 +173,7 @@ describe('the configuration', () => {
     expect(errorLines({ file: bad, flags: { port: 'x' } })).toEqual([
       '--port server.port: expected a whole number from 0 to 65535',
       `${bad}:1:11 server.prot: unknown key; remove it or correct its spelling`,
-      `${bad}:2:20 limits.drain_s: expected number to be >=0`,
+      `${bad}:2:20 limits.drain_s: expected at least 0`,
       expect.stringMatching(/bad\.yaml:3:15 log\.level: expected one of /),
       `${bad}:3:21 log.file: unknown key; remove it or correct its spelling`,
       'Correct these 5, then see that `berth check-config` finds nothing.',

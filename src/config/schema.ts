@@ -28,6 +28,8 @@ const rateLimitsSchema = z
     requests_per_account: bucketSchema({ per_second: 50, burst: 500 }, { per_second: 1, burst: 10 }),
     /** POST /instances and POST /volumes, on top of the bucket above. */
     creates_per_account: bucketSchema({ per_second: 5, burst: 100 }, { per_second: 0.01, burst: 1 }),
+    /** Tokens that POST /auth/token gives out; a failed login counts nowhere, its answer is held back. */
+    tokens_per_account: bucketSchema({ per_second: 1, burst: 100 }, { per_second: 0.01, burst: 1 }),
   })
   .prefault({});
 
@@ -58,6 +60,19 @@ const reconcileSchema = z
   })
   .prefault({});
 
+/** What each account may have at most; where a number is left out, as much as there is. */
+const quotasSchema = z
+  .strictObject({
+    /** Those that are not destroyed. */
+    instances: z.int().min(0).max(10_000_000).optional(),
+    volumes: z.int().min(0).max(10_000_000).optional(),
+    /** Of all its volumes together. */
+    storage_gb: z.number().min(0).max(1_000_000_000).optional(),
+    /** Tokens of POST /auth/token that have not expired. */
+    live_tokens: z.int().min(1).max(10_000_000).default(10_000),
+  })
+  .prefault({});
+
 /** `berth.yaml`. Every key has a default; an unknown key is an error. */
 export const configSchema = z.strictObject({
   server: serverSchema(8080).prefault({}),
@@ -67,6 +82,7 @@ export const configSchema = z.strictObject({
   platform: simulatorConfigSchema.prefault({}),
   limits: limitsSchema,
   rate_limits: rateLimitsSchema,
+  quotas: quotasSchema,
   reconcile: reconcileSchema,
   auth: z
     .strictObject({

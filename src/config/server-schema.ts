@@ -7,14 +7,30 @@ export const secondsSchema = z
 
 const PORT = 'expected a whole number from 0 to 65535';
 
+const portSchema = z.int(PORT).min(0, PORT).max(65_535, PORT);
+const hostSchema = z.string().min(1).max(255).default('127.0.0.1');
+
 /** Where a server listens; `port` is the default one. */
 export function serverSchema(port: number) {
   return z.strictObject({
-    host: z.string().min(1).max(255).default('127.0.0.1'),
+    host: hostSchema,
     /** 0: any free one. */
-    port: z.int(PORT).min(0, PORT).max(65_535, PORT).default(port),
+    port: portSchema.default(port),
     /** PEM files. Without them Berth speaks plain HTTP, and a proxy in front must terminate TLS. */
     tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional(),
+    /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+    trusted_proxies: z.int().min(0).max(16).default(0),
+    /** Whether /docs shows the API to a browser; /openapi.json is served in any case. */
+    docs: z.boolean().default(true),
+    /** Where /metrics is, which is not for whoever reaches the API. It is never TLS. */
+    admin: z
+      .strictObject({
+        enabled: z.boolean().default(true),
+        host: hostSchema,
+        /** Absent: the product's own, or any free one where `server.port` is 0. */
+        port: portSchema.optional(),
+      })
+      .prefault({}),
   });
 }
 
@@ -61,6 +77,16 @@ export const limitsSchema = z
       .default(1024 * 1024),
     /** A request that has not arrived in full by then is 408. */
     request_timeout_s: secondsSchema.default(30),
+    /**
+     * How many connections one address may have; 0: any number. Loopback may have any number, and so may proxies. The
+     * least still lets a client poll 2,500 instances every 10 s, though it opens a connection for each poll and takes a
+     * second over it.
+     */
+    connections_per_address: z
+      .int()
+      .max(1_000_000)
+      .refine((count) => count === 0 || count >= 256, 'expected 0, for any number, or at least 256')
+      .default(1024),
     /** How long SIGTERM lets requests finish. */
     drain_s: z.number().nonnegative().max(3600).default(20),
   })

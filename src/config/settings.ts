@@ -2,6 +2,8 @@
 export interface ConfigFlags {
   host?: string | undefined;
   port?: string | number | undefined;
+  adminHost?: string | undefined;
+  adminPort?: string | number | undefined;
   database?: string | undefined;
   tlsCert?: string | undefined;
   tlsKey?: string | undefined;
@@ -25,6 +27,8 @@ const PREFIX = 'BERTH_';
 const settings: readonly Setting[] = [
   { path: ['server', 'host'], flag: 'host', flagName: '--host', variable: 'HOST' },
   { path: ['server', 'port'], flag: 'port', flagName: '--port', variable: 'PORT' },
+  { path: ['server', 'admin', 'host'], flag: 'adminHost', flagName: '--admin-host', variable: 'ADMIN_HOST' },
+  { path: ['server', 'admin', 'port'], flag: 'adminPort', flagName: '--admin-port', variable: 'ADMIN_PORT' },
   { path: ['server', 'tls', 'cert'], flag: 'tlsCert', flagName: '--tls-cert', variable: 'TLS_CERT' },
   { path: ['server', 'tls', 'key'], flag: 'tlsKey', flagName: '--tls-key', variable: 'TLS_KEY' },
   { path: ['database'], flag: 'database', flagName: '--database', variable: 'DATABASE' },
@@ -55,7 +59,7 @@ export function readOverrides(flags: ConfigFlags, env: Environment, prefix = PRE
   });
 }
 
-/** Flags and variables are text; the one number among the settings is read as such. */
+/** Flags and variables are text; a port is read as the number that it is. */
 function toValue(path: readonly string[], given: string | number): unknown {
   return path.at(-1) === 'port' && /^\d+$/.test(String(given)) ? Number(given) : given;
 }

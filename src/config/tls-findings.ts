@@ -1,25 +1,38 @@
-import { accessSync, constants } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import { type Finding, toFindings } from './findings.ts';
 import type { YamlFile } from './yaml-file.ts';
 
-/** The TLS files are read at start; that they can be is seen here. */
+/** The TLS files are read at start; that they can be, and that they belong together, is seen here. */
 export function tlsFindings(yaml: YamlFile): Finding[] {
   const tls = (yaml.value['server'] as { tls?: Record<string, unknown> } | null | undefined)?.tls;
-  return ['cert', 'key'].flatMap((part) => {
-    const path = tls?.[part];
-    if (typeof path !== 'string' || path === '' || isReadable(resolve(dirname(yaml.file), path))) return [];
-    return toFindings(yaml, [
-      { path: ['server', 'tls', part], message: 'expected a file that can be read', at: 'value' },
-    ]);
-  });
+  const [cert, key] = ['cert', 'key'].map((part) => readPart(yaml, part, tls?.[part]));
+  const unreadable = [cert, key].flatMap((part) =>
+    part !== undefined && 'finding' in part ? part.finding : [],
+  );
+  if (unreadable.length > 0 || cert === undefined || key === undefined) return unreadable;
+  if (!('content' in cert) || !('content' in key)) return [];
+  try {
+    createSecureContext({ cert: cert.content, key: key.content });
+    return [];
+  } catch (error) {
+    const reason = (error as Error).message.split(':').at(-1);
+    const message = `the certificate and its key do not belong together, or are no PEM files without a passphrase (${reason})`;
+    return toFindings(yaml, [{ path: ['server', 'tls'], message, at: 'key' }]);
+  }
 }
 
-function isReadable(file: string): boolean {
+function readPart(
+  yaml: YamlFile,
+  part: string,
+  path: unknown,
+): { content: Buffer } | { finding: Finding[] } | undefined {
+  if (typeof path !== 'string' || path === '') return undefined;
   try {
-    accessSync(file, constants.R_OK);
-    return true;
+    return { content: readFileSync(resolve(dirname(yaml.file), path)) };
   } catch {
-    return false;
+    const message = 'expected a file that can be read';
+    return { finding: toFindings(yaml, [{ path: ['server', 'tls', part], message, at: 'value' }]) };
   }
 }

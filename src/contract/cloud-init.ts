@@ -41,6 +41,10 @@ const cloudInitFileSchema = z
   .object({
     path: z
       .string()
+      .max(
+        MAX_PATH_BYTES,
+        `expected at most ${MAX_PATH_BYTES} bytes, and ${MAX_PATH_PART_BYTES} between slashes`,
+      )
       .refine(isPlainAbsolutePath, 'expected an absolute path to a file without "." or ".." parts')
       .refine(
         (path) => !CONTROL_CHARACTERS.test(path) && path.isWellFormed(),
@@ -51,6 +55,7 @@ const cloudInitFileSchema = z
         `expected at most ${MAX_PATH_BYTES} bytes, and ${MAX_PATH_PART_BYTES} between slashes`,
       ),
     content: textSchema
+      .max(MAX_CONTENT_BYTES, `expected at most ${MAX_CONTENT_BYTES} bytes`)
       .refine(
         (text) => Buffer.byteLength(text) <= MAX_CONTENT_BYTES,
         `expected at most ${MAX_CONTENT_BYTES} bytes`,
@@ -58,10 +63,12 @@ const cloudInitFileSchema = z
       .meta({ description: 'Plain text.' }),
     owner: z
       .string()
+      .max(65)
       .regex(/^[a-z_][a-z0-9_-]{0,31}(:[a-z_][a-z0-9_-]{0,31})?$/, 'expected "user" or "user:group"')
       .optional(),
     permissions: z
       .string()
+      .max(5)
       .regex(/^0?[0-7]{3,4}$/, 'expected an octal mode such as "0644"')
       .optional(),
   })

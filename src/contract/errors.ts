@@ -39,6 +39,11 @@ export const errorTable = {
     retry: 'later',
     meaning: 'The requested capacity is not available now.',
   },
+  quota_exceeded: {
+    status: 409,
+    retry: 'changed',
+    meaning: 'The account has as much as it may have; details.quota names what of.',
+  },
   invalid_state: {
     status: 409,
     retry: 'changed',
@@ -145,11 +150,15 @@ export class ApiError extends Error {
   }
 }
 
+/** A path and what is wrong there, as one sentence: `name is required: a string`, or `name: expected a string`. */
+export function toSentence({ path, message }: Issue): string {
+  if (path === '') return message;
+  return message.startsWith('is required') ? `${path} ${message}` : `${path}: ${message}`;
+}
+
 /** A 400 whose `details.issues[]` names each path and says what was expected. */
 export function invalidRequest(issues: Issue[]): ApiError {
-  const summary = issues
-    .map((issue) => (issue.path ? `${issue.path}: ${issue.message}` : issue.message))
-    .join('; ');
+  const summary = issues.map(toSentence).join('; ');
   return new ApiError('invalid_request', summary || 'The request is invalid.', { details: { issues } });
 }
 

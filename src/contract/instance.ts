@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { cloudInitSchema } from './cloud-init.ts';
+import { sshKeyTextSchema } from './ssh-key.ts';
 import type { TransitionTable } from './transitions.ts';
 import { regionTokenSchema, timestampSchema, usdPerHourSchema } from './values.ts';
 
@@ -35,15 +36,19 @@ export const instanceTransitions: TransitionTable<InstanceStatus> = {
 const MAX_SSH_KEYS = 32;
 const MAX_NAME_LENGTH = 255;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+/**
+ * Controls, line and paragraph separators, and what is not seen and changes what is, above all the direction of a text.
+ * Two joiners are let through, which some scripts and emoji need, and Arabic and Syriac signs that are seen.
+ */
+const CONTROL_CHARACTERS =
+  /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]]/v;
 
 /** A label: any text without control characters. It never reaches a shell or a host name as it is. */
 export const nameSchema = z
   .string()
   .min(1)
   .max(MAX_NAME_LENGTH)
-  .refine((name) => !CONTROL_CHARACTERS.test(name), 'expected text without control characters')
+  .refine((name) => !CONTROL_CHARACTERS.test(name), 'expected text without control or invisible characters')
   .refine((name) => name.isWellFormed(), 'expected well-formed Unicode');
 
 /** O: CreateInstanceRequest. Unknown fields are ignored. */
@@ -52,7 +57,7 @@ export const createInstanceRequestSchema = z
     configuration_id: z.string().min(1).max(255).meta({ description: 'Configuration.id to deploy.' }),
     region: z.string().min(1).max(63).meta({ description: 'Canonical region token.' }),
     ssh_keys: z
-      .array(z.string())
+      .array(sshKeyTextSchema)
       .min(1)
       .max(MAX_SSH_KEYS)
       .meta({ description: 'Raw OpenSSH public keys to inject, one key each.' }),
@@ -111,3 +116,4 @@ export type Instance = z.infer<typeof instanceSchema>;
 export const instanceListSchema = z
   .object({ instances: z.array(instanceSchema) })
   .meta({ id: 'InstanceList' });
+export type InstanceList = z.infer<typeof instanceListSchema>;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { findBlobProblem, isSshKeyType, type SshKeyType, sshKeyTypes } from './ssh-key-blob.ts';
 
 export { sshKeyTypes };
@@ -10,7 +11,7 @@ export interface SshPublicKey {
   comment: string;
 }
 
-const MAX_LENGTH = 8192;
+const MAX_SSH_KEY_LENGTH = 8192;
 
 /** PEM, OpenSSH and PuTTY files, and the base64 of "openssh-key-v1" when the armor was cut off. */
 const PRIVATE_KEY = /BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|PuTTY-User-Key-File|b3BlbnNzaC1rZXktdjE/;
@@ -31,7 +32,8 @@ export function parseSshPublicKey(text: string): { key: SshPublicKey } | { probl
       problem:
         'this is a private key: send the public one (the .pub file), and replace this key, since it has left its owner',
     };
-  if (text.length > MAX_LENGTH) return { problem: `expected at most ${MAX_LENGTH} characters` };
+  if (text.length > MAX_SSH_KEY_LENGTH)
+    return { problem: `expected at most ${MAX_SSH_KEY_LENGTH} characters` };
   const line = text.replace(/\r?\n$/, '').trim();
   if (line === '') return { problem: 'expected an OpenSSH public key, got an empty string' };
   if (CONTROL_CHARACTERS.test(text.replace(/\r?\n$/, '')) || !line.isWellFormed())
@@ -65,3 +67,8 @@ function findDataProblem(type: SshKeyType, base64: string): string | undefined {
   if (bytes.toString('base64') !== base64) return 'the base64 key data is truncated or not canonical';
   return findBlobProblem(type, bytes);
 }
+
+/** A key as a request has it; {@link parseSshPublicKey} says what is wrong with it otherwise. */
+export const sshKeyTextSchema = z
+  .string()
+  .max(MAX_SSH_KEY_LENGTH, `expected at most ${MAX_SSH_KEY_LENGTH} characters`);

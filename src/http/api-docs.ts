@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { type Env, Hono } from 'hono';
+import { type Context, type Env, Hono } from 'hono';
+import { sharedBody } from './shared-body.ts';
 
 const swaggerUiFolder = new URL(
   './',
@@ -12,21 +13,50 @@ const swaggerUiFiles = new Map([
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ]);
 
-/** `/openapi.json`, and `/docs` that shows it. */
-export function apiDocs<E extends Env>(title: string, document: object): Hono<E> {
+/** `/openapi.json`, and `/docs` that shows it unless that is switched off. */
+export function apiDocs<E extends Env>(
+  title: string,
+  document: object,
+  { hasPage }: { hasPage: boolean },
+): Hono<E> {
+  let bytes: Buffer | undefined;
+  const routes = new Hono<E>().get('/openapi.json', (context) => {
+    bytes ??= Buffer.from(JSON.stringify(document));
+    return sendShared(context, bytes, { 'Content-Type': 'application/json' });
+  }) as Hono<E>;
+  return hasPage ? routes.route('/', docsRoutes<E>(title)) : routes;
+}
+
+function docsRoutes<E extends Env>(title: string): Hono<E> {
   const page = docsPage(title);
   return new Hono<E>()
-    .get('/openapi.json', (context) => context.json(document))
     .get('/docs', (context) => context.html(page, 200, { 'Content-Security-Policy': docsPolicy }))
     .get('/docs/:file', async (context) => {
-      const type = swaggerUiFiles.get(context.req.param('file'));
+      const file = context.req.param('file');
+      const type = swaggerUiFiles.get(file);
       if (type === undefined) return context.notFound();
-      const bytes = await readFile(new URL(context.req.param('file'), swaggerUiFolder));
-      return context.body(new Uint8Array(bytes), 200, {
+      return sendShared(context, await readOnce(file), {
         'Content-Type': type,
         'Cache-Control': 'public, max-age=86400',
       });
     }) as Hono<E>;
+}
+
+const filesRead = new Map<string, Promise<Buffer>>();
+
+/** One buffer, by however many it is asked for at once; a read that fails is tried again. */
+async function readOnce(file: string): Promise<Buffer> {
+  let reading = filesRead.get(file);
+  if (reading === undefined) {
+    reading = readFile(new URL(file, swaggerUiFolder));
+    filesRead.set(file, reading);
+    reading.catch(() => filesRead.delete(file));
+  }
+  return reading;
+}
+
+function sendShared(context: Context, bytes: Buffer, headers: Record<string, string>): Response {
+  return context.body(sharedBody(bytes), 200, { ...headers, 'Content-Length': String(bytes.length) });
 }
 
 const docsScript = "SwaggerUIBundle({ url: '/openapi.json', dom_id: '#docs', deepLinking: true });";

@@ -1,8 +1,11 @@
 import type { RequestListener } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+import { countHeader } from './count-header.ts';
 
 /** `.` and `..` between slashes, also percent-encoded: a URL parser would resolve them to another path. */
 const DOT_SEGMENT = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i;
+
+const ONE_HOST = 'expected one valid Host header';
 
 /** How a server answers what its app never sees. */
 export interface AppRefusals {
@@ -24,8 +27,13 @@ export function appListener(
       isNoRequest(error) ? refusals.noRequest(expectedOf(error)) : refusals.failed(error),
   });
   const refuseClimbing = getRequestListener(() => refusals.noPath());
-  return (request, response) =>
-    DOT_SEGMENT.test(request.url ?? '') ? refuseClimbing(request, response) : throughApp(request, response);
+  const refuseHost = getRequestListener(() => refusals.noRequest(ONE_HOST));
+  return (request, response) => {
+    if (countHeader(request.rawHeaders, 'host') > 1) return refuseHost(request, response);
+    return DOT_SEGMENT.test(request.url ?? '')
+      ? refuseClimbing(request, response)
+      : throughApp(request, response);
+  };
 }
 
 /** Whether node-server could make no request of what came. */
@@ -34,5 +42,5 @@ function isNoRequest(error: unknown): error is Error {
 }
 
 function expectedOf({ message }: Error): string {
-  return message.includes('host') ? 'expected one valid Host header' : 'expected a valid request target';
+  return message.includes('host') ? ONE_HOST : 'expected a valid request target';
 }

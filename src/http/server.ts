@@ -1,14 +1,11 @@
-import {
-  createServer,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../ports/log.ts';
+import { Connection, connectionOf } from './connection.ts';
+import { type OpenConnection, OpenConnections } from './open-connections.ts';
+import { StallWatch } from './stall-watch.ts';
 
 /** What is wrong with a request that is none yet. */
 export type WireProblem = 'malformed' | 'timed_out' | 'headers_too_large';
@@ -29,6 +26,10 @@ export interface ServerOptions {
   tls?: { cert: Buffer; key: Buffer } | undefined;
   /** A request that has not arrived in full by then is 408. */
   requestTimeoutMs: number;
+  /** How many connections one address may have, loopback aside; 0, or absent: any number. */
+  connectionsPerAddress?: number;
+  /** A reply of which no byte was drained for so long ends its connection; default: 30 s. */
+  stallMs?: number;
   /** Makes the id of a request that got no further than its first bytes. */
   nextId: () => string;
   /** In the shape of the server's own errors. */
@@ -38,20 +39,24 @@ export interface ServerOptions {
 
 /** Longer than the client's poll interval (10 to 30 s), so that polls reuse their connection. */
 const KEEP_ALIVE_MS = 75_000;
-/** How long a refused client may take to read why, before its connection is cut. */
-const LINGER_MS = 1_000;
+const STALL_MS = 30_000;
 const IDLE_CHECK_MS = 50;
+/** How long a server that ends waits for the first byte of a connection: what was sent may be on its way. */
+const SILENCE_MS = 1_000;
+/** Between two lines in the log about connections that were turned away. */
+const TELL_MS = 60_000;
 
 /** A listening server. What is wrong below HTTP is answered with the envelope too. */
 export class HttpServer {
   readonly #server: Server;
   readonly #options: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>;
-  /** The reply that each connection waits for, or had last. */
-  readonly #replies = new WeakMap<Duplex, ServerResponse>();
+  readonly #open: OpenConnections;
   readonly #refused = new WeakSet<Duplex>();
+  readonly #stalls: StallWatch;
+  #turnedAwayToldAt = Number.NEGATIVE_INFINITY;
 
   constructor(listener: RequestListener, options: ServerOptions) {
-    const { tls, requestTimeoutMs } = options;
+    const { tls, requestTimeoutMs, connectionsPerAddress = 0, stallMs = STALL_MS } = options;
     const settings = {
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,
@@ -60,16 +65,33 @@ export class HttpServer {
       // The listener refuses it with the envelope.
       requireHostHeader: false,
     };
-    const listen: RequestListener = (request, response) => {
-      this.#replies.set(request.socket, response);
-      return listener(request, response);
-    };
+    const listen: RequestListener = (request, response) =>
+      connectionOf(request.socket)?.take(request, response);
     this.#options = options;
+    this.#open = new OpenConnections(
+      connectionsPerAddress === 0 ? Number.POSITIVE_INFINITY : connectionsPerAddress,
+    );
+    this.#stalls = new StallWatch({
+      connections: this.#open,
+      stallMs,
+      onStalled: (opened) => this.#endStalled(opened),
+    });
     this.#server =
-      tls === undefined ? createServer(settings, listen) : createTlsServer({ ...settings, ...tls }, listen);
+      tls === undefined
+        ? createServer(settings, listen)
+        : createTlsServer(
+            { ...settings, ...tls, handshakeTimeout: requestTimeoutMs, allowHalfOpen: true },
+            listen,
+          );
+    // Before it is attached.
+    this.#server.prependListener('connection', (socket: Socket) => this.#admit(socket));
+    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) =>
+      this.#attach(socket, listener),
+    );
     this.#server.on('checkExpectation', listen);
-    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => this.#linger(socket));
     this.#server.on('clientError', (error, socket) => this.#refuse(error, socket));
+    // A client that says that it will send no more is answered all the same.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
   }
 
   /** Rejects with the system's error (`EADDRINUSE`, `EACCES` …). */
@@ -81,6 +103,7 @@ export class HttpServer {
     this.#server.off('error', reject);
     // Of a single connection, such as EMFILE: the others are served on.
     this.#server.on('error', (err) => this.#options.log.error({ err }, 'a connection was not accepted'));
+    this.#stalls.start();
     return (this.#server.address() as AddressInfo).port;
   }
 
@@ -88,66 +111,63 @@ export class HttpServer {
   async close(drainMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
+    for (const { connection } of this.#open) connection?.beLast();
+    const silence = setTimeout(() => {
+      for (const { socket, connection } of this.#open) if (!connection?.hasSpoken) socket.destroy();
+    }, SILENCE_MS);
     // A connection whose last request ends now would otherwise be kept alive.
     const idleCheck = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
-    const timeout = setTimeout(() => this.#server.closeAllConnections(), drainMs);
+    const timeout = setTimeout(() => {
+      for (const { socket } of this.#open) socket.destroy();
+    }, drainMs);
     this.#server.closeIdleConnections();
     await promise;
+    this.#stalls.stop();
     clearInterval(idleCheck);
+    clearTimeout(silence);
     clearTimeout(timeout);
+  }
+
+  #admit(socket: Socket): void {
+    if (this.#open.admit(socket)) return;
+    socket.destroy();
+    const now = performance.now();
+    if (now - this.#turnedAwayToldAt < TELL_MS) return;
+    this.#turnedAwayToldAt = now;
+    this.#options.log.warn(
+      { address: socket.remoteAddress },
+      'a connection was turned away: its address has limits.connections_per_address of them, all in use',
+    );
+  }
+
+  #attach(socket: Socket, listener: RequestListener): void {
+    if (socket.destroyed) return;
+    const connection = new Connection(socket, listener);
+    this.#open.attach(connection);
+  }
+
+  #endStalled({ socket, address }: OpenConnection): void {
+    this.#options.log.info({ address }, 'a client read nothing of its reply for too long: connection ended');
+    socket.destroy();
   }
 
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (this.#refused.has(socket)) return;
     this.#refused.add(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable || this.#owesAnotherReply(socket)) {
+    const connection = connectionOf(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable || connection === undefined || connection.owesReply) {
       socket.destroy();
       return;
     }
-    const { remoteAddress } = socket as Partial<Socket>;
+    const { remoteAddress } = connection.socket;
     const refusal = this.#options.refuse(problems[error.code ?? ''] ?? 'malformed', remoteAddress);
     const requestId = this.#options.nextId();
     this.#options.log.info(
-      { requestId, status: refusal.status, code: refusal.code, cause: error.code },
+      { request_id: requestId, status: refusal.status, code: refusal.code, cause: error.code },
       'request refused below HTTP',
     );
-    socket.end(toText(refusal, requestId));
-    destroyLate(socket);
+    connection.refuse(toText(refusal, requestId));
   }
-
-  /**
-   * node:http closes as soon as the last reply is written. A client that is still sending would have its connection
-   * reset, and lose the reply: what it sends is thrown away until it has read, or for a while.
-   */
-  #linger(socket: Socket): void {
-    const destroySoon = socket.destroySoon.bind(socket);
-    let isLingering = false;
-    socket.destroySoon = () => {
-      const request = this.#replies.get(socket)?.req;
-      if (request === undefined || request.complete) return destroySoon();
-      if (isLingering) return;
-      isLingering = true;
-      socket.end();
-      // Whoever read the body has stopped, and would hold up the rest.
-      request.removeAllListeners('data').resume();
-      destroyLate(socket);
-    };
-  }
-
-  /**
-   * Whether the client waits for the reply to an earlier, complete request, or has part of one: it would take the
-   * refusal for that.
-   */
-  #owesAnotherReply(socket: Duplex): boolean {
-    const reply = this.#replies.get(socket);
-    if (reply === undefined || reply.writableFinished) return false;
-    return reply.headersSent || reply.req.complete;
-  }
-}
-
-function destroyLate(socket: Duplex): void {
-  const late = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(late));
 }
 
 function toText(refusal: WireRefusal, requestId: string): string {

@@ -9,7 +9,7 @@ it('works in one process at a time, and in another one once the first is gone', 
     new LeasedJob(books.deps, {
       name: 'sweeping',
       everyMs: 1_000,
-      work: async (isNewHolder) => void rounds.push(`${name}${isNewHolder ? ' anew' : ''}`),
+      work: async (_store, isNewHolder) => void rounds.push(`${name}${isNewHolder ? ' anew' : ''}`),
     });
   const [first, second] = [job('first'), job('second')];
   await first.run();
@@ -27,6 +27,33 @@ it('works in one process at a time, and in another one once the first is gone', 
   await books.clock.advance(1);
   await third.run();
   expect(rounds.slice(3)).toEqual(['third anew']);
+});
+
+it('writes nothing more in a round that another process has replaced', async () => {
+  const books = await openBooks();
+  const written: string[] = [];
+  const job = (name: string, between: () => Promise<void>) =>
+    new LeasedJob(books.deps, {
+      name: 'writing',
+      everyMs: 1_000,
+      work: async (store) => {
+        await between();
+        await store.transact(async (tx) => tx.settings.put('last', name));
+        written.push(name);
+      },
+    });
+  const second = job('second', async () => undefined);
+  const first = job('first', async () => {
+    await books.clock.advance(60_000);
+    await second.run();
+  });
+  await first.run();
+  expect([written, await books.store.read.settings.get('last')]).toEqual([['second'], 'second']);
+  expect(books.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(books.lines.at(-1)).toMatchObject({
+    level: 'warn',
+    message: expect.stringContaining('longer than its lease'),
+  });
 });
 
 it('goes on after a round that fails, and leaves no timer when it is stopped', async () => {

@@ -1,19 +1,26 @@
 import type { Timer } from '../ports/clock.ts';
 import type { Deps } from './deps.ts';
+import { fencedStore, LeaseLost } from './fenced-store.ts';
+import type { Store } from './ports/store.ts';
 
 export interface Job {
   /** Of the lease, and in the log. */
   name: string;
   everyMs: number;
-  /** One round; `isNewHolder`: another process may have done the one before. */
-  work(isNewHolder: boolean): Promise<void>;
+  /**
+   * One round; `isNewHolder`: another process may have done the one before. All that it writes goes through `store`,
+   * which refuses it once another process has the lease.
+   */
+  work(store: Store, isNewHolder: boolean): Promise<void>;
 }
 
 const MIN_LEASE_MS = 60_000;
+const LOST =
+  'a round of a job took longer than its lease, and another process does it now: the rest is left to that';
 
 /**
  * Does a job again and again, in whichever process holds its lease. A round that takes longer than the lease may meet
- * another one elsewhere: what a job writes is right without the lease too.
+ * another one elsewhere: from then on it writes nothing.
  */
 export class LeasedJob {
   readonly #deps: Pick<Deps, 'store' | 'clock' | 'log'>;
@@ -68,8 +75,9 @@ export class LeasedJob {
       const lease = await store.transact((tx) => tx.leases.claim(name, this.#holder, clock.now(), ttlMs));
       const isNewHolder = lease?.token !== this.#token;
       this.#token = lease?.token;
-      if (lease !== null) await work(isNewHolder);
+      if (lease !== null) await work(fencedStore(store, lease), isNewHolder);
     } catch (err) {
+      if (err instanceof LeaseLost) return log.warn({ job: name }, LOST);
       log.error({ err, job: name }, 'a round of a job failed; it is tried again');
     }
   }

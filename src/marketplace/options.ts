@@ -1,3 +1,16 @@
+import type { VolumePolicy } from './ledger/volume-notices.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** How much may end because a provider denies it, before an operator has to look. */
+export interface LossCapOptions {
+  /** Of what there was at the provider, from 0 to 1. */
+  share: number;
+  /** However little there was. */
+  least: number;
+  windowMs: number;
+}
+
 /** What the configuration sets. Times are in milliseconds unless their name says otherwise. */
 export interface MarketplaceOptions {
   /** The account minimum before a terminate (M: Deployments, rule 4). */
@@ -20,17 +33,39 @@ export interface MarketplaceOptions {
     findCreateMs: number;
     /** After this a change that was sent to a provider, and never showed, is not waited for any more. */
     actionMs: number;
+    /** How long a machine may take from its provider's first ONLINE until it can be logged in to by SSH. */
+    sshWindowMs: number;
   };
+  maxLosses: LossCapOptions;
   /** How long a request waits for what the provider has accepted, before it answers 504. */
   lifecycleWaitMs: number;
+  spending: {
+    /** A balance must last so long for all that a team pays for, or nothing is added to it. */
+    balanceForMs: number;
+    teamLimits: TeamLimits;
+  };
   billing: {
     /** Slices end at multiples of it. */
     sliceMs: number;
     /** What a team that spent so much in the last 30 days gets, from the next day on. */
     volumeDiscounts: readonly { spendMicroUsd: number; percentage: number }[];
     /** What happens after the balance has reached zero. */
-    zeroBalance: { graceMs: number; stoppedGraceMs: number };
+    zeroBalance: {
+      graceMs: number;
+      stoppedGraceMs: number;
+      /** What happens to volumes. */
+      volumes: VolumePolicy;
+    };
   };
+}
+
+/** The most that one team may have at the same time; null: any number. */
+export interface TeamLimits {
+  /** Those that are not over. */
+  deployments: number | null;
+  volumes: number | null;
+  /** Of all its volumes together. */
+  volumeGb: number | null;
 }
 
 export const defaultOptions: MarketplaceOptions = {
@@ -45,12 +80,22 @@ export const defaultOptions: MarketplaceOptions = {
     catalogMs: 30_000,
     findCreateMs: 180_000,
     actionMs: 15 * 60_000,
+    sshWindowMs: 10 * 60_000,
   },
+  maxLosses: { share: 0.2, least: 5, windowMs: 600_000 },
   lifecycleWaitMs: 20_000,
+  spending: {
+    balanceForMs: 3_600_000,
+    // Twice the largest volume that any provider has.
+    teamLimits: { deployments: 50, volumes: 100, volumeGb: 524_288 },
+  },
   billing: {
     sliceMs: 300_000,
     volumeDiscounts: [],
-    zeroBalance: { graceMs: 3_600_000, stoppedGraceMs: 72 * 3_600_000 },
+    zeroBalance: {
+      ...{ graceMs: 3_600_000, stoppedGraceMs: 72 * 3_600_000 },
+      volumes: { keepMs: 7 * DAY_MS, noticesMs: [3 * DAY_MS, DAY_MS] },
+    },
   },
 };
 

@@ -1,7 +1,8 @@
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import ssh2, { type AnyAuthMethod, type ParsedKey } from 'ssh2';
 import type { SshPublicKey } from '../contract/ssh-key.ts';
-import type { ProbeResult, ProbeStep, SshTarget } from '../orchestrator/ports/ssh-probe.ts';
+import type { ProbeResult, ProbeStep, SshTarget } from '../ports/ssh-probe.ts';
+import { allowedLookup, ForbiddenAddress } from './allowed-lookup.ts';
 import { fingerprintOf, toQueryKey } from './query-key.ts';
 
 export type StepTimeouts = Record<ProbeStep, number>;
@@ -10,6 +11,8 @@ export interface ProbeLimits {
   timeoutsMs: StepTimeouts;
   /** When the whole probe ends, on the clock of `performance.now()`. */
   endsAt: number;
+  /** Addresses that are never connected to. */
+  isForbidden: ((address: string) => boolean) | undefined;
 }
 
 const IDENTIFICATION_LINE = /^SSH-\d+\.\d+-/m;
@@ -52,7 +55,7 @@ export class ProbeConnection {
         this.#settle = resolve;
       });
       this.#enter('connect');
-      socket = connect({ host: this.#target.host, port: this.#target.port, noDelay: true });
+      socket = this.#connect();
       closed = new Promise((resolve) => socket?.once('close', () => resolve()));
       this.#listen(socket);
       this.#speak(new ssh2.Client(), socket);
@@ -64,6 +67,16 @@ export class ProbeConnection {
     socket?.destroy();
     await closed;
     return this.#result ?? { ok: false, step: this.#step, detail: 'the probe ended without a result' };
+  }
+
+  /** @throws {ForbiddenAddress} */
+  #connect(): Socket {
+    const { host, port } = this.#target;
+    const { isForbidden } = this.#limits;
+    if (isForbidden === undefined) return connect({ host, port, noDelay: true });
+    // An address is connected to without a lookup.
+    if (isIP(host) !== 0 && isForbidden(host)) throw new ForbiddenAddress(host);
+    return connect({ host, port, noDelay: true, lookup: allowedLookup(isForbidden) });
   }
 
   #listen(socket: Socket): void {
@@ -157,8 +170,18 @@ export class ProbeConnection {
     if (error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN') return `the name ${host} does not resolve`;
     if (error.code === 'EHOSTUNREACH' || error.code === 'ENETUNREACH') return `no route to ${address}`;
     if (error.code === 'ECONNRESET') return `the server reset the connection ${whenLost[this.#step]}`;
-    return this.#step === 'auth' ? `could not be queried: ${error.message}` : error.message;
+    const why = isOfTheServer(error) ? `the server broke off ${whenLost[this.#step]}` : error.message;
+    return this.#step === 'auth' ? `could not be queried: ${why}` : why;
   }
+}
+
+/** Errors of ours that name what both sides offered; all others of the protocol may hold text that the server sent. */
+const NO_MATCH = /^Handshake failed: no matching [a-z ()>-]+$/i;
+
+/** Whether the message may be the server's own: it says whatever it likes when it disconnects, and nobody is to read that. */
+function isOfTheServer(error: Error & { code?: string | number; level?: string }): boolean {
+  if (typeof error.code === 'number') return true;
+  return error.level !== undefined && error.level !== 'client-socket' && !NO_MATCH.test(error.message);
 }
 
 const whatIsMissing: Record<ProbeStep, string> = {

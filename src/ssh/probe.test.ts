@@ -3,7 +3,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { SshTarget } from '../orchestrator/ports/ssh-probe.ts';
+import { PATIENCE_MS } from '../../test/support/patience.ts';
+import type { SshTarget } from '../ports/ssh-probe.ts';
 import { hasOpenSshServer, type OpenSshServer, startOpenSshServer } from './openssh-server.fixture.ts';
 import { createSshProbe } from './probe.ts';
 import { publicKeys } from './public-keys.fixture.ts';
@@ -13,7 +14,7 @@ const everyKey = Object.values(publicKeys);
 const ed25519 = publicKeys['ssh-ed25519'] ?? '';
 const ecdsa = publicKeys['ecdsa-sha2-nistp256'] ?? '';
 const probe = createSshProbe();
-const hasty = createSshProbe({ stepTimeoutsMs: { connect: 100, banner: 40, handshake: 60, auth: 60 } });
+const hasty = createSshProbe({ stepTimeoutsMs: { connect: 500, banner: 300, handshake: 300, auth: 300 } });
 
 const cleanups: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -163,12 +164,12 @@ describe('a TCP endpoint that is no working SSH server', () => {
 
   const identify = (socket: Socket): void => void socket.write('SSH-2.0-Test\r\n');
   const cases: [string, (socket: Socket) => void, string, string][] = [
-    ['is silent', () => {}, 'banner', 'no SSH banner within 40 ms'],
+    ['is silent', () => {}, 'banner', 'no SSH banner within 300 ms'],
     [
       'talks HTTP',
       (socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
       'banner',
-      'no SSH banner within 40 ms',
+      'no SSH banner within 300 ms',
     ],
     [
       'babbles',
@@ -188,7 +189,7 @@ describe('a TCP endpoint that is no working SSH server', () => {
       'banner',
       'the server reset the connection before its SSH banner',
     ],
-    ['stops after its banner', identify, 'handshake', 'no key exchange within 60 ms'],
+    ['stops after its banner', identify, 'handshake', 'no key exchange within 300 ms'],
     [
       'closes after its banner',
       (socket) => void socket.end('SSH-2.0-Test\r\n'),
@@ -216,8 +217,57 @@ describe('a TCP endpoint that is no working SSH server', () => {
       ok: false,
       step: 'auth',
       keyIndex: 0,
-      detail: expect.stringContaining('got no answer within 60 ms for user ubuntu'),
+      detail: expect.stringContaining('got no answer within 300 ms for user ubuntu'),
     });
+  });
+});
+
+describe('an address that is forbidden', () => {
+  const forLoopback = createSshProbe({ isForbidden: (address) => /^(127\.|::1$)/.test(address) });
+
+  it.each(['127.0.0.1', 'localhost', '2130706433'])('is never connected to: %s', async (host) => {
+    let connections = 0;
+    const { port } = await listen(() => connections++);
+    expect(await forLoopback.probe({ host, port, username: 'ubuntu' }, [ed25519])).toEqual({
+      ok: false,
+      step: 'connect',
+      detail: `${host} is a private or reserved address, and these are not allowed`,
+    });
+    expect(connections).toBe(0);
+  });
+
+  it('is one of those that it is told of', async () => {
+    const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
+    const forNone = createSshProbe({ isForbidden: () => false });
+    for (const host of ['127.0.0.1', 'localhost'])
+      expect(await forNone.probe({ ...target, host }, [ed25519])).toMatchObject({ ok: true });
+  });
+});
+
+describe('what a server sends', () => {
+  const secret = 'EVIL-TEXT-OF-THE-SERVER';
+  const disconnect = (socket: Socket): void => {
+    // SSH_MSG_DISCONNECT (RFC 4253 §11.1) in the clear, with a description of the server's choice.
+    const body = Buffer.concat([
+      Buffer.from([1, 0, 0, 0, 2, 0, 0, 0, secret.length]),
+      Buffer.from(secret),
+      Buffer.from([0, 0, 0, 0]),
+    ]);
+    const padding = 8 - ((body.length + 5) % 8) + 8;
+    const head = Buffer.from([0, 0, 0, body.length + padding + 1, padding]);
+    socket.write(Buffer.concat([Buffer.from('SSH-2.0-Test\r\n'), head, body, Buffer.alloc(padding)]));
+  };
+  const talks: [string, (socket: Socket) => void][] = [
+    ['as a greeting', (socket) => void socket.write(`${secret}\r\n`)],
+    ['as the version of its software', (socket) => void socket.end(`SSH-2.0-${secret}\r\n`)],
+    ['as a banner that is none', (socket) => void socket.write(`SSH-9.9-${secret}\r\n`)],
+    ['when it disconnects', disconnect],
+  ];
+  it.each(talks)('is in no result: %s', async (_name, talk) => {
+    const target = await listen(talk);
+    const result = await hasty.probe(target, [ed25519]);
+    expect(result.ok).toBe(false);
+    expect(JSON.stringify(result)).not.toContain(secret);
   });
 });
 
@@ -240,7 +290,7 @@ it('leaves no socket and no timer that would keep a process alive', async () => 
     process.stdout.write(JSON.stringify(result));
   `;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
-    timeout: 10_000,
+    timeout: PATIENCE_MS,
   });
   expect(JSON.parse(stdout)).toMatchObject({ ok: true });
 });

@@ -1,5 +1,5 @@
 import { parseSshPublicKey, type SshPublicKey } from '../contract/ssh-key.ts';
-import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../orchestrator/ports/ssh-probe.ts';
+import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../ports/ssh-probe.ts';
 import { ProbeConnection, type ProbeLimits, type StepTimeouts } from './probe-connection.ts';
 import { fingerprintOf } from './query-key.ts';
 
@@ -15,19 +15,24 @@ const defaultTimeoutsMs: StepTimeouts = {
   auth: 10_000,
 };
 
+export interface SshProbeOptions {
+  stepTimeoutsMs?: Partial<Record<ProbeStep, number>>;
+  /** Addresses that are never connected to, checked when the connection is made; absent: every address may be. */
+  isForbidden?: ((address: string) => boolean) | undefined;
+}
+
 /**
  * Proves a public SSH endpoint without a private key (O: "ONLINE means running and reachable with a
  * live SSH endpoint"). Each key is offered on a connection of its own, since a client stops offering
  * after the first PK_OK: one first, which pins the host key, then a few at a time. OpenSSH counts a query as an authentication attempt,
  * so an endpoint that passed once is best left alone.
  */
-export function createSshProbe(
-  options: { stepTimeoutsMs?: Partial<Record<ProbeStep, number>> } = {},
-): SshProbe {
+export function createSshProbe(options: SshProbeOptions = {}): SshProbe {
   const timeoutsMs = { ...defaultTimeoutsMs, ...options.stepTimeoutsMs };
+  const { isForbidden } = options;
   return {
     probe: (target, publicKeys, pin, withinMs = Number.POSITIVE_INFINITY) =>
-      probe(target, publicKeys, pin, { timeoutsMs, endsAt: performance.now() + withinMs }),
+      probe(target, publicKeys, pin, { timeoutsMs, endsAt: performance.now() + withinMs, isForbidden }),
   };
 }
 

@@ -1,5 +1,8 @@
+import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import { CREATE_IS_OPEN } from '../orchestrator/reconcile/visibility.ts';
 import { readMigrations } from './migrations.ts';
+import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from './visibility-migration.fixture.ts';
 
 it.each(['sqlite', 'postgres', 'marketplace-sqlite', 'marketplace-postgres'] as const)(
   'the migrations of %s are numbered 1, 2, 3 …',
@@ -9,3 +12,15 @@ it.each(['sqlite', 'postgres', 'marketplace-sqlite', 'marketplace-postgres'] as 
     expect(versions).toEqual(versions.map((_, index) => index + 1));
   },
 );
+
+it('an older SQLite database keeps what its work knows of creates that may still turn up', () => {
+  const db = new Database(':memory:');
+  for (const { sql } of readMigrations('sqlite')) {
+    if (sql.includes(MOVES_VISIBILITY)) db.exec(WRITE_BEFORE);
+    db.exec(sql);
+  }
+  const rows = db.prepare('SELECT id, create_open_until FROM instances ORDER BY id').raw().all();
+  const volumes = db.prepare('SELECT id, create_open_until FROM volumes ORDER BY id').raw().all();
+  db.close();
+  expect([rows, volumes]).toEqual(rowsOfBefore(CREATE_IS_OPEN));
+});

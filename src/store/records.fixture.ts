@@ -1,4 +1,5 @@
 import type { InstanceRecord } from '../orchestrator/instances/instance-record.ts';
+import { CREATE_IS_OPEN } from '../orchestrator/reconcile/visibility.ts';
 
 export const accountId = 'acct-1';
 export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };
@@ -28,7 +29,7 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
       },
     },
     ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1, error: null },
-    ...{ createdAt: now, updatedAt: now, version: 1 },
+    ...{ createdAt: now, updatedAt: now, version: 1, createOpenUntil: CREATE_IS_OPEN },
     ...changes,
   };
 }

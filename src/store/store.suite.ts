@@ -23,6 +23,11 @@ export function describeStore(
     const take = (tx: Transaction, instanceId: string, capacity: number) =>
       tx.claims.take({ instanceId, offerId: 'offer', region: 'here', capacity });
 
+    it('is closed once, however often that is asked', async () => {
+      await Promise.all([store.close(), store.close()]);
+      await store.close();
+    });
+
     describe('transactions', () => {
       it('keep all or nothing', async () => {
         const broken = store.transact(async (tx) => {
@@ -40,6 +45,13 @@ export function describeStore(
           expect(await store.read.instances.byId('a')).toBeNull();
         });
         expect(await store.read.instances.byId('a')).toEqual(instance('a'));
+      });
+
+      it('can be proved to work, by several at once, and nothing is left of it', async () => {
+        await Promise.all([store.proveWrites(), store.proveWrites()]);
+        await insert(instance('a'));
+        await store.proveWrites();
+        expect(await store.read.instances.list({})).toEqual([instance('a')]);
       });
 
       it('run one after another where they read the same row by its id', async () => {
@@ -107,6 +119,27 @@ export function describeStore(
         expect(await store.read.instances.byId('A')).toBeNull();
       });
 
+      it('are listed page by page: each once, also those of one moment, and what is made or gone meanwhile', async () => {
+        for (const id of ['c', 'a', 'e', 'b', 'd', 'f'])
+          await insert(instance(id, id === 'a' ? { createdAt: now - 1 } : {}));
+        await insert(instance('g', { status: 'DESTROYED' }));
+        await insert(instance('h', { region: 'there' }));
+        const page = (after?: InstanceRecord) =>
+          store.read.instances.page({ accountId, region: 'here', limit: 2, ...(after && { after }) });
+        const first = await page();
+        await store.transact(async (tx) => {
+          await tx.instances.update(instance('c', { status: 'DESTROYED' }));
+          await tx.instances.insert(instance('z', { createdAt: now + 1 }));
+        });
+        const second = await page(first.at(-1));
+        const third = await page(second.at(-1));
+        const pages = [first, second, third, await page(third.at(-1))];
+        expect(pages.map((records) => records.map(({ id }) => id))).toEqual([
+          ...[['a', 'b'], ['d', 'e'], ['f', 'z'], []],
+        ]);
+        expect(await store.read.instances.page({ accountId: 'acct-2', limit: 2 })).toEqual([]);
+      });
+
       it('are listed oldest first, by account and region, without the destroyed ones', async () => {
         await store.transact((tx) =>
           tx.credentials.insertAccount({ id: 'acct-2', name: 'two', passwordHash: null, createdAt: now }),
@@ -127,6 +160,86 @@ export function describeStore(
       it('have one owner ref each', async () => {
         await insert(instance('a'));
         await expect(insert(instance('b', { ownerRef: 'berth-a' }))).rejects.toThrow();
+      });
+    });
+
+    describe('storage claims', () => {
+      const volume = (id: string): VolumeRecord => ({
+        ...{ id, accountId, ownerRef: `berth-${id}`, name: id, sizeGb: 1, region: 'here', type: null },
+        ...{
+          status: 'CREATING',
+          priceMicroUsdPerHour: 1,
+          createdAt: now,
+          deletedAt: null,
+          createOpenUntil: null,
+        },
+      });
+      const takeGb = (volumeId: string, gb: number, capacityGb: number | null = 100) =>
+        store.transact(async (tx) => {
+          if ((await tx.volumes.byId(volumeId)) === null) await tx.volumes.insert(volume(volumeId));
+          return tx.storageClaims.take({ volumeId, region: 'here', gb, capacityGb });
+        });
+
+      it('are taken up to the capacity of the location, to the last fraction, and freed once', async () => {
+        for (let count = 0; count < 10; count++) expect(await takeGb(`${count}`, 0.1, 1)).toBe(true);
+        expect(await takeGb('one more', 0.001, 1)).toBe(false);
+        expect(await store.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 1 }]);
+        const releases = await store.transact(async (tx) => [
+          await tx.storageClaims.release('3'),
+          await tx.storageClaims.release('3'),
+        ]);
+        expect(releases).toEqual([true, false]);
+        expect(await takeGb('one more', 0.1, 1)).toBe(true);
+      });
+
+      it('grow by what is left and shrink, and a claim that does not fit stays what it was', async () => {
+        await takeGb('a', 60);
+        await takeGb('b', 30);
+        expect(await takeGb('b', 41)).toBe(false);
+        expect(await store.read.storageClaims.heldBy('b')).toBe(30);
+        expect([await takeGb('b', 40), await takeGb('a', 10), await takeGb('b', 90)]).toEqual([
+          ...[true, true, true],
+        ]);
+        expect(await store.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 100 }]);
+      });
+
+      it('have no end where there is no capacity to keep to', async () => {
+        expect([await takeGb('a', 900_000, null), await takeGb('b', 900_000, null)]).toEqual([true, true]);
+        expect(await takeGb('c', 1, 1_800_000)).toBe(false);
+        expect(await store.read.storageClaims.heldBy('nobody')).toBe(0);
+      });
+
+      it('of many at once are as many as fit', async () => {
+        const all = await Promise.all(Array.from({ length: 12 }, (_, index) => takeGb(`v${index}`, 15)));
+        expect(all.filter(Boolean)).toHaveLength(6);
+        expect(await store.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 90 }]);
+      });
+
+      it('count for the account whose the volumes are, until they are gone', async () => {
+        await takeGb('a', 60);
+        await takeGb('b', 2.5);
+        await insert(instance('i'));
+        await insert(instance('j', { status: 'DESTROYED' }));
+        const use = (id: string) =>
+          store.transact(async ({ accountUse }) => {
+            await accountUse.lock(id);
+            return [
+              await accountUse.instances(id),
+              await accountUse.volumes(id),
+              await accountUse.storageGb(id),
+              await accountUse.liveTokens(id, now),
+            ];
+          });
+        expect(await use(accountId)).toEqual([1, 2, 62.5, 0]);
+        expect(await use('acct-2')).toEqual([0, 0, 0, 0]);
+        await store.transact(async (tx) => {
+          await tx.volumes.update({ ...volume('a'), deletedAt: now });
+          await tx.storageClaims.release('a');
+          const token = { accountId, parentDigest: Buffer.from('p'), createdAt: now };
+          await tx.credentials.insertToken({ ...token, digest: Buffer.from('1'), expiresAt: now });
+          await tx.credentials.insertToken({ ...token, digest: Buffer.from('2'), expiresAt: now + 1 });
+        });
+        expect(await use(accountId)).toEqual([1, 1, 2.5, 1]);
       });
     });
 
@@ -331,7 +444,13 @@ export function describeStore(
             region: 'here',
             type: null,
           },
-          ...{ status: 'CREATING' as const, priceMicroUsdPerHour: 3, createdAt: now, deletedAt: null },
+          ...{
+            status: 'CREATING' as const,
+            priceMicroUsdPerHour: 3,
+            createdAt: now,
+            deletedAt: null,
+            createOpenUntil: 7,
+          },
         };
         await insert(instance('a'));
         await store.transact(async (tx) => {

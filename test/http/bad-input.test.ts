@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { newPublicKey } from '../support/keys.ts';
 import { type Reply, startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { type Residue, residueOf } from '../support/residue.ts';
 
@@ -39,7 +40,7 @@ async function settled(path: string, id: string, key: string, status: string): P
       const { body } = await orchestrator.request('GET', `${path}${id}`, { key });
       expect(body['status']).toBe(status);
     },
-    { timeout: 10_000, interval: 10 },
+    { timeout: PATIENCE_MS, interval: 10 },
   );
 }
 
@@ -263,6 +264,8 @@ describe('the fields of a create', () => {
     ['an empty name', { name: '' }, ['name']],
     ['a name with NUL', { name: 'a\0b' }, ['name']],
     ['a name with a line feed', { name: 'a\nb' }, ['name']],
+    ['a name that turns its direction', { name: 'safe\u202egnp.exe\u2066' }, ['name']],
+    ['a name with what is not seen', { name: 'a\u200bb' }, ['name']],
     ['a name with half a surrogate pair', { name: 'a\ud800' }, ['name']],
     ['a name of 300 characters', { name: 'a'.repeat(300) }, ['name']],
     ['an unknown volume', { volume_ids: ['vol-0'] }, ['volume_ids[0]']],
@@ -353,6 +356,7 @@ describe('cloud_init', () => {
 describe('the fields of a volume', () => {
   it.each<[string, Record<string, unknown>, string[]]>([
     ['no name', { name: undefined }, ['name']],
+    ['a name that turns its direction', { name: 'safe\u202egnp.exe\u2066' }, ['name']],
     ['a name with NUL', { name: 'a\0b' }, ['name']],
     ['0 GB', { size_gb: 0 }, ['size_gb']],
     ['too few GB for the type', { size_gb: 1 }, ['size_gb']],

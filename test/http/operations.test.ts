@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { packageVersion } from '../../src/config/package-version.ts';
+import { collectLog } from '../support/collect-log.ts';
+import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 import { startServer, WireClient } from '../support/wire.ts';
 
 let orchestrator: TestOrchestrator;
@@ -25,6 +29,8 @@ afterEach(async () => {
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   orchestrator.app.request(path, { headers });
+
+const scrape = () => orchestrator.admin.request('/metrics');
 
 describe('health', () => {
   it('is told to anybody: alive and ready', async () => {
@@ -82,11 +88,49 @@ describe('a store that does not answer', () => {
 
   it('leaves the metrics readable: that is when they are needed', async () => {
     await orchestrator.store.close();
-    const response = await get('/metrics');
+    const response = await scrape();
     expect(response.status).toBe(200);
     const text = await response.text();
     expect(text).toMatch(/^berth_store_up 0$/m);
     expect(text).toMatch(/^berth_platform_up 1$/m);
+  });
+});
+
+describe('a full disk', () => {
+  it('is told by /readyz, the metrics and one alarm until a write works again; reads go on', async () => {
+    const disk = foreseeFullDisk();
+    const clock = new VirtualClock();
+    const { log, lines } = collectLog();
+    await using full = await startTestOrchestrator({ clock, log });
+    const create = () => full.request('POST', '/instances', { body: instanceRequest() });
+    const told = async () => ({
+      ready: [(await full.app.request('/readyz')).status, (await full.admin.request('/readyz')).status],
+      up: /^berth_store_up (.)$/m.exec(await (await full.admin.request('/metrics')).text())?.[1],
+    });
+    const first = await create();
+    expect(first.status).toBe(201);
+    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+
+    disk.begin();
+    await fillUp(create);
+    expect(await told()).toEqual({ ready: [503, 503], up: '0' });
+    expect(await (await full.app.request('/readyz')).json()).toMatchObject({
+      problem: 'the store takes no writes',
+    });
+    await clock.advance(20_000);
+    expect(await told()).toEqual({ ready: [503, 503], up: '0' });
+    expect((await full.request('GET', '/instances')).status).toBe(200);
+    const alarms = () => lines.filter(({ message }) => message.includes('takes no writes'));
+    expect(alarms()).toEqual([expect.objectContaining({ level: 'error' })]);
+    expect(String(alarms()[0]?.fields['err'])).toContain('SQLITE_FULL');
+
+    disk.end();
+    await clock.advance(3_000);
+    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+    expect((await full.request('DELETE', `/instances/${first.body['id']}`)).status).toBe(200);
+    const ends = lines.filter(({ message }) => message.includes('takes writes again'));
+    expect(ends).toMatchObject([{ level: 'info', fields: { seconds: expect.any(Number) } }]);
+    expect(alarms()).toHaveLength(1);
   });
 });
 
@@ -102,10 +146,11 @@ describe('metrics', () => {
       client.request('GET', path, { Authorization: `Bearer ${orchestrator.key}` });
       await client.reply('GET', path);
     }
-    const response = await get('/metrics');
+    const response = await scrape();
     expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
     const text = await response.text();
     for (const name of [
+      'berth_build_info',
       'berth_http_requests_total',
       'berth_http_request_seconds_bucket',
       'berth_polled_reads_total',
@@ -118,11 +163,76 @@ describe('metrics', () => {
       'nodejs_eventloop_lag_seconds',
     ])
       expect(text).toMatch(new RegExp(`^${name}[{ ]`, 'm'));
+    expect(text).toContain(`berth_build_info{version="${packageVersion()}",node="${process.version}"} 1\n`);
     expect(text).toContain('berth_http_requests_total{method="POST",route="/v1/instances",status="201"} 1');
     expect(text).toContain('route="/v1/instances/:instanceId",status="404"} 1');
     expect(text).toMatch(/^berth_polled_reads_total [1-9]/m);
     expect(text).not.toContain('xxxx');
     expect(text).not.toContain(String(body['id']));
+  });
+
+  it('are on the admin listener alone, which tells of the health too', async () => {
+    expect((await get('/metrics')).status).toBe(404);
+    expect((await orchestrator.admin.request('/healthz')).status).toBe(200);
+    expect((await orchestrator.admin.request('/readyz')).status).toBe(200);
+    orchestrator.beginDrain();
+    expect((await orchestrator.admin.request('/readyz')).status).toBe(503);
+    for (const path of ['/', '/v1/instances', '/openapi.json'])
+      expect((await orchestrator.admin.request(path)).status).toBe(404);
+  });
+
+  it('count the instances once for scrapes that follow each other', async () => {
+    let counts = 0;
+    await using counted = await startTestOrchestrator({
+      clock: new VirtualClock(),
+      wrapStore: (store) => {
+        const { countByStatus } = store.read.instances;
+        store.read.instances.countByStatus = async () => {
+          counts++;
+          return countByStatus();
+        };
+        return store;
+      },
+    });
+    await counted.request('POST', '/instances', { body: instanceRequest() });
+    counts = 0;
+    for (let scrapes = 0; scrapes < 5; scrapes++) {
+      const text = await (await counted.admin.request('/metrics')).text();
+      expect(text).toMatch(/^berth_instances\{status="PROVISIONING"\} 1$/m);
+    }
+    expect(counts).toBe(1);
+  });
+});
+
+describe('the front page', () => {
+  it('tells a program where the API, the docs and the health are', async () => {
+    for (const accept of [undefined, '*/*', 'application/json']) {
+      const response = await get('/', accept === undefined ? {} : { Accept: accept });
+      expect([response.status, response.headers.get('vary')]).toEqual([200, 'Accept']);
+      expect(await response.json()).toEqual({
+        title: 'Provider Orchestrator API',
+        api: '/v1',
+        docs: '/docs',
+        openapi: '/openapi.json',
+        health: '/healthz',
+        readiness: '/readyz',
+      });
+    }
+  });
+
+  it('is a page for a browser, each of whose links leads somewhere', async () => {
+    const response = await get('/', {
+      Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+    });
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=UTF-8',
+    ]);
+    const page = await response.text();
+    expect(page).toContain('<code>/v1</code>');
+    const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, path = '']) => path);
+    expect(links).toEqual(['/docs', '/openapi.json', '/healthz', '/readyz']);
+    for (const path of links) expect([path, (await get(path)).status]).toEqual([path, 200]);
   });
 });
 
@@ -154,8 +264,19 @@ describe('the description of the API', () => {
     expect(page).toContain('/openapi.json');
   });
 
+  it('is at /openapi.json alone where /docs is switched off', async () => {
+    await using plain = await startTestOrchestrator({ docs: false });
+    for (const path of ['/docs', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js']) {
+      const response = await plain.app.request(path);
+      expect([path, response.status]).toEqual([path, 404]);
+      expect(await response.text()).toContain('the API is described at /openapi.json');
+    }
+    expect((await plain.app.request('/openapi.json')).status).toBe(200);
+    expect(await (await plain.app.request('/')).json()).not.toHaveProperty('docs');
+  });
+
   it('is outside of /v1, as is all that is not the contract', async () => {
-    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs']) {
+    for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs']) {
       expect((await get(path)).status).toBe(200);
       expect((await orchestrator.request('GET', path)).status).toBe(404);
       expect((await get(`/v1${path}`)).status).toBe(401);

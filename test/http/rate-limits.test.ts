@@ -1,47 +1,13 @@
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import type { InstanceStatus } from '../../src/contract/instance.ts';
 import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
-import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { insertInstances } from '../support/insert-instances.ts';
+import { startTestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 
 const INSTANCES = 2_000;
 const POLL_MS = 10_000;
 const ROUNDS_OF_AN_HOUR = 360;
-
-/** Copies the row of an instance beside the store, so that the orchestrator has not seen the copies: as after a restart. */
-async function insertInstances(
-  { databasePath, request }: TestOrchestrator,
-  count: number,
-  status: InstanceStatus = 'ONLINE',
-): Promise<string[]> {
-  const { body } = await request('POST', '/instances', { body: instanceRequest() });
-  const db = new Database(databasePath, { timeout: 0 });
-  const columns = db.prepare<[], string>("SELECT name FROM pragma_table_info('instances')").pluck().all();
-  const changed: Record<string, string> = {
-    id: "printf('inst-%032d', number)",
-    owner_ref: "printf('berth-inst-%032d', number)",
-    status: ':status',
-  };
-  const insert = db
-    .prepare<object, string>(
-      `WITH RECURSIVE numbers(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :count)
-      INSERT INTO instances (${columns.join(', ')})
-      SELECT ${columns.map((column) => changed[column] ?? column).join(', ')} FROM numbers, instances WHERE id = :id
-      RETURNING id`,
-    )
-    .pluck();
-  for (;;)
-    try {
-      const ids = insert.all({ count, status, id: body['id'] });
-      db.close();
-      return ids;
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
-      await new Promise(setImmediate);
-    }
-}
 
 /** With limits as they are by default, and no watch that would look for the machines of inserted rows. */
 const limited = (clock: VirtualClock, options = {}) =>
@@ -61,6 +27,7 @@ describe('a client that keeps to the contract is never refused', () => {
       pollsPerInstance: { perSecond: 0.1, burst: 2 },
       requestsPerAccount: { perSecond: 1, burst: 10 },
       createsPerAccount: { perSecond: 0.01, burst: 1 },
+      tokensPerAccount: { perSecond: 0.01, burst: 1 },
     });
     const ids = Array.from({ length: INSTANCES }, (_, index) => `inst-${index}`);
     let refused = 0;
@@ -77,6 +44,7 @@ describe('a client that keeps to the contract is never refused', () => {
     const bucket = { perSecond: 0.1, burst: 2 };
     const limits = new RateLimits(clock, {
       ...{ enabled: true, pollsPerInstance: bucket, requestsPerAccount: bucket, createsPerAccount: bucket },
+      tokensPerAccount: bucket,
     });
     expect([limits.admitsPoll('a'), limits.admitsPoll('a')]).toEqual([true, true]);
     expect(limits.admitsPoll('a')).toBe(false);

@@ -119,7 +119,7 @@ async function buy(body: unknown): Promise<number> {
 }
 
 async function expectNoSecret(): Promise<void> {
-  const metrics = await (await orchestrator.app.request('/metrics')).text();
+  const metrics = await (await orchestrator.admin.request('/metrics')).text();
   for (const [where, text] of Object.entries({ logged, replied, metrics })) {
     for (const known of [CANARY, orchestrator.key, ENVIRONMENT_KEY, PASSWORD, ...tokens])
       expect([where, text.includes(known)]).toEqual([where, false]);
@@ -129,7 +129,7 @@ async function expectNoSecret(): Promise<void> {
         false,
       ]);
   }
-  expect(logged.split('\n').length).toBeGreaterThan(3);
+  expect(logged.split('\n').length).toBeGreaterThan(2);
 }
 
 it('tells no secret while all goes well', async () => {
@@ -206,11 +206,11 @@ describe('tells no secret when the store throws', () => {
     const lines = logged.split('\n').filter((line) => line.includes('request failed'));
     expect(lines).toHaveLength(3);
     for (const line of lines) {
-      const { err, level, requestId } = JSON.parse(line);
+      const { err, level, request_id } = JSON.parse(line);
       expect(level).toBe(status === 500 ? PINO_ERROR : PINO_WARN);
       expect(err.stack.join('\n')).toContain('secrets.test.ts');
       expect(err.type).toMatch(/Error|StoreUnavailable/);
-      expect(requestId).toBeTruthy();
+      expect(request_id).toBeTruthy();
     }
   });
 

@@ -3,8 +3,10 @@ import type { Endpoint, MachineSpec } from '../../src/orchestrator/ports/platfor
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { everyProbeWorks } from '../support/plain-platform.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
 
 async function online(
   orchestrator: TestOrchestrator,
@@ -47,12 +49,21 @@ describe('what the platform does by itself', () => {
   });
 
   it('a spot machine that is reclaimed is destroyed', async () => {
+    const clock = new VirtualClock();
     await using orchestrator = await startTestOrchestrator({
-      platform: { reclaim_spot_after_s: [0.3, 0.3] },
+      ...{ clock, probe: everyProbeWorks, platform: { reclaim_spot_after_s: [3_600, 3_600] } },
     });
-    const id = await online(orchestrator, { configuration_id: 'a100-sxm-1x-spot' });
-    await orchestrator.waitFor(id, 'GONE');
-    expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(false);
+    const { request, store } = orchestrator;
+    const body = instanceRequest({ configuration_id: 'a100-sxm-1x-spot' });
+    const { id } = (await request('POST', '/instances', { body })).body;
+    const reads = async (status: string | undefined) => {
+      await clock.advance(100);
+      return (await request('GET', `/instances/${id}`)).body['status'] === status;
+    };
+    await until('it is ONLINE', () => reads('ONLINE'));
+    await clock.skip(3_600_000);
+    await until('it is gone', () => reads(undefined));
+    expect(await store.read.claims.isHeldBy(String(id))).toBe(false);
   });
 
   it('a dedicated machine that is proved gone is ERROR, with a text', async () => {

@@ -168,8 +168,8 @@ async function offered({ request }: TestOrchestrator): Promise<number> {
   return body.configurations.length;
 }
 
-async function metric({ app }: TestOrchestrator, name: string): Promise<string | undefined> {
-  const text = await (await app.request('/metrics')).text();
+async function metric({ admin }: TestOrchestrator, name: string): Promise<string | undefined> {
+  const text = await (await admin.request('/metrics')).text();
   return new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
 }
 

@@ -8,6 +8,7 @@ import type { InstanceRecord } from '../../src/orchestrator/instances/instance-r
 import { transition } from '../../src/orchestrator/instances/transition.ts';
 import type { Transaction } from '../../src/orchestrator/ports/store.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { instanceRequest } from '../support/requests.ts';
 
 const states = Object.keys(instanceTransitions) as InstanceStatus[];
@@ -76,9 +77,7 @@ const UNITS = 3;
 const OFFER = 'cpu-4x16';
 const REGION = 'eu-frankfurt';
 
-it('whatever is asked, and whatever calls fail: lawful paths only, capacity never oversold, and nothing left in the end', {
-  timeout: 60_000,
-}, async () => {
+it('whatever is asked, and whatever calls fail: lawful paths only, capacity never oversold, and nothing left in the end', async () => {
   const edgesSeen = new Set<string>();
   const run = fc.asyncProperty(
     fc.array(command, { minLength: 15, maxLength: 30 }),
@@ -167,7 +166,7 @@ async function perform(orchestrator: TestOrchestrator, step: Command, ids: strin
   if (step.do === 'settle')
     return void (await expect
       .poll(async () => (await orchestrator.store.read.work.backlog()).count, {
-        timeout: 10_000,
+        timeout: PATIENCE_MS,
         interval: 5,
       })
       .toBe(0));

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
-}, 60_000);
+});
 afterAll(() => server[Symbol.asyncDispose]());
 
 it('several replicas of a restored database give each machine and volume one row, and one claim', async () => {

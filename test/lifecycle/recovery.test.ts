@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
-import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
 import { StoreUnavailable } from '../../src/orchestrator/ports/store.ts';
+import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
@@ -128,15 +128,17 @@ describe('in a database that was restored from a backup', () => {
     const before = await first.store.read.instances.byId(running);
     expect(await restored.store.read.instances.byId(running)).toEqual({
       ...before,
+      createOpenUntil: null,
       updatedAt: expect.any(Number),
       version: 1,
     });
     expect(await restored.read(`/instances/${running}`)).toBe('ONLINE');
     expect(await restored.read(`/instances/${stopped}`)).toBe('STOPPED');
     expect(await restored.read(`/volumes/${volume}`)).toBe('ATTACHED');
-    expect(await restored.store.read.volumes.byId(volume)).toEqual(
-      await first.store.read.volumes.byId(volume),
-    );
+    expect(await restored.store.read.volumes.byId(volume)).toEqual({
+      ...(await first.store.read.volumes.byId(volume)),
+      createOpenUntil: null,
+    });
     expect(await restored.store.read.volumes.attachmentsOfVolume(volume)).toEqual([
       { volumeId: volume, instanceId: running, state: 'attached' },
     ]);

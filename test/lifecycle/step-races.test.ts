@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/ports/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';
 
@@ -224,26 +225,21 @@ describe('a create', () => {
   it('that turns up late, after a look said that it is gone, is adopted', async () => {
     let isLate = true;
     let creates = 0;
-    const made: Promise<Step<ObservedMachine>>[] = [];
-    await using orchestrator = await startTestOrchestrator({
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      manifest: { createVisibleWithinMs: 6_000 },
       wrapDriver: (driver) => ({
         ...driver,
-        manifest: { ...driver.manifest, createVisibleWithinMs: 600 },
         create: async (spec, cookie) => {
           if (++creates > 1) return driver.create(spec, cookie);
-          made.push(
-            new Promise((resolve) => setTimeout(resolve, 400)).then(() => {
-              isLate = false;
-              return driver.create(spec, cookie);
-            }),
-          );
+          berth.clock.setTimer(4_000, () => {
+            isLate = false;
+            void driver.create(spec, cookie);
+          });
           throw new Error('the answer was lost');
         },
       }),
     });
-    const id = await create(orchestrator);
-    await orchestrator.waitFor(id, 'ONLINE');
-    await Promise.all(made);
+    await berth.passUntil(`/instances/${await berth.create()}`, 'ONLINE');
     expect([isLate, creates]).toEqual([false, 1]);
   });
 
@@ -251,32 +247,29 @@ describe('a create', () => {
     const getMay = Promise.withResolvers<void>();
     let creates = 0;
     let gets = 0;
-    const made: Promise<unknown>[] = [];
-    await using orchestrator = await startTestOrchestrator({
+    await using berth = await startPlainOrchestrator(() => 'none', {
+      manifest: { createVisibleWithinMs: 3_000 },
       wrapDriver: (driver) => ({
         ...driver,
-        manifest: { ...driver.manifest, createVisibleWithinMs: 300 },
         get: async (ref) => {
           if (++gets === 1) await getMay.promise;
           return driver.get(ref);
         },
         create: async (spec, cookie) => {
           if (++creates === 1) throw new Error('did not reach the platform');
-          made.push(
-            new Promise((resolve) => setTimeout(resolve, 250)).then(() => driver.create(spec, cookie)),
-          );
+          berth.clock.setTimer(2_500, () => void driver.create(spec, cookie));
           throw new Error('the answer was lost');
         },
       }),
     });
-    const id = await create(orchestrator);
-    await until('it is looked for', () => gets === 1);
-    await orchestrator.request('DELETE', `/instances/${id}`);
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    const id = await berth.create();
+    while (gets === 0) await berth.clock.advance(100);
+    await berth.orchestrator.request('DELETE', `/instances/${id}`);
+    await berth.clock.advance(4_000);
     getMay.resolve();
-    await orchestrator.waitFor(id, 'GONE');
-    await Promise.all(made);
-    expect(await listed(orchestrator.simulator)).toEqual([]);
+    await berth.passUntil(`/instances/${id}`, 'GONE');
+    await berth.clock.advance(4_000);
+    expect(berth.platform.machines.size).toBe(0);
   });
 });
 

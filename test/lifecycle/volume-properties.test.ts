@@ -41,9 +41,7 @@ const storeFault = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('refused' as const, 'lost' as const) },
 );
 
-it('whatever is asked of instances and their volumes, and whatever fails: all of it comes to rest, as the platform has it', {
-  timeout: 120_000,
-}, async () => {
+it('whatever is asked of instances and their volumes, and whatever fails: all of it comes to rest, as the platform has it', async () => {
   const run = fc.asyncProperty(
     fc.constantFrom('hot', 'cold'),
     fc.array(command, { minLength: 20, maxLength: 35 }),

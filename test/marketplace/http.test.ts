@@ -1,6 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packageVersion } from '../../src/config/package-version.ts';
 import { HttpServer } from '../../src/http/server.ts';
+import { collectLog } from '../support/collect-log.ts';
+import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';
+import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
 import { WireClient } from '../support/wire.ts';
@@ -175,7 +179,7 @@ describe('M: Errors', () => {
     const reply = await broken.request('GET', '/api/ssh-keys/ssh-1');
     expect(reply).toMatchObject({ status: 500, body: { code: 'INTERNAL_ERROR' } });
     expect(reply.text).not.toContain('secret');
-    expect(told).toMatchObject([{ code: 'INTERNAL_ERROR', requestId: reply.headers.get('X-Request-Id') }]);
+    expect(told).toMatchObject([{ code: 'INTERNAL_ERROR', request_id: reply.headers.get('X-Request-Id') }]);
   });
 });
 
@@ -217,9 +221,52 @@ describe('beside the API', () => {
     const get = async (path: string) => market.app.request(path);
     expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' });
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' });
-    expect(await (await get('/metrics')).text()).toContain('berth_marketplace_http_requests_total');
+    expect(await (await get('/')).json()).toMatchObject({ api: '/api', docs: '/docs', health: '/healthz' });
     expect((await get('/docs')).headers.get('Content-Type')).toContain('text/html');
     expect(await (await get('/openapi.json')).json()).toMatchObject({ openapi: '3.1.0' });
+  });
+
+  it('tells its numbers on the admin listener alone', async () => {
+    expect((await market.app.request('/metrics')).status).toBe(404);
+    const { admin } = market.marketplace;
+    const text = await (await admin.request('/metrics')).text();
+    expect(text).toContain('berth_marketplace_http_requests_total');
+    expect(text).toContain(`berth_build_info{version="${packageVersion()}",node="${process.version}"} 1\n`);
+    expect(text).toMatch(/^berth_marketplace_deployments\{status="running"\} 0$/m);
+    expect((await admin.request('/healthz')).status).toBe(200);
+    expect((await admin.request('/readyz')).status).toBe(200);
+  });
+
+  it('tells of a full disk by /readyz, the metrics and one alarm until a write works again; reads go on', async () => {
+    const disk = foreseeFullDisk();
+    const clock = new VirtualClock();
+    const { log, lines } = collectLog();
+    await using full = await startTestMarketplace({ clock, log });
+    const { app, marketplace, request } = full;
+    const write = () =>
+      request('POST', '/api/ssh-keys', { body: { name: 'laptop', publicKey: newPublicKey() } });
+    const told = async () => ({
+      ready: [(await app.request('/readyz')).status, (await marketplace.admin.request('/readyz')).status],
+      up: /^berth_marketplace_store_up (.)$/m.exec(
+        await (await marketplace.admin.request('/metrics')).text(),
+      )?.[1],
+    });
+    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+
+    disk.begin();
+    await fillUp(write);
+    await clock.advance(20_000);
+    expect(await told()).toEqual({ ready: [503, 503], up: '0' });
+    expect((await request('GET', '/api/ssh-keys')).status).toBe(200);
+    const alarms = () => lines.filter(({ message }) => message.includes('takes no writes'));
+    expect(alarms()).toMatchObject([{ level: 'error' }]);
+
+    disk.end();
+    await clock.advance(3_000);
+    expect(await told()).toEqual({ ready: [200, 200], up: '1' });
+    expect((await write()).status).toBe(201);
+    expect(lines.filter(({ message }) => message.includes('takes writes again'))).toHaveLength(1);
+    expect(alarms()).toHaveLength(1);
   });
 
   it('is not ready once it drains', async () => {

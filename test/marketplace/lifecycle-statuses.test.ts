@@ -148,6 +148,11 @@ describe('502: the provider refused, and nothing changed', () => {
     ['POST', 'pause'],
   ])('%s %s where the stopped rate is undeterminable', async (method, action) => {
     const id = await deploy();
+    // Neither the offer of that time nor the one of now says what it costs.
+    await market.store.transact(async (tx) => {
+      const record = await tx.deployments.byId(id);
+      if (record !== null) await tx.deployments.update({ ...record, extras: {} });
+    });
     const before = await read(id);
     const { offers } = market.marketplace.providers.get('provider-d')?.catalog ?? {};
     (offers as Map<string, CatalogOffer>).clear();

@@ -54,7 +54,11 @@ export async function liveThrough(options: MonthOptions): Promise<MonthReport> {
       },
       billing: {
         ...{ sliceMs: HOUR, volumeDiscounts: TIERS },
-        zeroBalance: { graceMs: 2 * HOUR, stoppedGraceMs: 48 * HOUR },
+        zeroBalance: {
+          ...{ graceMs: 2 * HOUR, stoppedGraceMs: 48 * HOUR },
+          // Only its user ends a volume: nobody else tells the witness when that was.
+          volumes: { keepMs: 365 * DAY, noticesMs: [] },
+        },
       },
     },
   });

@@ -49,7 +49,8 @@ export async function startLife(parts: LifeOptions): Promise<MarketplaceLife> {
   const own = openMarketplaceSqliteStore(parts.databasePath);
   const store = mortalStore(own, alive, parts.leaseMs);
   const clock = mortalClock(parts.clock, alive);
-  const clients = parts.providers.map(({ id, baseUrl, apiKey }) => ({
+  const clients = parts.providers.map(({ id, baseUrl, apiKey, platform }) => ({
+    sshProbe: platform.ssh,
     profile: { ...loadProfile(bundledProfileFile(id) ?? ''), id },
     client: counted(
       createClient({

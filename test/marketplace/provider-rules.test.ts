@@ -83,8 +83,8 @@ beforeAll(async () => {
   market = new SevenProviders({ watchIntervalMs: 5_000, leaseMs: 3_600_000 });
   await market.start();
   user = await market.addUser('user@example.com', 10_000, { minimumRuntimeMinutes: 0 });
-}, 60_000);
-afterAll(() => market.close(), 60_000);
+});
+afterAll(() => market.close());
 
 function ask(method: string, path: string, body?: unknown): Promise<MarketReply> {
   return market.ask(method, path, { key: user.key, body });

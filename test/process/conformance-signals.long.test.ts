@@ -15,7 +15,7 @@ let server: ServingProcess;
 let count = 0;
 beforeAll(async () => {
   server = await startServing(['--config', writeFastConfig(join(root.path, 'server'))]);
-}, 60_000);
+});
 afterAll(async () => {
   await server.end();
   root[Symbol.dispose]();
@@ -52,7 +52,7 @@ it('a reader that goes away (EPIPE) ends neither the run nor its clean-up', asyn
   expect(signal).toBeNull();
   expect([0, 1, 2]).toContain(code);
   expect(await live()).toEqual([]);
-}, 60_000);
+});
 
 it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   '%s ends the run, and what it made is destroyed',
@@ -72,4 +72,4 @@ it('a terminal that is hung up takes nothing with it', async () => {
   run.child.stderr?.destroy();
   expect((await run.end('SIGHUP')).signal).toBeNull();
   expect(await live()).toEqual([]);
-}, 60_000);
+});

@@ -6,9 +6,7 @@ import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../sup
 /** Exactly so many units of it are in the catalog that is served when no other is configured. */
 const RACE = 'h100-sxm-1x=3';
 
-it('berth serve is CONFORMANT at level full, within a minute, and no secret is in what the run wrote', {
-  timeout: 90_000,
-}, async () => {
+it('berth serve is CONFORMANT at level full, within a minute, and no secret is in what the run wrote', async () => {
   using folder = temporaryFolder();
   const config = writeFastConfig(folder.path);
   const at = (name: string): string => join(folder.path, name);

@@ -1,12 +1,10 @@
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { beginCreate, isRefusingConnections } from '../support/begin-create.ts';
 import { createClient, until } from '../support/http-client.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
 import { startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
 import { instanceRequest } from '../support/requests.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const DRAIN_S = 20;
 

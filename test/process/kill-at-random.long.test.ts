@@ -108,9 +108,7 @@ class Load {
   }
 }
 
-it(`loses, leaks and frees nothing twice when it is killed at random under load (seed ${seed})`, {
-  timeout: 120_000,
-}, async () => {
+it(`loses, leaks and frees nothing twice when it is killed at random under load (seed ${seed})`, async () => {
   await using server = new MortalServer();
   const load = new Load(server);
   for (let round = 0; round < ROUNDS; round++) {

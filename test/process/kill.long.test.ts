@@ -117,7 +117,7 @@ async function dieAt(server: MortalServer, operation: Operation, moment: string)
 }
 
 describe.concurrent('kill -9 at each moment, and a restart, end as without them', () => {
-  it.each(operations)('$kind', { timeout: 90_000 }, async (operation) => {
+  it.each(operations)('$kind', async (operation) => {
     await using server = new MortalServer({ stepMs: STEP_MS });
     await server.start();
     /** Holds one unit of the three all the time. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { assertKeepsMarketplaceContract } from '../support/contract.ts';
 import { until } from '../support/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
@@ -12,12 +12,10 @@ import {
   writeFastConfig,
 } from '../support/process.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
-
 const root = temporaryFolder();
 afterAll(() => root[Symbol.dispose]());
 
-/** Polls as often as it may, and lets a deployment end at once. */
+/** Polls as often as it may, is asked as often as a test likes, and lets a deployment end at once. */
 function writeConfig(providerUrl: string): string {
   const file = join(root.path, 'marketplace.yaml');
   writeFileSync(
@@ -28,6 +26,7 @@ providers:
 - { id: provider-d, base_url: "${providerUrl}", api_key_env: KEY_D, allow_private: true }
 polling: { interval_s: [1, 1], catalog_s: 1 }
 billing: { minimum_runtime_minutes: 0, slice_s: 1 }
+rate_limits: { account_requests: 1000000, other_requests: 1000000 }
 `,
   );
   return file;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../support/http-client.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import {
@@ -12,8 +12,6 @@ import {
 } from '../support/process.ts';
 import { instanceRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** Of the bundled catalog. */
 const SCARCE = { offer: 'h100-sxm-1x', region: 'eu-frankfurt', units: 3 };
@@ -149,7 +147,7 @@ it('let a revoked key in for less than 5 seconds, wherever it was revoked', asyn
   const statusOn = async (client: Client) => (await client.request('GET', path, { key })).status;
   for (const client of clients) expect(await statusOn(client)).toBe(200);
   const polling = clients.map(async (client) => {
-    await until('the key is refused', async () => (await statusOn(client)) === 401, 30_000);
+    await until('the key is refused', async () => (await statusOn(client)) === 401);
     return performance.now();
   });
   expect(await runBerth(['keys', 'revoke', id, ...flags])).toMatchObject({ code: 0 });
@@ -190,7 +188,6 @@ describe('when one of them', () => {
     await until(
       'the other has finished it',
       async () => (await clients[0].request('GET', path)).body['status'] === 'ONLINE',
-      30_000,
     );
     expect(performance.now() - endedAt).toBeLessThan(LEASE_MS + AFTER_LEASE_MS);
     expect(await machinesOf(id)).toBe(1);
@@ -206,7 +203,6 @@ describe('when one of them', () => {
     await until(
       'the other has finished it',
       async () => (await one.request('GET', path)).body['status'] === 'ONLINE',
-      30_000,
     );
     expect(performance.now() - endedAt).toBeLessThan(LEASE_MS + AFTER_LEASE_MS);
     const before = await one.request('GET', path);
@@ -230,7 +226,7 @@ describe('when one of them', () => {
   it('loses every connection to the database, it is itself again soon', async () => {
     const path = await create(clients[0]);
     await postgres.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'berth%'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'berth%' AND datname = current_database()`,
       database,
     );
     const answers: number[] = [];

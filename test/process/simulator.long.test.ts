@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Client, createClient } from '../support/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
 import {
@@ -10,8 +10,6 @@ import {
   temporaryFolder,
   writeFastConfig,
 } from '../support/process.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const env = { BERTH_SIMULATOR_TOKEN: 'a-token-for-the-tests' };
 
@@ -27,7 +25,7 @@ async function startSimulator(
   ];
   const process = new BerthProcess(['simulator', '--json', '--port', port, ...args], { env });
   const line = await process.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
-  return { process, address: String(JSON.parse(line)['address']) };
+  return { process, address: String(JSON.parse(line)['base_url']) };
 }
 
 /** A server of its own account and database on the platform at `address`. */

@@ -1,4 +1,5 @@
 import { assertKeepsContract } from './contract.ts';
+import { PATIENCE_MS } from './patience.ts';
 
 export interface ClientReply {
   status: number;
@@ -67,7 +68,6 @@ export function createClient(baseUrl: string, apiKey: string) {
   };
 }
 
-const PATIENCE_MS = 15_000;
 const POLL_MS = 10;
 
 /** Waits until a condition holds. */

@@ -16,19 +16,26 @@ import {
 import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
 import type { Store } from '../../src/marketplace/ports/store.ts';
 import { parseGpuTypes } from '../../src/marketplace/providers/gpu-types.ts';
+import { type Markups, noMarkups } from '../../src/marketplace/providers/markup.ts';
 import type { ProviderProfile } from '../../src/marketplace/providers/profile.ts';
 import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
+import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { assertKeepsMarketplaceContract } from './contract.ts';
+import { putEmptyDatabase } from './empty-database.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 export interface TestProvider {
   /** Default: the profile that comes with Berth under the id in `providers`. */
   profile?: ProviderProfile;
   client: OrchestratorClient;
+  /** Default: the provider is believed. */
+  sshProbe?: SshProbe;
+  /** Default: none. */
+  markups?: Markups;
 }
 
 export interface TestMarketplaceOptions {
@@ -90,6 +97,7 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
   const { clock = systemClock, providers = {}, log = silent, wrapStore = (store) => store } = options;
   const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-'));
   const databasePath = join(folder, 'marketplace.db');
+  await putEmptyDatabase('marketplace', databasePath);
   const own = options.store === undefined ? openMarketplaceSqliteStore(databasePath) : undefined;
   const store = wrapStore((options.store ?? own) as Store);
   const sent: Parameters<Mailer['send']>[0][] = [];
@@ -97,10 +105,12 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     ...{ store, clock, random: systemRandom, log, gpuTypes },
     options: { ...defaultOptions, ...options.options },
     rateLimits: { ...defaultRateLimits, ...PLENTY, ...options.rateLimits },
-    providers: Object.entries(providers).map(([id, { profile = bundledProfile(id), client }]) => ({
-      profile: { ...profile, id },
-      client,
-    })),
+    providers: Object.entries(providers).map(
+      ([id, { profile = bundledProfile(id), client, sshProbe = null, markups = noMarkups }]) => ({
+        profile: { ...profile, id },
+        ...{ client, sshProbe, markups },
+      }),
+    ),
     mailer: options.mailer ?? collectInto(sent),
     maxBodyBytes: options.maxBodyBytes ?? 1024 * 1024,
     trustedProxies: options.trustedProxies ?? 0,

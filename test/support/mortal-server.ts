@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Client, type ClientReply, createClient, until } from './http-client.ts';
 import { faultsOf, type Ledger, readLedger } from './ledger.ts';
+import { PATIENCE_MS } from './patience.ts';
 import {
   type FastConfig,
   type ServingProcess,
@@ -12,8 +13,6 @@ import {
 import type { Failpoint } from './serve-with-failpoint.ts';
 
 const entry = fileURLToPath(new URL('./serve-with-failpoint.ts', import.meta.url));
-const DEATH_WITHIN_MS = 10_000;
-const PATIENCE_MS = 30_000;
 
 /** One server over many lives: each time it was killed it starts again on the same database. */
 export class MortalServer {
@@ -51,7 +50,7 @@ export class MortalServer {
   /** Waits for the death that was prepared. */
   async died({ name }: Failpoint): Promise<void> {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error(`${name} was not reached`)), DEATH_WITHIN_MS);
+    const timer = setTimeout(() => reject(new Error(`${name} was not reached`)), PATIENCE_MS);
     const end = await Promise.race([this.#process?.ended, late]).finally(() => clearTimeout(timer));
     if (end?.signal !== 'SIGKILL') throw new Error(`it ended otherwise at ${name}: ${JSON.stringify(end)}`);
   }

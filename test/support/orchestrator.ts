@@ -9,14 +9,16 @@ import type { Config } from '../../src/config/schema.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
-import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
 import type { Store } from '../../src/orchestrator/ports/store.ts';
 import type { Failpoint } from '../../src/orchestrator/reconcile/context.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
+import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { assertKeepsContract } from './contract.ts';
+import { putEmptyDatabase } from './empty-database.ts';
+import { PATIENCE_MS } from './patience.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {
@@ -33,7 +35,13 @@ export interface TestOptions {
   platform?: Record<string, unknown>;
   reconcile?: Partial<Config['reconcile']>;
   rateLimits?: Partial<Config['rate_limits']>;
+  trustedProxies?: number;
+  quotas?: Partial<Config['quotas']>;
+  /** Whether /docs is served. */
+  docs?: boolean;
   catalog?: Catalog;
+  /** Applied to that catalog, or to the one that comes with Berth. */
+  changeCatalog?: (catalog: Catalog) => Catalog;
   /** The window of every offer. */
   onlineWithinMs?: number;
   /** Changes the offers of the catalog, for the platform too. */
@@ -69,7 +77,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-test-'));
   const databasePath = join(folder, 'berth.db');
   const config = testConfig(options);
-  const catalog = changeCatalog(options.catalog ?? catalogOf(config.catalog), options);
+  const catalog = withChanges(options.catalog ?? catalogOf(config.catalog), options);
   const {
     clock = systemClock,
     failpoint = () => undefined,
@@ -77,6 +85,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     wrapDriver = (driver) => driver,
     wrapStore = (store) => store,
   } = options;
+  await putEmptyDatabase('orchestrator', databasePath);
   const store = wrapStore(openSqliteStore(databasePath));
   const simulator = await createDriver(config, catalog, { stateFile: `${databasePath}.simulator`, clock });
   const driver = wrapDriver(simulator);
@@ -129,6 +138,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   return {
     ...{ account, key, store, driver, simulator, catalog, request, databasePath, clock },
     app: orchestrator.app,
+    admin: orchestrator.admin,
     listener: orchestrator.listener,
     beginDrain: orchestrator.beginDrain,
     /** Makes another tenant and returns its key. */
@@ -138,7 +148,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     },
     /** Polls until the instance reads one of the states; `GONE` stands for 404. */
     async waitFor(id: string, ...states: string[]): Promise<Record<string, unknown>> {
-      const deadline = Date.now() + 15_000;
+      const deadline = Date.now() + PATIENCE_MS;
       for (;;) {
         const { status, body } = await request('GET', `/instances/${id}`);
         const state = status === 404 ? 'GONE' : String(body['status']);
@@ -158,10 +168,19 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
 
 export type TestOrchestrator = Awaited<ReturnType<typeof startTestOrchestrator>>;
 
-function testConfig({ platform, reconcile, rateLimits }: TestOptions): Config {
+function testConfig({
+  platform,
+  reconcile,
+  rateLimits,
+  trustedProxies = 0,
+  docs = true,
+  quotas,
+}: TestOptions): Config {
   const { config } = loadConfig({ flags: {}, env: {} });
   return {
     ...config,
+    quotas: { ...config.quotas, ...quotas },
+    server: { ...config.server, trusted_proxies: trustedProxies, docs },
     platform: { ...config.platform, ...FAST_PLATFORM, ...platform } as Config['platform'],
     reconcile: { ...config.reconcile, watch_interval_s: 0.2, ssh_probe_interval_s: 0.1, ...reconcile },
     rate_limits: { ...config.rate_limits, enabled: false, ...rateLimits },
@@ -177,10 +196,11 @@ function catalogOf(file: string): Catalog {
   return catalog;
 }
 
-function changeCatalog(
-  catalog: Catalog,
-  { onlineWithinMs, changeOffer = (offer) => offer }: TestOptions,
+function withChanges(
+  original: Catalog,
+  { onlineWithinMs, changeCatalog = (same) => same, changeOffer = (offer) => offer }: TestOptions,
 ): Catalog {
+  const catalog = changeCatalog(original);
   const change = (offer: Offer): Offer =>
     changeOffer(onlineWithinMs === undefined ? offer : { ...offer, onlineWithinMs });
   return { ...catalog, offers: new Map([...catalog.offers].map(([id, offer]) => [id, change(offer)])) };

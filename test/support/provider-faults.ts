@@ -19,7 +19,8 @@ export interface ProviderCall {
  * `hang`: nothing is done, and the call times out · `refuse`: nobody is reached · `lose`: nothing is done, and the
  * connection breaks · `commit-then-lose`: it is done, and the connection breaks · `error`: nothing is done, and this is
  * the answer · `commitThenError`: it is done, and this is the answer all the same · `lateMs`: the call times out, and
- * is done so long after it was sent · `answer`: it is done, and the answer is changed.
+ * is done so long after it was sent · `answer`: it is done, and the answer is changed ·
+ * `instead`: nothing is done, and this is the answer.
  */
 export type ProviderFault =
   | 'none'
@@ -30,6 +31,7 @@ export type ProviderFault =
   | { error: ProviderError }
   | { commitThenError: ProviderError }
   | { lateMs: number }
+  | { instead: unknown }
   // biome-ignore lint/suspicious/noExplicitAny: each method has an answer of its own
   | { answer: (truth: any) => unknown };
 
@@ -105,6 +107,7 @@ export class ProviderFaults {
       commit();
       throw fault.commitThenError;
     }
+    if ('instead' in fault) return structuredClone(fault.instead) as T;
     if ('answer' in fault) return fault.answer(structuredClone(commit())) as T;
     this.#clock.setTimer(fault.lateMs, () => {
       try {

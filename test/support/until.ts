@@ -1,8 +1,10 @@
+import { PATIENCE_MS } from './patience.ts';
+
 /** Polls until the condition holds. @throws after `withinMs`, saying what was waited for. */
 export async function until(
   what: string,
   isTrue: () => boolean | Promise<boolean>,
-  withinMs = 10_000,
+  withinMs = PATIENCE_MS,
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await isTrue())) {

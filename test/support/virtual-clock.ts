@@ -37,6 +37,17 @@ export class VirtualClock implements Clock {
     this.#now = end;
   }
 
+  /** Moves time on in one go, as a machine that slept: each timer that was due meanwhile fires once, afterwards. */
+  async skip(ms: number): Promise<void> {
+    this.#now += ms;
+    await this.advance(0);
+  }
+
+  /** How many timers are due at exactly that moment. */
+  dueAt(moment: number): number {
+    return [...this.#pending].filter(({ at }) => at === moment).length;
+  }
+
   get pendingTimers(): number {
     return this.#pending.size;
   }

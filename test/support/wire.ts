@@ -6,6 +6,7 @@ import { refuseWire } from '../../src/orchestrator/http/wire-errors.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { assertKeepsContract } from './contract.ts';
 import type { TestOrchestrator } from './orchestrator.ts';
+import { PATIENCE_MS } from './patience.ts';
 
 /** The orchestrator behind the real server, on a free port; `await using` ends it. */
 export async function startServer(
@@ -35,8 +36,6 @@ export interface WireReply {
   rawHeaders: string[];
   body: string;
 }
-
-const PATIENCE_MS = 10_000;
 
 /** A TCP connection that says exactly what a test wants it to. */
 export class WireClient {

@@ -35,16 +35,14 @@ export function causeOfDeployment(
   return { at: after.observedAt ?? Number.NaN, state: 'running', originalRate: after.originalRateMicroUsd };
 }
 
-/** The same of a volume; `now` is the time of the commit. */
-export function causeOfVolume(
-  before: VolumeRecord | undefined,
-  after: VolumeRecord,
-  now: number,
-): Cause | undefined {
+/** The same of a volume. */
+export function causeOfVolume(before: VolumeRecord | undefined, after: VolumeRecord): Cause | undefined {
   const rate = { originalRate: after.originalRateMicroUsd, locked: after.discountPercentage };
   if (before === undefined || before.startedAt === null)
     return after.startedAt === null ? undefined : { at: after.startedAt, state: 'stored', ...rate };
   if (before.deletedAt !== null) return undefined;
   if (after.deletedAt !== null) return { at: after.deletedAt, state: 'over', originalRate: 0 };
-  return before.sizeGb === after.sizeGb ? undefined : { at: now, state: 'stored', ...rate };
+  return before.sizeGb === after.sizeGb
+    ? undefined
+    : { at: after.observedAt ?? Number.NaN, state: 'stored', ...rate };
 }

@@ -3,10 +3,12 @@ import type { DeploymentRecord } from '../../../src/marketplace/records/deployme
 import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
 import { hold, Violation } from '../../invariants/violation.ts';
 import type { Life } from '../../replicas/life.ts';
-import type { Written } from '../replicas/store.ts';
+import type { Written, WrittenVolume } from '../replicas/store.ts';
+import { clockErrorMs } from '../scenario.ts';
 import type { MarketWorld } from '../world.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
 import { endIsTrue, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
+import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
 
 /** One deployment or volume, and why it cost what when. */
 export interface Subject<Record_> {
@@ -50,11 +52,19 @@ export class MarketInspector {
   committed(life: Life, written: Written): void {
     try {
       for (const record of written.deployments) this.#deployment(life, record);
-      for (const record of written.volumes) this.#volume(record);
+      for (const volume of written.volumes) this.#volume(life, volume);
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
       this.#world.fail(error);
     }
+  }
+
+  /** I9: nothing that was committed before the power was cut is forgotten. */
+  async recovered(): Promise<void> {
+    const { read } = this.#world.database.store;
+    for (const { record } of this.deployments.values())
+      isKept(record, await read.deployments.byId(record.id));
+    for (const { record } of this.volumes.values()) isKept(record, await read.volumes.byId(record.id));
   }
 
   #deployment(life: Life, after: DeploymentRecord): void {
@@ -70,23 +80,47 @@ export class MarketInspector {
     if (before === undefined || before.status === after.status) return;
     const machine = this.#world.provider(after.providerId).machines.get(after.providerInstanceId ?? '');
     this.#world.provider(after.providerId).watch();
-    if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine);
+    const errorMs = clockErrorMs(this.#world.scenario);
+    if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine, errorMs);
     if (after.status === 'stopped')
-      stopIsTrue(after, machine, before.suspicion === null && before.action?.kind === 'pause');
+      stopIsTrue(after, machine, {
+        wasAskedFor: before.suspicion === null && before.action?.kind === 'pause',
+        errorMs,
+      });
     const wasAskedFor = before.action?.kind === 'pause';
     if (after.status === 'terminated-provider' || (after.status === 'stopped' && !wasAskedFor))
       isNoBlink(after, machine, this.#world.scheduler.now);
     if (after.status === 'terminated-provider' || after.failureReason === 'runtime_failure')
-      endIsTrue(after, machine);
+      endIsTrue(after, machine, errorMs);
   }
 
-  #volume(after: VolumeRecord): void {
+  #volume(life: Life, { record: after, attachments }: WrittenVolume): void {
     const known = this.volumes.get(after.id);
+    const before = known?.record;
     const causes = known?.causes ?? [];
     this.volumes.set(after.id, { record: after, causes });
-    const cause = causeOfVolume(known?.record, after, Math.floor(this.#world.scheduler.now));
+    if (before?.status !== after.status || before.action?.kind !== after.action?.kind)
+      this.#world.journal.note(
+        life.name,
+        `${after.id} ${before?.status ?? 'new'} → ${after.status} ${after.action?.kind ?? ''}`,
+      );
+    const cause = causeOfVolume(before, after);
     if (cause !== undefined) causes.push(cause);
+    volumeIsWhole(before, after, attachments);
+    volumeIsTrue(before, after, this.#world.provider(after.providerId));
   }
+}
+
+function isKept(
+  known: { id: string; revision: number },
+  found: { status: string; revision: number } | null,
+): void {
+  hold(
+    'I9',
+    found !== null && found.revision >= known.revision,
+    () => `${known.id} had the revision ${known.revision} when the power was cut, and has ${found?.revision}`,
+    [known.id],
+  );
 }
 
 function changesLawfully(before: DeploymentRecord, after: DeploymentRecord): void {

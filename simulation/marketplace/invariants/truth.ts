@@ -16,13 +16,20 @@ export function isNoBlink(record: DeploymentRecord, machine: Machine | undefined
   );
 }
 
-/** I21: nothing is charged before the machine ran. */
-export function startIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
+/** I21: nothing is charged before the machine ran, and let its user in. */
+export function startIsTrue(record: DeploymentRecord, machine: Machine | undefined, errorMs: number): void {
   const firstAt = machine?.history.find(({ status }) => status === 'ONLINE')?.at;
   hold(
     'I21',
-    firstAt !== undefined && record.startedAt !== null && record.startedAt >= firstAt,
+    firstAt !== undefined && record.startedAt !== null && record.startedAt >= firstAt - errorMs,
     () => `${record.id} is charged from ${record.startedAt}, and its machine was ONLINE from ${firstAt}`,
+    wordsOf(record),
+  );
+  const provedAt = machine?.provedAt ?? null;
+  hold(
+    'I21',
+    provedAt !== null && (record.startedAt ?? 0) >= Math.floor(provedAt) - errorMs,
+    () => `${record.id} is charged from ${record.startedAt}, and its machine let its user in at ${provedAt}`,
     wordsOf(record),
   );
 }
@@ -34,7 +41,7 @@ export function startIsTrue(record: DeploymentRecord, machine: Machine | undefin
 export function stopIsTrue(
   record: DeploymentRecord,
   machine: Machine | undefined,
-  wasAskedFor: boolean,
+  { wasAskedFor, errorMs }: { wasAskedFor: boolean; errorMs: number },
 ): void {
   const history = machine?.history ?? [];
   const last = history.findLast(({ status }) => status === 'STOPPED')?.at;
@@ -45,14 +52,17 @@ export function stopIsTrue(
   const { pausedAt } = record;
   hold(
     'I20',
-    last !== undefined && pausedAt !== null && pausedAt <= last && pausedAt >= (earliest ?? last),
+    last !== undefined &&
+      pausedAt !== null &&
+      pausedAt <= last + errorMs &&
+      pausedAt >= (earliest ?? last) - errorMs,
     () => `${record.id} is stopped from ${pausedAt}, and its machine was from ${last}`,
     wordsOf(record),
   );
 }
 
 /** I23: only what is dead at its provider ends by it, and costs nothing from then on. */
-export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined): void {
+export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined, errorMs: number): void {
   const last = machine?.history.at(-1);
   hold(
     'I23',
@@ -61,9 +71,11 @@ export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined
     wordsOf(record),
   );
   const diedAt = firstDead(machine);
+  // It may have died while the answer by which it began was on its way: it is charged for no time then.
+  const isUncharged = record.stoppedAt === record.startedAt;
   hold(
     'I21',
-    diedAt === undefined || (record.stoppedAt ?? 0) <= diedAt,
+    diedAt === undefined || isUncharged || (record.stoppedAt ?? 0) <= diedAt + errorMs,
     () => `${record.id} is charged until ${record.stoppedAt}, and its machine died at ${diedAt}`,
     wordsOf(record),
   );

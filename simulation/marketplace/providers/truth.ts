@@ -25,6 +25,10 @@ export interface Machine {
   /** Until then it reads what it is not: it comes back by itself. */
   blinksUntil: number;
   lastPolledAt: number;
+  /** How long after it is ONLINE its SSH answers; null: never. */
+  sshAfterMs: number | null;
+  /** When it first let somebody in. */
+  provedAt: number | null;
 }
 
 /** A provider as it truly is. */
@@ -36,11 +40,13 @@ export class TrueProvider {
   /** By idempotency key: a volume is made once for each. */
   readonly #volumes = new Map<string, string>();
   readonly #scheduler: Scheduler;
+  readonly #chance: Chance;
   /** Until then nobody reaches it. */
   outageUntil = 0;
 
   constructor(scheduler: Scheduler, profile: ProviderProfile, chance: Chance, capacity: number) {
     this.#scheduler = scheduler;
+    this.#chance = chance.fork('machines');
     this.profile = profile;
     this.id = profile.id;
     this.plain = new PlainProvider(virtualClock(scheduler), {
@@ -52,7 +58,7 @@ export class TrueProvider {
       startMs: chance.whole(1_000, 40_000),
       deleteMs: chance.whole(500, 60_000),
       restartMs: chance.whole(5_000, 60_000),
-      volumeMs: chance.pick([0, 2_000, 15_000]),
+      volumeMs: chance.pick([0, 2_000, 15_000, 50_000]),
     });
     this.#takeRequests();
   }
@@ -93,6 +99,8 @@ export class TrueProvider {
         ...{ id: made.id, wantedName: request.name ?? '', madeAt: this.#scheduler.now },
         history: [{ at: this.#scheduler.now, status: made.status }],
         ...{ hasBlinked: false, hasBeenDenied: false, blinksUntil: 0, lastPolledAt: this.#scheduler.now },
+        sshAfterMs: this.#chance.pick([0, 0, 0, 0, 1_000, 25_000, 90_000, null]),
+        provedAt: null,
       });
       return made;
     };

@@ -2,20 +2,37 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Store } from '../../../src/marketplace/ports/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
+import { copySynced } from '../../replicas/database.ts';
 
-/** The one database that all replicas share: the real store, on a copy of a file that was filled once. */
+/** The one database that all replicas share: the real store, on a copy of a file that can lose its power. */
 export class MarketDatabase {
-  readonly store: Store;
-  readonly #path: string;
+  readonly #folder: string;
+  #cuts = 0;
+  #path: string;
+  #store: Store;
 
   constructor(folder: string, template: string) {
-    this.#path = join(folder, 'market-run.db');
+    this.#folder = folder;
+    this.#path = join(folder, 'market-run-0.db');
     copyFileSync(template, this.#path);
-    this.store = openMarketplaceSqliteStore(this.#path);
+    this.#store = openMarketplaceSqliteStore(this.#path);
+  }
+
+  get store(): Store {
+    return this.#store;
+  }
+
+  /** What was not synced is lost. Every process that used the database has been killed before. */
+  async cutPower(): Promise<void> {
+    const path = join(this.#folder, `market-run-${++this.#cuts}.db`);
+    copySynced(this.#path, path);
+    await this.close();
+    this.#path = path;
+    this.#store = openMarketplaceSqliteStore(path);
   }
 
   async close(): Promise<void> {
-    await this.store.close();
+    await this.#store.close();
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${this.#path}${suffix}`, { force: true });
   }
 }

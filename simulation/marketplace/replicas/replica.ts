@@ -9,6 +9,7 @@ import { Violation } from '../../invariants/violation.ts';
 import { Life } from '../../replicas/life.ts';
 import type { Chance } from '../../world/chance.ts';
 import { marketClient } from '../providers/client.ts';
+import { marketProbe } from '../providers/ssh.ts';
 import type { MarketWorld } from '../world.ts';
 import { marketStore, noTrouble } from './store.ts';
 
@@ -20,8 +21,12 @@ const PLENTY = 1_000_000;
 /** One of the marketplace's servers: a process at a time. */
 export class MarketReplica {
   readonly name: string;
+  /** How far its clock was set wrong; a process that starts finds it right. */
+  clockOffsetMs = 0;
   readonly #world: MarketWorld;
   readonly #chance: Chance;
+  /** How far its clock is off, as clocks of a network are. */
+  readonly #skewMs: number;
   #processes = 0;
   #life: Life | undefined;
   #marketplace: Marketplace | undefined;
@@ -30,6 +35,8 @@ export class MarketReplica {
     this.name = name;
     this.#world = world;
     this.#chance = world.chance.fork(name);
+    const { skewMs } = world.scenario;
+    this.#skewMs = skewMs === 0 ? 0 : this.#chance.whole(-skewMs, skewMs);
   }
 
   get life(): Life | undefined {
@@ -48,6 +55,7 @@ export class MarketReplica {
     const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
     const chance = this.#chance.fork(String(this.#processes));
     this.#life = life;
+    this.clockOffsetMs = 0;
     journal.note(life.name, 'starts');
     startMarketplace({
       store: marketStore({
@@ -56,7 +64,7 @@ export class MarketReplica {
         die: () => this.crash('in a transaction'),
         committed: (written) => inspector.committed(life, written),
       }),
-      clock: life.clock(() => 0),
+      clock: life.clock(() => this.#skewMs + this.clockOffsetMs),
       random: chance.fork('random'),
       log: this.#log(life),
       ...{ options: scenario.options, gpuTypes, maxBodyBytes: 1_048_576, trustedProxies: 0 },
@@ -67,6 +75,7 @@ export class MarketReplica {
       providers: providers.map((provider) => ({
         profile: provider.profile,
         client: marketClient(this.#world, provider, life, chance.fork(provider.id)),
+        sshProbe: marketProbe(this.#world, provider, life, chance.fork(`${provider.id}/ssh`)),
       })),
       mailer: this.#mailer(life, chance.fork('mail')),
     }).then(

@@ -1,6 +1,6 @@
 import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/ports/store.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
-import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
 import type { Life } from '../../replicas/life.ts';
 import { throughEach } from '../../replicas/through-each.ts';
 import type { Chance } from '../../world/chance.ts';
@@ -24,7 +24,12 @@ export const noTrouble: MarketTrouble = { unavailable: 0, unknownOutcome: 0, sta
 /** What a transaction wrote, as it was at its end. */
 export interface Written {
   deployments: DeploymentRecord[];
-  volumes: VolumeRecord[];
+  volumes: WrittenVolume[];
+}
+
+export interface WrittenVolume {
+  record: VolumeRecord;
+  attachments: AttachmentRecord[];
 }
 
 interface FacadeParts {
@@ -55,6 +60,7 @@ export function marketStore(parts: FacadeParts): Store {
     transact: (body) => ask(() => transact(parts, body)),
     snapshot: (body) => ask(() => store.snapshot(body)),
     countRequest: (window) => ask(() => store.countRequest(window)),
+    proveWrites: () => ask(async () => undefined),
     close: async () => undefined,
   };
 }
@@ -103,7 +109,8 @@ async function readBack(
   }
   for (const id of touched.volumes) {
     const record = await tx.volumes.byId(id);
-    if (record !== null) written.volumes.push(record);
+    if (record === null) continue;
+    written.volumes.push({ record, attachments: await tx.volumes.attachmentsOf({ volumeId: id }) });
   }
   return written;
 }

@@ -18,11 +18,13 @@ const weights = {
   rename: 4,
   terminate: 14,
   quote: 2,
-  createVolume: 8,
+  createVolume: 11,
   attach: 7,
   detach: 5,
+  readVolume: 3,
+  listVolumes: 2,
   resize: 4,
-  deleteVolume: 5,
+  deleteVolume: 9,
   topUp: 4,
   discount: 3,
   endDiscount: 3,
@@ -57,10 +59,9 @@ const commands: Readonly<Record<keyof typeof weights, Command>> = {
   createVolume,
   attach: (world, user) => attach(world, user),
   detach: async (world, user) => {
-    const volume = pickVolume(world, user);
-    const deployment = pickDeployment(world, user);
-    if (volume === undefined || deployment === undefined) return;
-    await onVolume(world, user, volume, 'POST', '/detach', { deploymentId: deployment.id });
+    const volume = await pickAttached(world, user);
+    if (volume === undefined) return;
+    await onVolume(world, user, volume.record, 'POST', '/detach', { deploymentId: volume.deploymentId });
   },
   resize: async (world, user) => {
     const volume = pickVolume(world, user);
@@ -68,8 +69,17 @@ const commands: Readonly<Record<keyof typeof weights, Command>> = {
     const sizeInGb = volume.sizeGb + world.users.chance.whole(-1, 40);
     await onVolume(world, user, volume, 'PATCH', '', { sizeInGb });
   },
-  deleteVolume: async (world, user) => {
+  readVolume: async (world, user) => {
     const volume = pickVolume(world, user);
+    if (volume !== undefined) await onVolume(world, user, volume, 'GET', '');
+  },
+  listVolumes: (world, user) => world.users.ask(user, { method: 'GET', path: '/api/volumes' }, 'own'),
+  deleteVolume: async (world, user) => {
+    const { inspector, users } = world;
+    // What a deployment that is over has not let go of yet.
+    const leaving = inspector.volumesOf(user.teamId).filter(({ action }) => action?.kind === 'detach');
+    const isLeaving = leaving.length > 0 && users.chance.happens(0.7);
+    const volume = isLeaving ? users.chance.pick(leaving) : pickVolume(world, user);
     if (volume !== undefined) await onVolume(world, user, volume, 'DELETE', '');
   },
   topUp: topUpOf,
@@ -177,4 +187,22 @@ function pickDeployment(
 function pickVolume({ inspector, users }: MarketWorld, { teamId }: MarketUser): VolumeRecord | undefined {
   const own = inspector.volumesOf(teamId);
   return own.length === 0 ? undefined : users.chance.pick(own);
+}
+
+/** A volume and a deployment, mostly one that it is on. */
+async function pickAttached(
+  world: MarketWorld,
+  user: MarketUser,
+): Promise<{ record: VolumeRecord; deploymentId: string } | undefined> {
+  const { chance } = world.users;
+  const own = world.inspector.volumesOf(user.teamId);
+  const isAny = chance.happens(0.2);
+  const held = own.filter(({ status }) => status === 'attached');
+  const record = held.length > 0 && !isAny ? chance.pick(held) : pickVolume(world, user);
+  const deployment = pickDeployment(world, user);
+  if (record === undefined || deployment === undefined) return undefined;
+  const drawn = chance.next();
+  const attachments = await world.database.store.read.volumes.attachmentsOf({ volumeId: record.id });
+  const attachment = attachments[Math.floor(drawn * attachments.length)];
+  return { record, deploymentId: isAny ? deployment.id : (attachment?.deploymentId ?? deployment.id) };
 }

@@ -1,6 +1,8 @@
 import { hold, Violation } from '../../invariants/violation.ts';
+import type { Life } from '../../replicas/life.ts';
 import type { Chance } from '../../world/chance.ts';
 import type { MarketUser } from '../accounts.ts';
+import type { MarketReplica } from '../replicas/replica.ts';
 import type { MarketWorld } from '../world.ts';
 
 export interface MarketAsked {
@@ -36,9 +38,11 @@ export class Users {
   /** Sends a request to one of the servers; undefined: no answer came, and nobody knows whether it was applied. */
   async ask(user: MarketUser, asked: MarketAsked, expected: Expectation): Promise<MarketReply | undefined> {
     const { scheduler, journal, replicas, scenario } = this.#world;
-    const serving = replicas.flatMap((replica) => replica.serving ?? []);
+    const serving = replicas.filter((replica) => replica.serving !== undefined);
     if (serving.length === 0) return undefined;
-    const { life, marketplace } = this.chance.pick(serving);
+    const replica = this.chance.pick(serving);
+    const { life, marketplace } = replica.serving as NonNullable<typeof replica.serving>;
+    if (asked.method !== 'GET') this.#mayDie(replica, life);
     const label = `${user.name}#${++this.#sent}`;
     const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
     journal.note(label, `${asked.method} ${asked.path} to ${life.name}`);
@@ -60,6 +64,15 @@ export class Users {
       this.#world.fail(error);
     }
     return reply;
+  }
+
+  /** A server dies most dangerously while what a request has begun is under way. */
+  #mayDie(replica: MarketReplica, life: Life): void {
+    const { scheduler, scenario } = this.#world;
+    if (!this.chance.happens(2 * scenario.mishaps.crash)) return;
+    scheduler.after(this.chance.whole(1, 3_000), () => {
+      if (!this.#world.isCalm && replica.life === life) replica.crash('while a request is under way');
+    });
   }
 }
 

@@ -1,14 +1,14 @@
 import { Command } from 'commander';
 import { findUser } from '../../marketplace/accounts/users.ts';
 import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/subscribe.ts';
-import { toTime } from '../keys-command.ts';
-import { printLine, printTable } from '../print.ts';
+import { printLine } from '../print.ts';
+import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withProviders } from './connect-providers.ts';
 import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
 
 /** `berth marketplace alerts` (M: Events: "a sold-out configuration alert"). */
 export function alertsCommand(): Command {
-  const alerts = new Command('alerts').description('who is mailed when a sold-out offer is back in stock');
+  const alerts = new Command('alerts');
   withMarketplaceDatabase(alerts.command('add <email> <provider> <offer>'))
     .description('mail a user when the offer returns to stock')
     .option('--region <region>', 'in this region; default: in any')
@@ -30,19 +30,28 @@ export function alertsCommand(): Command {
           }),
         ),
     );
-  withMarketplaceDatabase(alerts.command('list [email]'))
+  withJson(withMarketplaceDatabase(alerts.command('list [email]')))
     .description('list the alerts of a user, or of all')
-    .action(async (email: string | undefined, _flags: object, command: Command) =>
+    .action(async (email: string | undefined, flags: JsonFlag, command: Command) =>
       withMarketplaceStore(command, async ({ store: { read } }) => {
         const records =
           email === undefined
             ? await read.stockAlerts.list()
             : await read.stockAlerts.ofUser((await findUser(read.users, email)).id);
-        printTable(
-          ['ID', 'USER', 'PROVIDER', 'OFFER', 'REGION', 'CREATED'],
-          records.map(({ id, userId, providerId, offerId, region, createdAt }) => [
-            ...[id, userId, providerId, offerId, region ?? 'any', toTime(createdAt)],
-          ]),
+        printRecords(
+          records,
+          [
+            { head: 'ID', key: 'id', value: ({ id }) => id },
+            { head: 'USER', key: 'user_id', value: ({ userId }) => userId },
+            { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
+            { head: 'OFFER', key: 'offer', value: ({ offerId }) => offerId },
+            {
+              ...{ head: 'REGION', key: 'region', value: ({ region }) => region },
+              text: ({ region }) => region ?? 'any',
+            },
+            { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+          ],
+          flags,
         );
       }),
     );

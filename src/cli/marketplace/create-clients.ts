@@ -1,18 +1,18 @@
+import { isForbiddenAddress } from '../../client/addresses.ts';
 import { createClient } from '../../client/create-client.ts';
 import type { Credential } from '../../client/credential.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../../config/marketplace/load-profile.ts';
 import type { MarketplaceConfig, ProviderEntry } from '../../config/marketplace/schema.ts';
+import type { ConfiguredProvider } from '../../marketplace/providers/create-providers.ts';
 import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
+import { createSshProbe } from '../../ssh/probe.ts';
 import { Fatal } from '../fatal.ts';
+import { toMarkups } from './marketplace-options.ts';
 import { readSecretSource } from './read-secret-source.ts';
-
-export interface ConnectedProvider {
-  profile: ProviderProfile;
-  client: OrchestratorClient;
-}
 
 interface Parts {
   env: Readonly<Record<string, string | undefined>>;
@@ -21,7 +21,7 @@ interface Parts {
 }
 
 /** A client for each provider of the configuration. @throws {Fatal | ConfigError} */
-export function createClients(config: MarketplaceConfig, parts: Parts): ConnectedProvider[] {
+export function createClients(config: MarketplaceConfig, parts: Parts): ConfiguredProvider[] {
   const entries = config.providers.map((entry) => ({
     entry,
     profile: profileOf(entry),
@@ -30,6 +30,8 @@ export function createClients(config: MarketplaceConfig, parts: Parts): Connecte
   return entries.map(({ entry, profile, credential }) => ({
     profile,
     client: connect(config, entry, credential, parts),
+    sshProbe: probeOf(config, entry),
+    markups: toMarkups(entry.markup),
   }));
 }
 
@@ -39,6 +41,12 @@ function profileOf({ id, profile }: ProviderEntry): ProviderProfile {
     throw new Fatal(`No profile comes with Berth for ${id}: name one with \`profile\`.`);
   // What users name it by is said in one place.
   return { ...loadProfile(file), id };
+}
+
+/** Machines are reached as the provider is: at private addresses only where those are allowed. */
+function probeOf({ allow_private, verify_ssh }: MarketplaceConfig, entry: ProviderEntry): SshProbe | null {
+  if (!(entry.verify_ssh ?? verify_ssh)) return null;
+  return createSshProbe(allow_private || entry.allow_private ? {} : { isForbidden: isForbiddenAddress });
 }
 
 function credentialOf(entry: ProviderEntry, env: Parts['env']): Credential {

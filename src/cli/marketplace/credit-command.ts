@@ -1,11 +1,20 @@
 import { Command } from 'commander';
+import { usdFromMicroUsd } from '../../contract/values.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
 import { adjust, grant, topUp } from '../../marketplace/ledger/credit.ts';
 import { toDollars } from '../../marketplace/ledger/dollars.ts';
 import type { LedgerTransactionRecord } from '../../marketplace/records/ledger-records.ts';
-import { findTeam } from '../../marketplace/teams/manage-teams.ts';
-import { toTime } from '../keys-command.ts';
-import { printLine, printTable } from '../print.ts';
+import { findTeam } from '../../marketplace/teams/find-team.ts';
+import { printLine } from '../print.ts';
+import {
+  type Column,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  toFields,
+  toJsonTime,
+  withJson,
+} from '../print-records.ts';
 import {
   type MarketplaceStoreDeps,
   withMarketplaceDatabase,
@@ -29,7 +38,7 @@ type Book = (
 
 /** `berth marketplace credit`: every amount is booked, with who pays for it. */
 export function creditCommand(): Command {
-  const credit = new Command('credit').description('balances: book payments, gifts and corrections');
+  const credit = new Command('credit');
   booking(credit.command('add <team> <usd>'), (deps, booked, { reference = '', reason }) =>
     topUp(deps, { ...booked, reference, ...(reason !== undefined && { reason }) }),
   )
@@ -52,10 +61,10 @@ export function creditCommand(): Command {
     .description('correct a balance: `-- -5` takes five dollars')
     .requiredOption('--reason <text>', 'why; it stays in the books')
     .option('--reference <text>', 'with which it is booked once');
-  withMarketplaceDatabase(credit.command('show <team>'))
+  withJson(withMarketplaceDatabase(credit.command('show <team>')))
     .description('show what a team has left, and what was booked')
-    .action(async (idOrSlug: string, _flags: object, command: Command) =>
-      withMarketplaceStore(command, (deps) => printBooks(deps, idOrSlug)),
+    .action(async (idOrSlug: string, flags: JsonFlag, command: Command) =>
+      withMarketplaceStore(command, (deps) => printBooks(deps, idOrSlug, flags)),
     );
   return credit;
 }
@@ -74,14 +83,30 @@ function booking(command: Command, book: Book): Command {
   );
 }
 
-async function printBooks({ store, clock }: MarketplaceStoreDeps, idOrSlug: string): Promise<void> {
+const transactionColumns: readonly Column<LedgerTransactionRecord>[] = [
+  { head: 'TRANSACTION', key: 'id', value: ({ id }) => id },
+  { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
+  { head: 'AT', key: 'at', value: ({ at }) => toJsonTime(at) },
+  { head: 'MEMO', key: 'memo', value: ({ memo }) => memo },
+  {
+    ...{ head: 'REFERENCE', key: 'reference', value: ({ reference }) => reference },
+    text: ({ reference }) => reference ?? '',
+  },
+];
+
+async function printBooks(
+  { store, clock }: MarketplaceStoreDeps,
+  idOrSlug: string,
+  flags: JsonFlag,
+): Promise<void> {
   const { id, name } = await findTeam(store.read.teams, idOrSlug);
   const balance = await realTimeBalance(store.read, id, clock.now());
+  const booked = await store.read.ledger.transactionsOf(id, SHOWN);
+  if (flags.json) {
+    const transactions = booked.map((record) => toFields(record, transactionColumns));
+    printJson({ team_id: id, name, balance_usd: usdFromMicroUsd(balance), transactions });
+    return;
+  }
   printLine(`${name} (${id}) has ${toDollars(balance)} left to spend.\n`);
-  printTable(
-    ['TRANSACTION', 'KIND', 'AT', 'MEMO', 'REFERENCE'],
-    (await store.read.ledger.transactionsOf(id, SHOWN)).map(({ id: txn, kind, at, memo, reference }) => [
-      ...[txn, kind, toTime(at), memo, reference ?? ''],
-    ]),
-  );
+  printRecords(booked, transactionColumns, flags);
 }

@@ -1,18 +1,20 @@
 import { Command } from 'commander';
 import { assignDiscount } from '../../marketplace/discounts/assign.ts';
 import { endDiscount } from '../../marketplace/discounts/end.ts';
-import { findTeam } from '../../marketplace/teams/manage-teams.ts';
+import { findTeam } from '../../marketplace/teams/find-team.ts';
 import { toTime } from '../keys-command.ts';
-import { printLine, printTable } from '../print.ts';
+import { parseTime } from '../parse-time.ts';
+import { printLine } from '../print.ts';
+import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
-import { parseCount, parseTime } from './parse-values.ts';
+import { parseCount } from './parse-values.ts';
 
 /** `berth marketplace discounts` (M: Offer: admin-assigned discounts). */
 export function discountsCommand(): Command {
-  const discounts = new Command('discounts').description('discounts of teams: set, list and end them');
+  const discounts = new Command('discounts');
   withMarketplaceDatabase(discounts.command('set <team> <percentage>'))
     .description('give a team a discount of 5 to 50 percent')
-    .option('--from <when>', 'a number of days ("30d") or a time; default now')
+    .option('--from <when>', 'in 30m, 2h or 7d, or at an RFC 3339 time; default now')
     .option('--until <when>', 'default: until it is ended')
     .action(
       async (
@@ -34,19 +36,25 @@ export function discountsCommand(): Command {
           );
         }),
     );
-  withMarketplaceDatabase(discounts.command('list [team]'))
+  withJson(withMarketplaceDatabase(discounts.command('list [team]')))
     .description('list the discounts of a team, or of all; those that are over too')
-    .action(async (idOrSlug: string | undefined, _flags: object, command: Command) =>
+    .action(async (idOrSlug: string | undefined, flags: JsonFlag, command: Command) =>
       withMarketplaceStore(command, async ({ store: { read } }) => {
         const records =
           idOrSlug === undefined
             ? await read.discounts.list()
             : await read.discounts.ofTeam((await findTeam(read.teams, idOrSlug)).id);
-        printTable(
-          ['ID', 'TEAM', 'SOURCE', 'PERCENT', 'FROM', 'UNTIL'],
-          records.map(({ id, teamId, source, percentage, startsAt, endsAt }) => [
-            ...[id, teamId, source, String(percentage), toTime(startsAt), toTime(endsAt)],
-          ]),
+        printRecords(
+          records,
+          [
+            { head: 'ID', key: 'id', value: ({ id }) => id },
+            { head: 'TEAM', key: 'team_id', value: ({ teamId }) => teamId },
+            { head: 'SOURCE', key: 'source', value: ({ source }) => source },
+            { head: 'PERCENT', key: 'percent', value: ({ percentage }) => percentage },
+            { head: 'FROM', key: 'from', value: ({ startsAt }) => toJsonTime(startsAt) },
+            { head: 'UNTIL', key: 'until', value: ({ endsAt }) => toJsonTime(endsAt) },
+          ],
+          flags,
         );
       }),
     );

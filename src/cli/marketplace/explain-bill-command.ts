@@ -1,7 +1,8 @@
 import { Command } from 'commander';
-import { explainBill } from '../../marketplace/ledger/explain-bill.ts';
+import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { Fatal } from '../fatal.ts';
 import { printLine } from '../print.ts';
+import { type JsonFlag, printJson, withJson } from '../print-records.ts';
 import {
   type MarketplaceStoreDeps,
   withMarketplaceDatabase,
@@ -10,14 +11,15 @@ import {
 
 /** `berth marketplace explain-bill` */
 export function explainBillCommand(): Command {
-  return withMarketplaceDatabase(new Command('explain-bill').argument('<id>', 'a deployment or a volume'))
-    .description('what was billed for a deployment or a volume, rate by rate')
-    .action(async (id: string, _flags: object, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
-        const lines = await explainBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
-        for (const line of lines) printLine(line);
-      }),
-    );
+  return withJson(
+    withMarketplaceDatabase(new Command('explain-bill').argument('<id>', 'a deployment or a volume')),
+  ).action(async (id: string, { json }: JsonFlag, command: Command) =>
+    withMarketplaceStore(command, async (deps) => {
+      const bill = await readBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
+      if (json) printJson(billToJson(bill));
+      else for (const line of explainBill(bill)) printLine(line);
+    }),
+  );
 }
 
 async function findSubject({ store: { read } }: MarketplaceStoreDeps, id: string): Promise<string> {

@@ -1,29 +1,39 @@
 import { Command } from 'commander';
 import type { MailRecord } from '../../marketplace/records/mail-record.ts';
 import { toTime } from '../keys-command.ts';
-import { printTable } from '../print.ts';
+import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
 import { parseCount } from './parse-values.ts';
 
 /** `berth marketplace mail` */
 export function mailCommand(): Command {
-  const mail = new Command('mail').description('what was mailed, and what was not');
-  withMarketplaceDatabase(mail.command('list'))
+  const mail = new Command('mail');
+  withJson(withMarketplaceDatabase(mail.command('list')))
     .description('list the mails, the newest first')
     .option('--to <email>', 'to this address only')
     .option('--limit <count>', 'so many at most', '50')
-    .action(async ({ to, limit }: { to?: string; limit: string }, command: Command) =>
+    .action(async ({ to, limit, ...flags }: { to?: string; limit: string } & JsonFlag, command: Command) =>
       withMarketplaceStore(command, async ({ store }) => {
         const records = await store.read.mail.list({
           limit: parseCount('--limit', limit),
           ...(to !== undefined && { to }),
         });
-        printTable(
-          ['ID', 'CREATED', 'TO', 'KIND', 'SUBJECT', 'STATE', 'ATTEMPTS', 'LAST ERROR'],
-          records.map((record) => [
-            ...[record.id, toTime(record.createdAt), record.to, record.kind, record.subject],
-            ...[stateOf(record), String(record.attempts), record.lastError ?? ''],
-          ]),
+        printRecords(
+          records,
+          [
+            { head: 'ID', key: 'id', value: ({ id }) => id },
+            { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+            { head: 'TO', key: 'to', value: ({ to: address }) => address },
+            { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
+            { head: 'SUBJECT', key: 'subject', value: ({ subject }) => subject },
+            { head: 'STATE', key: 'state', value: stateOf },
+            { head: 'ATTEMPTS', key: 'attempts', value: ({ attempts }) => attempts },
+            {
+              ...{ head: 'LAST ERROR', key: 'last_error', value: ({ lastError }) => lastError },
+              text: ({ lastError }) => lastError ?? '',
+            },
+          ],
+          flags,
         );
       }),
     );

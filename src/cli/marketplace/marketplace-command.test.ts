@@ -12,6 +12,7 @@ import { serveMarketplace } from './serve-marketplace.ts';
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-cli-'));
 const config = join(folder, 'marketplace.yaml');
 const KEY = 'berth_secret_of_the_provider';
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
 
 beforeAll(() => {
   writeFileSync(
@@ -118,6 +119,36 @@ describe('what an operator sets', () => {
     await openMarketplaceSqliteStore(join(folder, 'm.db')).close();
   });
 
+  it('whether what a provider denies is lost', async () => {
+    expect(await run('losses')).toBe('No provider denies anything that was not deleted there.\n');
+    expect(await sentenceOf('losses', 'accept', 'provider-d')).toMatch(
+      'There is no provider "provider-d" that denies',
+    );
+    const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
+    const at = Date.now();
+    const denied = { kind: 'deployment', providerId: 'provider-d', at } as const;
+    await store.transact(async (tx) => {
+      await tx.losses.put({ ...denied, subjectId: 'dep-1', isHeld: false });
+      await tx.losses.put({ ...denied, subjectId: 'dep-2', isHeld: true });
+    });
+    await store.close();
+    expect(await run('losses')).toMatch(/provider-d +1 +5 +1 +-\n[\s\S]*dep-2 +deployment +provider-d/);
+    expect(JSON.parse(await run('losses', '--json'))).toEqual({
+      providers: [{ provider: 'provider-d', ended: 1, cap: 5, held: 1, accepted_until: null }],
+      held: [{ id: 'dep-2', kind: 'deployment', provider: 'provider-d', since: new Date(at).toISOString() }],
+    });
+    expect(await sentenceOf('losses', 'accept', 'provider-d', '--for', '3d')).toMatch(
+      '--for 3d: give minutes or hours',
+    );
+    const { accepted_until } = JSON.parse(
+      await run('losses', 'accept', 'provider-d', '--for', '2h', '--json'),
+    );
+    expect(Date.parse(accepted_until) - at).toBeGreaterThanOrEqual(2 * 3_600_000);
+    const [provider] = JSON.parse(await run('losses', '--json')).providers;
+    expect(provider).toMatchObject({ accepted_until });
+    expect(await run('losses', 'accept', 'provider-d')).toMatch('What provider-d denies ends until');
+  });
+
   it('users, who may have keys only where they are let', async () => {
     expect(await run('users', 'add', 'Ann@Example.com', '--name', 'Ann')).toMatch(
       /^User ann@example\.com \(usr-/,
@@ -141,9 +172,9 @@ describe('what an operator sets', () => {
     const [user] = JSON.parse(await run('users', 'list', '--json'));
     expect(user).toMatchObject({
       email,
-      createLimit: -1,
-      minimumRuntimeMinutes: 5,
-      wantsDeploymentMail: true,
+      create_limit: 'no limit',
+      minimum_runtime_minutes: 5,
+      deployment_mail: true,
     });
     expect(await sentenceOf('users', 'set', email, '--create-limit', 'ten')).toMatch('give a whole number');
   });
@@ -210,6 +241,54 @@ describe('what an operator sets', () => {
     expect(await sentenceOf('explain-bill', 'dep-none')).toMatch(
       'There is no deployment or volume "dep-none"',
     );
+  });
+
+  it('a user who is put into a team at once, and nobody where there is no such team', async () => {
+    expect(await run('users', 'add', 'cat@example.com', '--team', 'lab')).toMatch(/, a member of lab\./);
+    const { members } = JSON.parse(await run('teams', 'show', 'lab', '--json'));
+    expect(members).toContainEqual(expect.objectContaining({ email: 'cat@example.com', role: 'member' }));
+    expect(await sentenceOf('users', 'add', 'dog@example.com', '--team', 'none')).toMatch('no team "none"');
+    expect(await run('users', 'list')).not.toContain('dog@example.com');
+  });
+
+  it.each([
+    ['users list', [{ email, name: 'Ann', created_at: TIME }]],
+    ['keys list', [{ user: email, state: 'revoked', expires_at: TIME }]],
+    ['teams list', [{ slug: 'lab', owner: email, balance_usd: 29 }]],
+    ['teams show lab', { slug: 'lab', balance_usd: 29 }],
+    ['credit show lab', { balance_usd: 29, name: 'Lab' }],
+    ['discounts list', [{ percent: 10, source: 'admin', from: TIME, until: TIME }]],
+    ['alerts list', []],
+    ['mail list', [{ kind: 'receipt', to: email, last_error: null }]],
+    ['providers list', [{ id: 'provider-d', base_url: 'http://127.0.0.1:1/v1', profile: null }]],
+  ])('%s, as JSON', async (command, wanted) => {
+    const shown = JSON.parse(await run(...command.split(' '), '--json'));
+    if (!Array.isArray(wanted)) return expect(shown).toMatchObject(wanted);
+    for (const one of wanted) expect(shown).toContainEqual(expect.objectContaining(one));
+    expect(Array.isArray(shown)).toBe(true);
+  });
+
+  it('providers check, as JSON, with the exit code', async () => {
+    const args = ['marketplace', 'providers', 'check', '--json', '--config', config];
+    const { code, stdout } = await runMain(args);
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      [{ id: 'provider-d', ok: false, sentence: expect.any(String) }],
+    ]);
+  });
+
+  it('keys that end in 30 minutes, 2 hours or 7 days', async () => {
+    for (const [text, ms] of [
+      ['30m', 30 * 60_000],
+      ['2h', 2 * 3_600_000],
+      ['7d', 7 * 86_400_000],
+    ] as const) {
+      const { id } = JSON.parse(await run('keys', 'create', email, '--json', '--expires', text));
+      const keys = JSON.parse(await run('keys', 'list', email, '--json'));
+      const { created_at: from, expires_at: until } = keys.find((key: { id: string }) => key.id === id);
+      expect(Math.abs(Date.parse(until) - Date.parse(from) - ms)).toBeLessThan(60_000);
+    }
+    expect(await sentenceOf('keys', 'create', email, '--expires', '0m')).toMatch('give a time to come');
   });
 
   it('a balance that is not the sum of its entries is found, and the exit code says so', async () => {

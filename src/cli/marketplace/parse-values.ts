@@ -1,7 +1,6 @@
 import { Fatal } from '../fatal.ts';
 
 const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** US dollars with at most six decimals, as micro-USD; exact. @throws {Fatal} */
 export function parseUsd(what: string, text: string): number {
@@ -30,15 +29,4 @@ export function parseMinutes(what: string, text: string): number {
 export function parseSwitch(what: string, text: string): boolean {
   if (text !== 'on' && text !== 'off') throw new Fatal(`${what} ${text}: give \`on\` or \`off\`.`);
   return text === 'on';
-}
-
-/** A number of days from now ("30d") or a time. @throws {Fatal} */
-export function parseTime(what: string, text: string, now: number): number {
-  const days = /^(\d{1,5})d$/.exec(text)?.[1];
-  const at = days === undefined ? Date.parse(text) : now + Number(days) * DAY_MS;
-  if (Number.isNaN(at))
-    throw new Fatal(
-      `${what} ${text}: give a number of days such as 30d, or a time such as 2030-01-31T00:00:00Z.`,
-    );
-  return at;
 }

@@ -6,29 +6,34 @@ import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { systemClock } from '../../runtime/system.ts';
 import { Fatal } from '../fatal.ts';
 import { createLog } from '../log.ts';
-import { printLine, printTable } from '../print.ts';
+import { printLine } from '../print.ts';
+import { type JsonFlag, printJson, printRecords, withJson } from '../print-records.ts';
 import { createClients } from './create-clients.ts';
 import type { MarketplaceStoreFlags } from './open-marketplace-store.ts';
 
 /** `berth marketplace providers` */
 export function providersCommand(): Command {
-  const providers = new Command('providers').description('the providers of marketplace.yaml');
-  withConfig(providers.command('list'))
+  const providers = new Command('providers');
+  withJson(withConfig(providers.command('list')))
     .description('list them')
-    .action((_flags: object, command: Command) => {
+    .action((flags: JsonFlag, command: Command) => {
       const { providers: entries } = loadFor(command);
-      printTable(
-        ['ID', 'BASE URL', 'PROFILE'],
-        entries.map(({ id, base_url, profile }) => [
-          id,
-          base_url,
-          profile ?? `${id}, which comes with Berth`,
-        ]),
+      printRecords(
+        entries,
+        [
+          { head: 'ID', key: 'id', value: ({ id }) => id },
+          { head: 'BASE URL', key: 'base_url', value: ({ base_url }) => base_url },
+          {
+            ...{ head: 'PROFILE', key: 'profile', value: ({ profile }) => profile ?? null },
+            text: ({ id, profile }) => profile ?? `${id}, which comes with Berth`,
+          },
+        ],
+        flags,
       );
     });
-  withConfig(providers.command('check'))
+  withJson(withConfig(providers.command('check')))
     .description('call each of them, and say what is wrong; exit code 1 where something is')
-    .action(async (_flags: object, command: Command) => {
+    .action(async ({ json }: JsonFlag, command: Command) => {
       const config = loadFor(command);
       const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
       const results = await Promise.all(
@@ -37,7 +42,8 @@ export function providersCommand(): Command {
           ...(await check(client).finally(() => client.close())),
         })),
       );
-      for (const { id, sentence } of results) printLine(`${id}: ${sentence}`);
+      if (json) printJson(results.map(({ id, isRight, sentence }) => ({ id, ok: isRight, sentence })));
+      else for (const { id, sentence } of results) printLine(`${id}: ${sentence}`);
       if (results.some(({ isRight }) => !isRight)) process.exitCode = 1;
     });
   return providers;

@@ -6,8 +6,6 @@ import { type PostgresServer, startPostgres } from '../../../test/support/postgr
 import { runMain } from '../../../test/support/run-main.ts';
 import { serveMarketplace } from './serve-marketplace.ts';
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-replicas-'));
 const config = join(folder, 'marketplace.yaml');
 let postgres: PostgresServer;

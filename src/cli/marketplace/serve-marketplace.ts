@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
 import { loadMarketplaceConfig, type MarketplaceFlags } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
@@ -10,10 +11,10 @@ import type { Clock } from '../../ports/clock.ts';
 import { createSharedClock, createSystemClock, systemRandom } from '../../runtime/system.ts';
 import { assertNotServed, takeServeLock } from '../../store/sqlite/serve-lock.ts';
 import { Fatal } from '../fatal.ts';
-import { listen } from '../listen.ts';
+import { listen, listenAdmin } from '../listen.ts';
 import { createLog } from '../log.ts';
 import { describeDatabase } from '../open-store.ts';
-import type { Stoppable } from '../serve-command.ts';
+import type { Stoppable } from '../stop-on-signal.ts';
 import { tellClock, warnOfJump, warnOfPlainHttp } from '../warnings.ts';
 import { loadGpuTypes } from './connect-providers.ts';
 import { createClients } from './create-clients.ts';
@@ -21,6 +22,9 @@ import { createMailer } from './create-mailer.ts';
 import { toMarketplaceOptions, toRateLimits } from './marketplace-options.ts';
 import { openMarketplaceStore } from './open-marketplace-store.ts';
 import { type MarketplaceDeps, startMarketplace } from './start-marketplace.ts';
+
+/** Where /metrics is, unless the configuration says otherwise. */
+const ADMIN_PORT = 9081;
 
 export interface ServeMarketplaceOptions {
   configFile?: string | undefined;
@@ -30,7 +34,11 @@ export interface ServeMarketplaceOptions {
 
 export interface ServingMarketplace extends Stoppable {
   baseUrl: string;
+  /** Where /metrics is; null: nowhere. */
+  adminUrl: string | null;
   providers: readonly string[];
+  /** Whether /docs is served. */
+  hasDocs: boolean;
 }
 
 /**
@@ -59,13 +67,12 @@ export async function serveMarketplace({
   const unopened = unopenedLimits(config, clock);
   let refuse = refuseWire(unopened);
   let listener = answerNotReady(nextId, unopened);
-  const { server, origin } = await listen(
-    config,
-    { nextId, refuse: (...problem) => refuse(...problem), log },
-    (request, response) => listener(request, response),
-  );
+  const wire: Parameters<typeof listen>[1] = { nextId, refuse: (...problem) => refuse(...problem), log };
+  const { server, origin } = await listen(config, wire, (request, response) => listener(request, response));
   const undo: (() => unknown)[] = [() => server.close(0), () => mailer?.close()];
   try {
+    const admin = await listenAdmin(config, ADMIN_PORT, wire, listener);
+    undo.push(() => admin?.close());
     const store = await openMarketplaceStore(
       config.database,
       () => {
@@ -83,14 +90,20 @@ export async function serveMarketplace({
       ...settingsOf(config),
     });
     ({ refuse, listener } = marketplace);
+    admin?.serve(getRequestListener(marketplace.admin.fetch));
     warnOfPlainHttp(log, config);
-    log.info({ baseUrl: origin, database: describeDatabase(config.database) }, 'serving');
+    log.info(
+      { base_url: origin, admin_url: admin?.url, database: describeDatabase(config.database) },
+      'serving',
+    );
     return {
-      ...{ baseUrl: origin, providers: marketplace.providers.ids() },
+      ...{ baseUrl: origin, adminUrl: admin?.url ?? null, providers: marketplace.providers.ids() },
+      hasDocs: config.server.docs,
       stop: async () => {
         log.info({}, 'draining');
         marketplace.beginDrain();
         await server.close(config.limits.drain_s * 1000);
+        await admin?.close();
         await marketplace.close();
         for (const step of undo) await step();
         log.info({}, 'stopped');
@@ -105,12 +118,13 @@ export async function serveMarketplace({
 
 function settingsOf(
   config: MarketplaceConfig,
-): Pick<MarketplaceDeps, 'options' | 'rateLimits' | 'maxBodyBytes' | 'trustedProxies'> {
+): Pick<MarketplaceDeps, 'options' | 'rateLimits' | 'maxBodyBytes' | 'trustedProxies' | 'hasDocs'> {
   return {
     options: toMarketplaceOptions(config),
     rateLimits: toRateLimits(config),
     maxBodyBytes: config.limits.max_body_bytes,
     trustedProxies: config.server.trusted_proxies,
+    hasDocs: config.server.docs,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
-import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import { packageVersion } from '../../config/package-version.ts';
+import { adminApp } from '../../http/operations.ts';
 import { requestIds } from '../../http/request-ids.ts';
 import { Authenticator } from '../../marketplace/accounts/authenticate.ts';
 import { KeyUses } from '../../marketplace/accounts/key-uses.ts';
@@ -8,6 +9,7 @@ import type { Deps } from '../../marketplace/deps.ts';
 import { createApp } from '../../marketplace/http/app.ts';
 import { createListener } from '../../marketplace/http/listener.ts';
 import { Metrics } from '../../marketplace/http/metrics.ts';
+import { readiness } from '../../marketplace/http/operations.ts';
 import { RateLimits } from '../../marketplace/http/rate-limits.ts';
 import { refuseWire } from '../../marketplace/http/wire-errors.ts';
 import { ensureInstallationId } from '../../marketplace/installation.ts';
@@ -17,13 +19,17 @@ import { StockAlerts } from '../../marketplace/mail/stock-alerts.ts';
 import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/options.ts';
 import type { Mailer } from '../../marketplace/ports/mailer.ts';
 import type { Store } from '../../marketplace/ports/store.ts';
-import { createProviders, type LiveProviders } from '../../marketplace/providers/create-providers.ts';
+import {
+  type ConfiguredProvider,
+  createProviders,
+  type LiveProviders,
+} from '../../marketplace/providers/create-providers.ts';
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
-import type { ProviderProfile } from '../../marketplace/providers/profile.ts';
 import { tellOfMissingProviders } from '../../marketplace/providers/tell-of-missing.ts';
 import { Tending } from '../../marketplace/tending/tending.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import { WriteHealth } from '../../runtime/write-health.ts';
 
 export interface MarketplaceDeps {
   store: Store;
@@ -33,18 +39,22 @@ export interface MarketplaceDeps {
   options: MarketplaceOptions;
   rateLimits: RateLimitOptions;
   /** In the order in which they are told. The clients are closed with the marketplace. */
-  providers: readonly { profile: ProviderProfile; client: OrchestratorClient }[];
+  providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
   /** Null: mails are written down only. */
   mailer: Mailer | null;
   maxBodyBytes: number;
   trustedProxies: number;
+  /** Whether /docs is served; default: it is. */
+  hasDocs?: boolean;
   nextId?: () => string;
 }
 
 export interface Marketplace {
   /** Answers in process, through `app.request()`. */
   app: ReturnType<typeof createApp>;
+  /** What the admin listener answers with. */
+  admin: ReturnType<typeof adminApp>;
   listener: RequestListener;
   refuse: ReturnType<typeof refuseWire>;
   /** What use cases are made of. */
@@ -62,7 +72,9 @@ export interface Marketplace {
 
 /** Composes a marketplace and starts its work: first what providers sell, then what is tended, billed and mailed. */
 export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
-  const { store, clock, random, log, options, mailer } = parts;
+  const { clock, random, log, options, mailer } = parts;
+  const writes = new WriteHealth({ clock, log, prove: () => parts.store.proveWrites() });
+  const store = withWritesWatched(parts.store, writes);
   const { gpuTypes, maxBodyBytes, trustedProxies, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
@@ -82,18 +94,20 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const keyUses = new KeyUses({ authenticator, clock, log });
   const rateLimits = new RateLimits({ store, clock }, parts.rateLimits);
   let isServing = true;
+  const findProblem = readiness({ store, isServing: () => isServing, writes });
+  const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
   const app = createApp(
     {
       ...deps,
-      ...{ authenticator, rateLimits, metrics: new Metrics(deps), maxBodyBytes, trustedProxies },
+      ...{ authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
     },
-    { nextId, isServing: () => isServing },
+    { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
   const jobs = [tending, accrual, stockAlerts, mail, keyUses];
   providers.start();
   for (const job of jobs) job.start();
   return {
-    ...{ app, deps, providers, accrual, mail, stockAlerts },
+    ...{ app, admin: adminApp(findProblem, metrics), deps, providers, accrual, mail, stockAlerts },
     listener: createListener(app, { log, rateLimits, nextId }),
     refuse: refuseWire(rateLimits),
     beginDrain: () => {
@@ -103,6 +117,15 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
       // What writes mails stops before what sends them, and what calls providers before they are let go.
       for (const job of jobs) await job.stop();
       await providers.close();
+      writes.stop();
     },
+  };
+}
+
+function withWritesWatched(store: Store, writes: WriteHealth): Store {
+  return {
+    ...store,
+    transact: (body) => writes.watch(() => store.transact(body)),
+    countRequest: (window) => writes.watch(() => store.countRequest(window)),
   };
 }

@@ -1,12 +1,23 @@
 import { Command } from 'commander';
+import { usdFromMicroUsd } from '../../contract/values.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
 import { toDollars } from '../../marketplace/ledger/dollars.ts';
+import type { MemberRecord, TeamRecord, UserRecord } from '../../marketplace/records/people.ts';
+import { findTeam } from '../../marketplace/teams/find-team.ts';
 import { removeMember, setMember } from '../../marketplace/teams/manage-members.ts';
-import { createTeam, findTeam, switchTeam } from '../../marketplace/teams/manage-teams.ts';
+import { createTeam, switchTeam } from '../../marketplace/teams/manage-teams.ts';
 import { Fatal } from '../fatal.ts';
-import { toTime } from '../keys-command.ts';
-import { printLine, printTable } from '../print.ts';
+import { printLine } from '../print.ts';
+import {
+  type Column,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  toFields,
+  toJsonTime,
+  withJson,
+} from '../print-records.ts';
 import {
   type MarketplaceStoreDeps,
   withMarketplaceDatabase,
@@ -15,7 +26,7 @@ import {
 
 /** `berth marketplace teams`. A team is named by its id or its slug, a user by their e-mail address. */
 export function teamsCommand(): Command {
-  const teams = new Command('teams').description('teams: make and show them, set who is in them');
+  const teams = new Command('teams');
   withMarketplaceDatabase(teams.command('create <name>'))
     .description('make a team')
     .requiredOption('--owner <email>', 'who owns it')
@@ -26,13 +37,15 @@ export function teamsCommand(): Command {
         printLine(`Team ${team.name} (${team.id}, ${team.slug}) is made.`);
       }),
     );
-  withMarketplaceDatabase(teams.command('list'))
+  withJson(withMarketplaceDatabase(teams.command('list')))
     .description('list the teams')
-    .action(async (_flags: object, command: Command) => withMarketplaceStore(command, printTeams));
-  withMarketplaceDatabase(teams.command('show <team>'))
+    .action(async (flags: JsonFlag, command: Command) =>
+      withMarketplaceStore(command, (deps) => printTeams(deps, flags)),
+    );
+  withJson(withMarketplaceDatabase(teams.command('show <team>')))
     .description('show a team and its members')
-    .action(async (idOrSlug: string, _flags: object, command: Command) =>
-      withMarketplaceStore(command, (deps) => printTeam(deps, idOrSlug)),
+    .action(async (idOrSlug: string, flags: JsonFlag, command: Command) =>
+      withMarketplaceStore(command, (deps) => printTeam(deps, idOrSlug, flags)),
     );
   withMarketplaceDatabase(teams.command('add-member <team> <email>'))
     .description('put a user into a team, or change their role')
@@ -68,24 +81,57 @@ function toRole(text: string): TeamRole {
   return role;
 }
 
-async function printTeams({ store, clock }: MarketplaceStoreDeps): Promise<void> {
-  const rows: string[][] = [];
-  for (const { id, name, slug, ownerId, createdAt } of await store.read.teams.list()) {
-    const owner = await store.read.users.byId(ownerId);
-    const balance = toDollars(await realTimeBalance(store.read, id, clock.now()));
-    rows.push([id, slug, name, owner?.email ?? ownerId, balance, toTime(createdAt)]);
-  }
-  printTable(['ID', 'SLUG', 'NAME', 'OWNER', 'BALANCE', 'CREATED'], rows);
+interface ShownTeam {
+  team: TeamRecord;
+  owner: string;
+  balanceMicroUsd: number;
 }
 
-async function printTeam({ store, clock }: MarketplaceStoreDeps, idOrSlug: string): Promise<void> {
-  const { id, name, slug } = await findTeam(store.read.teams, idOrSlug);
-  const balance = await realTimeBalance(store.read, id, clock.now());
-  printLine(`${name} (${id}, ${slug}) has ${toDollars(balance)} left to spend.\n`);
-  const rows: string[][] = [];
-  for (const { userId, role, joinedAt } of await store.read.teams.members(id)) {
-    const user = await store.read.users.byId(userId);
-    rows.push([userId, user?.email ?? '', user?.name ?? '', role, toTime(joinedAt)]);
+const teamColumns: readonly Column<ShownTeam>[] = [
+  { head: 'ID', key: 'id', value: ({ team }) => team.id },
+  { head: 'SLUG', key: 'slug', value: ({ team }) => team.slug },
+  { head: 'NAME', key: 'name', value: ({ team }) => team.name },
+  { head: 'OWNER', key: 'owner', value: ({ owner }) => owner },
+  {
+    head: 'BALANCE',
+    key: 'balance_usd',
+    value: ({ balanceMicroUsd }) => usdFromMicroUsd(balanceMicroUsd),
+    text: ({ balanceMicroUsd }) => toDollars(balanceMicroUsd),
+  },
+  { head: 'CREATED', key: 'created_at', value: ({ team }) => toJsonTime(team.createdAt) },
+];
+
+async function toShown({ store, clock }: MarketplaceStoreDeps, team: TeamRecord): Promise<ShownTeam> {
+  const owner = (await store.read.users.byId(team.ownerId))?.email ?? team.ownerId;
+  return { team, owner, balanceMicroUsd: await realTimeBalance(store.read, team.id, clock.now()) };
+}
+
+async function printTeams(deps: MarketplaceStoreDeps, flags: JsonFlag): Promise<void> {
+  const shown: ShownTeam[] = [];
+  for (const team of await deps.store.read.teams.list()) shown.push(await toShown(deps, team));
+  printRecords(shown, teamColumns, flags);
+}
+
+const memberColumns: readonly Column<MemberRecord & { user: UserRecord | null }>[] = [
+  { head: 'USER', key: 'user_id', value: ({ userId }) => userId },
+  { head: 'EMAIL', key: 'email', value: ({ user }) => user?.email ?? '' },
+  { head: 'NAME', key: 'name', value: ({ user }) => user?.name ?? '' },
+  { head: 'ROLE', key: 'role', value: ({ role }) => role },
+  { head: 'JOINED', key: 'joined_at', value: ({ joinedAt }) => toJsonTime(joinedAt) },
+];
+
+async function printTeam(deps: MarketplaceStoreDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {
+  const { read } = deps.store;
+  const shown = await toShown(deps, await findTeam(read.teams, idOrSlug));
+  const { id, name, slug } = shown.team;
+  const members: (MemberRecord & { user: UserRecord | null })[] = [];
+  for (const member of await read.teams.members(id))
+    members.push({ ...member, user: await read.users.byId(member.userId) });
+  if (flags.json) {
+    const fields = members.map((member) => toFields(member, memberColumns));
+    printJson({ ...toFields(shown, teamColumns), members: fields });
+    return;
   }
-  printTable(['USER', 'EMAIL', 'NAME', 'ROLE', 'JOINED'], rows);
+  printLine(`${name} (${id}, ${slug}) has ${toDollars(shown.balanceMicroUsd)} left to spend.\n`);
+  printRecords(members, memberColumns, flags);
 }

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { addUser, changeUser, type UserChanges } from '../../marketplace/accounts/users.ts';
 import type { UserRecord } from '../../marketplace/records/people.ts';
-import { toTime } from '../keys-command.ts';
-import { printLine, printTable } from '../print.ts';
+import { printLine } from '../print.ts';
+import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
 import { parseCount, parseMinutes, parseSwitch } from './parse-values.ts';
 
@@ -17,32 +17,33 @@ interface UserFlags {
 
 /** `berth marketplace users` */
 export function usersCommand(): Command {
-  const users = new Command('users').description('users: add and list them, set what is theirs');
+  const users = new Command('users');
   withSettings(users.command('add <email>'))
     .description('add a user')
     .option('--allow-keys', 'let them have API keys')
-    .action(async (email: string, flags: UserFlags, command: Command) =>
+    .option(
+      '--team <team>',
+      'put them into this team, as a member; default: a team of their own at first use',
+    )
+    .action(async (email: string, flags: UserFlags & { team?: string }, command: Command) =>
       withMarketplaceStore(command, async (deps) => {
-        const changes = toChanges(flags);
-        const user = await addUser(deps, { email, ...changes, mayMakeKeys: flags.allowKeys === true });
-        printLine(`User ${user.email} (${user.id}) is there.`);
+        const { team, allowKeys } = flags;
+        const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
+        const user = await addUser(deps, { email, ...changes, ...(team !== undefined && { team }) });
+        const where = team === undefined ? '' : `, a member of ${team}`;
+        printLine(`User ${user.email} (${user.id}) is there${where}.`);
       }),
     );
-  withMarketplaceDatabase(users.command('list'))
+  withJson(withMarketplaceDatabase(users.command('list')))
     .description('list the users')
-    .option('--json', 'print JSON')
-    .action(async ({ json }: { json?: true }, command: Command) =>
-      withMarketplaceStore(command, async ({ store }) => {
-        const records = await store.read.users.list();
-        if (json) printLine(JSON.stringify(records));
-        else printUsers(records);
-      }),
+    .action(async (flags: JsonFlag, command: Command) =>
+      withMarketplaceStore(command, async ({ store }) => printUsers(await store.read.users.list(), flags)),
     );
   withSettings(users.command('set <email>'))
     .description('change what is set for a user')
     .action(async (email: string, flags: UserFlags, command: Command) =>
       withMarketplaceStore(command, async (deps) => {
-        printUsers([await changeUser(deps, email, toChanges(flags))]);
+        printUsers([await changeUser(deps, email, toChanges(flags))], {});
       }),
     );
   withMarketplaceDatabase(users.command('allow-keys <email>'))
@@ -89,16 +90,39 @@ function toCreateLimit(text: string): number | null {
   return text === 'none' ? -1 : parseCount('--create-limit', text);
 }
 
-function printUsers(records: readonly UserRecord[]): void {
-  printTable(
-    ['ID', 'EMAIL', 'NAME', 'KEYS', 'CREATES', 'MINIMUM', 'DEPLOYMENT MAIL', 'MARKETING MAIL', 'CREATED'],
-    records.map((user) => [
-      ...[user.id, user.email, user.name, user.mayMakeKeys ? 'yes' : 'no'],
-      user.createLimit === null ? 'default' : user.createLimit < 0 ? 'no limit' : String(user.createLimit),
-      user.minimumRuntimeMinutes === null ? 'default' : `${user.minimumRuntimeMinutes} min`,
-      user.wantsDeploymentMail ? 'on' : 'off',
-      user.wantsMarketingMail ? 'on' : 'off',
-      toTime(user.createdAt),
-    ]),
+function printUsers(records: readonly UserRecord[], flags: JsonFlag): void {
+  printRecords(
+    records,
+    [
+      { head: 'ID', key: 'id', value: ({ id }) => id },
+      { head: 'EMAIL', key: 'email', value: ({ email }) => email },
+      { head: 'NAME', key: 'name', value: ({ name }) => name },
+      { head: 'KEYS', key: 'may_make_keys', value: ({ mayMakeKeys }) => mayMakeKeys },
+      {
+        ...{ head: 'CREATES', key: 'create_limit', value: ({ createLimit }) => toLimit(createLimit) },
+        text: ({ createLimit }) => String(toLimit(createLimit)),
+      },
+      {
+        head: 'MINIMUM',
+        key: 'minimum_runtime_minutes',
+        value: ({ minimumRuntimeMinutes: minutes }) => minutes,
+        text: ({ minimumRuntimeMinutes: minutes }) => (minutes === null ? 'default' : `${minutes} min`),
+      },
+      {
+        ...{ head: 'DEPLOYMENT MAIL', key: 'deployment_mail', value: (user) => user.wantsDeploymentMail },
+        text: (user) => (user.wantsDeploymentMail ? 'on' : 'off'),
+      },
+      {
+        ...{ head: 'MARKETING MAIL', key: 'marketing_mail', value: (user) => user.wantsMarketingMail },
+        text: (user) => (user.wantsMarketingMail ? 'on' : 'off'),
+      },
+      { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+    ],
+    flags,
   );
+}
+
+function toLimit(createLimit: number | null): number | string {
+  if (createLimit === null) return 'default';
+  return createLimit < 0 ? 'no limit' : createLimit;
 }

@@ -6,7 +6,6 @@ import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplac
 /** `berth marketplace verify-ledger`: exit code 1 where the books are not right. */
 export function verifyLedgerCommand(): Command {
   return withMarketplaceDatabase(new Command('verify-ledger'))
-    .description('prove the books: balances are the sums of their entries, each second is billed once')
     .option('--json', 'print JSON')
     .action(async ({ json }: { json?: true }, command: Command) =>
       withMarketplaceStore(command, async ({ store, clock }) => {

@@ -93,7 +93,7 @@ describe('the configuration of a marketplace', () => {
     [
       'a discount that is too high',
       'providers: []\nbilling: { volume_discounts: [{ spend_usd: 1, percentage: 60 }] }\n',
-      '2:59 billing.volume_discounts[0].percentage: expected number to be <=50',
+      '2:59 billing.volume_discounts[0].percentage: expected at most 50',
     ],
     [
       'a user without a password',
@@ -119,7 +119,7 @@ describe('the configuration of a marketplace', () => {
       findings(
         'providers:\n- { id: own, base_url: "https://gpu.example/v1", api_key_env: K, profile: own.yaml }\n',
       ),
-    ).toEqual([expect.stringMatching(/^own\.yaml:1:1 instances: missing/)]);
+    ).toEqual([expect.stringMatching(/^own\.yaml:1:1 instances is required: an object/)]);
   });
 
   it('has a profile for each provider that M: names', () => {

@@ -11,6 +11,34 @@ const variableSchema = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable');
 
+const markupShape = {
+  /** Of the provider's price, with two decimals at most. */
+  percent: z.number().nonnegative().max(1000).multipleOf(0.01).optional(),
+  /** An amount per hour for what runs, with six decimals at most. */
+  usd_per_hour: z.number().nonnegative().max(100_000).optional(),
+};
+
+const ONE_MARKUP = 'expected one of percent and usd_per_hour';
+
+/** For all offers of a provider, and for some of them another one. */
+const markupsSchema = z
+  .strictObject({
+    ...markupShape,
+    offers: z
+      .record(
+        z.string().min(1),
+        z
+          .strictObject(markupShape)
+          .refine(
+            ({ percent, usd_per_hour }) => (percent === undefined) !== (usd_per_hour === undefined),
+            ONE_MARKUP,
+          ),
+      )
+      .default({}),
+  })
+  .refine(({ percent, usd_per_hour }) => percent === undefined || usd_per_hour === undefined, ONE_MARKUP);
+export type MarkupEntry = z.infer<typeof markupsSchema>;
+
 const providerSchema = z
   .strictObject({
     /** What users name it by. */
@@ -29,10 +57,14 @@ const providerSchema = z
     username: text.optional(),
     password_env: variableSchema.optional(),
     password_file: text.optional(),
+    /** What is added to its prices; absent: nothing. */
+    markup: markupsSchema.optional(),
     /** A profile of one's own; absent: that of `fixtures/providers` with the same id. */
     profile: text.optional(),
     /** Whether `base_url` may be plain http, and lead to a private address. */
     allow_private: z.boolean().default(false),
+    /** As `verify_ssh` below; absent: what that says. */
+    verify_ssh: z.boolean().optional(),
   })
   .superRefine((provider, context) => {
     for (const problem of credentialProblems(provider)) context.addIssue({ code: 'custom', ...problem });
@@ -60,7 +92,9 @@ function credentialProblems(provider: {
   return [];
 }
 
-const { polling, billing } = defaultOptions;
+const { polling, maxLosses, billing, spending } = defaultOptions;
+
+const DAY_MS = 86_400_000;
 
 const rangeSchema = z
   .tuple([z.number().min(1), z.number().max(3600)])
@@ -90,6 +124,18 @@ const pollingSchema = z
     find_create_s: secondsSchema.default(polling.findCreateMs / 1000),
     /** After this a change that never showed is not waited for any more. */
     action_s: secondsSchema.default(polling.actionMs / 1000),
+    /** How long a machine may take from ONLINE until it can be logged in to by SSH. */
+    ssh_window_s: secondsSchema.default(polling.sshWindowMs / 1000),
+    /** More than this does not end because a provider denies it, until an operator has looked. */
+    max_losses: z
+      .strictObject({
+        /** Of what there was at the provider. */
+        share: z.number().min(0).max(1).default(maxLosses.share),
+        /** However little there was. */
+        least: z.int().min(1).max(1_000_000).default(maxLosses.least),
+        window_s: secondsSchema.default(maxLosses.windowMs / 1000),
+      })
+      .prefault({}),
     /** How long a request waits for what the provider has accepted, before it answers 504. */
     lifecycle_wait_s: z
       .number()
@@ -113,6 +159,12 @@ const billingSchema = z
       .nonnegative()
       .max(527_040)
       .default(defaultOptions.minimumRuntimeMinutes),
+    /** For so long a balance must last before anything is added; for a deployment its minimum runtime, if longer. */
+    required_hours: z
+      .number()
+      .min(1)
+      .max(8784)
+      .default(spending.balanceForMs / 3_600_000),
     /** What a team that spent so much in the last 30 days gets. */
     volume_discounts: z
       .array(
@@ -137,8 +189,32 @@ const billingSchema = z
           .nonnegative()
           .max(8784)
           .default(billing.zeroBalance.stoppedGraceMs / 3_600_000),
+        /** Volumes are deleted so long after the mail that told of it first. */
+        volumes_kept_days: z
+          .number()
+          .min(1)
+          .max(3650)
+          .default(billing.zeroBalance.volumes.keepMs / DAY_MS),
+        /** It is mailed again so long before. */
+        volume_notice_days: z
+          .array(z.number().positive().max(3650))
+          .max(10)
+          .default(billing.zeroBalance.volumes.noticesMs.map((ms) => ms / DAY_MS)),
       })
       .prefault({}),
+  })
+  .prefault({});
+
+const mostSchema = z.int().min(0).max(1_000_000_000).nullable();
+
+/** The most that one team may have at the same time; null: any number. */
+const teamLimitsSchema = z
+  .strictObject({
+    /** Those that are not over. */
+    deployments: mostSchema.default(spending.teamLimits.deployments),
+    volumes: mostSchema.default(spending.teamLimits.volumes),
+    /** Of all its volumes together. */
+    volume_gb: mostSchema.default(spending.teamLimits.volumeGb),
   })
   .prefault({});
 
@@ -185,18 +261,16 @@ const rateLimitsSchema = z
 /** `marketplace.yaml`. Every key but a provider's own has a default; an unknown key is an error. */
 export const marketplaceConfigSchema = z
   .strictObject({
-    server: serverSchema(8100)
-      .extend({
-        /** How many proxies before this server each add what they see to X-Forwarded-For. */
-        trusted_proxies: z.int().min(0).max(16).default(0),
-      })
-      .prefault({}),
+    server: serverSchema(8100).prefault({}),
     database: databaseSchema.default('sqlite:./.berth/marketplace.db'),
     providers: z.array(providerSchema).max(1000).default([]),
     /** As `allow_private` of every provider. */
     allow_private: z.boolean().default(false),
+    /** Whether a machine is proved by SSH before it is sold as running. */
+    verify_ssh: z.boolean().default(true),
     polling: pollingSchema,
     billing: billingSchema,
+    team_limits: teamLimitsSchema,
     /** Absent: mails are written down, and not sent. */
     mail: z.strictObject({ smtp: smtpSchema }).optional(),
     limits: limitsSchema,

@@ -1,8 +1,7 @@
 import type { CloudInitFile } from '../../contract/cloud-init.ts';
 import type { MachineSpec } from '../../orchestrator/ports/platform-driver.ts';
-import { GUEST_USER, type Guest } from './guest.ts';
-import { FileError, type GuestFiles } from './guest-files.ts';
-import { GuestShell } from './guest-shell.ts';
+import { FileError, GUEST_USER } from './guest.ts';
+import type { GuestFiles } from './guest-files.ts';
 
 const OUTPUT_LOG = '/var/log/cloud-init-output.log';
 const rootFile = { mode: 0o644, user: 'root', group: 'root' };
@@ -19,10 +18,10 @@ export function writeFirstFiles(spec: MachineSpec, files: GuestFiles): void {
     mode: 0o640,
     group: 'adm',
   });
-  if (cloudInit?.package_update) log(files, 'Reading package lists...\n');
+  if (cloudInit?.package_update) logFirstBoot(files, 'Reading package lists...\n');
   if (cloudInit?.package_upgrade)
-    log(files, '0 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n');
-  for (const name of cloudInit?.packages ?? []) log(files, `Setting up ${name} ...\n`);
+    logFirstBoot(files, '0 upgraded, 0 newly installed, 0 to remove and 0 not upgraded.\n');
+  for (const name of cloudInit?.packages ?? []) logFirstBoot(files, `Setting up ${name} ...\n`);
   for (const file of cloudInit?.write_files ?? []) place(file, files);
 }
 
@@ -33,27 +32,14 @@ function place(file: CloudInitFile, files: GuestFiles): void {
     files.place(file.path, file.content, { mode, user, group });
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
-    log(files, `cc_write_files: ${file.path}: ${error.message}\n`);
+    logFirstBoot(files, `cc_write_files: ${file.path}: ${error.message}\n`);
   }
 }
 
-/** Runs one runcmd line as root, its output in cloud-init's log; a line that fails stops nothing. */
-export async function runFirstBootCommand(line: string, guest: Guest, signal: AbortSignal): Promise<void> {
-  let output = '';
-  const collect = (text: string): void => {
-    output += text;
-  };
-  const shell = new GuestShell(guest, 'root');
-  shell.workingDirectory = '/';
-  await shell.run(line, { stdin: async () => '', out: collect, err: collect }, signal);
-  log(guest.files, output);
-}
-
 /** Appends to cloud-init's log, as far as the disk has space. */
-function log(files: GuestFiles, text: string): void {
-  const file = files.stat(OUTPUT_LOG);
+export function logFirstBoot(files: GuestFiles, text: string): void {
   try {
-    files.place(OUTPUT_LOG, (file?.content ?? '') + text, file ?? rootFile);
+    files.append(OUTPUT_LOG, text, rootFile);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
   }

@@ -1,4 +1,4 @@
-import { type Guest, pause, type Streams } from './guest.ts';
+import type { Guest, Streams } from './guest.ts';
 import { fileCommands } from './guest-file-commands.ts';
 import type { GuestShell } from './guest-shell.ts';
 import { systemCommands } from './guest-system-commands.ts';
@@ -15,26 +15,28 @@ export interface CommandCall extends Streams {
 }
 
 /** Returns the exit status; undefined: this guest does not have the command. */
-export type Command = (call: CommandCall) => number | undefined | Promise<number>;
+export type Command = (
+  call: CommandCall,
+) => number | undefined | Promise<number> | Promise<number | undefined>;
+
+const MAX_SLEEP_S = 3_600;
 
 const shellCommands: Record<string, Command> = {
   true: () => 0,
-  ':': () => 0,
   false: () => 1,
   echo: ({ args, out }) => {
-    const [option] = args;
-    const text = (option === '-n' || option === '-e' ? args.slice(1) : args).join(' ');
-    const unescaped = option === '-e' ? text.replaceAll('\\n', '\n').replaceAll('\\t', '\t') : text;
-    out(option === '-n' ? unescaped : `${unescaped}\n`);
+    const isOpen = args[0] === '-n';
+    const text = (isOpen ? args.slice(1) : args).join(' ');
+    out(isOpen ? text : `${text}\n`);
     return 0;
   },
   pwd: ({ shell, out }) => {
     out(`${shell.workingDirectory}\n`);
     return 0;
   },
-  cd: ({ args, shell, guest, err }) => {
-    const path = shell.resolve(args[0] ?? shell.variables.get('HOME') ?? '/');
-    const kind = guest.files.stat(path)?.kind;
+  cd: async ({ args, shell, guest, err }) => {
+    const path = args[0] === undefined ? `/home/${shell.user}` : shell.resolve(args[0]);
+    const kind = (await guest.files.stat(path))?.kind;
     if (kind === 'directory') {
       shell.workingDirectory = path;
       return 0;
@@ -42,41 +44,18 @@ const shellCommands: Record<string, Command> = {
     err(`bash: cd: ${args[0]}: ${kind === undefined ? 'No such file or directory' : 'Not a directory'}\n`);
     return 1;
   },
-  export: ({ args, shell }) => {
-    for (const assignment of args) {
-      const [name = '', ...value] = assignment.split('=');
-      if (assignment.includes('=')) shell.variables.set(name, value.join('='));
-    }
-    return 0;
-  },
   exit: ({ args, shell }) => {
     shell.hasExited = true;
     return args[0] === undefined ? shell.lastStatus : Number.parseInt(args[0], 10) & 0xff;
   },
   sleep: async ({ args, guest, signal, err }) => {
-    const seconds = args.map((arg) => Number(arg.replace(/s$/, ''))).reduce((sum, value) => sum + value, 0);
-    if (args.length === 0 || !(seconds >= 0)) {
-      err(
-        args.length === 0 ? 'sleep: missing operand\n' : `sleep: invalid time interval ‘${args.join(' ')}’\n`,
-      );
-      return 1;
-    }
-    return pause(seconds * 1000, guest, signal);
+    const seconds = Number(args[0]?.replace(/s$/, ''));
+    if (args.length === 1 && seconds >= 0 && seconds <= MAX_SLEEP_S)
+      return guest.sleep(seconds * 1000, signal);
+    err(`sleep: expected one number of seconds, at most ${MAX_SLEEP_S}\n`);
+    return 1;
   },
-  bash: (call) => runScript(call),
-  sh: (call) => runScript(call),
 };
-
-/** `sh -c TEXT`; anything else would need a nested shell. */
-function runScript(call: CommandCall): number | Promise<number> {
-  const { args, shell, signal, err, name } = call;
-  const [option, text] = args;
-  if (option === undefined || !/^-\w*c$/.test(option) || text === undefined) {
-    err(`${name}: only \`${name} -c COMMAND' is simulated\n`);
-    return 2;
-  }
-  return shell.runNested(text, call.user, call, signal);
-}
 
 /** All that the guest's shell knows, by name. */
 export const guestCommands: Record<string, Command> = {

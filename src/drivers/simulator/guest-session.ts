@@ -1,10 +1,10 @@
+import type { Writable } from 'node:stream';
 import type { ServerChannel, Session } from 'ssh2';
-import type { Guest, Streams } from './guest.ts';
-import { FileError } from './guest-files.ts';
+import { FileError, type Guest, type Streams } from './guest.ts';
 import { GuestShell } from './guest-shell.ts';
 import { GuestTerminal } from './guest-terminal.ts';
 
-const MAX_INPUT_BYTES = 1024 * 1024;
+const MAX_INPUT_BYTES = 256 * 1024;
 
 /**
  * One SSH session in the guest: a command, or a shell with or without a pty. Subsystems, forwarding
@@ -25,12 +25,12 @@ export function serveGuestSession(session: Session, guest: Guest, signal: AbortS
   session.once('close', () => interrupt.abort());
   session.once('exec', (accept, _reject, info) => {
     const channel = open(accept());
-    void runOnce(channel, info.command, guest, hasTerminal, ended, interrupt);
+    void runOnce(channel, info.command, guest, hasTerminal, ended, interrupt).catch(() => channel.close());
   });
   session.once('shell', (accept) => {
     const channel = open(accept());
-    if (hasTerminal) runTerminal(channel, guest, ended);
-    else void runLines(channel, guest, ended);
+    if (hasTerminal) void runTerminal(channel, guest, ended).catch(() => channel.close());
+    else void runLines(channel, guest, ended).catch(() => channel.close());
   });
 }
 
@@ -54,7 +54,28 @@ function streamsOf(channel: ServerChannel, hasTerminal: boolean, input: Promise<
   const writeError = (text: string): void => {
     if (channel.writable) channel.stderr.write(text);
   };
-  return { stdin: () => input, out: write, err: hasTerminal ? write : writeError };
+  return {
+    stdin: () => input,
+    out: write,
+    err: hasTerminal ? write : writeError,
+    drained: async () => {
+      await drained(channel);
+      await drained(channel.stderr);
+    },
+  };
+}
+
+/** Resolves once the client has taken what was written, or is gone: what it never reads is not heaped up. */
+function drained(stream: Writable): Promise<void> {
+  if (!stream.writableNeedDrain || stream.destroyed || !stream.writable) return Promise.resolve();
+  return new Promise((resolve) => {
+    const events = ['drain', 'close', 'finish', 'error'];
+    const settle = (): void => {
+      for (const event of events) stream.off(event, settle);
+      resolve();
+    };
+    for (const event of events) stream.on(event, settle);
+  });
 }
 
 async function runOnce(
@@ -97,14 +118,24 @@ function readInput(
   return input;
 }
 
-function runTerminal(channel: ServerChannel, guest: Guest, ended: AbortSignal): void {
-  const terminal = new GuestTerminal(guest, {
-    write: (text) => void channel.write(text),
+async function runTerminal(channel: ServerChannel, guest: Guest, ended: AbortSignal): Promise<void> {
+  const { spec } = await guest.facts();
+  const { out: write, drained } = streamsOf(channel, true, Promise.resolve(''));
+  const terminal = new GuestTerminal(guest, spec, {
+    write,
+    drained,
     end: (status) => finish(channel, status),
   });
-  channel.on('data', (chunk: Buffer) => terminal.type(chunk));
+  channel.on('data', (chunk: Buffer) => {
+    terminal.type(chunk);
+    // A client that types and never reads its echo waits.
+    if (!channel.writableNeedDrain) return;
+    channel.pause();
+    void drained().then(() => channel.resume());
+  });
   channel.once('end', () => terminal.endInput());
   ended.addEventListener('abort', () => terminal.close(), { once: true });
+  if (ended.aborted) terminal.close();
 }
 
 /** A shell without a pty runs what it is sent, line by line. */

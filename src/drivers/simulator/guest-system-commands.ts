@@ -1,32 +1,33 @@
 import { createHash } from 'node:crypto';
-import { type GuestFacts, pause } from './guest.ts';
+import type { GuestFacts } from './guest.ts';
 import type { Command, CommandCall } from './guest-commands.ts';
 
-const CLOUD_INIT_POLL_MS = 50;
+const CLOUD_INIT_POLL_MS = 250;
+/** How often `cloud-init status --wait` looks: for an hour. */
+const MOST_CLOUD_INIT_POLLS = 14_400;
 const KERNEL = '6.8.0-45-generic';
 const ids: Record<string, string> = {
   root: 'uid=0(root) gid=0(root) groups=0(root)',
   ubuntu: 'uid=1000(ubuntu) gid=1000(ubuntu) groups=1000(ubuntu),4(adm),27(sudo)',
 };
 
-function print(make: (call: CommandCall) => string): Command {
-  return (call) => {
-    call.out(`${make(call)}\n`);
+function print(make: (facts: GuestFacts, call: CommandCall) => string): Command {
+  return async (call) => {
+    call.out(`${make(await call.guest.facts(), call)}\n`);
     return 0;
   };
 }
 
-function uptime({ guest }: CommandCall): string {
-  const now = guest.clock.now();
-  const minutes = Math.floor((now - guest.facts().bootedAt) / 60_000);
+function uptime({ now, bootedAt }: GuestFacts): string {
+  const minutes = Math.floor((now - bootedAt) / 60_000);
   const hours = Math.floor(minutes / 60);
   const up = hours === 0 ? `${minutes} min` : `${hours}:${String(minutes % 60).padStart(2, '0')}`;
   return ` ${new Date(now).toISOString().slice(11, 19)} up ${up},  1 user,  load average: 0.00, 0.00, 0.00`;
 }
 
 /** Like free(1) -g: a little less than what was sold, as in a real guest. */
-function free({ guest }: CommandCall): string {
-  const total = Math.max(1, Math.floor(guest.facts().spec.memoryGb * 0.98));
+function free({ spec }: GuestFacts): string {
+  const total = Math.max(1, Math.floor(spec.memoryGb * 0.98));
   const column = (value: number): string => String(value).padStart(12);
   return [
     '               total        used        free      shared  buff/cache   available',
@@ -35,8 +36,7 @@ function free({ guest }: CommandCall): string {
   ].join('\n');
 }
 
-function diskFree({ guest }: CommandCall): string {
-  const { spec, volumes } = guest.facts();
+function diskFree({ spec, volumes }: GuestFacts): string {
   const row = (device: string, sizeGb: number, path: string): string =>
     `${device.padEnd(16)}${`${sizeGb}G`.padStart(6)}  1.6G${`${Math.max(0, sizeGb - 2)}G`.padStart(6)}   1% ${path}`;
   return [
@@ -48,8 +48,7 @@ function diskFree({ guest }: CommandCall): string {
   ].join('\n');
 }
 
-function listBlockDevices({ guest }: CommandCall): string {
-  const { spec, volumes } = guest.facts();
+function listBlockDevices({ spec, volumes }: GuestFacts): string {
   const row = (name: string, minor: number, sizeGb: number, type: string, path: string): string =>
     `${name.padEnd(8)}252:${String(minor).padEnd(4)}0 ${`${sizeGb}G`.padStart(6)}  0 ${type} ${path}`.trimEnd();
   return [
@@ -88,8 +87,8 @@ function gpusOf({ spec }: GuestFacts): Gpu[] {
 }
 
 /** A guest without GPUs has no driver either. */
-const nvidiaSmi: Command = ({ guest, args, out, err }) => {
-  const gpus = gpusOf(guest.facts());
+const nvidiaSmi: Command = async ({ guest, args, out, err }) => {
+  const gpus = gpusOf(await guest.facts());
   if (gpus.length === 0) return undefined;
   const [option] = args;
   if (option === '-L' || option === '--list-gpus') {
@@ -135,10 +134,10 @@ const nvidiaSmi: Command = ({ guest, args, out, err }) => {
 };
 
 /** Runs `act` for root only, as polkit would say. */
-function asRoot(what: string, act: (call: CommandCall) => void): Command {
-  return (call) => {
+function asRoot(what: string, act: (call: CommandCall) => Promise<void>): Command {
+  return async (call) => {
     if (call.user === 'root') {
-      act(call);
+      await act(call);
       return 0;
     }
     call.err(`Call to ${what} failed: Interactive authentication required.\n`);
@@ -146,68 +145,42 @@ function asRoot(what: string, act: (call: CommandCall) => void): Command {
   };
 }
 
-const powerOff = asRoot('PowerOff', ({ guest }) => guest.powerOff());
-const reboot = asRoot('Reboot', ({ guest }) => guest.reboot());
-
-function isInstalled(facts: GuestFacts, name: string): boolean {
-  const packages = facts.spec.cloudInit?.packages ?? [];
-  return facts.cloudInit === 'done' && packages.some((installed) => installed.split('=', 1)[0] === name);
-}
-
 const cloudInit: Command = async ({ guest, args, out, err, signal }) => {
   if (args[0] !== 'status') {
     err('usage: cloud-init status [--wait]\n');
     return 2;
   }
-  while (args.includes('--wait') && guest.facts().cloudInit === 'running') {
-    if ((await pause(CLOUD_INIT_POLL_MS, guest, signal)) !== 0) return 130;
+  let { cloudInit: status } = await guest.facts();
+  for (let polls = 0; args.includes('--wait') && status === 'running'; polls++) {
+    if (polls >= MOST_CLOUD_INIT_POLLS || (await guest.sleep(CLOUD_INIT_POLL_MS, signal)) !== 0) return 130;
+    ({ cloudInit: status } = await guest.facts());
   }
-  out(`status: ${guest.facts().cloudInit}\n`);
+  out(`status: ${status}\n`);
   return 0;
 };
 
+function kernelName({ spec }: GuestFacts, [option = '']: readonly string[]): string {
+  const names: Record<string, string> = {
+    '-a': `Linux ${spec.hostname} ${KERNEL} #45-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux`,
+    '-r': KERNEL,
+    '-m': 'x86_64',
+    '-n': spec.hostname,
+  };
+  return names[option] ?? 'Linux';
+}
+
 export const systemCommands: Record<string, Command> = {
-  hostname: print(({ guest }) => guest.facts().spec.hostname),
-  whoami: print(({ user }) => user),
-  id: print(({ user, args }) =>
-    args[0] === '-u' ? (user === 'root' ? '0' : '1000') : args[0] === '-un' ? user : (ids[user] ?? user),
-  ),
-  groups: print(({ user }) => (user === 'root' ? 'root' : 'ubuntu adm sudo')),
-  date: print(({ guest }) => new Date(guest.clock.now()).toUTCString()),
+  hostname: print(({ spec }) => spec.hostname),
+  whoami: print((_, { user }) => user),
+  id: print((_, { user }) => ids[user] ?? user),
   uptime: print(uptime),
-  nproc: print(({ guest }) => String(guest.facts().spec.vcpus)),
+  nproc: print(({ spec }) => String(spec.vcpus)),
   free: print(free),
   df: print(diskFree),
   lsblk: print(listBlockDevices),
-  uname: print(({ guest, args }) => {
-    const all = `Linux ${guest.facts().spec.hostname} ${KERNEL} #45-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux`;
-    return args[0] === '-a'
-      ? all
-      : args[0] === '-r'
-        ? KERNEL
-        : args[0] === '-m'
-          ? 'x86_64'
-          : args[0] === '-n'
-            ? guest.facts().spec.hostname
-            : 'Linux';
-  }),
-  ip: print(
-    ({ guest }) => `2: eth0    inet ${guest.facts().privateIp}/8 brd 10.255.255.255 scope global eth0`,
-  ),
+  uname: print((facts, { args }) => kernelName(facts, args)),
   'nvidia-smi': nvidiaSmi,
   'cloud-init': cloudInit,
-  dpkg: ({ guest, args, out, err }) => {
-    const [, name = ''] = args;
-    if (isInstalled(guest.facts(), name)) out(`Package: ${name}\nStatus: install ok installed\n`);
-    else err(`dpkg-query: package '${name}' is not installed and no information is available\n`);
-    return isInstalled(guest.facts(), name) ? 0 : 1;
-  },
-  poweroff: powerOff,
-  halt: powerOff,
-  shutdown: (call) => (call.args.includes('-r') ? reboot(call) : powerOff(call)),
-  reboot,
-  systemctl: (call) => {
-    const action = { poweroff: powerOff, reboot }[call.args[0] ?? ''];
-    return action === undefined ? 0 : action(call);
-  },
+  poweroff: asRoot('PowerOff', ({ guest }) => guest.powerOff()),
+  reboot: asRoot('Reboot', ({ guest }) => guest.reboot()),
 };

@@ -3,7 +3,7 @@ import type { Guest } from './guest.ts';
 import { GuestShell } from './guest-shell.ts';
 
 const MAX_LINE_CHARS = 64 * 1024;
-const MAX_TYPED_AHEAD_CHARS = 256 * 1024;
+const MAX_TYPED_AHEAD_CHARS = 64 * 1024;
 /** Cursor keys and the like, which this line editor ignores. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence begins with one
 const ESCAPE_SEQUENCE = /\u001b\[[\d;]*[A-Za-z~]/g;
@@ -11,6 +11,8 @@ const ESCAPE_SEQUENCE = /\u001b\[[\d;]*[A-Za-z~]/g;
 /** Where a terminal writes, and how it ends. */
 export interface TerminalOutput {
   write(text: string): void;
+  /** Resolves once the client has taken what was written, or is gone. */
+  drained(): Promise<void>;
   /** Called once, with the shell's exit status. */
   end(status: number): void;
 }
@@ -21,7 +23,7 @@ export interface TerminalOutput {
  */
 export class GuestTerminal {
   readonly #shell: GuestShell;
-  readonly #guest: Guest;
+  readonly #hostname: string;
   readonly #output: TerminalOutput;
   readonly #decoder = new StringDecoder('utf8');
   readonly #closed = new AbortController();
@@ -31,11 +33,14 @@ export class GuestTerminal {
   #lastWasReturn = false;
   #inputHasEnded = false;
 
-  constructor(guest: Guest, output: TerminalOutput) {
-    this.#guest = guest;
+  constructor(
+    guest: Guest,
+    { image, hostname }: { image: string; hostname: string },
+    output: TerminalOutput,
+  ) {
+    this.#hostname = hostname;
     this.#shell = new GuestShell(guest);
     this.#output = output;
-    const { image, hostname } = guest.facts().spec;
     this.#write(`Welcome to ${image} (simulated by Berth) on ${hostname}\n\n${this.#prompt()}`);
   }
 
@@ -112,7 +117,7 @@ export class GuestTerminal {
     this.#write('\n');
     this.#running = new AbortController();
     const write = (text: string): void => this.#write(text);
-    const streams = { stdin: async () => '', out: write, err: write };
+    const streams = { stdin: async () => '', out: write, err: write, drained: () => this.#output.drained() };
     void this.#shell.run(line, streams, this.#running.signal).then(() => this.#afterCommand());
   }
 
@@ -142,7 +147,7 @@ export class GuestTerminal {
 
   #prompt(): string {
     const directory = this.#shell.workingDirectory.replace(/^\/home\/ubuntu(?=$|\/)/, '~');
-    return `${this.#shell.user}@${this.#guest.facts().spec.hostname}:${directory}$ `;
+    return `${this.#shell.user}@${this.#hostname}:${directory}$ `;
   }
 
   #write(text: string): void {

@@ -1,25 +1,49 @@
 import type { MachineSpec } from '../../orchestrator/ports/platform-driver.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { GuestFiles } from './guest-files.ts';
 
 export const GUEST_USER = 'ubuntu';
 
 /** What the guest can know about the machine that it runs on. */
 export interface GuestFacts {
   spec: MachineSpec;
+  /** The platform's time. */
+  now: number;
   bootedAt: number;
   privateIp: string;
   cloudInit: 'running' | 'done';
   volumes: { ref: string; sizeGb: number }[];
 }
 
-/** A running guest, as its shell sees it. */
+/** A file or directory, without its content. */
+export interface FileFacts {
+  kind: 'file' | 'directory';
+  mode: number;
+  user: string;
+  group: string;
+  sizeBytes: number;
+  modifiedAt: number;
+}
+
+/** The files of a guest, at absolute paths. All but `stat` throw {@link FileError}. */
+export interface Files {
+  /** Undefined: nothing is there. */
+  stat(path: string): Promise<FileFacts | undefined>;
+  read(path: string, user: string): Promise<string>;
+  /** Writes as `user`; a new file belongs to it. */
+  write(path: string, content: string, options: { user: string; append: boolean }): Promise<void>;
+  makeDirectory(path: string, user: string): Promise<void>;
+  remove(path: string, user: string): Promise<void>;
+  /** What is in a directory, in the order of the names. */
+  list(path: string): Promise<{ name: string; file: FileFacts }[]>;
+}
+
+/** A running guest, as its shell sees it: all that it needs of the platform. */
 export interface Guest {
-  facts(): GuestFacts;
-  readonly files: GuestFiles;
-  readonly clock: Clock;
-  powerOff(): void;
-  reboot(): void;
+  facts(): Promise<GuestFacts>;
+  readonly files: Files;
+  /** An exit status: 0 after `ms` of the platform's time, 130 when interrupted. */
+  sleep(ms: number, signal: AbortSignal): Promise<number>;
+  powerOff(): Promise<void>;
+  reboot(): Promise<void>;
 }
 
 /** Where a command reads and writes. */
@@ -28,20 +52,11 @@ export interface Streams {
   stdin(): Promise<string>;
   out(text: string): void;
   err(text: string): void;
+  /** Resolves once the reader has taken what was written, or is gone. */
+  drained(): Promise<void>;
 }
 
-/** An exit status: 0 after `ms`, 130 when interrupted. */
-export function pause(ms: number, guest: Guest, signal: AbortSignal): Promise<number> {
-  return new Promise((resolve) => {
-    const interrupt = (): void => {
-      timer.cancel();
-      resolve(130);
-    };
-    const timer = guest.clock.setTimer(ms, () => {
-      signal.removeEventListener('abort', interrupt);
-      resolve(0);
-    });
-    signal.addEventListener('abort', interrupt, { once: true });
-    if (signal.aborted) interrupt();
-  });
+/** A failed file operation, in the words of strerror(3). */
+export class FileError extends Error {
+  override readonly name = 'FileError';
 }

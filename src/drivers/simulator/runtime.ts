@@ -1,12 +1,11 @@
 import type { OwnerRef, Step } from '../../orchestrator/ports/platform-driver.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
-import { runFirstBootCommand, writeFirstFiles } from './first-boot.ts';
-import { GUEST_USER, type Guest } from './guest.ts';
+import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
+import { GUEST_USER, type GuestFacts } from './guest.ts';
 import { GuestFiles, rootDisk } from './guest-files.ts';
-import { serveGuestSession } from './guest-session.ts';
+import { type GuestPlatform, type HostedGuest, openGuest } from './guest-host.ts';
 import { isGuestUp, machineAt, nextChangeAt, privateIpOf } from './lifecycle.ts';
 import type { Draws, SimulatorConfig } from './options.ts';
-import { openSshServer, type SshServer } from './ssh-server.ts';
 import type { MachineRecord, SimulatorState } from './state.ts';
 import type { SimulatedVolumes } from './volumes.ts';
 
@@ -21,8 +20,9 @@ interface Parts {
 
 /** What a machine has in this process while its guest is up. */
 interface RunningGuest {
-  server: SshServer | undefined;
-  boot: AbortController;
+  hosted: HostedGuest;
+  /** Whether a runcmd line runs now. */
+  isRunningLine: boolean;
   /** Ends when the runcmd lines have run or the guest went down. */
   firstBoot: Promise<void>;
 }
@@ -137,104 +137,115 @@ export class Runtime {
     const { ref } = record.spec;
     if (this.#guests.has(ref)) return;
     const { clock, host, draws, config } = this.#parts;
-    const guest = this.#guestOf(ref);
+    const platform = this.#platformOf(ref);
+    const { files } = platform;
     if (record.memoryOf !== record.bootedAt) {
-      guest.files.forgetMemory();
+      files.forgetMemory();
       this.#update(ref, { memoryOf: record.bootedAt });
     }
     if (record.cloudInitUntil === null) {
-      writeFirstFiles(record.spec, guest.files);
+      writeFirstFiles(record.spec, files);
       const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.boot_ms) / 2;
       this.#update(ref, { cloudInitUntil: (record.bootedAt ?? clock.now()) + settlingMs });
     }
-    const boot = new AbortController();
-    const { sshPort: port, sshHostKey, spec } = record;
-    const server = await openSshServer(
-      {
-        host,
-        port,
-        hostKey: sshHostKey.privateKey,
-        username: GUEST_USER,
-        authorizedKeys: spec.sshKeys,
-        onSession: (session, gone) => serveGuestSession(session, guest, AbortSignal.any([gone, boot.signal])),
-      },
-      clock,
-    );
-    if (server.port !== port) this.#update(ref, { sshPort: server.port });
-    // The address is given even where nothing will ever answer there.
-    if (!record.sshListens) await server.close();
-    const running: RunningGuest = {
-      server: record.sshListens ? server : undefined,
-      boot,
-      firstBoot: Promise.resolve(),
+    const { sshPort: port, sshHostKey, sshListens: listens, spec } = record;
+    const { sshKeys: authorizedKeys } = spec;
+    const server = {
+      host,
+      port,
+      hostKey: sshHostKey.privateKey,
+      username: GUEST_USER,
+      authorizedKeys,
+      listens,
     };
+    // The address is given even where nothing will ever answer there.
+    const hosted = await openGuest(server, platform);
+    if (hosted.port !== port) this.#update(ref, { sshPort: hosted.port });
+    const running: RunningGuest = { hosted, isRunningLine: false, firstBoot: Promise.resolve() };
     this.#guests.set(ref, running);
-    running.firstBoot = this.#runFirstBoot(ref, guest, boot.signal);
+    running.firstBoot = this.#runFirstBoot(ref, running, files);
   }
 
   async #bringDown(ref: OwnerRef): Promise<void> {
     const guest = this.#guests.get(ref);
     if (guest === undefined) return;
     this.#guests.delete(ref);
-    guest.boot.abort();
-    await guest.server?.close();
+    await guest.hosted.close();
     await guest.firstBoot;
   }
 
-  /** Runs the runcmd lines that have not run yet; each counts as soon as it has ended. */
-  async #runFirstBoot(ref: OwnerRef, guest: Guest, signal: AbortSignal): Promise<void> {
-    for (;;) {
+  /**
+   * Runs the runcmd lines that have not run yet. Each counts before it runs: one that ends the process is not run again
+   * by the next.
+   */
+  async #runFirstBoot(ref: OwnerRef, running: RunningGuest, files: GuestFiles): Promise<void> {
+    const isUp = (): boolean => this.#guests.get(ref) === running;
+    while (isUp()) {
       const record = this.#parts.state.machines.get(ref);
       const line = record?.spec.cloudInit?.runcmd?.[record.runcmdDone];
       if (record === undefined || line === undefined) return;
-      await runFirstBootCommand(line, guest, signal);
-      if (signal.aborted) return;
       this.#update(ref, { runcmdDone: record.runcmdDone + 1 });
+      running.isRunningLine = true;
+      const output = await running.hosted.run(line);
+      running.isRunningLine = false;
+      if (isUp()) logFirstBoot(files, output);
     }
   }
 
-  #guestOf(ref: OwnerRef): Guest {
+  /** The thread of all guests has ended: this one is brought up again. */
+  #lose(ref: OwnerRef): void {
+    this.#guests.delete(ref);
+    if (!this.#isClosed) this.#settleInBackground(ref);
+  }
+
+  #platformOf(ref: OwnerRef): GuestPlatform {
     const { state, clock, volumes } = this.#parts;
-    const record = (): MachineRecord => {
-      const found = state.machines.get(ref);
-      if (found === undefined) throw new Error(`machine ${ref} is gone`);
-      return found;
-    };
-    const attached = (): { ref: string; sizeGb: number }[] =>
-      volumes.attachedTo(ref).map((volume) => volume.spec);
+    const attachedVolumes = (): string[] => volumes.attachedTo(ref).map((volume) => volume.spec.ref);
     return {
-      files: new GuestFiles(
-        state,
-        ref,
-        () => attached().map((volume) => volume.ref),
-        () => clock.now(),
-      ),
+      files: new GuestFiles(state, ref, attachedVolumes, () => clock.now()),
       clock,
-      facts: () => {
-        const { spec, bootedAt, cloudInitUntil, runcmdDone } = record();
-        const isRunning =
-          (cloudInitUntil ?? Infinity) > clock.now() || runcmdDone < (spec.cloudInit?.runcmd?.length ?? 0);
-        const cloudInit = isRunning ? 'running' : 'done';
-        return {
-          spec,
-          bootedAt: bootedAt ?? clock.now(),
-          privateIp: privateIpOf(record()),
-          cloudInit,
-          volumes: attached(),
-        };
-      },
+      facts: () => this.#factsOf(ref),
+      lost: () => this.#lose(ref),
       powerOff: () =>
         this.#goDown(ref, {
           power: 'stopping',
-          until: this.#downAt(record(), 'stop', this.#parts.config.stop_ms),
+          until: this.#downAt(ref, 'stop', this.#parts.config.stop_ms),
         }),
-      reboot: () =>
-        this.#goDown(ref, { bootedAt: this.#downAt(record(), 'reboot', this.#parts.config.start_ms) }),
+      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', this.#parts.config.start_ms) }),
     };
   }
 
-  #downAt(record: MachineRecord, name: string, range: [number, number]): number {
+  /** @throws {Error} for a machine that is gone */
+  #recordOf(ref: OwnerRef): MachineRecord {
+    const record = this.#parts.state.machines.get(ref);
+    if (record === undefined) throw new Error(`machine ${ref} is gone`);
+    return record;
+  }
+
+  #factsOf(ref: OwnerRef): GuestFacts {
+    const { clock, volumes } = this.#parts;
+    const now = clock.now();
+    const record = this.#recordOf(ref);
+    const { spec, bootedAt, cloudInitUntil, runcmdDone } = record;
+    const isRunning =
+      (cloudInitUntil ?? Number.POSITIVE_INFINITY) > now ||
+      runcmdDone < (spec.cloudInit?.runcmd?.length ?? 0) ||
+      this.#guests.get(ref)?.isRunningLine === true;
+    return {
+      spec,
+      now,
+      bootedAt: bootedAt ?? now,
+      privateIp: privateIpOf(record),
+      cloudInit: isRunning ? 'running' : 'done',
+      volumes: volumes
+        .attachedTo(ref)
+        .map((volume) => ({ ref: volume.spec.ref, sizeGb: volume.spec.sizeGb })),
+    };
+  }
+
+  #downAt(ref: OwnerRef, name: string, range: [number, number]): number {
     const { clock, draws } = this.#parts;
+    const record = this.#recordOf(ref);
     return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);
   }
 

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock, Timer } from '../../ports/clock.ts';
 import type { HostKey } from './host-key.ts';
 import { takeStateLock } from './state-lock.ts';
 import { UnitHistory } from './unit-history.ts';
@@ -65,6 +65,9 @@ export interface StoredFile {
   modifiedAt: number;
 }
 
+/** How long after a machine's end its traces leave the journal. */
+const TRUNCATE_AFTER_MS = 10_000;
+
 const schema = `
   CREATE TABLE IF NOT EXISTS records (kind TEXT, id TEXT, body TEXT NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS files (disk TEXT, path TEXT, body TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (disk, path)) WITHOUT ROWID;
@@ -108,13 +111,17 @@ export function assertStateFile(file: string): void {
 export class SimulatorState {
   readonly #db: Database.Database;
   readonly #unlock: () => void;
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  #truncation: Timer | undefined;
+  #isClosed = false;
   readonly machines: Records<MachineRecord>;
   readonly units: UnitHistory;
   readonly volumes: Records<VolumeRecord>;
   readonly attachments: Records<AttachmentRecord>;
 
   /** @throws {StateInUse} if another process uses the file. */
-  constructor(file: string, clock: Pick<Clock, 'now'>) {
+  constructor(file: string, clock: Clock) {
+    this.#clock = clock;
     this.#unlock = takeStateLock(file);
     try {
       this.#db = openDatabase(file);
@@ -129,6 +136,32 @@ export class SimulatorState {
     );
     this.volumes = new Records(this.#db, 'volume');
     this.attachments = new Records(this.#db, 'attachment');
+    // An earlier process may have been killed before it came to that.
+    this.#truncateJournal();
+  }
+
+  /**
+   * The write-ahead log still has the pages of what was deleted as they were: it is emptied some seconds later, so
+   * that what a machine held is in no file. While another program reads the file, it is tried again.
+   */
+  #planTruncation(): void {
+    if (this.#isClosed) return;
+    this.#truncation ??= this.#clock.setTimer(TRUNCATE_AFTER_MS, () => {
+      this.#truncation = undefined;
+      if (!this.#truncateJournal()) this.#planTruncation();
+    });
+  }
+
+  #truncateJournal(): boolean {
+    const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }));
+    try {
+      this.#db.pragma('busy_timeout = 0');
+      return this.#db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0;
+    } catch {
+      return false;
+    } finally {
+      this.#db.pragma(`busy_timeout = ${timeout}`);
+    }
   }
 
   /** All or nothing: a throw inside undoes every write, and the records in memory are read again. */
@@ -147,11 +180,11 @@ export class SimulatorState {
   }
 
   /** Every path of the disk that begins with `prefix`, in order. */
-  listFiles(disk: string, prefix: string): { path: string; file: StoredFile }[] {
+  listPaths(disk: string, prefix: string): string[] {
     const rows = this.#db
-      .prepare('SELECT path, body FROM files WHERE disk = ? AND substr(path, 1, ?) = ? ORDER BY path')
+      .prepare('SELECT path FROM files WHERE disk = ? AND substr(path, 1, ?) = ? ORDER BY path')
       .all(disk, prefix.length, prefix) as { path: string }[];
-    return rows.map((row) => ({ path: row.path, file: parseBody(row) }));
+    return rows.map(({ path }) => path);
   }
 
   writeFile(disk: string, path: string, file: StoredFile): void {
@@ -171,11 +204,19 @@ export class SimulatorState {
     return (row as { used: number }).used;
   }
 
+  countFiles(disk: string): number {
+    const row = this.#db.prepare('SELECT count(*) AS files FROM files WHERE disk = ?').get(disk);
+    return (row as { files: number }).files;
+  }
+
   deleteDisk(disk: string): void {
     this.#db.prepare('DELETE FROM files WHERE disk = ?').run(disk);
+    this.#planTruncation();
   }
 
   close(): void {
+    this.#truncation?.cancel();
+    this.#isClosed = true;
     this.#db.close();
     this.#unlock();
   }

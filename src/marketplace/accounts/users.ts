@@ -3,6 +3,7 @@ import { newId } from '../ids.ts';
 import { OperatorError } from '../operator-error.ts';
 import { Duplicate, type Store, type UserReader } from '../ports/store.ts';
 import type { UserRecord } from '../records/people.ts';
+import { findTeam } from '../teams/find-team.ts';
 
 interface Deps {
   store: Store;
@@ -25,10 +26,10 @@ export type UserChanges = Partial<
   >
 >;
 
-/** Adds a user, who has no team and no key yet. @throws {OperatorError} */
+/** Adds a user, who has no key yet, and no team but the one that is named by id or slug. @throws {OperatorError} */
 export async function addUser(
   { store, clock, random }: Deps,
-  { email, name, ...changes }: { email: string } & UserChanges,
+  { email, name, team: idOrSlug, ...changes }: { email: string; team?: string } & UserChanges,
 ): Promise<UserRecord> {
   const address = email.trim().toLowerCase();
   if (!EMAIL.test(address) || address.length > MAX_EMAIL_LENGTH)
@@ -37,14 +38,24 @@ export async function addUser(
   return store
     .transact(async (tx) => {
       if ((await tx.users.byEmail(address)) !== null) throw taken();
+      const team = idOrSlug === undefined ? null : await findTeam(tx.teams, idOrSlug);
       const record: UserRecord = {
         ...{ id: newId(random, 'usr'), email: address, name: name ?? address.replace(/@.*/, '') },
-        ...{ currentTeamId: null, mayMakeKeys: false, createLimit: null, minimumRuntimeMinutes: null },
+        ...{
+          currentTeamId: team?.id ?? null,
+          mayMakeKeys: false,
+          createLimit: null,
+          minimumRuntimeMinutes: null,
+        },
         ...{ wantsDeploymentMail: false, wantsMarketingMail: true, createdAt: clock.now() },
         ...changes,
       };
       assertSettings(record);
       await tx.users.insert(record);
+      if (team !== null)
+        await tx.teams.putMember({
+          ...{ teamId: team.id, userId: record.id, role: 'member', joinedAt: record.createdAt },
+        });
       return record;
     })
     .catch((error) => {

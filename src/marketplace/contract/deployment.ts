@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cloudInitSchema } from '../../contract/cloud-init.ts';
 import { portForwardSchema } from '../../contract/instance.ts';
+import { sshKeyTextSchema } from '../../contract/ssh-key.ts';
 import type { TransitionTable } from '../../contract/transitions.ts';
 import {
   idSchema,
@@ -43,6 +44,7 @@ export const inactiveStatuses: readonly DeploymentStatus[] = ['terminated', 'fai
 /** Why a deployment failed: a closed set of ours, since M: says "Allowed values … not shown". */
 export const failureReasons = {
   out_of_stock: 'The provider had no machine of this configuration left.',
+  quota_exceeded: 'The provider gives this marketplace no more machines for now.',
   conflict: 'The provider refused because of something that was there already.',
   invalid_request: 'The provider refused the request as invalid.',
   unsupported: 'The provider cannot do what was asked for.',
@@ -50,6 +52,7 @@ export const failureReasons = {
   provider_error: 'The provider failed, and made no machine that could be found.',
   provisioning_failed: 'The provider began to make the machine, and said that it failed.',
   provisioning_timeout: 'The machine was not reachable within the time that its provider has.',
+  ssh_unreachable: 'The machine was made, and could not be logged in to by SSH with its key.',
   provider_lost: 'The machine vanished at the provider before it was running.',
   runtime_failure: 'The machine ran, and its provider said that it broke.',
 } as const;
@@ -128,7 +131,7 @@ export const createDeploymentSchema = z
     operatingSystem: idSchema,
     instanceType: requestedInstanceTypeSchema.optional(),
     sshKeyId: idSchema.optional(),
-    ssh_public_key: z.string().optional(),
+    ssh_public_key: sshKeyTextSchema.optional(),
     teamId: idSchema.optional(),
     name: z
       .string()

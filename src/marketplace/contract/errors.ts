@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatPath, type Issue } from '../../contract/errors.ts';
+import { type Issue, toSentence } from '../../contract/errors.ts';
 
 /**
  * The one table of error codes (M: Errors). The codes of the first group are M:'s; for the lifecycle statuses M: says
@@ -105,24 +105,8 @@ export function invalid(path: string, message: string, details: Record<string, u
 
 /** A 400 whose `details.issues[]` names each path and says what was expected. */
 export function invalidRequest(issues: readonly Issue[]): ApiError {
-  const summary = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  const summary = issues.map(toSentence).join('; ');
   return new ApiError('VALIDATION_ERROR', summary || 'The request is invalid.', { details: { issues } });
-}
-
-/**
- * What zod found, as issues. Where the type is wrong, what else zod says of the value is left out; the value itself is
- * never repeated.
- */
-export function toIssues(error: {
-  issues: readonly { code?: string; path: readonly PropertyKey[]; message: string }[];
-}): Issue[] {
-  const wrongTypes = new Set<string>();
-  return error.issues.flatMap(({ code, path, message }) => {
-    const text = formatPath(path);
-    if (wrongTypes.has(text)) return [];
-    if (code === 'invalid_type') wrongTypes.add(text);
-    return [{ path: text, message }];
-  });
 }
 
 export function notFound(what: string): ApiError {

@@ -40,6 +40,8 @@ export const offerSchema = z
   .meta({ id: 'Offer' });
 export type Offer = z.infer<typeof offerSchema>;
 
+const IN_STOCK_ONLY = 'Of what is in stock; left out where nothing is.';
+
 /** M: Offer group. */
 export const offerGroupSchema = z
   .object({
@@ -51,9 +53,9 @@ export const offerGroupSchema = z
     displayName: z.string(),
     popularity: z.number().meta({ description: 'A rank: 1 is the most deployed of the last 30 days.' }),
     totalAvailable: z.number().meta({ description: 'Offers in stock, each counted once for each region.' }),
-    lowestPrice: usdPerHourSchema.meta({ description: 'Of what is in stock; 0 where nothing is.' }),
-    highestPrice: usdPerHourSchema.meta({ description: 'Of what is in stock; 0 where nothing is.' }),
-    averagePrice: usdPerHourSchema.meta({ description: 'Of what is in stock; 0 where nothing is.' }),
+    lowestPrice: usdPerHourSchema.optional().meta({ description: IN_STOCK_ONLY }),
+    highestPrice: usdPerHourSchema.optional().meta({ description: IN_STOCK_ONLY }),
+    averagePrice: usdPerHourSchema.optional().meta({ description: IN_STOCK_ONLY }),
     providers: z.array(z.string()),
     offers: z.array(offerSchema),
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sshKeyTextSchema } from '../../contract/ssh-key.ts';
 import { idSchema, timestampSchema } from './values.ts';
 
 /** M: SSH key. */
@@ -18,7 +19,7 @@ export type SshKey = z.infer<typeof sshKeySchema>;
 export const createSshKeySchema = z
   .object({
     name: z.string().min(1).max(255),
-    publicKey: z.string(),
+    publicKey: sshKeyTextSchema,
     teamId: idSchema.optional(),
   })
   .meta({ id: 'CreateSshKey' });

@@ -18,9 +18,15 @@ export type InstanceType = (typeof instanceTypes)[number];
 /** M: `instanceType`, in any case. `BARE_METAL` is what a deployment may be, not what a request names (M: Offer). */
 export const requestedInstanceTypeSchema = z
   .string()
+  .max(63)
   .transform((text) => text.toUpperCase())
   .pipe(z.enum(['SPOT', 'DEDICATED', 'CLUSTER', 'BARE_METAL']))
-  .meta({ type: 'string', description: 'SPOT, DEDICATED or CLUSTER, in any case.', example: 'DEDICATED' });
+  .meta({
+    type: 'string',
+    maxLength: 63,
+    description: 'SPOT, DEDICATED or CLUSTER, in any case.',
+    example: 'DEDICATED',
+  });
 
 const MAX_PAGE = 1_000_000;
 const MAX_LIMIT = 100;

@@ -37,8 +37,11 @@ export const volumeSchema = z
     providerId: z.string(),
     region: z.string(),
     sizeInGb: z.number(),
-    usedCapacityBytes: z.number().nullable().meta({ description: 'Null: the provider does not tell.' }),
-    virtualIp: z.string().nullable(),
+    usedCapacityBytes: z.number().optional().meta({
+      description:
+        'Left out where the provider does not tell; a provider of version 1 of the contract does not.',
+    }),
+    virtualIp: z.string().optional().meta({ description: 'Left out where the provider does not tell.' }),
     attachedToDeploymentIds: z.array(z.string()),
     attachedToOrderIds: z.array(z.string()),
     status: volumeStatusSchema,
@@ -46,8 +49,8 @@ export const volumeSchema = z
     originalHourlyRate: usdPerHourSchema.meta({ description: 'Before discount.' }),
     lastPriceUpdate: timestampSchema,
     createdAt: timestampSchema,
-    lastAttachedAt: timestampSchema.nullable(),
-    lastDetachedAt: timestampSchema.nullable(),
+    lastAttachedAt: timestampSchema.optional().meta({ description: 'Left out until the first.' }),
+    lastDetachedAt: timestampSchema.optional().meta({ description: 'Left out until the first.' }),
     extras: z.record(z.string(), z.unknown()),
     nfsEndpoint: z.string().optional(),
     nfsPseudopath: z.string().optional(),
@@ -70,10 +73,10 @@ export type VolumePage = z.infer<typeof volumePageSchema>;
 /** M: Create body of a volume. */
 export const createVolumeSchema = z
   .object({
-    name: z.string(),
+    name: z.string().max(255),
     sizeInGb: z.number(),
     provider: idSchema,
-    region: z.string().optional(),
+    region: z.string().max(255).optional(),
     cloudId: idSchema.optional(),
     teamId: idSchema.optional(),
     deploymentId: idSchema.optional(),
@@ -82,7 +85,7 @@ export const createVolumeSchema = z
 export type CreateVolume = z.infer<typeof createVolumeSchema>;
 
 export const updateVolumeSchema = z
-  .object({ name: z.string().optional(), sizeInGb: z.number().optional() })
+  .object({ name: z.string().max(255).optional(), sizeInGb: z.number().optional() })
   .meta({ id: 'UpdateVolume' });
 export type UpdateVolume = z.infer<typeof updateVolumeSchema>;
 

@@ -1,8 +1,11 @@
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { Deps } from '../deps.ts';
+import { admitLoss, HELD, tellOfLosses } from '../losses/loss-cap.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
+import { markedUp, noMarkups } from '../providers/markup.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
-import { type Facts, type Judgement, judge, type Observation } from './observe.ts';
+import { type Endpoint, endpointOf, toSshAddress } from './endpoint.ts';
+import { type Facts, type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
 import { reprice, type TransitionDeps, type TransitionFields, transition } from './transition.ts';
 
 export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
@@ -14,6 +17,8 @@ export type Applied =
   /** The record is another one now. */
   | { outcome: 'written'; record: DeploymentRecord; why: string }
   | { outcome: 'held'; why: string }
+  /** It would run, and nobody has shown yet that this endpoint can be logged in to. */
+  | { outcome: 'unproved'; endpoint: Endpoint }
   /** The record had been changed since the look began: what was seen says nothing of it. */
   | { outcome: 'dropped' };
 
@@ -32,28 +37,60 @@ export async function applyObservation(
   const seenAt = deps.clock.now();
   const firstRate = await firstRateOf(deps.store.read, seen, observation);
   const judgement = judge(seen, observation, begunAt, polling, firstRate, seenAt);
+  const endpoint = endpointToProve(deps.providers, seen, judgement, observation);
+  if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
   if (isMereConfirmation(judgement, seen)) return { outcome: 'confirmed', ...reasonOf(judgement) };
-  const written = await deps.store.transact(async (tx) => {
+  const isLoss = judgement.kind === 'change' && 'gone' in observation;
+  const { written, held } = await deps.store.transact(async (tx) => {
+    if (isLoss) await tx.losses.lock(seen.providerId);
     const record = await tx.deployments.byId(seen.id);
-    if (record === null || record.revision !== seen.revision) return null;
-    return write(deps, tx, record, judge(record, observation, begunAt, polling, firstRate, seenAt), begunAt);
+    if (record === null || record.revision !== seen.revision) return { written: null };
+    if (isLoss) {
+      const denied = { subjectId: record.id, kind: 'deployment', providerId: record.providerId } as const;
+      const admission = await admitLoss(deps, tx, denied);
+      if (!admission.isAdmitted) return { written: null, held: admission };
+    } else if (record.suspicion?.status === 'GONE' && 'instance' in observation)
+      await tx.losses.release(record.id);
+    const now = judge(record, observation, begunAt, polling, firstRate, seenAt);
+    return { written: await write(deps, tx, record, now, begunAt) };
   });
+  if (held !== undefined) {
+    if (held.alarm !== null) tellOfLosses(deps.log, held.alarm);
+    return { outcome: 'held', why: HELD };
+  }
   if (written === null) return { outcome: 'dropped' };
   return { outcome: 'written', record: written, why: judgement.why ?? 'what it says of itself changed' };
 }
 
-/** What a deployment whose price moves cost before, in micro-USD per hour: each move is measured by the first price. */
+/**
+ * The endpoint of a new machine that has to be proved before the deployment runs (M: running, "reachable by SSH"); null:
+ * none, since it does not begin to run, its proof was given, or the provider is believed.
+ */
+function endpointToProve(
+  providers: Deps['providers'],
+  { status, providerId, sshProof }: DeploymentRecord,
+  judgement: Judgement,
+  observation: Observation,
+): Endpoint | null {
+  if (status !== 'deploying' || judgement.kind !== 'change' || judgement.to !== 'running') return null;
+  if (!('instance' in observation) || (providers.get(providerId)?.sshProbe ?? null) === null) return null;
+  const endpoint = endpointOf(observation.instance);
+  if (endpoint === null || sshProof?.provedEndpoint === toSshAddress(endpoint)) return null;
+  return endpoint;
+}
+
+/** What the provider of a deployment whose price moves asked at first, in micro-USD per hour: each move is measured by it. */
 async function firstRateOf(
   { ledger }: Pick<Reader, 'ledger'>,
-  { id, instanceType, originalRateMicroUsd }: DeploymentRecord,
+  record: DeploymentRecord,
   observation: Observation,
 ): Promise<number> {
+  const known = providerRateOf(record);
   const told = 'instance' in observation ? observation.instance.price_per_hour : undefined;
-  if (instanceType !== 'SPOT' || told === undefined || microUsdFromUsd(told) === originalRateMicroUsd)
-    return originalRateMicroUsd;
-  const [first] = await ledger.segmentsOf('deployment', id);
-  return first?.originalRateMicroUsdPerHour ?? originalRateMicroUsd;
+  if (record.instanceType !== 'SPOT' || told === undefined || microUsdFromUsd(told) === known) return known;
+  const [first] = await ledger.segmentsOf('deployment', record.id);
+  return first?.providerRateMicroUsdPerHour ?? first?.originalRateMicroUsdPerHour ?? known;
 }
 
 function isMereConfirmation(judgement: Judgement, { suspicion }: DeploymentRecord): boolean {
@@ -82,7 +119,7 @@ async function write(
       const { to, at, facts, failure } = judgement;
       const fields: TransitionFields = {
         ...facts.endpoint,
-        ...(facts.originalRateMicroUsd !== undefined && { originalRateMicroUsd: facts.originalRateMicroUsd }),
+        ...(facts.providerRateMicroUsd !== undefined && ratesOf(deps, record, facts.providerRateMicroUsd)),
         ...(failure !== undefined && { failureReason: failure.reason, failureDetails: failure.details }),
         // An end counts from its own time on; what lives was seen until now.
         ...((to === 'running' || to === 'stopped') && { observedAt }),
@@ -96,7 +133,7 @@ async function confirm(
   deps: ApplyDeps,
   tx: Transaction,
   record: DeploymentRecord,
-  { endpoint, originalRateMicroUsd }: Facts,
+  { endpoint, providerRateMicroUsd }: Facts,
   observedAt: number,
 ): Promise<DeploymentRecord> {
   const confirmed: DeploymentRecord = {
@@ -105,8 +142,18 @@ async function confirm(
     suspicion: null,
     observedAt: Math.max(observedAt, record.observedAt ?? observedAt),
   };
-  if (originalRateMicroUsd === undefined) return update(tx, confirmed);
-  return reprice(deps, tx, confirmed, originalRateMicroUsd, observedAt);
+  if (providerRateMicroUsd === undefined) return update(tx, confirmed);
+  return reprice(deps, tx, confirmed, ratesOf(deps, record, providerRateMicroUsd), observedAt);
+}
+
+/** A price that the provider asks now, and what users pay with the markup of now. */
+function ratesOf(
+  { providers }: Pick<Deps, 'providers'>,
+  { providerId, offerId }: DeploymentRecord,
+  providerRateMicroUsd: number,
+) {
+  const markups = providers.get(providerId)?.markups ?? noMarkups;
+  return { providerRateMicroUsd, originalRateMicroUsd: markedUp(providerRateMicroUsd, markups, offerId) };
 }
 
 async function update(tx: Transaction, record: DeploymentRecord): Promise<DeploymentRecord> {

@@ -13,7 +13,7 @@ const LOOK_EVERY_MS = 2_000;
 
 /**
  * Looks at the provider until a change has shown. Each look is applied as a poll would apply it, so that who looks
- * makes no difference.
+ * makes no difference. `problem`: what came in place of an answer to the request; null: the provider accepted it.
  *
  * @throws {ApiError} PROVIDER_SLOW at the deadline: the change is still awaited, and a later poll ends it.
  *   INVALID_STATUS where the deployment became something else meanwhile, PROVIDER_REFUSED where the change was given up.
@@ -22,8 +22,7 @@ export async function awaitStatus(
   deps: ApplyDeps,
   provider: Provider,
   begun: BegunDeployment,
-  wanted: 'running' | 'stopped',
-  deadline: number,
+  { wanted, deadline, problem }: { wanted: 'running' | 'stopped'; deadline: number; problem: unknown },
 ): Promise<DeploymentRecord> {
   const { store, clock, options } = deps;
   for (;;) {
@@ -32,7 +31,7 @@ export async function awaitStatus(
     if (!isUnderWay(record, begun)) throw givenUp(record, begun);
     const begunAt = clock.now();
     const left = deadline - begunAt;
-    if (left <= 0) throw providerSlow(begun);
+    if (left <= 0) throw providerSlow(begun, problem);
     const instance = await look(provider, begun, Math.min(left, options.polling.callTimeoutMs));
     if (instance !== null) await applyObservation(deps, record, { instance }, begunAt);
     const seen = await readBegun(store, begun);

@@ -40,7 +40,10 @@ export async function canTerminate(
 export async function minimumRuntimeMinutes(
   { users }: Pick<Reader, 'users'>,
   options: Pick<Deps['options'], 'minimumRuntimeMinutes'>,
-  { userId, providerMinimumRuntimeMinutes }: DeploymentRecord,
+  {
+    userId,
+    providerMinimumRuntimeMinutes,
+  }: Pick<DeploymentRecord, 'userId' | 'providerMinimumRuntimeMinutes'>,
 ): Promise<number> {
   const user = await users.byId(userId);
   return Math.max(

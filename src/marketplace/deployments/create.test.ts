@@ -68,6 +68,29 @@ it('keeps what the provider will be asked for, under a name of ours that is uniq
   });
 });
 
+describe('an offer whose provider names no image (O: `os_options` is optional)', () => {
+  it('is deployed with "default", and the provider takes its own', async () => {
+    changeOffer({ osOptions: [] });
+    const { id, operatingSystem } = await create({ ...wanted, operatingSystem: 'default' });
+    expect(operatingSystem).toBe('default');
+    expect((await read(market, id)).launch.request).not.toHaveProperty('operating_system_image');
+  });
+
+  it('refuses any other name, and says which one it is', async () => {
+    changeOffer({ osOptions: [] });
+    await expect(create(wanted)).rejects.toMatchObject({
+      details: { issues: [{ path: 'operatingSystem', message: "expected one of the offer's: default" }] },
+    });
+    await expectNothing();
+  });
+
+  it('sends "default" where an offer has an image of that name', async () => {
+    changeOffer({ osOptions: ['default'] });
+    const { id } = await create({ ...wanted, operatingSystem: 'default' });
+    expect((await read(market, id)).launch.request).toMatchObject({ operating_system_image: 'default' });
+  });
+});
+
 describe('the label', () => {
   it.each([
     ['any text', 'Größe ☃ "quoted" <b> ; $(reboot) \n\t'],

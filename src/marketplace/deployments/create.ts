@@ -3,19 +3,21 @@ import type { CreateDeployment, Deployment } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
 import { priceFor } from '../discounts/price-for.ts';
 import { newId } from '../ids.ts';
-import { assertCanSpend } from '../ledger/balance.ts';
+import { assertAffordable, type SpendingReader } from '../ledger/assert-affordable.ts';
 import type { Transaction } from '../ports/store.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { SshKeyRecord } from '../records/people.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { resolveTeam } from '../teams/access.ts';
+import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { attachAtLaunch } from '../volumes/attach-at-launch.ts';
 import { planLaunchVolumes } from '../volumes/plan-launch.ts';
+import { minimumRuntimeMinutes } from './can-terminate.ts';
 import { toLaunchKey, toRequestedKey } from './launch-key.ts';
 import { toLaunchRequest, toProviderName } from './launch-request.ts';
 import { assertInStock, type DeploymentPlan, planDeployment } from './plan-deployment.ts';
-import { toSingleDeployment } from './to-deployment.ts';
+import { showDeployment } from './to-deployment.ts';
 
 type CreateDeps = Pick<
   Deps,
@@ -52,7 +54,9 @@ export async function createDeployment(
   const createdAt = clock.now();
   const temporary = { id: newId(random, 'ssh'), teamId, createdAt };
   const key = await toLaunchKey(store.read, caller, requestedKey, temporary);
-  await assertCanSpend(store.read, teamId, createdAt);
+  const minimumMinutes = await minimumOf(deps, caller, plan);
+  const asked = { teamId, plan, minimumMinutes, createdAt };
+  await assertMayRun(deps, store.read, asked);
   assertInStock(plan);
   const id = newId(random, 'dep');
   const record = await store.transact(async (tx) => {
@@ -60,10 +64,35 @@ export async function createDeployment(
       ...{ caller, teamId, provider: plan.provider, region: plan.region },
       volumeIds: request.volumeIds ?? [],
     });
+    // What others began meanwhile counts too: here the team is locked, after the volumes.
+    await assertMayRun(deps, tx, asked);
     return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt });
   });
   deps.wake(record.providerId);
-  return toSingleDeployment(record, providers, createdAt);
+  return showDeployment({ store, clock, providers }, record);
+}
+
+/** For how long it has to run at least, in minutes. */
+function minimumOf(
+  { store, options }: CreateDeps,
+  { userId }: Caller,
+  { provider, offer, region }: DeploymentPlan,
+): Promise<number> {
+  const providerMinimumRuntimeMinutes = minimumReservationMinutes(provider, offer, region);
+  return minimumRuntimeMinutes(store.read, options, { userId, providerMinimumRuntimeMinutes });
+}
+
+/** @throws {ApiError} VALIDATION_ERROR with `details.reason` insufficient_balance or quota_exceeded */
+async function assertMayRun(
+  deps: CreateDeps,
+  read: SpendingReader,
+  asked: { teamId: string; plan: DeploymentPlan; minimumMinutes: number; createdAt: number },
+): Promise<void> {
+  const { teamId, plan, minimumMinutes, createdAt } = asked;
+  const { rateMicroUsd } = await priceFor(read, teamId, plan.offer.priceMicroUsdPerHour, createdAt);
+  const commitment = { teamId, rateMicroUsd, minimumRuntimeMinutes: minimumMinutes };
+  await assertAffordable(deps, read, commitment, createdAt);
+  await assertWithinLimits(deps, read, teamId, { deployments: 1 });
 }
 
 async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment): Promise<DeploymentRecord> {
@@ -77,6 +106,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
   const record: DeploymentRecord = {
     ...whatWasAsked(deps, wanted),
     ...{ originalRateMicroUsd, rateMicroUsd, discountPercentage },
+    providerRateMicroUsd: plan.offer.providerPriceMicroUsdPerHour,
     status: 'deploying',
     ...{ ipAddress: null, loginUser: null, sshPort: null, portForwards: [] },
     ...{ failureReason: null, failureDetails: null },
@@ -84,7 +114,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
     ...{ totalCostMicroUsd: 0, lastCreditDeductionAt: null },
     ...{ createdAt, startedAt: null, stoppedAt: null, pausedAt: null, pausedMs: 0 },
     ...{ providerInstanceId: null, action: null, suspicion: null, observedAt: null },
-    ...{ cleanup: 'none', revision: 1 },
+    ...{ cleanup: 'none', revision: 1, sshProof: null },
   };
   if (key.isTemporary) await tx.sshKeys.insert(key);
   await tx.deployments.insert(record);
@@ -100,7 +130,8 @@ function whatWasAsked(
   const { offerId, gpuType, gpuModel, gpuCount, instanceType, vcpus, memoryGb, storageGb, extras } = offer;
   const providerName = toProviderName(installationId, id);
   const launch = toLaunchRequest({
-    ...{ providerName, offerId, region, operatingSystem },
+    ...{ providerName, offerId, region },
+    image: offer.osOptions.includes(operatingSystem) ? operatingSystem : null,
     publicKey: key.publicKey,
     cloudInit: request.cloudInit,
     providerVolumeIds: volumes.flatMap((volume) => volume.providerVolumeId ?? []),

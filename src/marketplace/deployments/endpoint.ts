@@ -26,6 +26,12 @@ export function endpointOf(instance: Instance): Endpoint | null {
   };
 }
 
+/** Such as `ubuntu@192.0.2.1:22`. */
+export function toSshAddress({ ipAddress, sshPort, loginUser }: Endpoint): string {
+  const host = ipAddress?.includes(':') ? `[${ipAddress}]` : ipAddress;
+  return `${loginUser ?? ''}@${host}:${sshPort}`;
+}
+
 /** Whether the record says the same. A login user that the provider does not tell any more is kept. */
 export function isSameEndpoint(record: Endpoint, endpoint: Endpoint): boolean {
   return (

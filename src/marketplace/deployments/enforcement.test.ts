@@ -14,7 +14,7 @@ it('stops what runs as its owner could', async () => {
   expect(
     await outcomeOf(
       market.clock,
-      enforcement.stop(id).then(() => 'done'),
+      enforcement.stop(id, market.deps.store).then(() => 'done'),
     ),
   ).toBe('done');
   expect(await read(market, id)).toMatchObject({
@@ -31,7 +31,7 @@ it('takes a provider that is slow for one that has stopped it', async () => {
   expect(
     await outcomeOf(
       market.clock,
-      enforcement.stop(id).then(() => 'done'),
+      enforcement.stop(id, market.deps.store).then(() => 'done'),
     ),
   ).toBe('done');
 });
@@ -39,17 +39,19 @@ it('takes a provider that is slow for one that has stopped it', async () => {
 it('says what cannot be stopped', async () => {
   const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
   const enforcement = createEnforcement(market.deps);
-  expect(await outcomeOf(market.clock, enforcement.stop(id))).toMatchObject({ code: 'ACTION_UNSUPPORTED' });
+  expect(await outcomeOf(market.clock, enforcement.stop(id, market.deps.store))).toMatchObject({
+    code: 'ACTION_UNSUPPORTED',
+  });
   expect((await read(market, id)).status).toBe('running');
 });
 
 it('ends what runs, also before its minimum runtime is met, and has it deleted; a second time it does nothing', async () => {
   const { id } = await deploy(market, { providerMinimumRuntimeMinutes: 24 * 60 });
   const enforcement = createEnforcement(market.deps);
-  await enforcement.terminate(id);
+  await enforcement.terminate(id, market.deps.store);
   const ended = await read(market, id);
   expect(ended).toMatchObject({ status: 'terminated', cleanup: 'wanted', stoppedAt: market.clock.now() });
   expect(market.woken).toEqual(['provider-x']);
-  await enforcement.terminate(id);
+  await enforcement.terminate(id, market.deps.store);
   expect(await read(market, id)).toEqual(ended);
 });

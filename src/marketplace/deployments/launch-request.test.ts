@@ -7,7 +7,7 @@ const wanted = {
   providerName: toProviderName('00c0ffee', deploymentId),
   offerId: 'gpu-1',
   region: 'eu-one',
-  operatingSystem: 'ubuntu-24.04',
+  image: 'ubuntu-24.04',
   publicKey: 'ssh-ed25519 AAAA',
   cloudInit: undefined,
   providerVolumeIds: [],
@@ -28,6 +28,10 @@ it('asks for no more than was asked for', () => {
     operating_system_image: 'ubuntu-24.04',
   });
   expect(createInstanceRequestSchema.parse(request)).toEqual(request);
+});
+
+it('leaves the image out where the provider names none, so that its default is taken', () => {
+  expect(toLaunchRequest({ ...wanted, image: null })).not.toHaveProperty('operating_system_image');
 });
 
 it('maps cloudInit to what the provider calls it, and names the volumes', () => {

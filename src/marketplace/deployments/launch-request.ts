@@ -12,7 +12,8 @@ export function toLaunchRequest(wanted: {
   providerName: string;
   offerId: string;
   region: string;
-  operatingSystem: string;
+  /** Null: the provider's default (O: "provider default if omitted"). */
+  image: string | null;
   publicKey: string;
   cloudInit: RequestedCloudInit | undefined;
   providerVolumeIds: readonly string[];
@@ -22,7 +23,7 @@ export function toLaunchRequest(wanted: {
     region: wanted.region,
     ssh_keys: [wanted.publicKey],
     name: wanted.providerName,
-    operating_system_image: wanted.operatingSystem,
+    ...(wanted.image !== null && { operating_system_image: wanted.image }),
     ...(wanted.cloudInit !== undefined && { cloud_init: toCloudInit(wanted.cloudInit) }),
     ...(wanted.providerVolumeIds.length > 0 && { volume_ids: [...wanted.providerVolumeIds] }),
   };

@@ -46,6 +46,16 @@ it.each<[DeploymentFilter, string[]]>([
   expect(await list({ status })).toEqual(expected);
 });
 
+it('cuts nothing by default, and with a limit gives one page after another', async () => {
+  const all = await list();
+  expect(await list({ page: 1 })).toEqual(all);
+  expect(await list({ page: 2 })).toEqual([]);
+  const pages = [];
+  for (let page = 1; page <= 4; page++) pages.push(await list({ limit: 3, page }));
+  expect(pages).toEqual([all.slice(0, 3), all.slice(3, 6), all.slice(6), []]);
+  expect(await list({ limit: 2, status: 'active' })).toEqual(['theirs', 'stopped']);
+});
+
 it('lists what the caller made, and refuses to list another user’s', async () => {
   expect(await list({ userId: 'usr-1' })).toEqual([...deploymentStatuses].reverse());
   expect((await list({ userId: 'usr-2' }, stranger)).sort()).toEqual(['hidden', 'theirs']);

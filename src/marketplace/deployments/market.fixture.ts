@@ -1,19 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { putEmptyDatabase } from '../../../test/support/empty-database.ts';
 import {
   PlainProvider,
   type PlainProviderOptions,
   plainConfigurations,
 } from '../../../test/support/plain-provider.ts';
+import { PlainSsh } from '../../../test/support/plain-ssh.ts';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { member, runningDeployment, seed, team, user } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
 import { defaultOptions } from '../options.ts';
 import type { Store } from '../ports/store.ts';
+import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
@@ -40,6 +44,7 @@ export interface Market {
   clock: VirtualClock;
   store: Store;
   plain: PlainProvider;
+  ssh: PlainSsh;
   provider: Provider & { catalog: { heardAt: number | null; offers: Map<string, CatalogOffer> } };
   woken: string[];
   close(): Promise<void>;
@@ -47,21 +52,35 @@ export interface Market {
 
 /** One provider, `provider-x`, that stops all but SPOT and restarts all but BARE_METAL. */
 export async function openMarket(options: PlainProviderOptions = {}): Promise<Market> {
-  const clock = new VirtualClock();
-  const plain = new PlainProvider(clock, options);
   const folder = mkdtempSync(join(tmpdir(), 'berth-market-'));
-  const store = openMarketplaceSqliteStore(join(folder, 'market.db'));
-  await seed(store, 100_000_000);
+  const file = join(folder, 'market.db');
+  await putEmptyDatabase('marketplace', file);
+  const store = openMarketplaceSqliteStore(file);
+  await seed(store, 1_000_000_000);
   await store.transact(async (tx) => {
     await tx.users.insert(user({ id: 'usr-2', currentTeamId: 'team-2' }));
     await tx.teams.insert(team({ id: 'team-2', ownerId: 'usr-2' }));
     await tx.teams.putMember(member({ teamId: 'team-2', userId: 'usr-2' }));
   });
+  const close = async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { ...marketOn(store, options), close };
+}
+
+/** The same on a store that is seeded and closed by the caller. */
+export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit<Market, 'close'> {
+  const clock = new VirtualClock();
+  const plain = new PlainProvider(clock, options);
+  const ssh = new PlainSsh(plain, clock);
   const offers = new Map(plainConfigurations.map((it) => [it.id, toOffer(it)]));
   const provider = {
     id: 'provider-x',
     profile,
     client: plain.client,
+    sshProbe: ssh.probe as SshProbe | null,
+    markups: noMarkups,
     catalog: { heardAt: clock.now() as number | null, offers, volumeLocations: [] },
   };
   const woken: string[] = [];
@@ -71,11 +90,7 @@ export async function openMarket(options: PlainProviderOptions = {}): Promise<Ma
     providers: { ids: () => [provider.id], get: (id) => (id === provider.id ? provider : undefined) },
     wake: (id) => void woken.push(id),
   };
-  const close = async () => {
-    await store.close();
-    rmSync(folder, { recursive: true });
-  };
-  return { deps, clock, store, plain, provider, woken, close };
+  return { deps, clock, store, plain, ssh, provider, woken };
 }
 
 /** A deployment of `usr-1` that runs at the provider for an hour. */
@@ -157,6 +172,8 @@ function toOffer(it: (typeof plainConfigurations)[number]): CatalogOffer {
     priceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
     spotPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : null,
     stoppedPriceMicroUsdPerHour: price / 4,
+    providerPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
+    providerStoppedPriceMicroUsdPerHour: price / 4,
     minimumReservationMinutes: it.instance_type === 'BARE_METAL' ? 1_440 : null,
     ...{ announcesRestart: true, announcesVolumeResize: true },
     ...{ regions: it.regions, inStockRegions: ['eu-one'], osOptions: it.os_options ?? [] },

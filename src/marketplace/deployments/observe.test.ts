@@ -274,7 +274,7 @@ describe('what an instance tells of itself', () => {
   it('a spot price moves, unless it cannot be believed; any other price stays', () => {
     const spot = recordOf('running', { instanceType: 'SPOT' });
     expect(factsOf(spot, { price_per_hour: 3 })).toMatchObject({
-      facts: { originalRateMicroUsd: 3_000_000 },
+      facts: { providerRateMicroUsd: 3_000_000 },
     });
     expect(factsOf(spot, { price_per_hour: 2 })).toEqual({ kind: 'confirm', facts: {} });
     for (const price of [-1, Number.NaN, Number.POSITIVE_INFINITY, 20.1]) {

@@ -16,8 +16,8 @@ export type Observation =
 /** What an instance says beside its status; only what differs from the record. */
 export interface Facts {
   endpoint?: Endpoint;
-  /** A spot price that is another one now, in micro-USD per hour. */
-  originalRateMicroUsd?: number;
+  /** A spot price that is another one now, as the provider asks it, in micro-USD per hour. */
+  providerRateMicroUsd?: number;
 }
 
 /** What follows from an observation. `why` is for the log. */
@@ -57,14 +57,14 @@ const MAX_PRICE_FACTOR = 10;
 /**
  * What an observation that began at `now`, and was made at `seenAt`, means for a deployment. Never invents: what ends one is a terminal status, a
  * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
- * `firstRateMicroUsd` is what it cost at first, by which a spot price is measured.
+ * `firstRateMicroUsd` is what its provider asked at first, by which a spot price is measured.
  */
 export function judge(
   record: DeploymentRecord,
   observation: Observation,
   now: number,
   polling: Polling,
-  firstRateMicroUsd = record.originalRateMicroUsd,
+  firstRateMicroUsd = providerRateOf(record),
   seenAt = now,
 ): Judgement {
   if (!activeStatuses.includes(record.status)) return hold(`it is ${record.status}`);
@@ -233,19 +233,27 @@ function changedAt({ record, instance, seenAt }: Look): number {
 
 /** Only spot prices move; all others are what they were when it was deployed. */
 function priceFact({ record, instance, firstRateMicroUsd }: Look): {
-  originalRateMicroUsd?: number;
+  providerRateMicroUsd?: number;
   why?: string;
 } {
   const told = instance.price_per_hour;
   if (record.instanceType !== 'SPOT' || told === undefined) return {};
   if (!Number.isFinite(told) || told < 0) return { why: 'its price is no price' };
-  const originalRateMicroUsd = microUsdFromUsd(told);
-  if (originalRateMicroUsd === record.originalRateMicroUsd) return {};
-  if (originalRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
+  const providerRateMicroUsd = microUsdFromUsd(told);
+  if (providerRateMicroUsd === providerRateOf(record)) return {};
+  if (providerRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
     return {
       why: `its price of ${told} is more than ${MAX_PRICE_FACTOR} times the first one: it is not believed`,
     };
-  return { originalRateMicroUsd };
+  return { providerRateMicroUsd };
+}
+
+/** What the provider asks; of a deployment that is older than a markup, that is what users pay. */
+export function providerRateOf({
+  providerRateMicroUsd,
+  originalRateMicroUsd,
+}: Pick<DeploymentRecord, 'providerRateMicroUsd' | 'originalRateMicroUsd'>): number {
+  return providerRateMicroUsd ?? originalRateMicroUsd;
 }
 
 function hold(why: string): Judgement {

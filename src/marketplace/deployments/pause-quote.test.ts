@@ -3,7 +3,8 @@ import { microUsdFromUsd } from '../../contract/values.ts';
 import { discount } from '../../store/marketplace/records.fixture.ts';
 import { stopQuoteSchema } from '../contract/deployment.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import { caller, deploy, type Market, openMarket, read, stranger } from './market.fixture.ts';
+import { caller, deploy, type Market, openMarket, outcomeOf, read, stranger } from './market.fixture.ts';
+import { pauseDeployment } from './pause.ts';
 import { quotePause } from './pause-quote.ts';
 
 let market: Market;
@@ -53,6 +54,21 @@ it.each([
 ] as const)('is a 400 for %s', async (_, changes, code) => {
   await deploy(market, changes);
   await expect(quote()).rejects.toMatchObject({ code, status: 400 });
+});
+
+it('is what the profile says where the provider announces nothing, and the stop is billed so', async () => {
+  await deploy(market);
+  const { catalog, profile } = market.provider;
+  const offer = catalog.offers.get('gpu-1') as CatalogOffer;
+  catalog.offers.set('gpu-1', { ...offer, stoppedPriceMicroUsdPerHour: null });
+  await expect(quote()).rejects.toMatchObject({ code: 'ACTION_UNSUPPORTED' });
+  market.provider.profile = {
+    ...profile,
+    instances: { ...profile.instances, stopped_prices: [{ stopped_price_per_hour: 0.07 }] },
+  };
+  expect(await quote()).toMatchObject({ hourlyRate: 0.07 });
+  const paused = outcomeOf(market.clock, pauseDeployment(market.deps, caller, 'dep-1'));
+  expect(await paused).toMatchObject({ status: 'stopped', stoppedHourlyRate: 0.07 });
 });
 
 it('is a 502 where the stopped rate is undeterminable: the provider does not tell of the offer now', async () => {

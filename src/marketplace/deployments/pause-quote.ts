@@ -5,11 +5,12 @@ import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { type Price, priceFor } from '../discounts/price-for.ts';
 import { pauseUnsupportedReason } from '../providers/capabilities.ts';
-import type { Provider } from '../providers/provider.ts';
+import type { Provider, Providers } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { ownDeployment } from './access.ts';
 import { assertStatus } from './assert-status.ts';
 import { providerOf } from './provider-of.ts';
+import { originalStoppedRate } from './stopped-rate.ts';
 
 /**
  * M: GET .../pause-quote: what it would cost while stopped, by what the provider told last. Changes nothing.
@@ -26,7 +27,7 @@ export async function quotePause(
   const provider = providerOf(providers, record);
   assertSupportsPause(provider, record);
   assertStatus(record, 'running', 'stopped');
-  const price = await priceFor(store.read, record.teamId, stoppedPriceOf(provider, record), clock.now());
+  const price = await priceFor(store.read, record.teamId, stoppedPriceOf(providers, record), clock.now());
   return {
     hourlyRate: usdFromMicroUsd(price.rateMicroUsd),
     originalHourlyRate: usdFromMicroUsd(price.originalRateMicroUsd),
@@ -42,12 +43,12 @@ export function assertSupportsPause(provider: Provider, record: DeploymentRecord
 }
 
 /** Before discounts, in micro-USD per hour. @throws {ApiError} PROVIDER_REFUSED where it is undeterminable */
-export function stoppedPriceOf({ id, catalog }: Provider, { offerId }: DeploymentRecord): number {
-  const price = catalog.offers.get(offerId)?.stoppedPriceMicroUsdPerHour ?? null;
+export function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number {
+  const price = originalStoppedRate(providers, record);
   if (price !== null) return price;
   throw new ApiError(
     'PROVIDER_REFUSED',
-    `${id} does not tell now what the instance costs while it is stopped; nothing changed.`,
+    `${record.providerId} does not tell now what the instance costs while it is stopped; nothing changed.`,
   );
 }
 

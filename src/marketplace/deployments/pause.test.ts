@@ -157,7 +157,11 @@ describe('an answer that settles nothing', () => {
     await deploy(market);
     market.plain.faults.plan = (method) =>
       method === 'stopInstance' || method === 'getInstance' ? { error: unclear } : 'none';
-    expect(await pause()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+    expect(await pause()).toMatchObject({
+      ...{ code: 'PROVIDER_SLOW', status: 504 },
+      message:
+        'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment rather than trying again.',
+    });
     expect((await read(market)).action).toMatchObject({ kind: 'pause', isSent: true });
     expect(stops()).toBe(1);
   });
@@ -168,7 +172,10 @@ it('is a 504 after the time that a request waits, and a later poll ends it at th
   market = await openMarket({ stopMs: 60_000 });
   const { providerInstanceId } = await deploy(market);
   const begunAt = market.clock.now();
-  expect(await pause()).toMatchObject({ code: 'PROVIDER_SLOW', status: 504 });
+  expect(await pause()).toMatchObject({
+    ...{ code: 'PROVIDER_SLOW', status: 504 },
+    message: expect.stringMatching(/^provider-x has accepted the stop and has not finished it yet; poll/),
+  });
   expect(market.clock.now() - begunAt).toBeLessThan(22_000);
   expect(await pause()).toMatchObject({ code: 'CHANGE_IN_PROGRESS', status: 409 });
   expect(stops()).toBe(1);

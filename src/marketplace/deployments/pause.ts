@@ -9,14 +9,14 @@ import { type BegunDeployment, beginAction } from './begin-action.ts';
 import { assertSupportsPause, stoppedPriceOf } from './pause-quote.ts';
 import { providerOf } from './provider-of.ts';
 import { refusal } from './refusal.ts';
-import { toSingleDeployment } from './to-deployment.ts';
+import { showDeployment } from './to-deployment.ts';
 
 /**
  * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`". The provider is asked
  * once, and looked at until it shows.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or PROVIDER_REFUSED:
- *   then nothing changed; PROVIDER_SLOW: it went through, and a poll will show it
+ *   then nothing changed; PROVIDER_SLOW: it went through, or may have, and a poll will show it
  */
 export async function pauseDeployment(deps: ApplyDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, clock, options, providers } = deps;
@@ -25,17 +25,19 @@ export async function pauseDeployment(deps: ApplyDeps, caller: Caller, id: strin
     const provider = providerOf(providers, record);
     assertSupportsPause(provider, record);
     assertStatus(record, 'running', 'stopped');
-    stoppedPriceOf(provider, record);
+    stoppedPriceOf(providers, record);
   });
   const provider = providerOf(providers, begun);
   const { callTimeoutMs: timeoutMs } = options.polling;
+  let problem: ProviderError | null = null;
   try {
     await provider.client.stopInstance(begun.providerInstanceId, begun.region, { timeoutMs });
   } catch (error) {
     if (!(await mayBeStopping(provider, begun, error, timeoutMs))) throw await refusal(store, begun, error);
+    if (error instanceof ProviderError && error.mayHaveHappened) problem = error;
   }
-  const stopped = await awaitStatus(deps, provider, begun, 'stopped', deadline);
-  return toSingleDeployment(stopped, providers, clock.now());
+  const stopped = await awaitStatus(deps, provider, begun, { wanted: 'stopped', deadline, problem });
+  return showDeployment({ store, clock, providers }, stopped);
 }
 
 /**

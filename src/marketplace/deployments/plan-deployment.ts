@@ -2,7 +2,7 @@ import type { Issue } from '../../contract/errors.ts';
 import type { CreateDeployment } from '../contract/deployment.ts';
 import { invalid, invalidRequest } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
-import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
+import { type CatalogOffer, deployableImages, type Provider, type Providers } from '../providers/provider.ts';
 
 /** What a create means, by the catalog as it was last heard. */
 export interface DeploymentPlan {
@@ -59,8 +59,8 @@ function findIssues(offer: CatalogOffer, request: CreateDeployment): Issue[] {
     ['region', !offer.regions.includes(region), `expected one of the offer's: ${offer.regions.join(', ')}`],
     [
       'operatingSystem',
-      !offer.osOptions.includes(operatingSystem),
-      `expected one of the offer's: ${offer.osOptions.join(', ')}`,
+      !deployableImages(offer).includes(operatingSystem),
+      `expected one of the offer's: ${deployableImages(offer).join(', ')}`,
     ],
     ['instanceType', !fits(instanceType, offer.instanceType), `the offer's is ${offer.instanceType}`],
     [

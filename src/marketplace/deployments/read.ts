@@ -2,7 +2,7 @@ import type { Caller } from '../caller.ts';
 import type { Deployment } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
 import { ownDeployment } from './access.ts';
-import { toSingleDeployment } from './to-deployment.ts';
+import { showDeployment } from './to-deployment.ts';
 
 /**
  * M: GET /api/deployments/{deploymentId}
@@ -14,5 +14,5 @@ export async function readDeployment(
   caller: Caller,
   id: string,
 ): Promise<Deployment> {
-  return toSingleDeployment(await ownDeployment(store.read, caller, id), providers, clock.now());
+  return showDeployment({ store, clock, providers }, await ownDeployment(store.read, caller, id));
 }

@@ -6,14 +6,18 @@ import { ApiError } from '../contract/errors.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
 import { ownDeployment } from './access.ts';
+import { endAction } from './begin-action.ts';
 import { providerOf } from './provider-of.ts';
 import { assertSupportsRestart } from './restart.ts';
 
+/** A restart that was taken just now may not show at the provider yet. */
+const RESTART_SHOWS_MS = 5_000;
+
 /**
- * M: GET .../reboot-status, as the provider tells it; what is not running does not reboot. Where the provider does not
- * tell, a restart that was begun here is still in flight by all that is known.
+ * M: GET .../reboot-status. A restart that was begun here is in flight until the provider says that it is over; that ends
+ * the change too, so that nothing is refused for a restart that reads as over. What is not running does not reboot.
  *
  * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, or PROVIDER_REFUSED where nothing is known
  */
@@ -25,19 +29,32 @@ export async function readRebootStatus(
   const record = await ownDeployment(store.read, caller, id);
   const provider = providerOf(providers, record);
   assertSupportsRestart(provider, record);
-  if (record.status !== 'running' || record.providerInstanceId === null) return { restarting: false };
-  const begunAt = ownRestartSince(record, clock.now(), options);
+  const { status, providerInstanceId, region } = record;
+  if (status !== 'running' || providerInstanceId === null) return { restarting: false };
+  const askedAt = clock.now();
+  const action = ownRestart(record, askedAt, options);
+  if (action !== null && !mayBeOver(action, askedAt)) return inFlight(action);
   try {
     const { callTimeoutMs: timeoutMs } = options.polling;
-    const status = await provider.client.restartStatus(record.providerInstanceId, record.region, {
-      timeoutMs,
-    });
-    return toRebootStatus(status, begunAt ?? clock.now());
+    const told = await provider.client.restartStatus(providerInstanceId, region, { timeoutMs });
+    if (action === null) return toRebootStatus(told, askedAt);
+    if (told.restarting) return inFlight(action);
+    await endAction(store, { ...record, action, providerInstanceId });
+    return { restarting: false };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    if (begunAt !== null) return { restarting: true, since: toTimestamp(begunAt) };
+    if (action !== null) return inFlight(action);
     throw unknownStatus(provider, error);
   }
+}
+
+/** Whether a restart that was begun here may be over at `now`: from then on the provider's word counts. */
+export function mayBeOver({ isSent, since }: Action, now: number): boolean {
+  return isSent && now - since >= RESTART_SHOWS_MS;
+}
+
+function inFlight({ since }: Action): RebootStatus {
+  return { restarting: true, since: toTimestamp(since) };
 }
 
 function toRebootStatus({ restarting, since }: RestartStatus, otherwise: number): RebootStatus {
@@ -45,12 +62,8 @@ function toRebootStatus({ restarting, since }: RestartStatus, otherwise: number)
   return { restarting, since: toTimestamp(since === undefined ? otherwise : Date.parse(since)) };
 }
 
-function ownRestartSince(
-  { action }: DeploymentRecord,
-  now: number,
-  { polling }: Deps['options'],
-): number | null {
-  return action?.kind === 'restart' && now - action.since < polling.actionMs ? action.since : null;
+function ownRestart({ action }: DeploymentRecord, now: number, { polling }: Deps['options']): Action | null {
+  return action?.kind === 'restart' && now - action.since < polling.actionMs ? action : null;
 }
 
 function unknownStatus({ id }: Provider, cause: ProviderError): ApiError {

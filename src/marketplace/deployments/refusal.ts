@@ -1,6 +1,8 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Store } from '../ports/store.ts';
+import { describeSlow } from '../providers/describe-slow.ts';
+import { shortageOf } from '../providers/shortage.ts';
 import type { Action } from '../records/deployment-record.ts';
 import { type BegunDeployment, endAction } from './begin-action.ts';
 
@@ -12,7 +14,7 @@ const verbs: Readonly<Record<Exclude<Action['kind'], 'volume'>, string>> = {
 
 /**
  * Ends a change that the provider did not take, so that the deployment is as it was before, and returns what to throw:
- * 503 for any 409 of a start, 409 where the provider is busy with another change, 502 for the rest. What the provider
+ * 400 where it gives us no more, 503 for any other 409 of a start, 409 where the provider is busy with another change, 502 for the rest. What the provider
  * said goes to the log alone.
  */
 export async function refusal(store: Store, begun: BegunDeployment, error: unknown): Promise<unknown> {
@@ -20,6 +22,12 @@ export async function refusal(store: Store, begun: BegunDeployment, error: unkno
   if (!(error instanceof ProviderError)) return error;
   const { action, providerId } = begun;
   const options = { cause: error };
+  if (shortageOf(error) === 'quota_exceeded')
+    return new ApiError(
+      'VALIDATION_ERROR',
+      `${providerId} gives this marketplace no more machines for now; the instance and its data are intact.`,
+      { cause: error, details: { reason: 'quota_exceeded' } },
+    );
   if (action.kind === 'resume' && error.problem === 'conflict')
     return new ApiError(
       'OUT_OF_STOCK',
@@ -32,20 +40,23 @@ export async function refusal(store: Store, begun: BegunDeployment, error: unkno
       `${providerId} is still busy with another change of this instance; wait a few minutes and try again.`,
       options,
     );
-  const verb = action.kind === 'volume' ? 'change' : verbs[action.kind];
   return new ApiError(
     'PROVIDER_REFUSED',
-    `${providerId} ${reasonOf(error)} the ${verb}; nothing changed.`,
+    `${providerId} ${reasonOf(error)} the ${verbOf(action)}; nothing changed.`,
     options,
   );
 }
 
-/** M: 504, "The request went through: poll the deployment". */
-export function providerSlow({ providerId }: BegunDeployment): ApiError {
-  return new ApiError(
-    'PROVIDER_SLOW',
-    `${providerId} has taken the request and is slow; poll the deployment rather than trying again.`,
-  );
+/** M: 504. `problem`: what came in place of the provider's answer; null: it accepted the change. */
+export function providerSlow({ providerId, action }: BegunDeployment, problem: unknown): ApiError {
+  const what = verbOf(action);
+  return new ApiError('PROVIDER_SLOW', describeSlow({ providerId, what, thing: 'deployment' }, problem), {
+    cause: problem ?? undefined,
+  });
+}
+
+function verbOf({ kind }: Action): string {
+  return kind === 'volume' ? 'change' : verbs[kind];
 }
 
 function reasonOf({ problem }: ProviderError): string {

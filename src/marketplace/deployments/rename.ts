@@ -3,7 +3,7 @@ import type { Deployment, RenameDeployment } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { ownDeployment } from './access.ts';
-import { toSingleDeployment } from './to-deployment.ts';
+import { showDeployment } from './to-deployment.ts';
 
 /**
  * M: PATCH /api/deployments/{deploymentId}: "Rename changes only `name`; a body without `name` is rejected (404, text
@@ -24,5 +24,5 @@ export async function renameDeployment(
     await tx.deployments.update(renamed);
     return renamed;
   });
-  return toSingleDeployment(renamed, providers, clock.now());
+  return showDeployment({ store, clock, providers }, renamed);
 }

@@ -142,6 +142,24 @@ describe('reboot-status', () => {
     expect(await status()).toEqual({ restarting: false });
   });
 
+  it('and the 409 are one fact: in flight for both while it may not show yet, over for both at once', async () => {
+    await deploy(market);
+    await restart();
+    await market.clock.advance(4_000);
+    expect(await status()).toMatchObject({ restarting: true });
+    expect(await restart()).toMatchObject({ code: 'CHANGE_IN_PROGRESS' });
+    await market.clock.advance(60_000);
+    expect(await status()).toEqual({ restarting: false });
+    expect(await restart()).toMatchObject({ status: 'running' });
+  });
+
+  it('says restarting while the provider has not answered the restart, as the 409 does', async () => {
+    const since = market.clock.now() + 3_600_000;
+    await deploy(market, { action: { kind: 'restart', since, isSent: false } });
+    await market.clock.advance(30_000);
+    expect(await status()).toEqual({ restarting: true, since: new Date(since).toISOString() });
+  });
+
   it('is false for what does not run, without asking', async () => {
     await deploy(market, { status: 'stopped' });
     expect(await status()).toEqual({ restarting: false });

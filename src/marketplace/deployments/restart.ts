@@ -9,7 +9,7 @@ import { assertStatus } from './assert-status.ts';
 import { type BegunDeployment, beginAction, markSent } from './begin-action.ts';
 import { providerOf } from './provider-of.ts';
 import { providerSlow, refusal } from './refusal.ts';
-import { toSingleDeployment } from './to-deployment.ts';
+import { showDeployment } from './to-deployment.ts';
 
 /**
  * M: POST .../restart: "hard reboot, memory lost, billing and status unchanged"; "never emulated by stop plus start". It
@@ -40,8 +40,8 @@ export async function restartDeployment(
   }
   if (outcome === 'refused') throw await refusal(store, begun, cause);
   const sent = await markSent(store, begun);
-  if (outcome === 'unknown') throw providerSlow(begun);
-  return toSingleDeployment(sent, providers, clock.now());
+  if (outcome === 'unknown') throw providerSlow(begun, cause);
+  return showDeployment({ store, clock, providers }, sent);
 }
 
 /** @throws {ApiError} ACTION_UNSUPPORTED, which names the limit */

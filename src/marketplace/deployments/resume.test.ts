@@ -87,7 +87,7 @@ describe('is refused before the provider is asked', () => {
   afterEach(() => expect(starts()).toBe(0));
 });
 
-describe('any 409 of a start is a 503, and it stays stopped as it was', () => {
+describe('any other 409 of a start is a 503, and it stays stopped as it was', () => {
   it.each([
     'capacity_unavailable',
     'resume_unsupported',
@@ -102,6 +102,14 @@ describe('any 409 of a start is a 503, and it stays stopped as it was', () => {
     await expectNothingChanged(before);
     expect(starts()).toBe(1);
   });
+});
+
+it('a start for which the provider has no quota left is no lack of stock: 400 with the reason', async () => {
+  const before = await deployStopped();
+  const error = new ProviderError('conflict', 'no', { status: 409, code: 'quota_exceeded' });
+  market.plain.faults.plan = (method) => (method === 'startInstance' ? { error } : 'none');
+  expect(await resume()).toMatchObject({ status: 400, details: { reason: 'quota_exceeded' } });
+  await expectNothingChanged(before);
 });
 
 describe('another refusal is a 502, and it stays stopped as it was', () => {

@@ -3,7 +3,7 @@ import { now, runningDeployment } from '../../store/marketplace/records.fixture.
 import { deploymentSchema } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { type Market, openMarket } from './market.fixture.ts';
-import { toDeployment, toSingleDeployment } from './to-deployment.ts';
+import { showDeployment, toDeployment } from './to-deployment.ts';
 
 let market: Market;
 beforeEach(async () => {
@@ -17,6 +17,7 @@ const show = (changes: Partial<DeploymentRecord> = {}, at = now) =>
     runningDeployment({ providerId: 'provider-x', offerId: 'gpu-1', region: 'eu-one', ...changes }),
     market.deps.providers,
     at,
+    changes.totalCostMicroUsd ?? 0,
   );
 
 it('shows every field of M: that a deployment always has', () => {
@@ -101,9 +102,9 @@ describe('what it can do', () => {
   });
 });
 
-it('has extras on the single response alone', () => {
+it('has extras on the single response alone', async () => {
   const extras = { deployment_type: 'vm', networking_type: 'shared' };
   const record = runningDeployment({ extras: { ...extras, berth: { stopped_price_per_hour: 0.5 } } });
-  expect(toSingleDeployment(record, market.deps.providers, now).extras).toEqual(extras);
+  expect((await showDeployment(market.deps, record)).extras).toEqual(extras);
   expect(show()).not.toHaveProperty('extras');
 });

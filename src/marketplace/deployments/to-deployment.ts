@@ -1,6 +1,8 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Deployment } from '../contract/deployment.ts';
 import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
+import type { Deps } from '../deps.ts';
+import { costsOf } from '../ledger/accrued.ts';
 import { shownExtras } from '../offers/shown-extras.ts';
 import { pauseUnsupportedReason, restartUnsupportedReason } from '../providers/capabilities.ts';
 import type { Providers } from '../providers/provider.ts';
@@ -9,8 +11,32 @@ import { stoppedMs } from './running-time.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** M: Deployment, as a list has it. */
-export function toDeployment(record: DeploymentRecord, providers: Providers, now: number): Deployment {
+type ShowDeps = Pick<Deps, 'store' | 'clock' | 'providers'>;
+
+/** M: Deployment, as a list has them. */
+export async function showDeployments(
+  { store, clock, providers }: ShowDeps,
+  records: readonly DeploymentRecord[],
+): Promise<Deployment[]> {
+  const now = clock.now();
+  const costOf = await costsOf(store.read, records, now);
+  return records.map((record) => toDeployment(record, providers, now, costOf(record)));
+}
+
+/** M: `extras`: "On the single-deployment response". */
+export async function showDeployment(deps: ShowDeps, record: DeploymentRecord): Promise<Deployment> {
+  const now = deps.clock.now();
+  const costOf = await costsOf(deps.store.read, [record], now);
+  return { ...toDeployment(record, deps.providers, now, costOf(record)), extras: shownExtras(record) };
+}
+
+/** `costMicroUsd`: all that it has cost by `now`. */
+export function toDeployment(
+  record: DeploymentRecord,
+  providers: Providers,
+  now: number,
+  costMicroUsd: number,
+): Deployment {
   const { id, name, userId, teamId, gpuType, offerId, providerId, gpuCount, region } = record;
   const { operatingSystem, instanceType, sshKeyId, tempSshKeyId, sshKeyName, sshKeyFingerprint } = record;
   const { status, providerMinimumRuntimeMinutes, vcpus, portForwards } = record;
@@ -23,16 +49,11 @@ export function toDeployment(record: DeploymentRecord, providers: Providers, now
     storage: record.storageGb,
     ...toEndpoint(record),
     ...toTimes(record, now),
-    ...toMoney(record),
+    ...toMoney(record, costMicroUsd),
     ...toCapabilities(record, providers),
     ...(record.failureReason !== null && { failureReason: record.failureReason }),
     ...(record.failureDetails !== null && { failureDetails: record.failureDetails }),
   };
-}
-
-/** M: `extras`: "On the single-deployment response". */
-export function toSingleDeployment(record: DeploymentRecord, providers: Providers, now: number): Deployment {
-  return { ...toDeployment(record, providers, now), extras: shownExtras(record) };
 }
 
 /** M: `ipAddress` is "Kept while stopped", `sshCommand` "Hidden until running". */
@@ -57,10 +78,10 @@ function toTimes(record: DeploymentRecord, now: number) {
   };
 }
 
-function toMoney(record: DeploymentRecord) {
+function toMoney(record: DeploymentRecord, costMicroUsd: number) {
   const { discountPercentage, stoppedRateMicroUsd } = record;
   return {
-    totalCost: usdFromMicroUsd(record.totalCostMicroUsd),
+    totalCost: usdFromMicroUsd(costMicroUsd),
     hourlyRate: usdFromMicroUsd(record.rateMicroUsd),
     originalHourlyRate: usdFromMicroUsd(record.originalRateMicroUsd),
     discountPercentage,

@@ -3,9 +3,10 @@ import { IllegalTransition } from '../../contract/transitions.ts';
 import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
+import type { CatalogOffer } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { deploy, type Market, openMarket, read } from './market.fixture.ts';
-import { type Move, reprice, transition } from './transition.ts';
+import { type Move, reprice, type TransitionDeps, transition } from './transition.ts';
 
 let market: Market;
 beforeEach(async () => {
@@ -15,11 +16,11 @@ afterEach(() => market.store.close());
 
 const launching = { state: 'made', request: null, sentAt: 0, looks: 0 } as const;
 
-async function move(id: string, change: Move): Promise<DeploymentRecord> {
+async function move(id: string, change: Move, deps: TransitionDeps = market.deps): Promise<DeploymentRecord> {
   return market.store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record === null) throw new Error(`there is no ${id}`);
-    return transition(market.deps, tx, record, change);
+    return transition(deps, tx, record, change);
   });
 }
 
@@ -50,6 +51,17 @@ it.each(illegal)('refuses to go from %s to %s, and writes nothing', async (from,
 });
 
 describe('the times and the bill', () => {
+  it('of a parked spot machine without a price are nothing, and an alarm says what to do', async () => {
+    const alarms: string[] = [];
+    const log = { ...market.deps.log, error: (_: object, message: string) => void alarms.push(message) };
+    const offer = market.provider.catalog.offers.get('gpu-spot') as CatalogOffer;
+    market.provider.catalog.offers.set('gpu-spot', { ...offer, stoppedPriceMicroUsdPerHour: null });
+    const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
+    const parked = await move(id, { to: 'stopped', at: market.clock.now() }, { ...market.deps, log });
+    expect(parked).toMatchObject({ status: 'stopped', stoppedRateMicroUsd: 0 });
+    expect(alarms).toEqual([expect.stringContaining('name it in stopped_prices')]);
+  });
+
   it('of stops and starts add up, and each has its own price', async () => {
     const id = await deploying();
     const since = market.clock.now();
@@ -101,7 +113,13 @@ describe('the times and the bill', () => {
     await move(id, { to: 'running', at: since });
     const record = await market.store.transact(async (tx) => {
       const running = (await tx.deployments.byId(id)) as DeploymentRecord;
-      return reprice(market.deps, tx, running, 3_000_000, since + 500);
+      return reprice(
+        market.deps,
+        tx,
+        running,
+        { originalRateMicroUsd: 3_000_000, providerRateMicroUsd: 3_000_000 },
+        since + 500,
+      );
     });
     expect(record).toMatchObject({
       originalRateMicroUsd: 3_000_000,

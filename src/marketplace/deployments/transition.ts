@@ -8,7 +8,7 @@ import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { releaseVolumes } from '../volumes/release.ts';
 import { toFailureDetails } from './failure-details.ts';
-import { originalStoppedRate } from './stopped-rate.ts';
+import { originalStoppedRate, providerStoppedRate } from './stopped-rate.ts';
 
 export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;
 
@@ -20,6 +20,7 @@ export type TransitionFields = Partial<
     | 'loginUser'
     | 'sshPort'
     | 'portForwards'
+    | 'providerRateMicroUsd'
     | 'originalRateMicroUsd'
     | 'originalStoppedRateMicroUsd'
     | 'failureReason'
@@ -58,6 +59,8 @@ export async function transition(
     status: to,
     suspicion: null,
     action: null,
+    // What it was proved with is not needed any more.
+    sshProof: record.sshProof === null ? null : { ...record.sshProof, keys: [] },
   };
   if (to === 'running') return toRunning(deps, tx, resumed(moved, at), at);
   if (to === 'stopped') return toStopped(deps, tx, { ...moved, pausedAt: at }, fields, at);
@@ -72,10 +75,10 @@ export async function reprice(
   deps: TransitionDeps,
   tx: Transaction,
   record: DeploymentRecord,
-  originalRateMicroUsd: number,
+  rates: Pick<DeploymentRecord, 'providerRateMicroUsd' | 'originalRateMicroUsd'>,
   at: number,
 ): Promise<DeploymentRecord> {
-  return toRunning(deps, tx, { ...record, originalRateMicroUsd }, Math.max(at, record.observedAt ?? at));
+  return toRunning(deps, tx, { ...record, ...rates }, Math.max(at, record.observedAt ?? at));
 }
 
 /** The stop that was under way is over. */
@@ -101,7 +104,12 @@ async function toRunning(
     launch: { ...moved.launch, request: null },
   };
   await tx.deployments.update(record);
-  await bill(deps, tx, record, 'running', price, at);
+  await bill(deps, tx, record, {
+    state: 'running',
+    price,
+    at,
+    providerRateMicroUsd: record.providerRateMicroUsd,
+  });
   if (isFirst) await notifyDeployment(deps, tx, record, 'ready');
   return reread(tx, record);
 }
@@ -115,9 +123,14 @@ async function toStopped(
 ): Promise<DeploymentRecord> {
   const original = fields.originalStoppedRateMicroUsd ?? originalStoppedRate(deps.providers, moved);
   if (original === null)
-    deps.log.warn(
-      { deployment: moved.id, provider: moved.providerId },
-      'it is stopped, and its provider never told what that costs: it is billed as nothing',
+    deps.log.error(
+      {
+        deployment: moved.id,
+        provider: moved.providerId,
+        offer: moved.offerId,
+        instanceType: moved.instanceType,
+      },
+      'a deployment is stopped and nobody says what that costs, so nothing is billed while it is: name it in stopped_prices of the profile of its provider (0 where a stopped machine costs nothing)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);
   const record: DeploymentRecord = {
@@ -126,7 +139,8 @@ async function toStopped(
     stoppedRateMicroUsd: price.rateMicroUsd,
   };
   await tx.deployments.update(record);
-  await bill(deps, tx, record, 'stopped', price, at);
+  const providerRateMicroUsd = providerStoppedRate(deps.providers, record);
+  await bill(deps, tx, record, { state: 'stopped', price, at, providerRateMicroUsd });
   return reread(tx, record);
 }
 
@@ -147,6 +161,7 @@ async function toEnd(
   await tx.deployments.update(record);
   // Volumes before money, as everybody locks them.
   await releaseVolumes(tx, record.id, at);
+  await tx.losses.release(record.id);
   await endBilling(deps, tx, 'deployment', record.id, at);
   if (record.tempSshKeyId !== null) await tx.sshKeys.remove(record.tempSshKeyId);
   if (record.status === 'failed') await notifyDeployment(deps, tx, record, 'failed');
@@ -157,11 +172,14 @@ async function bill(
   deps: TransitionDeps,
   tx: Transaction,
   { id, teamId }: DeploymentRecord,
-  state: 'running' | 'stopped',
-  price: Awaited<ReturnType<typeof priceFor>>,
-  at: number,
+  billed: {
+    state: 'running' | 'stopped';
+    price: Awaited<ReturnType<typeof priceFor>>;
+    providerRateMicroUsd: number | null;
+    at: number;
+  },
 ): Promise<void> {
-  await startBilling(deps, tx, { subjectKind: 'deployment', subjectId: id, teamId, state, price, at });
+  await startBilling(deps, tx, { subjectKind: 'deployment', subjectId: id, teamId, ...billed });
 }
 
 /** With what the ledger has written, and its revision. */

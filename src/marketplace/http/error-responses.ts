@@ -41,7 +41,7 @@ const UNAVAILABLE_RETRY_SECONDS = 5;
 /** M: Errors: the body, with the status of the code. */
 export function respondWithError(context: Context<HttpEnv>, thrown: unknown, log: Log): Response {
   const error = toApiError(thrown);
-  if (error.status >= 500) logFailure(log, error, { requestId: context.get('requestId') });
+  if (error.status >= 500) logFailure(log, error, { request_id: context.get('requestId') });
   context.header('Cache-Control', 'no-store');
   if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');
   if (error.status === 413 || error.status === 408) context.header('Connection', 'close');

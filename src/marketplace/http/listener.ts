@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { appListener } from '../../http/app-listener.ts';
+import { clientAddress } from '../../http/client-address.ts';
 import type { Log } from '../../ports/log.ts';
 import { ApiError, invalidRequest } from '../contract/errors.ts';
-import { clientAddress } from './client-address.ts';
 import type { HttpEnv } from './deps.ts';
 import { logFailure, toApiError } from './error-responses.ts';
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts';
@@ -16,8 +16,8 @@ export function createListener(
   const respond = (error: ApiError): Response => {
     const requestId = nextId();
     const { status, code } = error;
-    if (status >= 500) logFailure(log, error, { requestId, status });
-    else log.info({ requestId, status, code }, 'request refused');
+    if (status >= 500) logFailure(log, error, { request_id: requestId, status });
+    else log.info({ request_id: requestId, status, code }, 'request refused');
     return Response.json(error.toBody(), {
       status,
       headers: { 'X-Request-Id': requestId, 'Cache-Control': 'no-store' },

@@ -1,13 +1,18 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { tellBuild } from '../../http/build-info.ts';
+import { keptFigure } from '../../http/kept-figure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import type { Store } from '../ports/store.ts';
 import type { Providers } from '../providers/provider.ts';
 
 interface Deps {
+  /** Of Berth, such as "0.1.0". */
+  version: string;
   store: Store;
   clock: Clock;
   providers: Providers;
+  writes: { areWritesTaken: boolean };
 }
 
 /** What /metrics tells, in the Prometheus text format. */
@@ -18,6 +23,7 @@ export class Metrics {
 
   constructor(deps: Deps) {
     const registers = [this.#registry];
+    tellBuild(registers, deps.version);
     this.#requests = new Counter({
       name: 'berth_marketplace_http_requests_total',
       help: 'Requests answered.',
@@ -45,18 +51,28 @@ export class Metrics {
   }
 }
 
-function tellStore(registers: Registry[], { store, clock }: Deps): void {
+function tellStore(registers: Registry[], { store, clock, writes }: Deps): void {
+  const up: Gauge = new Gauge({
+    name: 'berth_marketplace_store_up',
+    help: 'Whether the database answers and takes writes. While it does not answer, what is counted in it is not told.',
+    registers,
+    collect: async () => {
+      const answer = await answerOf(store.read.mail.nextDueAt());
+      up.set(Number(answer !== undefined && writes.areWritesTaken));
+    },
+  });
+  const countActive = keptFigure(clock, () => store.read.deployments.countActive());
   const deployments = new Gauge({
     name: 'berth_marketplace_deployments',
     help: 'Deployments that are not over.',
     labelNames: ['status'],
     registers,
     collect: async () => {
-      const records = await answerOf(store.read.deployments.list({ statuses: activeStatuses }));
+      const counts = await countActive();
       deployments.reset();
-      if (records === undefined) return;
+      if (counts === undefined) return;
       for (const status of activeStatuses)
-        deployments.set({ status }, records.filter((record) => record.status === status).length);
+        deployments.set({ status }, counts.find((row) => row.status === status)?.count ?? 0);
     },
   });
   const mail: Gauge = new Gauge({

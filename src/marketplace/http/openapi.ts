@@ -4,8 +4,18 @@ import type { HttpEnv } from './deps.ts';
 /** M: Versioning: "Releases carry labels of the form v<major>.<minor>.<patch>". */
 const RELEASE = '1.0.0';
 
-/** The OpenAPI document of the routes as they are. `openapi/marketplace.json` is a committed copy. */
+let known: ReturnType<typeof describeRoutes> | undefined;
+
+/**
+ * The OpenAPI document of the routes as they are: the same for every server of a process, so that it is made once.
+ * `openapi/marketplace.json` is a committed copy.
+ */
 export function openApiDocument(api: OpenAPIHono<HttpEnv>) {
+  known ??= describeRoutes(api);
+  return known;
+}
+
+function describeRoutes(api: OpenAPIHono<HttpEnv>) {
   api.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',
     scheme: 'bearer',
@@ -18,7 +28,18 @@ export function openApiDocument(api: OpenAPIHono<HttpEnv>) {
       version: RELEASE,
       description:
         'The end-user REST API of a marketplace for GPU and CPU instances: offers, deployments, SSH keys, volumes, teams and balance. Prices are USD per hour, memory and storage are GB, timestamps are ISO 8601 UTC. Every response carries X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds since the epoch).',
+      contact: { name: 'The operator of this server' },
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: '/' }],
+    tags: [
+      { name: 'Providers and offers', description: 'Who sells, and what is in stock.' },
+      { name: 'Configuration', description: 'What this marketplace is set to.' },
+      { name: 'Deployments', description: 'Machines of the caller and of their teams.' },
+      { name: 'Lifecycle', description: 'Stop, start and restart a deployment, where its provider can.' },
+      { name: 'SSH keys', description: 'Saved public keys, to log into deployments with.' },
+      { name: 'Volumes', description: 'Storage that outlives the deployments that it is attached to.' },
+      { name: 'Teams and balance', description: 'Who pays, and what they have left, in USD.' },
+    ],
   });
 }

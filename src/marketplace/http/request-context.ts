@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { routePath } from 'hono/route';
+import { clientAddress } from '../../http/client-address.ts';
 import { tell } from './authentication.ts';
-import { clientAddress } from './client-address.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 
 const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -39,7 +39,7 @@ export function requestContext({
     const ms = clock.now() - startedAt;
     const route = routePath(context, -1);
     metrics.countRequest(method, route === '/*' ? 'none' : route, status, ms / 1000);
-    const line = { requestId, method, path: path.slice(0, 200), status, ms };
+    const line = { request_id: requestId, method, path: path.slice(0, 200), status, ms };
     if (method === 'GET' && status < 400) log.debug(line, 'request');
     else log.info(line, 'request');
   };

@@ -1,7 +1,7 @@
 import type { BodyRefusals } from '../../http/body.ts';
+import { clientAddress } from '../../http/client-address.ts';
 import type { WireProblem, WireRefusal } from '../../http/server.ts';
 import { ApiError, invalidRequest } from '../contract/errors.ts';
-import { clientAddress } from './client-address.ts';
 import { type RateLimits, rateLimitHeaders } from './rate-limits.ts';
 
 /** M: Errors: the same body also for what is wrong with a body. */

@@ -15,6 +15,7 @@ const DOLLAR = 1_000_000;
 const nobody = {
   stop: async () => Promise.reject(new Error('nobody is to be stopped')),
   terminate: async () => Promise.reject(new Error('nobody is to be terminated')),
+  deleteVolume: async () => Promise.reject(new Error('no volume is to be deleted')),
 };
 
 async function balanceOf({ store }: Books): Promise<number | undefined> {
@@ -129,7 +130,8 @@ it('warns the owner and the admins, each threshold once, and tells that the bala
   });
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run();
-  await pass(books, accrual, 13 * HOUR_MS + 10 * MINUTE_MS);
+  await pass(books, accrual, 12 * HOUR_MS + 30 * MINUTE_MS, 5 * MINUTE_MS);
+  await pass(books, accrual, 40 * MINUTE_MS);
   const mails = (await books.store.read.mail.list({ limit: 100 })).toReversed();
   const ofOwner = mails.filter(({ to }) => to === 'usr-1@example.com').map(({ subject }) => subject);
   expect(ofOwner).toEqual([
@@ -148,6 +150,7 @@ it('ends what runs once the grace is over, and leaves it alone after a top-up', 
   const enforce = {
     stop: async (id: string) => void ended.push(`stop ${id}`),
     terminate: async (id: string) => void ended.push(`terminate ${id}`),
+    deleteVolume: nobody.deleteVolume,
   };
   const accrual = new Accrual({ ...books.deps, enforce });
   await books.run();

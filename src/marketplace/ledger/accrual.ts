@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
+import { LeaseLost } from '../fenced-store.ts';
 import { LeasedJob } from '../leased-job.ts';
 import { StoreUnavailable } from '../ports/store.ts';
 import { accrue } from './accrue.ts';
@@ -10,27 +11,26 @@ import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 const EVERY_MS = 30_000;
 const PAGE = 200;
 
+type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
+
 /**
  * The billing job: takes what is used from the balances, slice by slice, watches how long they last, and ends what
  * runs without one. Costs are exact whether it runs or not: what ends is posted in full by whoever ends it.
  */
 export class Accrual {
-  readonly #deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
+  readonly #deps: AccrualDeps;
   readonly #job: LeasedJob;
   readonly #zeroBalance: ZeroBalance;
   /** Teams with something to tell though nothing of theirs may run any more. */
   #watched = new Set<string>();
 
-  constructor({
-    enforce,
-    ...deps
-  }: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'> & { enforce: Enforcement }) {
+  constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
     this.#deps = deps;
     this.#zeroBalance = new ZeroBalance(deps, enforce);
     this.#job = new LeasedJob(deps, {
       name: 'billing',
       everyMs: EVERY_MS,
-      work: (isNewHolder) => this.#work(isNewHolder),
+      work: (store, isNewHolder) => this.#work({ ...this.#deps, store }, isNewHolder),
     });
   }
 
@@ -49,21 +49,22 @@ export class Accrual {
     return this.#job.run();
   }
 
-  async #work(isNewHolder: boolean): Promise<void> {
-    const { store, clock } = this.#deps;
+  async #work(deps: AccrualDeps, isNewHolder: boolean): Promise<void> {
+    const { store, clock } = deps;
     const now = clock.now();
-    await this.#attempt({ job: 'discounts' }, () => assessVolumeDiscounts(this.#deps, now));
+    await this.#attempt({ job: 'discounts' }, () => assessVolumeDiscounts(deps, now));
     if (isNewHolder) {
       const teams = await store.read.teams.list();
       this.#watched = new Set(teams.filter(({ watch }) => !isQuiet(watch)).map(({ id }) => id));
     }
-    for (const teamId of await this.#accrueAll(now)) this.#watched.add(teamId);
-    for (const teamId of [...this.#watched]) await this.#attempt({ teamId }, () => this.#watch(teamId, now));
+    for (const teamId of await this.#accrueAll(deps, now)) this.#watched.add(teamId);
+    for (const teamId of [...this.#watched])
+      await this.#attempt({ teamId }, () => this.#watch(deps, teamId, now));
   }
 
   /** Accrues every open segment, and returns whose they are. */
-  async #accrueAll(now: number): Promise<Set<string>> {
-    const { store } = this.#deps;
+  async #accrueAll(deps: AccrualDeps, now: number): Promise<Set<string>> {
+    const { store } = deps;
     const teams = new Set<string>();
     let afterId: string | undefined;
     for (;;) {
@@ -73,19 +74,19 @@ export class Accrual {
       });
       for (const segment of segments) {
         teams.add(segment.teamId);
-        await this.#attempt({ segmentId: segment.id }, () => accrue(this.#deps, segment, now));
+        await this.#attempt({ segmentId: segment.id }, () => accrue(deps, segment, now));
       }
       if (segments.length < PAGE) return teams;
       afterId = segments.at(-1)?.id;
     }
   }
 
-  async #watch(teamId: string, now: number): Promise<void> {
-    const watch = await watchTeam(this.#deps, teamId, now);
-    const hasSegments = (await this.#deps.store.read.ledger.openSegmentsOfTeam(teamId)).length > 0;
+  async #watch(deps: AccrualDeps, teamId: string, now: number): Promise<void> {
+    const watch = await watchTeam(deps, teamId, now);
+    const hasSegments = (await deps.store.read.ledger.openSegmentsOfTeam(teamId)).length > 0;
     if ((watch === null || isQuiet(watch)) && !hasSegments) this.#watched.delete(teamId);
     if (watch !== null && watch.exhaustedAt !== null)
-      await this.#zeroBalance.look(teamId, watch.exhaustedAt, now);
+      await this.#zeroBalance.look(deps.store, teamId, watch.exhaustedAt, now);
   }
 
   /** What is wrong with one does not keep the others from their turn. */
@@ -93,7 +94,7 @@ export class Accrual {
     try {
       await work();
     } catch (err) {
-      if (err instanceof StoreUnavailable) throw err;
+      if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
       this.#deps.log.error({ err, ...fields }, 'a part of the billing round failed; it is tried again');
     }
   }

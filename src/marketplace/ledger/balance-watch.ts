@@ -11,11 +11,14 @@ const RECOVERED_AFTER_MS = 30 * 60_000;
 /** What `pendingMinutes` is once a reading has shown that the balance is used up. */
 const EXHAUSTED = 0;
 
+const noVolumeNotice = { volumesDeleteAt: null, volumesNoticeMs: null } as const;
+
 export const quietWatch: BalanceWatch = {
   mailedMinutes: null,
   pendingMinutes: null,
   recoveredSince: null,
   exhaustedAt: null,
+  ...noVolumeNotice,
 };
 
 /** What a team has at a moment, and how fast it is used. */
@@ -51,7 +54,12 @@ export function readBalance(
   if (reading.balanceMicroUsd <= 0) return readExhausted(watch, reading);
   const remaining = remainingMinutes(reading);
   const passed = lowestPassed(remaining);
-  const after = { ...recovered(watch, remaining, reading.at), exhaustedAt: null, pendingMinutes: passed };
+  const after = {
+    ...recovered(watch, remaining, reading.at),
+    exhaustedAt: null,
+    pendingMinutes: passed,
+    ...noVolumeNotice,
+  };
   if (passed === null || watch.pendingMinutes === null) return { watch: after, news: null };
   const confirmed = Math.max(passed, watch.pendingMinutes);
   if (after.mailedMinutes !== null && confirmed >= after.mailedMinutes) return { watch: after, news: null };

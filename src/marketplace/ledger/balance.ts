@@ -1,5 +1,4 @@
-import { usdFromMicroUsd } from '../../contract/values.ts';
-import { ApiError, notFound } from '../contract/errors.ts';
+import { notFound } from '../contract/errors.ts';
 import type { Reader } from '../ports/store.ts';
 import { accrued } from './accrued.ts';
 
@@ -10,17 +9,4 @@ export async function realTimeBalance(read: BalanceReader, teamId: string, now: 
   const team = await read.teams.byId(teamId);
   if (team === null) throw notFound('team');
   return team.balanceMicroUsd - (await accrued(read, teamId, now));
-}
-
-/**
- * A team without balance begins nothing new.
- *
- * @throws {ApiError} VALIDATION_ERROR with `details.reason: insufficient_balance`
- */
-export async function assertCanSpend(read: BalanceReader, teamId: string, now: number): Promise<void> {
-  const balance = await realTimeBalance(read, teamId, now);
-  if (balance > 0) return;
-  throw new ApiError('VALIDATION_ERROR', 'The balance of the team is used up; top it up first.', {
-    details: { reason: 'insufficient_balance', balance: usdFromMicroUsd(balance) },
-  });
 }

@@ -21,8 +21,14 @@ export async function startBilling(
     teamId,
     state,
     price,
+    providerRateMicroUsd = null,
     at,
-  }: Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'teamId' | 'state'> & { price: Price; at: number },
+  }: Pick<SegmentRecord, 'subjectKind' | 'subjectId' | 'teamId' | 'state'> & {
+    price: Price;
+    /** What the provider asks for it. */
+    providerRateMicroUsd?: number | null;
+    at: number;
+  },
 ): Promise<SegmentRecord> {
   const startedAt = await endSegments(deps, tx, subjectKind, subjectId, at);
   const segment: SegmentRecord = {
@@ -30,6 +36,7 @@ export async function startBilling(
     ...{ subjectKind, subjectId, teamId, state },
     rateMicroUsdPerHour: price.rateMicroUsd,
     originalRateMicroUsdPerHour: price.originalRateMicroUsd,
+    providerRateMicroUsdPerHour: providerRateMicroUsd,
     discountPercentage: price.discountPercentage,
     ...{ startedAt, endedAt: null, postedUntil: startedAt, postedMicroUsd: 0 },
   };

@@ -266,4 +266,4 @@ it('charges exactly the integral of the price, whatever happens, and whoever cra
   const { findings, counts } = await verifyLedger(books.store, books.clock.now());
   expect(findings).toEqual([]);
   expect(counts.slices).toBeGreaterThan(200);
-}, 60_000);
+});

@@ -1,38 +1,122 @@
-import { toTimestamp } from '../contract/values.ts';
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
 import type { Reader } from '../ports/store.ts';
 import type { SegmentRecord } from '../records/ledger-records.ts';
+import { costOf } from './cost.ts';
 import { toDollars } from './dollars.ts';
 import { unpostedOf } from './price-change.ts';
 
-/** A deployment's or a volume's bill as text, a line for each segment. */
-export async function explainBill(
+/** What a deployment or a volume has cost, for an operator: with what its provider asks, which no user sees. */
+export interface Bill {
+  subjectId: string;
+  segments: SegmentRecord[];
+  /** Taken from the balance. */
+  postedMicroUsd: number;
+  /** Used since, and not taken yet. */
+  unpostedMicroUsd: number;
+  /** What the provider asks for what was posted, where that is known. */
+  providerMicroUsd: number | null;
+}
+
+export async function readBill(
   read: Pick<Reader, 'ledger' | 'discounts'>,
   subjectId: string,
   now: number,
-): Promise<string[]> {
+): Promise<Bill> {
   const segments = [
     ...(await read.ledger.segmentsOf('deployment', subjectId)),
     ...(await read.ledger.segmentsOf('volume', subjectId)),
   ];
+  const open = segments.find(({ endedAt }) => endedAt === null);
+  const discounts = open === undefined ? [] : await read.discounts.ofTeam(open.teamId);
+  const asked = segments.map(providerCostOf);
+  return {
+    ...{ subjectId, segments },
+    postedMicroUsd: segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0),
+    unpostedMicroUsd: open === undefined ? 0 : unpostedOf(open, discounts, now),
+    providerMicroUsd: asked.includes(null) ? null : asked.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),
+  };
+}
+
+/** A bill as text, a line for each segment. */
+export function explainBill({
+  subjectId,
+  segments,
+  postedMicroUsd,
+  unpostedMicroUsd,
+  providerMicroUsd,
+}: Bill): string[] {
   const [first] = segments;
   if (first === undefined) return [`Nothing was billed for ${subjectId}.`];
-  const posted = segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0);
-  const discounts = await read.discounts.ofTeam(first.teamId);
-  const open = segments.find(({ endedAt }) => endedAt === null);
+  const isOpen = segments.some(({ endedAt }) => endedAt === null);
   return [
     ...segments.map(explainSegment),
-    `Taken from the balance of ${first.teamId}: ${toDollars(posted)}`,
-    ...(open === undefined ? [] : [`Used since: ${toDollars(unpostedOf(open, discounts, now))}`]),
+    `Taken from the balance of ${first.teamId}: ${toDollars(postedMicroUsd)}`,
+    ...(isOpen ? [`Used since: ${toDollars(unpostedMicroUsd)}`] : []),
+    ...(providerMicroUsd === null
+      ? []
+      : [
+          `Asked by the provider for what was taken: ${toDollars(providerMicroUsd)}, margin: ` +
+            toDollars(postedMicroUsd - providerMicroUsd),
+        ]),
   ];
+}
+
+/** The same for a program; amounts in US dollars. */
+export function billToJson(bill: Bill): object {
+  const { subjectId, segments, postedMicroUsd, unpostedMicroUsd, providerMicroUsd } = bill;
+  return {
+    id: subjectId,
+    segments: segments.map((segment) => ({
+      ...{
+        state: segment.state,
+        from: toTimestamp(segment.startedAt),
+        until: toTimestampOrNull(segment.endedAt),
+      },
+      hourly_rate_usd: usdFromMicroUsd(segment.rateMicroUsdPerHour),
+      original_hourly_rate_usd: usdFromMicroUsd(segment.originalRateMicroUsdPerHour),
+      discount_percent: segment.discountPercentage,
+      provider_hourly_rate_usd: usdOrNull(segment.providerRateMicroUsdPerHour),
+      taken_usd: usdFromMicroUsd(segment.postedMicroUsd),
+      margin_usd: usdOrNull(marginOf(segment.postedMicroUsd, providerCostOf(segment))),
+    })),
+    taken_usd: usdFromMicroUsd(postedMicroUsd),
+    used_since_usd: usdFromMicroUsd(unpostedMicroUsd),
+    provider_usd: usdOrNull(providerMicroUsd),
+    margin_usd: usdOrNull(marginOf(postedMicroUsd, providerMicroUsd)),
+  };
+}
+
+/** What the provider asks for the time that was posted. */
+function providerCostOf({
+  providerRateMicroUsdPerHour: rate,
+  startedAt,
+  postedUntil,
+}: SegmentRecord): number | null {
+  return rate === null ? null : costOf(rate, postedUntil - startedAt);
+}
+
+function marginOf(postedMicroUsd: number, providerMicroUsd: number | null): number | null {
+  return providerMicroUsd === null ? null : postedMicroUsd - providerMicroUsd;
+}
+
+function usdOrNull(microUsd: number | null): number | null {
+  return microUsd === null ? null : usdFromMicroUsd(microUsd);
 }
 
 function explainSegment(segment: SegmentRecord): string {
   const { state, startedAt, endedAt, rateMicroUsdPerHour, postedMicroUsd } = segment;
   const span = `${toTimestamp(startedAt)} to ${endedAt === null ? 'now' : toTimestamp(endedAt)}`;
-  return `${span}  ${state}  ${toDollars(rateMicroUsdPerHour)}/h${discountOf(segment)}  ${toDollars(postedMicroUsd)}`;
+  return `${span}  ${state}  ${toDollars(rateMicroUsdPerHour)}/h${discountOf(segment)}  ${toDollars(postedMicroUsd)}${providerOf(segment)}`;
 }
 
 function discountOf({ discountPercentage, originalRateMicroUsdPerHour }: SegmentRecord): string {
   if (discountPercentage === 0) return '';
   return ` (${discountPercentage} % off ${toDollars(originalRateMicroUsdPerHour)}/h)`;
+}
+
+function providerOf({ providerRateMicroUsdPerHour }: SegmentRecord): string {
+  return providerRateMicroUsdPerHour === null
+    ? ''
+    : `  (provider ${toDollars(providerRateMicroUsdPerHour)}/h)`;
 }

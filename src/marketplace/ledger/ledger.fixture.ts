@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { putEmptyDatabase } from '../../../test/support/empty-database.ts';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { now, runningDeployment, seed, volume } from '../../store/marketplace/records.fixture.ts';
@@ -20,6 +21,7 @@ export type LogLine = { level: string; fields: object; message: string };
 export async function openBooks(balanceMicroUsd = 0) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-books-'));
   const file = join(folder, 'marketplace.db');
+  await putEmptyDatabase('marketplace', file);
   const store = openMarketplaceSqliteStore(file);
   onTestFinished(async () => {
     await store.close();

@@ -6,6 +6,7 @@ const HOUR_MS = 3_600_000;
 const open: SegmentRecord = {
   ...{ id: 'seg-1', subjectKind: 'deployment', subjectId: 'dep-1', teamId: 'team-1', state: 'running' },
   ...{ rateMicroUsdPerHour: 1_000, originalRateMicroUsdPerHour: 1_000, discountPercentage: 0 },
+  providerRateMicroUsdPerHour: null,
   ...{ startedAt: 0, endedAt: null, postedUntil: 0, postedMicroUsd: 0 },
 };
 const stored: SegmentRecord = {

@@ -116,4 +116,4 @@ it('bills every hour once where two replicas bill it, stop, price and top up at 
   expect(counts.segments).toBeGreaterThan(50);
   const sums = await one.read.ledger.balances();
   expect(sums.find(({ account }) => account === 'cash')?.amountMicroUsd).toBe(-25_000_000);
-}, 120_000);
+});

@@ -10,7 +10,11 @@ const HOUR_MS = 3_600_000;
 /** Books with a deployment that has ended and a volume that has not. */
 async function openUsedBooks(): Promise<Books> {
   const books = await openBooks(10_000_000);
-  const enforce = { stop: async () => undefined, terminate: async () => undefined };
+  const enforce = {
+    stop: async () => undefined,
+    terminate: async () => undefined,
+    deleteVolume: async () => undefined,
+  };
   const accrual = new Accrual({ ...books.deps, enforce });
   await books.run();
   await books.keep();

@@ -41,14 +41,15 @@ it('terminates what cannot be stopped, tries again what failed, and waits for no
       return stops[id]?.() ?? Promise.reject(new Error('unknown'));
     },
     terminate: async (id) => void calls.push(`terminate ${id}`),
+    deleteVolume: async ({ id }) => void calls.push(`delete ${id}`),
   });
   const exhaustedAt = books.clock.now();
-  await zeroBalance.look(teamId, exhaustedAt, exhaustedAt + HOUR_MS);
+  await zeroBalance.look(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
   await books.clock.advance(1);
   expect(calls.toSorted()).toEqual([
     ...['stop dep-cannot', 'stop dep-fails', 'stop dep-hangs', 'stop dep-stops', 'terminate dep-cannot'],
   ]);
-  await zeroBalance.look(teamId, exhaustedAt, exhaustedAt + HOUR_MS);
+  await zeroBalance.look(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
   expect(calls.filter((call) => call === 'stop dep-fails')).toHaveLength(2);
   expect(calls.filter((call) => call === 'stop dep-hangs')).toHaveLength(1);
   hanging.resolve();

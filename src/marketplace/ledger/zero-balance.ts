@@ -1,12 +1,20 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
+import type { Store } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { VolumesAreKept, watchVolumes } from './watch-volumes.ts';
 
-/** How a deployment is ended by the house, whatever its minimum runtime. Both reject where it did not happen. */
+/**
+ * How a deployment is ended by the house, whatever its minimum runtime. All reject where it did not happen. `store` is
+ * that of the round that decided it: it refuses what another process decides by now.
+ */
 export interface Enforcement {
   /** Rejects with an {@link ApiError} ACTION_UNSUPPORTED where the machine cannot be stopped. */
-  stop(deploymentId: string): Promise<void>;
-  terminate(deploymentId: string): Promise<void>;
+  stop(deploymentId: string, store: Store): Promise<void>;
+  terminate(deploymentId: string, store: Store): Promise<void>;
+  /** Rejects with {@link VolumesAreKept} where the team has a balance again. */
+  deleteVolume(volume: VolumeRecord, store: Store): Promise<void>;
 }
 
 /** A machine whose stop has failed for so long is terminated: nobody runs for free. */
@@ -16,29 +24,32 @@ type Step = 'stop' | 'terminate';
 
 /**
  * What happens after the balance has reached zero: once the grace is over, what runs is stopped where it can be and
- * terminated where it cannot; what is stopped is terminated after a longer one. A provider that hangs delays nobody.
+ * terminated where it cannot; what is stopped is terminated after a longer one; volumes are deleted after the days of
+ * which mails told. A provider that hangs delays nobody.
  */
 export class ZeroBalance {
-  readonly #deps: Pick<Deps, 'store' | 'log' | 'options'>;
+  readonly #deps: Pick<Deps, 'clock' | 'random' | 'log' | 'options'>;
   readonly #enforce: Enforcement;
   readonly #underWay = new Map<string, Promise<void>>();
 
-  constructor(deps: Pick<Deps, 'store' | 'log' | 'options'>, enforce: Enforcement) {
+  constructor(deps: Pick<Deps, 'clock' | 'random' | 'log' | 'options'>, enforce: Enforcement) {
     this.#deps = deps;
     this.#enforce = enforce;
   }
 
   /** Begins what is due for a team whose balance has been used up since `exhaustedAt`, and does not wait for it. */
-  async look(teamId: string, exhaustedAt: number, now: number): Promise<void> {
-    const { store, options } = this.#deps;
+  async look(store: Store, teamId: string, exhaustedAt: number, now: number): Promise<void> {
+    const { options } = this.#deps;
     const deployments = await store.read.deployments.list({
       teamIds: [teamId],
       statuses: ['running', 'stopped'],
     });
     for (const deployment of deployments) {
       const step = dueStep(deployment, exhaustedAt, options.billing.zeroBalance, now);
-      if (step !== null) this.#begin(deployment, step);
+      if (step !== null) this.#begin(store, deployment, step);
     }
+    for (const volume of await watchVolumes({ ...this.#deps, store }, teamId, now))
+      this.#beginDeletion(store, volume);
   }
 
   /** Waits for what was begun. */
@@ -46,26 +57,56 @@ export class ZeroBalance {
     await Promise.all(this.#underWay.values());
   }
 
-  #begin({ id, teamId }: DeploymentRecord, step: Step): void {
+  #begin(store: Store, { id, teamId }: DeploymentRecord, step: Step): void {
     if (this.#underWay.has(id)) return;
     const { log } = this.#deps;
     log.warn(
       { deploymentId: id, teamId, step },
       'the balance of the team is used up: its deployment is ended',
     );
-    const work = this.#do(id, step)
-      .catch((err) => log.error({ err, deploymentId: id, step }, 'a deployment without balance goes on'))
-      .finally(() => this.#underWay.delete(id));
-    this.#underWay.set(id, work);
+    this.#run(
+      id,
+      this.#do(store, id, step).catch((err) =>
+        log.error({ err, deploymentId: id, step }, 'a deployment without balance goes on'),
+      ),
+    );
   }
 
-  async #do(id: string, step: Step): Promise<void> {
-    if (step === 'terminate') return this.#enforce.terminate(id);
+  #beginDeletion(store: Store, volume: VolumeRecord): void {
+    const { id, volumeId, teamId } = volume;
+    if (this.#underWay.has(id)) return;
+    const { log } = this.#deps;
+    log.warn(
+      { volumeId, teamId },
+      'the balance of the team is used up, and its time is over: its volume is deleted',
+    );
+    this.#run(
+      id,
+      this.#enforce.deleteVolume(volume, store).catch((err) => {
+        if (err instanceof VolumesAreKept) log.info({ volumeId, teamId }, 'the volumes of the team are kept');
+        else
+          log.error(
+            { err, volumeId, teamId },
+            'a volume without balance is still there; its deletion is tried again',
+          );
+      }),
+    );
+  }
+
+  #run(id: string, work: Promise<void>): void {
+    this.#underWay.set(
+      id,
+      work.finally(() => this.#underWay.delete(id)),
+    );
+  }
+
+  async #do(store: Store, id: string, step: Step): Promise<void> {
+    if (step === 'terminate') return this.#enforce.terminate(id, store);
     try {
-      await this.#enforce.stop(id);
+      await this.#enforce.stop(id, store);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'ACTION_UNSUPPORTED') throw error;
-      await this.#enforce.terminate(id);
+      await this.#enforce.terminate(id, store);
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { LeasedJob } from '../leased-job.ts';
 import { type Mailer, MailRefused } from '../ports/mailer.ts';
+import type { Store } from '../ports/store.ts';
 import type { MailRecord } from '../records/mail-record.ts';
 
 const EVERY_MS = 5_000;
@@ -25,7 +26,7 @@ export class MailDispatcher {
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps;
-    this.#job = new LeasedJob(deps, { name: 'mail', everyMs: EVERY_MS, work: () => this.#work() });
+    this.#job = new LeasedJob(deps, { name: 'mail', everyMs: EVERY_MS, work: (store) => this.#work(store) });
   }
 
   start(): void {
@@ -43,47 +44,50 @@ export class MailDispatcher {
     return this.#job.run();
   }
 
-  async #work(): Promise<void> {
-    const { store, clock, mailer } = this.#deps;
+  async #work(store: Store): Promise<void> {
+    const { clock, mailer } = this.#deps;
     const startedAt = clock.now();
     for (;;) {
       const due = await store.read.mail.due(clock.now(), BATCH);
       for (const mail of due) {
         if (this.#isStopped || clock.now() - startedAt >= ROUND_MS) return;
-        if (await this.#giveUpIfOld(mail)) continue;
-        if (mailer === null || (await this.#send(mail, mailer)) === 'nobody there') return;
+        if (await this.#giveUpIfOld(store, mail)) continue;
+        if (mailer === null || (await this.#send(store, mail, mailer)) === 'nobody there') return;
       }
       if (due.length < BATCH) return;
     }
   }
 
   /** What is said once, at the start, about a mailer that is missing, is not said again of each mail. */
-  async #giveUpIfOld({ id, kind, attempts, createdAt, lastError }: MailRecord): Promise<boolean> {
+  async #giveUpIfOld(
+    store: Store,
+    { id, kind, attempts, createdAt, lastError }: MailRecord,
+  ): Promise<boolean> {
     const { clock, log, mailer } = this.#deps;
     const now = clock.now();
     if (now - createdAt < GIVE_UP_AFTER_MS) return false;
     const cause = lastError ?? 'no mail server took it for three days';
     if (mailer !== null) log.error({ mailId: id, kind, attempts, cause }, 'a mail is given up');
-    await this.#write(id, (record) => ({ ...record, lastError: cause, failedAt: now }));
+    await this.#write(store, id, (record) => ({ ...record, lastError: cause, failedAt: now }));
     return true;
   }
 
-  async #send(mail: MailRecord, mailer: Mailer): Promise<'sent' | 'refused' | 'nobody there'> {
+  async #send(store: Store, mail: MailRecord, mailer: Mailer): Promise<'sent' | 'refused' | 'nobody there'> {
     const { clock } = this.#deps;
     try {
       await mailer.send(mail);
     } catch (error) {
-      await this.#putOff(mail, error);
+      await this.#putOff(store, mail, error);
       return error instanceof MailRefused ? 'refused' : 'nobody there';
     }
-    await this.#write(mail.id, (record) => ({
+    await this.#write(store, mail.id, (record) => ({
       ...record,
       ...{ attempts: record.attempts + 1, lastError: null, sentAt: clock.now() },
     }));
     return 'sent';
   }
 
-  async #putOff(mail: MailRecord, error: unknown): Promise<void> {
+  async #putOff(store: Store, mail: MailRecord, error: unknown): Promise<void> {
     const { clock, log } = this.#deps;
     const now = clock.now();
     const attempts = mail.attempts + 1;
@@ -91,7 +95,7 @@ export class MailDispatcher {
     const fields = { mailId: mail.id, kind: mail.kind, attempts, cause: lastError };
     log.warn(fields, 'a mail was not sent; it is tried again');
     const dueAt = now + this.#retryMs(attempts);
-    await this.#write(mail.id, (record) => ({ ...record, attempts, lastError, dueAt }));
+    await this.#write(store, mail.id, (record) => ({ ...record, attempts, lastError, dueAt }));
   }
 
   /** Twice as long each time, and never the same for two mails. */
@@ -100,8 +104,8 @@ export class MailDispatcher {
     return Math.round(longestMs * (0.5 + this.#deps.random.next() / 2));
   }
 
-  async #write(id: string, change: (record: MailRecord) => MailRecord): Promise<void> {
-    await this.#deps.store.transact(async (tx) => {
+  async #write(store: Store, id: string, change: (record: MailRecord) => MailRecord): Promise<void> {
+    await store.transact(async (tx) => {
       const record = await tx.mail.byId(id);
       if (record !== null && record.sentAt === null) await tx.mail.update(change(record));
     });

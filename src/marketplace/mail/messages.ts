@@ -6,8 +6,11 @@ import { toDollars } from '../ledger/dollars.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { TeamRecord } from '../records/people.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
 
 const MAX_PHRASE_LENGTH = 100;
+/** A mail names so many volumes. */
+const MAX_LISTED = 20;
 
 export interface Message {
   subject: string;
@@ -44,6 +47,42 @@ export function balanceExhaustedMessage({
     `What runs is stopped ${toDelay(graceMs)}, or terminated where it cannot be stopped; what has been stopped ` +
       `for ${toDuration(toMinutes(stoppedGraceMs))} is terminated, with its disk.`,
   ]);
+}
+
+interface Kept {
+  team: Team;
+  volumes: readonly Pick<VolumeRecord, 'volumeId' | 'name' | 'sizeGb'>[];
+  balanceMicroUsd: number;
+  deleteAt: number;
+}
+
+export function volumesFrozenMessage({ team, volumes, balanceMicroUsd, deleteAt }: Kept): Message {
+  const name = toPhrase(team.name);
+  const at = toTimestamp(deleteAt);
+  return message(`The volumes of ${name} are deleted at ${at}`, [
+    `The balance of ${name} is ${toDollars(balanceMicroUsd)}. As long as it is not above zero, no volume can be ` +
+      'attached, and what is kept is charged.',
+    `At ${at} these volumes are deleted with all their data; one that is on a deployment then, when that is over:`,
+    toList(volumes),
+    'To keep them, top up the balance before. What is not needed can be deleted now.',
+  ]);
+}
+
+export function volumesDeletedMessage({ team, volumes, balanceMicroUsd }: Kept): Message {
+  const name = toPhrase(team.name);
+  return message(`The volumes of ${name} are deleted now`, [
+    `The balance of ${name} is ${toDollars(balanceMicroUsd)}, and the time that was mailed is over. These volumes ` +
+      'are deleted with all their data:',
+    toList(volumes),
+  ]);
+}
+
+function toList(volumes: Kept['volumes']): string {
+  const lines = volumes
+    .slice(0, MAX_LISTED)
+    .map(({ volumeId, name, sizeGb }) => `- ${toLabel(name, volumeId)} (${volumeId}), ${sizeGb} GB`);
+  const more = volumes.length - lines.length;
+  return [...lines, ...(more > 0 ? [`- and ${more} more`] : [])].join('\n');
 }
 
 /** M: Events: "payment receipts". */

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { LeasedJob } from '../leased-job.ts';
+import type { Store } from '../ports/store.ts';
 import { backInStockMessage } from './messages.ts';
 import { queueMail } from './outbox.ts';
 import { type Stock, stockOf } from './stock-of.ts';
@@ -13,7 +14,11 @@ export class StockAlerts {
 
   constructor(deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>) {
     this.#deps = deps;
-    this.#job = new LeasedJob(deps, { name: 'stock-alerts', everyMs: EVERY_MS, work: () => this.#work() });
+    this.#job = new LeasedJob(deps, {
+      name: 'stock-alerts',
+      everyMs: EVERY_MS,
+      work: (store) => this.#work(store),
+    });
   }
 
   start(): void {
@@ -29,17 +34,17 @@ export class StockAlerts {
     return this.#job.run();
   }
 
-  async #work(): Promise<void> {
-    const { store, providers } = this.#deps;
+  async #work(store: Store): Promise<void> {
+    const { providers } = this.#deps;
     for (const alert of await store.read.stockAlerts.list()) {
       const stock = stockOf(providers, alert);
       const isNews = stock !== null && (stock.regions.length === 0 ? !alert.wasSoldOut : alert.wasSoldOut);
-      if (isNews) await this.#tell(alert.id, stock);
+      if (isNews) await this.#tell(store, alert.id, stock);
     }
   }
 
-  async #tell(alertId: string, { offer, regions }: Stock): Promise<void> {
-    const { store, clock } = this.#deps;
+  async #tell(store: Store, alertId: string, { offer, regions }: Stock): Promise<void> {
+    const { clock } = this.#deps;
     await store.transact(async (tx) => {
       const alert = await tx.stockAlerts.byId(alertId);
       const isSoldOut = regions.length === 0;

@@ -1,5 +1,6 @@
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { defaultOptions } from '../options.ts';
+import { noMarkups } from '../providers/markup.ts';
 import { configurationOf, gpuTypes, profileOf } from '../providers/offer.fixture.ts';
 import type { ProviderProfile } from '../providers/profile.ts';
 import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
@@ -52,7 +53,15 @@ export function boardOf(sold: readonly Sold[], { profiles = [] }: { profiles?: P
     ids: () => [...ids],
     get: (id) => {
       const catalog = catalogs.get(id);
-      return catalog && { id, profile: profileNamed(id), catalog, client: NO_CLIENT };
+      if (catalog === undefined) return undefined;
+      return {
+        id,
+        profile: profileNamed(id),
+        catalog,
+        client: NO_CLIENT,
+        sshProbe: null,
+        markups: noMarkups,
+      };
     },
   };
   const counts = { answer: async (): Promise<{ gpuType: string; count: number }[]> => [], asked: 0 };
@@ -74,7 +83,7 @@ export function offersOf(profile: ProviderProfile, sold: readonly Sold[]): Map<s
   return new Map(
     sold.map(({ stock = ['eu-one'], isWithdrawn, changes = {} }, index) => {
       const offer = toCatalogOffer(configurationOf({ id: `offer-${index}`, ...changes }), {
-        ...{ profile, gpuTypes, inStockRegions: stock, onProblem: () => undefined },
+        ...{ profile, gpuTypes, markups: noMarkups, inStockRegions: stock, onProblem: () => undefined },
       });
       if (offer === null) throw new Error('an offer of the test is left out');
       return [offer.offerId, { ...offer, ...(isWithdrawn !== undefined && { isWithdrawn }) }];

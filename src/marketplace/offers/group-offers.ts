@@ -55,16 +55,17 @@ function toRow(group: readonly Shown[]): OfferRow {
   };
 }
 
-/** M: "the best-price figure is computed from in-stock offers only"; so are the others. */
+/** M: "the best-price figure is computed from in-stock offers only"; so are the others, and where nothing is there are none. */
 function toStock(inStock: readonly CatalogOffer[]) {
   const prices = inStock.map(({ priceMicroUsdPerHour }) => priceMicroUsdPerHour);
   const sum = prices.reduce((total, price) => total + price, 0);
-  const count = Math.max(1, prices.length);
   return {
     totalAvailable: inStock.reduce((total, { inStockRegions }) => total + inStockRegions.length, 0),
-    lowestPrice: usdFromMicroUsd(prices.length === 0 ? 0 : Math.min(...prices)),
-    highestPrice: usdFromMicroUsd(Math.max(0, ...prices)),
-    averagePrice: usdFromMicroUsd(Math.round(sum / count)),
+    ...(prices.length > 0 && {
+      lowestPrice: usdFromMicroUsd(Math.min(...prices)),
+      highestPrice: usdFromMicroUsd(Math.max(...prices)),
+      averagePrice: usdFromMicroUsd(Math.round(sum / prices.length)),
+    }),
   };
 }
 

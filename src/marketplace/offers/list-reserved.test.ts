@@ -32,11 +32,20 @@ it('prices a group by what is in stock', async () => {
   expect(
     data.map(({ gpuType, lowestPrice, totalAvailable }) => [gpuType, lowestPrice, totalAvailable]),
   ).toEqual([
-    ['CPU', 0, 0],
+    ['CPU', undefined, 0],
     ['H100_SXM', 2, 1],
-    ['L4', 0, 0],
+    ['L4', undefined, 0],
   ]);
 });
+
+it.each(['asc', 'desc'] as const)(
+  'puts what has no price, since it is sold out, last: %s',
+  async (sortOrder) => {
+    const { data } = await list({ sortBy: 'lowestPrice', sortOrder });
+    expect(data.map(({ gpuType }) => gpuType)).toEqual(['H100_SXM', 'CPU', 'L4']);
+    expect(data[1]).not.toHaveProperty('averagePrice');
+  },
+);
 
 it('shows the listed providers only, with discounts for a team', async () => {
   const page = await list({ providers: ['provider-b', 'provider-b'], computeType: 'gpu' }, 10);

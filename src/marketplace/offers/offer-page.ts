@@ -45,8 +45,16 @@ function matches({ gpuType, gpuModel, displayName }: OfferRow, search = ''): boo
 
 const collator = new Intl.Collator('en', { numeric: true });
 
+/** A row without the figure, since nothing of it is in stock, comes last in both directions. */
 function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) => number {
-  return (a, b) => direction * compare(a[key], b[key]) || collator.compare(a.gpuType, b.gpuType);
+  return (a, b) => {
+    const [left, right] = [a[key], b[key]];
+    const byFigure =
+      left === undefined || right === undefined
+        ? Number(left === undefined) - Number(right === undefined)
+        : direction * compare(left, right);
+    return byFigure || collator.compare(a.gpuType, b.gpuType);
+  };
 }
 
 function compare(a: string | number, b: string | number): number {

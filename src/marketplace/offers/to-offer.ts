@@ -3,7 +3,7 @@ import type { Offer } from '../contract/offer.ts';
 import type { InstanceType } from '../contract/values.ts';
 import { offerPauseUnsupportedReason } from '../providers/capabilities.ts';
 import type { ProviderProfile } from '../providers/profile.ts';
-import type { CatalogOffer } from '../providers/provider.ts';
+import { type CatalogOffer, deployableImages } from '../providers/provider.ts';
 import { shownExtras } from './shown-extras.ts';
 
 /**
@@ -34,7 +34,7 @@ export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: str
     available,
     clusters: [...clusters],
     ...(clusters.length === 1 && clusters[0] !== undefined && { region: clusters[0] }),
-    os_options: [...offer.osOptions],
+    os_options: [...deployableImages(offer)],
     maintenance: offer.maintenance,
     interconnectType: offer.interconnectType,
     interconnectDescription: offer.interconnectDescription,

@@ -8,6 +8,7 @@ import type {
   SliceRecord,
   SubjectKind,
 } from '../records/ledger-records.ts';
+import type { LossRecord } from '../records/loss-record.ts';
 import type { MailRecord } from '../records/mail-record.ts';
 import type {
   ApiKeyRecord,
@@ -111,6 +112,8 @@ export interface DeploymentReader {
     teamIds?: readonly string[];
     userId?: string;
     statuses?: readonly DeploymentStatus[];
+    /** Absent: all of them. `offset` of those that fit are left out before. */
+    page?: { limit: number; offset: number };
   }): Promise<DeploymentRecord[]>;
   /** All of a provider that somebody must look at: the active ones, and those that still have to be cleaned up. */
   toTend(providerId: string): Promise<DeploymentRecord[]>;
@@ -118,6 +121,8 @@ export interface DeploymentReader {
   byProviderName(name: string): Promise<DeploymentRecord | null>;
   /** How many there are to tend, of each provider that has any. */
   countToTend(): Promise<{ providerId: string; count: number }[]>;
+  /** How many there are in each status that is not over. */
+  countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
   /** How many deployments of each GPU type were made since then. */
   countByGpuType(since: number): Promise<{ gpuType: string; count: number }[]>;
 }
@@ -134,6 +139,8 @@ export interface VolumeReader {
   /** By the internal id. */
   byId(id: string): Promise<VolumeRecord | null>;
   byVolumeId(volumeId: string): Promise<VolumeRecord | null>;
+  /** All of a team that are not deleted. */
+  ofTeam(teamId: string): Promise<VolumeRecord[]>;
   /** The newest first, and how many there are in all. */
   page(filter: {
     teamId: string;
@@ -143,6 +150,8 @@ export interface VolumeReader {
   }): Promise<{ volumes: VolumeRecord[]; total: number }>;
   /** All of a provider with an action, or still to be cleaned up. */
   toTend(providerId: string): Promise<VolumeRecord[]>;
+  /** All of a provider that are in `error` and still billed. */
+  failed(providerId: string): Promise<VolumeRecord[]>;
   /** How many there are that are not deleted, of each provider that has any. */
   countByProvider(): Promise<{ providerId: string; count: number }[]>;
   /** Both ways, by the volume's internal id or the deployment's. */
@@ -156,6 +165,14 @@ export interface VolumeWriter extends VolumeReader {
   removeAttachment(volumeId: string, deploymentId: string): Promise<void>;
 }
 
+/** As both were at one moment: a slice that is posted meanwhile is in both or in neither. */
+export interface OpenDeploymentSegment {
+  segment: SegmentRecord;
+  /** Until when its provider has confirmed it. */
+  confirmedUntil: number | null;
+  totalCostMicroUsd: number;
+}
+
 export interface LedgerReader {
   segmentById(id: string): Promise<SegmentRecord | null>;
   /** By `startedAt`. */
@@ -163,6 +180,8 @@ export interface LedgerReader {
   openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
   /** Without locks. Each with until when a deployment's provider has confirmed it; null for what needs no such word. */
   openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
+  /** Of these deployments, without locks: each open one with what its deployment had cost at that same moment. */
+  openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
   /** All open ones, in the order of their ids, after `afterId`. */
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
@@ -237,6 +256,26 @@ export interface MailWriter extends MailReader {
   update(record: MailRecord): Promise<void>;
 }
 
+/** What ended because its provider denied it, and what is held instead. */
+export interface LossReader {
+  bySubject(subjectId: string): Promise<LossRecord | null>;
+  /** Of what ended, at a provider. */
+  countSince(providerId: string, time: number): Promise<number>;
+  /** The oldest first. */
+  held(providerId: string): Promise<LossRecord[]>;
+  /** How many active deployments with an instance, and volumes that are not deleted, a provider has. */
+  countLive(providerId: string): Promise<number>;
+  /** Those that have lost something. */
+  providers(): Promise<string[]>;
+}
+export interface LossWriter extends LossReader {
+  /** Waits for whoever counts losses at this provider: first in a transaction, before any row is locked. */
+  lock(providerId: string): Promise<void>;
+  put(record: LossRecord): Promise<void>;
+  /** It is not held any more, if it was. */
+  release(subjectId: string): Promise<void>;
+}
+
 /** A right that one process at a time has. */
 export interface LeaseRecord {
   /** Such as `provider:provider-a`. */
@@ -251,6 +290,8 @@ export interface LeaseWriter {
   /** The lease if it is free, has run out, or is `holder`'s already; null: somebody else has it. */
   claim(name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord | null>;
   release(name: string, holder: string): Promise<void>;
+  /** Whether the lease is still this holder's, by its token. Nobody else takes it before the transaction ends. */
+  isHeld(lease: Pick<LeaseRecord, 'name' | 'token' | 'holder'>): Promise<boolean>;
   /** Frees every lease: for a process that knows that no other one runs. */
   releaseAll(): Promise<void>;
 }
@@ -275,6 +316,7 @@ export interface Reader {
   deployments: DeploymentReader;
   volumes: VolumeReader;
   ledger: LedgerReader;
+  losses: LossReader;
   mail: MailReader;
   settings: SettingReader;
 }
@@ -290,6 +332,7 @@ export interface Transaction {
   deployments: DeploymentWriter;
   volumes: VolumeWriter;
   ledger: LedgerWriter;
+  losses: LossWriter;
   mail: MailWriter;
   leases: LeaseWriter;
   settings: SettingWriter;
@@ -315,5 +358,9 @@ export interface Store {
     now: number;
     lengthMs: number;
   }): Promise<{ count: number; endsAt: number }>;
+  /**
+   * Writes about as much as a create does and takes it back, in one transaction: whether there is room for a write.
+   */
+  proveWrites(): Promise<void>;
   close(): Promise<void>;
 }

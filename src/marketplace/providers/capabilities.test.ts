@@ -5,7 +5,9 @@ import {
   offerPauseUnsupportedReason,
   pauseUnsupportedReason,
   restartUnsupportedReason,
+  stoppedPrice,
 } from './capabilities.ts';
+import { noMarkups } from './markup.ts';
 import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { CatalogOffer, ProviderCatalog } from './provider.ts';
@@ -21,7 +23,7 @@ const exceptions = {
 };
 
 function offerOf(profile: ProviderProfile, changes = {}): CatalogOffer {
-  const context = { profile, gpuTypes, inStockRegions: [], onProblem: () => undefined };
+  const context = { profile, gpuTypes, markups: noMarkups, inStockRegions: [], onProblem: () => undefined };
   const offer = toCatalogOffer(configurationOf(changes), context);
   if (offer === null) throw new Error('the offer is left out');
   return offer;
@@ -69,6 +71,16 @@ describe('a deployment', () => {
     }
   });
 
+  it('can be stopped by a provider with the contract alone whose profile names the price, also 0', () => {
+    for (const price of [0.07, 0]) {
+      const stopped_prices = [{ regions: ['eu-one'], stopped_price_per_hour: price }];
+      const named = profileOf({ stop: exceptions, stopped_prices });
+      const silent = rulesOf(named, offerOf(named, { extras: undefined }));
+      expect(pauseUnsupportedReason(silent, machine)).toBeNull();
+      expect(pauseUnsupportedReason(silent, { ...machine, region: 'eu-two' })).toContain('does not say');
+    }
+  });
+
   it('goes by the profile alone while its provider has not told of the offer', () => {
     expect(pauseUnsupportedReason(rulesOf(profile), machine)).toBeNull();
     expect(restartUnsupportedReason(rulesOf(profile), machine)).toBeNull();
@@ -90,6 +102,26 @@ describe('an offer', () => {
   it('cannot without a price', () => {
     const offer = offerOf(profile, { extras: {} });
     expect(offerPauseUnsupportedReason(profile, offer, ['eu-one'])).toContain('does not say');
+  });
+
+  it('can with a price that the profile names for one of its regions', () => {
+    const stopped_prices = [{ regions: ['eu-one'], stopped_price_per_hour: 0.07 }];
+    const named = profileOf({ stop: exceptions, stopped_prices });
+    const offer = offerOf(named, { extras: {} });
+    expect(offerPauseUnsupportedReason(named, offer, ['eu-two', 'eu-one'])).toBeNull();
+    expect(offerPauseUnsupportedReason(named, offer, ['eu-two'])).toContain('does not say');
+  });
+
+  it('costs what its provider announces while it is stopped, and else what the profile says first', () => {
+    const stopped_prices = [
+      { instance_types: ['SPOT'], stopped_price_per_hour: 0 },
+      { stopped_price_per_hour: 0.07 },
+    ];
+    const named = profileOf({ stopped_prices });
+    expect(stoppedPrice(named, offerOf(named), 'eu-one')).toBe(500_000);
+    expect(stoppedPrice(named, offerOf(named, { extras: {} }), 'eu-one')).toBe(70_000);
+    const spot = { extras: {}, instance_type: 'SPOT', spot_price_per_hour: 1 };
+    expect(stoppedPrice(named, offerOf(named, spot), null)).toBe(0);
   });
 });
 

@@ -1,3 +1,4 @@
+import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
 import type { CatalogOffer, Provider } from './provider.ts';
@@ -26,7 +27,7 @@ export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: Pla
   const reason = profileReason(profile.instances.stop, machine, machine.region);
   const offer = catalog.offers.get(machine.offerId);
   if (reason !== null || offer === undefined) return reason;
-  return offer.stoppedPriceMicroUsdPerHour === null ? STOPPED_PRICE_UNKNOWN : null;
+  return stoppedPrice(profile, offer, machine.region) === null ? STOPPED_PRICE_UNKNOWN : null;
 }
 
 /** Why a deployment cannot be restarted; null: it can. As {@link pauseUnsupportedReason} for an offer nobody told of. */
@@ -42,15 +43,28 @@ export function restartUnsupportedReason({ profile, catalog }: Rules, machine: P
  * in which it can.
  */
 export function offerPauseUnsupportedReason(
-  { instances: { stop } }: ProviderProfile,
+  profile: ProviderProfile,
   offer: Machine & Pick<CatalogOffer, 'stoppedPriceMicroUsdPerHour'>,
   regions: readonly string[],
 ): string | null {
-  const reasons = (regions.length === 0 ? [null] : regions).map((region) =>
-    profileReason(stop, offer, region),
+  const reasons = (regions.length === 0 ? [null] : regions).map(
+    (region) =>
+      profileReason(profile.instances.stop, offer, region) ??
+      (stoppedPrice(profile, offer, region) === null ? STOPPED_PRICE_UNKNOWN : null),
   );
-  if (!reasons.includes(null)) return reasons[0] ?? null;
-  return offer.stoppedPriceMicroUsdPerHour === null ? STOPPED_PRICE_UNKNOWN : null;
+  return reasons.includes(null) ? null : (reasons[0] ?? null);
+}
+
+/**
+ * What a stopped instance of an offer costs, before discounts, in micro-USD per hour: what the provider announces, else what
+ * its profile says; `region` null: what holds in every region. Null: neither says.
+ */
+export function stoppedPrice(
+  profile: ProviderProfile,
+  offer: Machine & Pick<CatalogOffer, 'stoppedPriceMicroUsdPerHour'>,
+  region: string | null,
+): number | null {
+  return offer.stoppedPriceMicroUsdPerHour ?? profileStoppedPrice(profile, offer, region);
 }
 
 /** The longest of what the provider announces and what its profile says; null: neither does. */
@@ -71,6 +85,16 @@ export function longestReservation(
 ): number | null {
   const rows = instances.minimum_reservations.filter((row) => fits(row, machine, region));
   return longest(rows.map(({ minutes }) => minutes));
+}
+
+/** By the profile alone, in micro-USD per hour; `region` null: by rows that hold in every region. Null: it has none. */
+export function profileStoppedPrice(
+  { instances }: ProviderProfile,
+  machine: Machine,
+  region: string | null,
+): number | null {
+  const row = instances.stopped_prices.find((selection) => fits(selection, machine, region));
+  return row === undefined ? null : microUsdFromUsd(row.stopped_price_per_hour);
 }
 
 /** After how long a deployment that is not running has failed; the longest that there is where no row fits. */

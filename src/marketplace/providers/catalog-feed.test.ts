@@ -4,6 +4,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Configuration } from '../../contract/configuration.ts';
 import { CatalogFeed } from './catalog-feed.ts';
 import { createProviders } from './create-providers.ts';
+import { noMarkups } from './markup.ts';
 import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
 import type { ProviderProfile } from './profile.ts';
 
@@ -28,7 +29,15 @@ function setUp({ profile = profileOf() }: { profile?: ProviderProfile } = {}) {
     listVolumeLocations: () => sold.locations(),
   };
   const options = {
-    ...{ profile, client, clock, gpuTypes, intervalMs: 30_000, random: { next: () => 0.5 } },
+    ...{
+      profile,
+      client,
+      clock,
+      gpuTypes,
+      markups: noMarkups,
+      intervalMs: 30_000,
+      random: { next: () => 0.5 },
+    },
     log: { debug: note, info: note, warn: note, error: note },
   };
   const feed = new CatalogFeed(options);
@@ -176,8 +185,12 @@ describe('the refreshing', () => {
     const providers = createProviders({
       ...{ ...options, catalogMs: 30_000 },
       providers: [
-        { profile: profileOf({}, 'provider-a'), client: client(() => hanging.promise) },
-        { profile: profileOf({}, 'provider-b'), client: client(async () => [configurationOf()]) },
+        { profile: profileOf({}, 'provider-a'), client: client(() => hanging.promise), sshProbe: null },
+        {
+          profile: profileOf({}, 'provider-b'),
+          client: client(async () => [configurationOf()]),
+          sshProbe: null,
+        },
       ],
     });
     providers.start();
@@ -191,7 +204,7 @@ describe('the refreshing', () => {
 
   it('refuses two providers of one id', () => {
     const { options } = setUp();
-    const one = { profile: profileOf(), client: options.client as never };
+    const one = { profile: profileOf(), client: options.client as never, sshProbe: null };
     expect(() => createProviders({ ...options, catalogMs: 1, providers: [one, one] })).toThrow(
       'two providers with the id provider-x',
     );

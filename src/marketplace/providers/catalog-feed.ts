@@ -3,6 +3,7 @@ import type { Configuration } from '../../contract/configuration.ts';
 import type { Clock, Random, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { GpuTypes } from './gpu-types.ts';
+import type { Markups } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { CatalogOffer, ProviderCatalog } from './provider.ts';
 import { toCatalogOffer } from './to-catalog-offer.ts';
@@ -19,6 +20,7 @@ export interface FeedOptions {
   random: Pick<Random, 'next'>;
   log: Log;
   gpuTypes: GpuTypes;
+  markups: Markups;
   intervalMs: number;
 }
 
@@ -114,7 +116,7 @@ export class CatalogFeed implements ProviderCatalog {
 
   #rebuild(problems: Set<string>): void {
     if (this.#configurations === null || this.#available === null) return;
-    const { profile, gpuTypes } = this.#options;
+    const { profile, gpuTypes, markups } = this.#options;
     const available = byId(this.#available.filter((configuration) => configuration.available));
     const offers = new Map<string, CatalogOffer>();
     for (const [id, published] of byId(this.#configurations)) {
@@ -124,7 +126,7 @@ export class CatalogFeed implements ProviderCatalog {
       }
       const now = available.get(id);
       const offer = toCatalogOffer(now === undefined ? published : withPricesOf(published, now), {
-        ...{ profile, gpuTypes, inStockRegions: now?.regions ?? [] },
+        ...{ profile, gpuTypes, markups, inStockRegions: now?.regions ?? [] },
         onProblem: (message) => problems.add(message),
       });
       if (offer !== null) offers.set(offer.offerId, offer);

@@ -1,14 +1,17 @@
-import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { CatalogFeed } from './catalog-feed.ts';
 import type { GpuTypes } from './gpu-types.ts';
-import type { ProviderProfile } from './profile.ts';
+import { noMarkups } from './markup.ts';
 import type { Provider, Providers } from './provider.ts';
+
+/** What the configuration makes of a provider. */
+export type ConfiguredProvider = Pick<Provider, 'profile' | 'client' | 'sshProbe'> &
+  Partial<Pick<Provider, 'markups'>>;
 
 export interface ProvidersOptions {
   /** In the order of the configuration. */
-  providers: readonly { profile: ProviderProfile; client: OrchestratorClient }[];
+  providers: readonly ConfiguredProvider[];
   gpuTypes: GpuTypes;
   clock: Clock;
   random: Pick<Random, 'next'>;
@@ -31,11 +34,11 @@ export interface LiveProviders extends Providers {
 export function createProviders({ providers, catalogMs, ...deps }: ProvidersOptions): LiveProviders {
   const feeds: CatalogFeed[] = [];
   const byId = new Map<string, Provider>();
-  for (const { profile, client } of providers) {
+  for (const { profile, client, sshProbe, markups = noMarkups } of providers) {
     if (byId.has(profile.id)) throw new Error(`There are two providers with the id ${profile.id}.`);
-    const catalog = new CatalogFeed({ ...deps, profile, client, intervalMs: catalogMs });
+    const catalog = new CatalogFeed({ ...deps, profile, client, markups, intervalMs: catalogMs });
     feeds.push(catalog);
-    byId.set(profile.id, { id: profile.id, profile, client, catalog });
+    byId.set(profile.id, { id: profile.id, profile, client, markups, catalog, sshProbe });
   }
   const ids = [...byId.keys()];
   return {

@@ -68,6 +68,10 @@ function section({ id, name, instances, volumes, notes }: ProviderProfile): stri
     ...reservations.map(
       ({ minutes, ...which }) => `- Rented out for at least ${minutes} minutes: ${named(which)}.`,
     ),
+    ...instances.stopped_prices.map(
+      ({ stopped_price_per_hour: price, ...which }) =>
+        `- Stopped, ${usd(price)} USD per hour where the provider announces nothing: ${named(which)}.`,
+    ),
     ...(instances.nvlink_offers.length === 0
       ? []
       : [`- Joined by NVLink bridges: ${codes(instances.nvlink_offers)}.`]),
@@ -119,7 +123,7 @@ function codes(names: readonly string[]): string {
 }
 
 function usd(price: number): string {
-  return price.toFixed(6).replace(/0+$/, '');
+  return price.toFixed(6).replace(/\.?0+$/, '');
 }
 
 function line(cells: readonly string[]): string {

@@ -1,5 +1,7 @@
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { InstanceType } from '../contract/values.ts';
+import type { Markups } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
 
 /** An offer as its provider published it last, with what was made of it. */
@@ -22,7 +24,10 @@ export interface CatalogOffer {
   storageGb: number;
   gpuCount: number;
   gpuMemoryGb: number;
-  /** What an instance costs now: the spot price for SPOT offers. Before discounts. */
+  /** What the provider asks for a running and for a stopped instance now; null: it does not tell. */
+  providerPriceMicroUsdPerHour: number;
+  providerStoppedPriceMicroUsdPerHour: number | null;
+  /** What an instance costs now, with the markup: the spot price for SPOT offers. Before discounts. */
   priceMicroUsdPerHour: number;
   /** Null: it has none. */
   spotPriceMicroUsdPerHour: number | null;
@@ -35,6 +40,7 @@ export interface CatalogOffer {
   /** All that it is ever offered in, and those where it can be deployed now. */
   regions: readonly string[];
   inStockRegions: readonly string[];
+  /** The images that the provider names; it may name none (O: Configuration, `os_options` is optional). */
   osOptions: readonly string[];
   supportsCloudInit: boolean;
   maintenance: boolean;
@@ -43,6 +49,14 @@ export interface CatalogOffer {
   isWithdrawn?: boolean;
   /** As the provider published it. */
   extras: Readonly<Record<string, unknown>>;
+}
+
+/** The one image of an offer whose provider names none: what the provider takes "if omitted" (O: CreateInstanceRequest). */
+const DEFAULT_IMAGE = 'default';
+
+/** What `operatingSystem` may be for an offer, and what its `os_options` show: never empty, so that it can be deployed. */
+export function deployableImages({ osOptions }: Pick<CatalogOffer, 'osOptions'>): readonly string[] {
+  return osOptions.length === 0 ? [DEFAULT_IMAGE] : osOptions;
 }
 
 /** What a provider sells, as it was last heard. One hung provider never delays the others: it is read from memory. */
@@ -64,7 +78,11 @@ export interface Provider {
   id: string;
   profile: ProviderProfile;
   client: OrchestratorClient;
+  /** What the house adds to its prices; the catalog has it in its own. */
+  markups: Markups;
   catalog: ProviderCatalog;
+  /** Proves that its machines can be logged in to before they run; null: the provider is believed (`verify_ssh`). */
+  sshProbe: SshProbe | null;
 }
 
 /** All of them, in the order of the configuration. */

@@ -67,4 +67,4 @@ it('keeps what is at a provider that was taken out of the configuration: told, n
   expect((await verifyLedger(store, clock.now())).findings).toEqual([]);
   await store.close();
   rmSync(folder, { recursive: true });
-}, 60_000);
+});

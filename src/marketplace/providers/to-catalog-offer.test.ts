@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { noMarkups } from './markup.ts';
 import { configurationOf, gpuTypes, profileOf } from './offer.fixture.ts';
 import type { CatalogOffer } from './provider.ts';
 import { toCatalogOffer } from './to-catalog-offer.ts';
@@ -6,7 +7,7 @@ import { toCatalogOffer } from './to-catalog-offer.ts';
 function convert(changes: Parameters<typeof configurationOf>[0] = {}, instances = {}) {
   const problems: string[] = [];
   const offer = toCatalogOffer(configurationOf(changes), {
-    ...{ profile: profileOf(instances), gpuTypes, inStockRegions: ['eu-one'] },
+    ...{ profile: profileOf(instances), gpuTypes, markups: noMarkups, inStockRegions: ['eu-one'] },
     onProblem: (message) => problems.push(message),
   });
   return { offer, problems };
@@ -19,6 +20,7 @@ it('takes over what a provider publishes', () => {
     ...{ displayName: 'H100 SXM', interconnectType: 'SXM5' },
     interconnectDescription: 'GPUs on one SXM5 board with NVLink',
     ...{ vcpus: 24, memoryGb: 200, storageGb: 750, gpuCount: 1, gpuMemoryGb: 80 },
+    ...{ providerPriceMicroUsdPerHour: 2_000_000, providerStoppedPriceMicroUsdPerHour: 500_000 },
     ...{ priceMicroUsdPerHour: 2_000_000, spotPriceMicroUsdPerHour: null },
     ...{ stoppedPriceMicroUsdPerHour: 500_000, minimumReservationMinutes: null },
     ...{ announcesRestart: true, announcesVolumeResize: false },

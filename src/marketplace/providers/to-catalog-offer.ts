@@ -4,6 +4,7 @@ import { toOneLine } from '../../contract/one-line.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { longest, longestReservation } from './capabilities.ts';
 import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
+import { type Markups, markedUp, markedUpStopped } from './markup.ts';
 import type { ProviderProfile } from './profile.ts';
 import type { CatalogOffer } from './provider.ts';
 
@@ -30,6 +31,7 @@ const NEEDS_GPU = /cuda|rocm|nvidia/i;
 export interface OfferContext {
   profile: ProviderProfile;
   gpuTypes: GpuTypes;
+  markups: Markups;
   /** The regions where it can be deployed now. */
   inStockRegions: readonly string[];
   /** Told what was ignored. */
@@ -56,8 +58,8 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
     vcpus: configuration.vcpus,
     memoryGb: configuration.memory_gb,
     storageGb: configuration.storage_gb,
-    ...toPrices(configuration),
-    stoppedPriceMicroUsdPerHour: toMicroUsdOrNull(announced.stopped_price_per_hour),
+    ...toPrices(configuration, context.markups),
+    ...toStoppedPrices(offerId, toMicroUsdOrNull(announced.stopped_price_per_hour), context.markups),
     minimumReservationMinutes: longest([
       announced.minimum_reservation_minutes ?? null,
       longestReservation(profile, { offerId, instanceType }, null),
@@ -103,10 +105,25 @@ function toInterconnect(extras: Record<string, unknown>, gpu: GpuType & { gpuCou
 }
 
 /** M: "`price`: for SPOT offers equals `spot_price`"; O: `price_per_hour` is the price on demand. */
-function toPrices({ instance_type, price_per_hour, spot_price_per_hour }: Configuration) {
+function toPrices(
+  { id, instance_type, price_per_hour, spot_price_per_hour }: Configuration,
+  markups: Markups,
+) {
   const isSpot = instance_type === 'SPOT';
-  const price = microUsdFromUsd(isSpot ? (spot_price_per_hour ?? price_per_hour) : price_per_hour);
-  return { priceMicroUsdPerHour: price, spotPriceMicroUsdPerHour: isSpot ? price : null };
+  const asked = microUsdFromUsd(isSpot ? (spot_price_per_hour ?? price_per_hour) : price_per_hour);
+  const price = markedUp(asked, markups, id);
+  return {
+    providerPriceMicroUsdPerHour: asked,
+    priceMicroUsdPerHour: price,
+    spotPriceMicroUsdPerHour: isSpot ? price : null,
+  };
+}
+
+function toStoppedPrices(offerId: string, asked: number | null, markups: Markups) {
+  return {
+    providerStoppedPriceMicroUsdPerHour: asked,
+    stoppedPriceMicroUsdPerHour: asked === null ? null : markedUpStopped(asked, markups, offerId),
+  };
 }
 
 function toMicroUsdOrNull(usd: number | undefined): number | null {

@@ -1,4 +1,5 @@
 import type { CreateInstanceRequest, InstanceStatus, PortForward } from '../../contract/instance.ts';
+import type { ProbeStep } from '../../ports/ssh-probe.ts';
 import type { DeploymentStatus, FailureReason } from '../contract/deployment.ts';
 import type { InstanceType } from '../contract/values.ts';
 
@@ -35,6 +36,21 @@ export interface Suspicion {
   polls: number;
   /** Whether the provider's list has said so too. */
   isListed: boolean;
+}
+
+/** The proof that a machine is what M: calls running: "reachable by SSH". Given once, before it runs. */
+export interface SshProof {
+  /** The public keys that the machine was made with. */
+  keys: string[];
+  /** When its provider was first heard to say ONLINE: the time that it has is counted from here. */
+  onlineAt: number | null;
+  /** How often it was tried in vain. */
+  attempts: number;
+  /** The step at which the last try failed. */
+  failedAt: ProbeStep | null;
+  /** The endpoint that let the keys in, as `user@host:port`. */
+  provedEndpoint: string | null;
+  provedAt: number | null;
 }
 
 /** What became of the provider's instance after the deployment ended. */
@@ -74,7 +90,9 @@ export interface DeploymentRecord {
   failureReason: FailureReason | null;
   failureDetails: string | null;
 
-  /** The provider's price of the running instance, and what the team pays of it. */
+  /** What the provider asks for the running instance; null: it is older than this field. */
+  providerRateMicroUsd: number | null;
+  /** The price of the running instance, with the markup, and what the team pays of it. */
   originalRateMicroUsd: number;
   rateMicroUsd: number;
   discountPercentage: number;
@@ -107,4 +125,6 @@ export interface DeploymentRecord {
   cleanup: Cleanup;
   /** Grows with every write; what was seen of an older one is not applied. */
   revision: number;
+  /** Null before its instance is known, and where it is older than the proof. */
+  sshProof: SshProof | null;
 }

@@ -12,6 +12,8 @@ export interface SegmentRecord {
   /** What the team pays. */
   rateMicroUsdPerHour: number;
   originalRateMicroUsdPerHour: number;
+  /** What the provider asks for it, for the margin; null: nobody knows. */
+  providerRateMicroUsdPerHour: number | null;
   discountPercentage: number;
   startedAt: number;
   /** Null: open. A subject has at most one open segment. */

@@ -30,6 +30,10 @@ export interface BalanceWatch {
   recoveredSince: number | null;
   /** When the balance reached zero and the notice was sent; null: it is above. */
   exhaustedAt: number | null;
+  /** When the team's volumes are deleted, as it was mailed; null: nothing was. Older rows do not have it. */
+  volumesDeleteAt?: number | null;
+  /** How long before that it was mailed last. 0: nothing more is mailed before they are deleted. */
+  volumesNoticeMs?: number | null;
 }
 
 export interface TeamRecord {

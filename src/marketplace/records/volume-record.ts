@@ -33,7 +33,7 @@ export interface VolumeRecord {
   createdAt: number;
   /** When it was first seen available: it is billed from then on. Null: it costs nothing. */
   startedAt: number | null;
-  /** When its deletion was accepted: it is billed until then. */
+  /** When its deletion was accepted, or its provider did not have it any more after it broke: it is billed until then. */
   deletedAt: number | null;
   lastAttachedAt: number | null;
   lastDetachedAt: number | null;
@@ -47,6 +47,8 @@ export interface VolumeRecord {
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;
+  /** When the provider said that it deletes it: a 404 after that is the proof, and one without it a denial. */
+  deletionTakenAt: number | null;
 }
 
 /** A volume on a deployment, until the provider's record of it is gone. */

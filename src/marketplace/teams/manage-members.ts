@@ -3,7 +3,7 @@ import type { TeamRole } from '../contract/team.ts';
 import type { Deps } from '../deps.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { MemberRecord } from '../records/people.ts';
-import { findTeam } from './manage-teams.ts';
+import { findTeam } from './find-team.ts';
 
 interface Membership {
   /** An e-mail address or an id. */

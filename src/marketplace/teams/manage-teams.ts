@@ -1,9 +1,10 @@
 import { findUser } from '../accounts/users.ts';
 import type { Deps } from '../deps.ts';
 import { OperatorError } from '../operator-error.ts';
-import { Duplicate, type TeamReader } from '../ports/store.ts';
+import { Duplicate } from '../ports/store.ts';
 import type { TeamRecord } from '../records/people.ts';
 import { addTeam } from './add-team.ts';
+import { findTeam } from './find-team.ts';
 
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const MAX_LENGTH = 63;
@@ -44,14 +45,4 @@ export async function switchTeam(
       throw new OperatorError(`${user.email} is no member of the team "${team.slug}".`);
     await tx.users.update({ ...user, currentTeamId: team.id });
   });
-}
-
-/** The team of an id or a slug. @throws {OperatorError} */
-export async function findTeam(teams: TeamReader, idOrSlug: string): Promise<TeamRecord> {
-  const found = (await teams.bySlug(idOrSlug)) ?? (await teams.byId(idOrSlug));
-  // Read by its id, it is locked where this is a transaction.
-  const team = found && (await teams.byId(found.id));
-  if (team === null)
-    throw new OperatorError(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
-  return team;
 }

@@ -1,5 +1,6 @@
 import type { Instance } from '../../contract/instance.ts';
 import type { TendingContext } from './context.ts';
+import { unproved } from './prove-ssh.ts';
 
 /**
  * The instance is the deployment's. Where that ended meanwhile, it is what has to be cleaned up; where it has another
@@ -13,6 +14,7 @@ export async function adopt({ store, log }: TendingContext, id: string, instance
     await tx.deployments.update({
       ...record,
       providerInstanceId: instance.id,
+      sshProof: unproved(record.launch.request?.ssh_keys ?? []),
       launch: { ...record.launch, state: isWaitedFor ? 'made' : 'over', request: null },
       cleanup: isWaitedFor ? record.cleanup : 'wanted',
     });

@@ -61,6 +61,27 @@ describe('a deployment that was terminated', () => {
     expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['done', []]);
   });
 
+  it('is not called deleted by a process that another one has replaced meanwhile', async () => {
+    const { id } = await running(tended);
+    // While the answer is on its way another process gets the provider, and this one does not know it.
+    const lose = async () => {
+      const runOutAt = tended.clock.now() + MINUTE_MS;
+      await tended.store.transact((tx) =>
+        tx.leases.claim('provider:provider-x', 'another', runOutAt, 9 * MINUTE_MS),
+      );
+      return null;
+    };
+    tended.plain.faults.plan = (method, nth) =>
+      method === 'deleteInstance' && nth === 1 ? { answer: lose } : 'none';
+    await terminate(id);
+    await tended.clock.advance(5 * MINUTE_MS);
+    expect(tended.plain.faults.countOf('deleteInstance')).toBe(1);
+    expect(await read(tended, id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
+    expect(tellings(tended.told, 'warn', 'lease of the provider is lost')).toBe(1);
+    await tended.clock.advance(6 * MINUTE_MS);
+    expect((await read(tended, id)).cleanup).toBe('done');
+  });
+
   it('is not taken for gone because its destruction was accepted', async () => {
     const { id } = await running(tended);
     tended.plain.options.deleteMs = MINUTE_MS;

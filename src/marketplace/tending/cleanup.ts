@@ -1,5 +1,6 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
+import { isDenialBelieved } from '../losses/loss-cap.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 import { isBeingDestroyed, isNamed } from './names.ts';
@@ -16,7 +17,8 @@ export async function cleanUp(context: TendingContext, record: DeploymentRecord)
   const { store, health, cleanups } = context;
   if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, toldAt: null });
   try {
-    if (await isGone(context, record)) {
+    // What a provider denies that denies everything is not gone.
+    if ((await isGone(context, record)) && (await isDenialBelieved(context, record.providerId))) {
       await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
       cleanups.delete(record.id);
       health.forget(record.id);

@@ -2,7 +2,9 @@ import type { CallOptions } from '../../client/orchestrator-client.ts';
 import type { Deps } from '../deps.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Observations } from './observations.ts';
+import type { Unproved } from './prove-ssh.ts';
 import type { ProviderHealth } from './provider-health.ts';
+import type { SshAlarm } from './ssh-alarm.ts';
 
 export type TendingDeps = Pick<
   Deps,
@@ -16,6 +18,11 @@ export interface TendingContext extends TendingDeps {
   observations: Observations;
   /** For how long every call may take. */
   call: CallOptions;
+  /** Machines that are waiting for their proof, by deployment: what the last poll said of them. */
+  unproved: Map<string, Unproved>;
+  /** Begins the proof of a deployment's machine, in a slot of its own: a host that hangs delays no poll. */
+  beginProof: (id: string) => void;
+  sshAlarm: SshAlarm;
   /** How often each clean-up was tried by this process, and when it told of it last. */
   cleanups: Map<string, { attempts: number; toldAt: number | null }>;
 }

@@ -103,7 +103,7 @@ describe.each([
   ['before', false],
   ['after', true],
 ] as const)('a process that dies %s any of its steps', (_, isAfter) => {
-  it('makes what was accepted once, or fails it and leaves nothing', { timeout: 120_000 }, async () => {
+  it('makes what was accepted once, or fails it and leaves nothing', async () => {
     const outcomes = new Set<string>();
     const deaths = await everyDeath(
       (tended) => accept(tended),
@@ -122,7 +122,7 @@ describe.each([
     expect([...outcomes].sort()).toEqual(['failed provider_error', 'running']);
   });
 
-  it('removes what was terminated', { timeout: 120_000 }, async () => {
+  it('removes what was terminated', async () => {
     await everyDeath(
       async (tended) => {
         const { id } = await running(tended);

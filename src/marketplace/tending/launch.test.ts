@@ -62,7 +62,7 @@ describe('what is sent to a provider', () => {
 });
 
 const refusal = (problem: ProviderProblem, status: number, code: string | null = null) =>
-  new ProviderError(problem, `${status}: no`, { status, code });
+  new ProviderError(problem, `POST /instances: ${status}, no`, { status, code, said: 'no' });
 
 it('is sent once, whoever else means to send it', async () => {
   const id = await accept(tended);
@@ -74,19 +74,37 @@ it('is sent once, whoever else means to send it', async () => {
 
 describe('a create that the provider refuses', () => {
   it.each([
-    ['out_of_stock', refusal('conflict', 409, 'capacity_unavailable')],
-    ['conflict', refusal('conflict', 409, 'name_taken')],
-    ['invalid_request', refusal('refused', 400)],
-    ['unsupported', refusal('refused', 400, 'cloud_init_unsupported')],
-    ['provider_unauthorized', refusal('unauthorized', 401)],
-    ['provider_unauthorized', refusal('unauthorized', 403)],
-  ] as const)('has failed: %s', async (failureReason, error) => {
+    ['out_of_stock', 'gpu-1 is sold out in eu-one.', refusal('conflict', 409, 'capacity_unavailable')],
+    [
+      'quota_exceeded',
+      'provider-x gives this marketplace no more machines for now.',
+      refusal('conflict', 409, 'quota_exceeded'),
+    ],
+    ['conflict', 'provider-x refused the instance: no', refusal('conflict', 409, 'name_taken')],
+    ['invalid_request', 'provider-x refused the instance: no', refusal('refused', 400)],
+    [
+      'invalid_request',
+      'provider-x refused the instance and gave no reason.',
+      new ProviderError('refused', 'POST /instances: 418', { status: 418 }),
+    ],
+    ['unsupported', 'provider-x refused the instance: no', refusal('refused', 400, 'cloud_init_unsupported')],
+    [
+      'provider_unauthorized',
+      "provider-x does not accept the marketplace's credentials now.",
+      refusal('unauthorized', 401),
+    ],
+    [
+      'provider_unauthorized',
+      "provider-x does not accept the marketplace's credentials now.",
+      refusal('unauthorized', 403),
+    ],
+  ] as const)('has failed: %s', async (failureReason, line, error) => {
     failCreate({ error });
     const id = await launched();
     expect(await read(tended, id)).toMatchObject({
       status: 'failed',
       failureReason,
-      failureDetails: error.message,
+      failureDetails: line,
     });
     expect(tended.plain.faults.countOf('createInstance')).toBe(1);
     expect(tended.plain.instances).toEqual([]);

@@ -1,6 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { FailureReason } from '../contract/deployment.ts';
+import { shortageOf } from '../providers/shortage.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { adopt } from './adopt.ts';
 import type { TendingContext } from './context.ts';
@@ -35,18 +36,19 @@ type Refusal = { reason: FailureReason; details: string };
 /** O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." */
 async function checkAvailability(
   { provider, health, call }: TendingContext,
-  { id, offerId, region }: DeploymentRecord,
+  record: DeploymentRecord,
 ): Promise<'open' | 'unknown' | Refusal> {
+  const { id, offerId, region } = record;
   try {
     const offers = await provider.client.listAvailability(region, call);
     health.answered(id);
     if (offers.some((offer) => offer.id === offerId && offer.available && offer.regions.includes(region)))
       return 'open';
-    return { reason: 'out_of_stock', details: `${offerId} is sold out in ${region}.` };
+    return { reason: 'out_of_stock', details: soldOut(offerId, region) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(id, error);
-    return error.problem === 'unauthorized' ? toRefusal(error) : 'unknown';
+    return error.problem === 'unauthorized' ? toRefusal(error, record) : 'unknown';
   }
 }
 
@@ -82,7 +84,7 @@ async function send(
     if (error.mayHaveHappened) return FIRST_LOOK_MS;
     if (!isAnswer(error)) return takeBack(context, record);
     const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
-    const { reason, details } = toRefusal(error);
+    const { reason, details } = toRefusal(error, record);
     await fail(context, sent, reason, details);
     return 0;
   }
@@ -103,11 +105,33 @@ async function takeBack({ store }: TendingContext, { id }: DeploymentRecord): Pr
   return RETRY_MS;
 }
 
-function toRefusal({ problem, code, message }: ProviderError): Refusal {
-  const reasonOf = (): FailureReason => {
-    if (problem === 'unauthorized') return 'provider_unauthorized';
-    if (problem === 'conflict') return code === 'capacity_unavailable' ? 'out_of_stock' : 'conflict';
-    return code?.includes('unsupported') === true ? 'unsupported' : 'invalid_request';
-  };
-  return { reason: reasonOf(), details: message };
+function toRefusal(error: ProviderError, record: DeploymentRecord): Refusal {
+  const reason = reasonOf(error);
+  return { reason, details: inWords(reason, error, record) };
+}
+
+function reasonOf(error: ProviderError): FailureReason {
+  const { problem, code } = error;
+  if (problem === 'unauthorized') return 'provider_unauthorized';
+  if (problem === 'conflict') return shortageOf(error) ?? 'conflict';
+  return code?.includes('unsupported') === true ? 'unsupported' : 'invalid_request';
+}
+
+/** M: `failureDetails`: "One readable line". The provider's own words stand where it gave any. */
+function inWords(
+  reason: FailureReason,
+  { said }: ProviderError,
+  { providerId, offerId, region }: DeploymentRecord,
+): string {
+  if (reason === 'out_of_stock') return soldOut(offerId, region);
+  if (reason === 'quota_exceeded') return `${providerId} gives this marketplace no more machines for now.`;
+  if (reason === 'provider_unauthorized')
+    return `${providerId} does not accept the marketplace's credentials now.`;
+  return said === null
+    ? `${providerId} refused the instance and gave no reason.`
+    : `${providerId} refused the instance: ${said}`;
+}
+
+function soldOut(offerId: string, region: string): string {
+  return `${offerId} is sold out in ${region}.`;
 }

@@ -17,7 +17,7 @@ it('is begun anew by a process that stood still for longer than it lasts', async
   } as unknown as Store;
   const lease = new ProviderLease(
     { store, clock, log },
-    { name: 'provider:x', holder: 'me', changed: (isHeld) => void told.push(isHeld) },
+    { name: 'provider:x', holder: 'me', changed: (held) => void told.push(held !== null) },
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   lease.start();

@@ -16,18 +16,19 @@ export class ProviderLease {
   readonly #deps: LeaseDeps;
   readonly #name: string;
   readonly #holder: string;
-  readonly #changed: (isHeld: boolean) => void;
+  readonly #changed: (lease: LeaseRecord | null) => void;
   #lease: LeaseRecord | null = null;
-  #wasHeld = false;
+  /** What was told last: a lease that was won, or null. */
+  #told: LeaseRecord | null = null;
   #timer: Timer | undefined;
   #asking: Promise<void> | undefined;
   #isStopped = false;
   #isStoreDown = false;
 
-  /** `changed` is called when it is won and when it is lost. */
+  /** `changed` is called with the lease when it is won, and with null when it is lost. */
   constructor(
     deps: LeaseDeps,
-    { name, holder, changed }: { name: string; holder: string; changed: (isHeld: boolean) => void },
+    { name, holder, changed }: { name: string; holder: string; changed: (lease: LeaseRecord | null) => void },
   ) {
     this.#deps = deps;
     this.#name = name;
@@ -60,11 +61,17 @@ export class ProviderLease {
       .catch((error) => log.warn({ err: error, lease: this.#name }, 'the lease will run out instead'));
   }
 
+  /** A write was refused since another process has it. It is asked for again in its time. */
+  lost(): void {
+    this.#lease = null;
+    this.#tell(null);
+  }
+
   async #ask(): Promise<void> {
     const { store, clock, log } = this.#deps;
     const now = clock.now();
     // A process that stood still has let go what came due before it asked again: that begins anew.
-    if (this.#wasHeld && !this.isHeld) this.#tell(false);
+    if (!this.isHeld) this.#tell(null);
     try {
       this.#lease = await store.transact((tx) => tx.leases.claim(this.#name, this.#holder, now, TTL_MS));
       if (this.#isStoreDown) log.info({ lease: this.#name }, 'the store answers again');
@@ -78,11 +85,14 @@ export class ProviderLease {
     this.#timer = clock.setTimer(RENEW_MS, () => {
       this.#asking = this.#ask();
     });
-    if (this.isHeld !== this.#wasHeld) this.#tell(this.isHeld);
+    // It was another process's meanwhile: what was decided under the old token is void.
+    if (this.#lease?.token !== this.#told?.token) this.#tell(null);
+    this.#tell(this.isHeld ? this.#lease : null);
   }
 
-  #tell(isHeld: boolean): void {
-    this.#wasHeld = isHeld;
-    this.#changed(isHeld);
+  #tell(lease: LeaseRecord | null): void {
+    if ((lease === null) === (this.#told === null)) return;
+    this.#told = lease;
+    this.#changed(lease);
   }
 }

@@ -174,8 +174,10 @@ describe('a deployment that runs', () => {
     tended.plain.reprice(instanceId, 150);
     await tended.clock.advance(MINUTE_MS);
     const reclaimedAt = tended.clock.now();
+    // However late a poll sees it.
+    tended.plain.options.deleteMs = 40_000;
     tended.plain.reclaim(instanceId);
-    await tended.clock.advance(MINUTE_MS);
+    await tended.clock.advance(2 * MINUTE_MS);
     expect(await read(tended, id)).toMatchObject({ status: 'terminated-provider', cleanup: 'done' });
     const rates = (await billed(tended, id, since)).map((it) => it.split(' ')[1]);
     expect(rates).toEqual(['1000000', '1500000']);

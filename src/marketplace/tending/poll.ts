@@ -14,6 +14,11 @@ export async function poll(context: TendingContext, record: DeploymentRecord): P
   tell(context, record, observation, applied);
   if (applied.outcome === 'confirmed')
     context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
+  if (applied.outcome === 'unproved') {
+    context.unproved.set(record.id, { endpoint: applied.endpoint, seenAt: begunAt });
+    context.beginProof(record.id);
+    return pauseMs(context, record, begunAt);
+  }
   const now = applied.outcome === 'written' ? applied.record : record;
   if (now.stoppedAt !== null) return 0;
   if (isOverdue(context, now) && applied.outcome !== 'dropped') {
@@ -71,6 +76,7 @@ function tell(
 
 /** Why what was said is not applied as it is. */
 function doubtOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
+  if (applied.outcome === 'unproved') return undefined;
   if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;
   return applied.why;
 }

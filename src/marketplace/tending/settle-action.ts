@@ -1,10 +1,8 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Observation } from '../deployments/observe.ts';
+import { mayBeOver } from '../deployments/reboot-status.ts';
 import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
-
-/** A restart that was taken just now may not show yet. */
-const RESTART_SHOWS_MS = 5_000;
 
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
 const PAUSE_SHOWS_MS = 60_000;
@@ -21,7 +19,7 @@ export async function settleAction(
   const ageMs = clock.now() - action.since;
   const patienceMs = isUnheard(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
   const isTooOld = ageMs >= patienceMs;
-  if (!isTooOld && !(await isRestartOver(context, record))) return;
+  if (!isTooOld && !(await hasRestarted(context, record))) return;
   if (isTooOld)
     log.warn(
       { deployment: record.id, provider: record.providerId, action: action.kind, ageMs },
@@ -38,12 +36,12 @@ function isUnheard(observation: Observation, kind: Action['kind']): boolean {
   return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
 }
 
-async function isRestartOver(
+async function hasRestarted(
   { clock, provider, health, call }: TendingContext,
   { id, action, region, offerId, providerInstanceId }: DeploymentRecord,
 ): Promise<boolean> {
-  if (action?.kind !== 'restart' || !action.isSent || providerInstanceId === null) return false;
-  if (clock.now() - action.since < RESTART_SHOWS_MS) return false;
+  if (action?.kind !== 'restart' || providerInstanceId === null) return false;
+  if (!mayBeOver(action, clock.now())) return false;
   if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return false;
   try {
     return !(await provider.client.restartStatus(providerInstanceId, region, call)).restarting;

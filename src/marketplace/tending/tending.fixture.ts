@@ -1,4 +1,5 @@
 import { PlainProvider, type PlainProviderOptions } from '../../../test/support/plain-provider.ts';
+import { PlainSsh } from '../../../test/support/plain-ssh.ts';
 import type { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Random } from '../../ports/clock.ts';
@@ -13,6 +14,7 @@ import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 import { Observations } from './observations.ts';
 import { ProviderHealth } from './provider-health.ts';
+import { SshAlarm } from './ssh-alarm.ts';
 import { Tending } from './tending.ts';
 
 export const MINUTE_MS = 60_000;
@@ -31,6 +33,7 @@ export interface Tended {
   store: Store;
   /** `provider-x` */
   plain: PlainProvider;
+  ssh: PlainSsh;
   /** `provider-y` */
   other: PlainProvider;
   provider: Provider;
@@ -41,9 +44,12 @@ export interface Tended {
 
 export async function openTended(options: PlainProviderOptions = {}): Promise<Tended> {
   const market = await openMarket(options);
-  const { clock, store, plain, provider } = market;
+  const { clock, store, plain, ssh, provider } = market;
   const other = new PlainProvider(clock, options);
-  const second: Provider = { ...provider, id: 'provider-y', client: other.client };
+  const second: Provider = {
+    ...provider,
+    ...{ id: 'provider-y', client: other.client, sshProbe: new PlainSsh(other, clock).probe },
+  };
   const told: Told[] = [];
   const deps: Deps = {
     ...market.deps,
@@ -58,7 +64,7 @@ export async function openTended(options: PlainProviderOptions = {}): Promise<Te
     await stopped(clock, tending);
     await store.close();
   };
-  return { deps, clock, store, plain, other, provider, tending, told, close };
+  return { deps, clock, store, plain, ssh, other, provider, tending, told, close };
 }
 
 /** Ends it, with the time that its calls need for that. */
@@ -81,7 +87,7 @@ export async function accept(
   const providerName = toProviderName(deps.installationId, id);
   const { offerId = 'gpu-1', instanceType = 'DEDICATED', tempSshKeyId = null } = fields;
   const request = toLaunchRequest({
-    ...{ providerName, offerId, region: 'eu-one', operatingSystem: 'ubuntu-24.04', publicKey },
+    ...{ providerName, offerId, region: 'eu-one', image: 'ubuntu-24.04', publicKey },
     ...{ cloudInit: undefined, providerVolumeIds: [] },
   });
   await store.transact(async (tx) => {
@@ -143,7 +149,8 @@ function toldTo(told: Told[]): Log {
 /** What a step of `provider-x` is given. */
 export function contextOf({ deps, provider }: Tended): TendingContext {
   return {
-    ...{ ...deps, provider, call: {}, cleanups: new Map() },
+    ...{ ...deps, provider, call: {}, cleanups: new Map(), unproved: new Map(), beginProof: () => {} },
+    sshAlarm: new SshAlarm(deps, provider.id),
     health: new ProviderHealth(deps, provider.id),
     observations: new Observations(deps.store),
   };

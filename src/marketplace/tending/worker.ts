@@ -1,11 +1,15 @@
-import { StoreUnavailable } from '../ports/store.ts';
+import { fencedStore, LeaseLost } from '../fenced-store.ts';
+import { type LeaseRecord, StoreUnavailable } from '../ports/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import { endFailedVolumes } from '../volumes/end-failed.ts';
 import { tendVolumes } from '../volumes/tend.ts';
 import type { TendingContext, TendingDeps } from './context.ts';
 import { ProviderLease } from './lease.ts';
 import { Observations } from './observations.ts';
+import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
+import { SshAlarm } from './ssh-alarm.ts';
 import { Sweep } from './sweep.ts';
 import { tendDeployment } from './tend-deployment.ts';
 
@@ -13,43 +17,52 @@ import { tendDeployment } from './tend-deployment.ts';
 const REREAD_MS = 5_000;
 const FLUSH_MS = 5_000;
 const VOLUMES_MS = 5_000;
+const FAILED_VOLUMES_MS = 60_000;
 const AFTER_FAILURE_MS = 5_000;
+/** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
+const PROOFS_AT_ONCE = 32;
 /** What all steps have in common that break off while the database does not answer. */
 const STORE = 'store';
 
-type Chore = 'reread' | 'flush' | 'volumes' | 'sweep';
+type Chore = 'reread' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
 
 /** Tends all that is at one provider, while it has the lease. Waits for no other provider. */
 export class ProviderWorker {
-  readonly #context: TendingContext;
+  readonly #deps: TendingDeps;
+  readonly #provider: Provider;
+  readonly #health: ProviderHealth;
+  readonly #sshAlarm: SshAlarm;
+  /** Of the lease that is held: its store refuses what is written once another process has it. */
+  #context: TendingContext | undefined;
   readonly #lease: ProviderLease;
   readonly #deployments: Schedule;
+  readonly #proofs: Schedule;
   readonly #chores: Schedule;
   readonly #sweep = new Sweep();
   readonly #failing = new Set<string>();
 
   constructor(deps: TendingDeps, provider: Provider, holder: string) {
-    const { clock, store, options } = deps;
-    this.#context = {
-      ...deps,
-      provider,
-      health: new ProviderHealth(deps, provider.id),
-      observations: new Observations(store),
-      call: { timeoutMs: options.polling.callTimeoutMs },
-      cleanups: new Map(),
-    };
+    const { clock, options } = deps;
+    this.#deps = deps;
+    this.#provider = provider;
+    this.#health = new ProviderHealth(deps, provider.id);
+    this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#deployments = new Schedule(clock, {
       concurrency: options.polling.concurrency,
-      run: (id) => this.#guard(id, () => tendDeployment(this.#context, id)),
+      run: (id) => this.#guard(id, (context) => tendDeployment(context, id)),
+    });
+    this.#proofs = new Schedule(clock, {
+      concurrency: PROOFS_AT_ONCE,
+      run: (id) => this.#guard(`proof of ${id}`, (context) => this.#prove(context, id)),
     });
     this.#chores = new Schedule(clock, {
       concurrency: Number.POSITIVE_INFINITY,
-      run: (chore) => this.#guard(chore, () => this.#do(chore as Chore)),
+      run: (chore) => this.#guard(chore, (context) => this.#do(context, chore as Chore)),
     });
     this.#lease = new ProviderLease(deps, {
       name: `provider:${provider.id}`,
       holder,
-      changed: (isHeld) => (isHeld ? this.#begin() : this.#end()),
+      changed: (lease) => (lease === null ? this.#end() : this.#begin(lease)),
     });
   }
 
@@ -67,47 +80,70 @@ export class ProviderWorker {
   /** Lets what runs come to its end, and others have the provider. */
   async stop(): Promise<void> {
     await this.#lease.stop();
-    await Promise.all([this.#deployments.stop(), this.#chores.stop()]);
-    await this.#context.observations
+    await Promise.all([this.#deployments.stop(), this.#proofs.stop(), this.#chores.stop()]);
+    await this.#context?.observations
       .flush()
-      .catch((error) => this.#context.log.warn({ err: error }, 'what was seen last could not be written'));
+      .catch((error) => this.#deps.log.warn({ err: error }, 'what was seen last could not be written'));
     await this.#lease.release();
   }
 
-  #begin(): void {
-    const { options, random } = this.#context;
-    for (const chore of ['reread', 'volumes', 'flush'] as const) this.#chores.put(chore, 0);
+  #begin(lease: LeaseRecord): void {
+    const { options, random } = this.#deps;
+    const store = fencedStore(this.#deps.store, lease);
+    this.#context = {
+      ...this.#deps,
+      store,
+      provider: this.#provider,
+      health: this.#health,
+      observations: new Observations(store),
+      call: { timeoutMs: options.polling.callTimeoutMs },
+      cleanups: new Map(),
+      unproved: new Map(),
+      beginProof: (id) => this.#proofs.put(id, 0),
+      sshAlarm: this.#sshAlarm,
+    };
+    for (const chore of ['reread', 'volumes', 'failed-volumes', 'flush'] as const) this.#chores.put(chore, 0);
     this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
   }
 
   #end(): void {
-    this.#context.log.warn(
-      { provider: this.#context.provider.id },
+    this.#context = undefined;
+    this.#deps.log.warn(
+      { provider: this.#provider.id },
       'the lease of the provider is lost: another process may tend it now',
     );
     this.#deployments.clear();
+    this.#proofs.clear();
     this.#chores.clear();
   }
 
-  async #do(chore: Chore): Promise<number> {
+  /** A poll asks for the next try. */
+  async #prove(context: TendingContext, id: string): Promise<null> {
+    if (await proveSsh(context, id)) this.#deployments.put(id, 0);
+    return null;
+  }
+
+  async #do(context: TendingContext, chore: Chore): Promise<number> {
     switch (chore) {
       case 'reread':
-        await this.#reread();
+        await this.#reread(context);
         return REREAD_MS;
       case 'flush':
-        await this.#context.observations.flush();
+        await context.observations.flush();
         return FLUSH_MS;
       case 'volumes':
-        await tendVolumes(this.#context, this.#context.provider);
+        await tendVolumes(context, context.provider);
         return VOLUMES_MS;
+      case 'failed-volumes':
+        await endFailedVolumes(context, context.provider);
+        return FAILED_VOLUMES_MS;
       case 'sweep':
-        await this.#sweep.run(this.#context);
-        return this.#context.options.polling.sweepMs;
+        await this.#sweep.run(context);
+        return context.options.polling.sweepMs;
     }
   }
 
-  async #reread(): Promise<void> {
-    const { store, provider, cleanups } = this.#context;
+  async #reread({ store, provider, cleanups }: TendingContext): Promise<void> {
     for (const { id, stoppedAt, launch } of await store.read.deployments.toTend(provider.id)) {
       const isNew = !this.#deployments.has(id);
       if (stoppedAt !== null && !cleanups.has(id)) this.#deployments.put(id, 0);
@@ -117,22 +153,31 @@ export class ProviderWorker {
 
   /** Those that an earlier process left are not asked for all at once. */
   #firstPollMs(): number {
-    const { options, random } = this.#context;
+    const { options, random } = this.#deps;
     return Math.round(options.polling.intervalMs[0] * random.next());
   }
 
   /** A step that throws is a fault of ours or the store's: it is told of once, and tried again. */
-  async #guard(key: string, step: () => Promise<number | null>): Promise<number | null> {
-    if (!this.#lease.isHeld) return null;
+  async #guard(
+    key: string,
+    step: (context: TendingContext) => Promise<number | null>,
+  ): Promise<number | null> {
+    const context = this.#context;
+    if (!this.#lease.isHeld || context === undefined) return null;
     try {
-      const afterMs = await step();
+      const afterMs = await step(context);
       this.#failing.delete(key);
       this.#failing.delete(STORE);
       return afterMs;
     } catch (error) {
+      // Whoever has the lease now does it.
+      if (error instanceof LeaseLost) {
+        if (this.#context === context) this.#lease.lost();
+        return null;
+      }
       const cause = error instanceof StoreUnavailable ? STORE : key;
-      const fields = { err: error, provider: this.#context.provider.id, step: key };
-      if (!this.#failing.has(cause)) this.#context.log.error(fields, 'a step broke off; it is tried again');
+      const fields = { err: error, provider: this.#provider.id, step: key };
+      if (!this.#failing.has(cause)) this.#deps.log.error(fields, 'a step broke off; it is tried again');
       this.#failing.add(cause);
       return AFTER_FAILURE_MS;
     }

@@ -2,11 +2,19 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
+import { actionAfter, ofAttachments } from './action-after.ts';
 import { beginVolumeAction, endVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
-import { isActive, isHeld, type SeenAttachment, type SeenVolume, transactOnVolume } from './look.ts';
-import { isDefinite } from './refusal.ts';
+import {
+  isActive,
+  isHeld,
+  isInTransit,
+  type SeenAttachment,
+  type SeenVolume,
+  transactOnVolume,
+} from './look.ts';
+import { isDecided } from './refusal.ts';
 import type { VolumeSeller } from './seller.ts';
 import { writeVolume } from './write.ts';
 
@@ -36,13 +44,16 @@ async function advanceAttach(
   observed: ProviderVolume,
 ): Promise<void> {
   if (deployment.status !== 'running' || isHeld(observed, deployment)) return;
-  if (isOverdue(deps, record, deployment)) return giveUpAttach(deps, record, deployment);
+  if (isOverdue(deps, record, deployment) || observed.status === 'ERROR')
+    return giveUpAttach(deps, record, deployment);
+  if (isBeingSent(deps, record, deployment)) return;
   if (deployment.action !== null && deployment.action.kind !== 'volume') return;
   if (deployment.action === null) await begin(deps, deployment);
   try {
     await sendAttach(deps, seller, record, deployment);
   } catch (error) {
-    if (!isDefinite(error)) throw error;
+    // An earlier call of which nobody has the answer may still be worked off.
+    if (!isDecided(error)) throw error;
     await giveUpAttach(deps, record, deployment);
   }
 }
@@ -67,10 +78,12 @@ async function advanceDetach(
   if (!isActive(deployment) && deployment.cleanup === 'wanted') return;
   if (isActive(deployment) && isOverdue(deps, record, deployment))
     return giveUpDetach(deps, record, deployment);
+  if (isActive(deployment) && isBeingSent(deps, record, deployment)) return;
   try {
     await sendDetach(deps, seller, record, deployment);
   } catch (error) {
-    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
+    const isGone = error instanceof ProviderError && error.problem === 'not_found' && !isActive(deployment);
+    if (!isGone) throw error;
     // The provider knows no such instance any more, so nothing is attached to it.
     await giveUpAttach(deps, record, deployment);
   }
@@ -102,6 +115,17 @@ export async function sendDetach(
   });
 }
 
+/** Whether the request that asked for it may still wait for the answer to its call: a refusal to that undoes it. */
+function isBeingSent(
+  { clock, options }: VolumeDeps,
+  { action }: VolumeRecord,
+  deployment: DeploymentRecord,
+): boolean {
+  // A request begins both in one transaction; what is named at a launch has no request of its own.
+  const isOfRequest = deployment.action?.kind === 'volume' && deployment.action.since === action?.since;
+  return isOfRequest && clock.now() - action.since < options.polling.callTimeoutMs;
+}
+
 /** A volume that is named at a launch cannot be attached before the instance is running. */
 function isOverdue(
   { clock, options }: VolumeDeps,
@@ -117,19 +141,20 @@ async function giveUpAttach(deps: VolumeDeps, { id }: VolumeRecord, { id: deploy
   deps.log.warn({ volume: id, deploymentId }, 'an attachment of a volume was given up');
 }
 
-/** The provider does not have the attachment: the volume is as it is without it. */
+/** The provider does not have an attachment that was on its way: the volume is as it is without it. */
 export async function undoAttach(
   tx: Parameters<typeof dropAttachments>[0],
   { record, attachments }: SeenVolume,
   deploymentId: string,
 ): Promise<void> {
-  const dropped = attachments.filter(({ deployment }) => deployment.id === deploymentId);
-  const left = attachments.filter(({ deployment }) => deployment.id !== deploymentId);
+  const isDropped = ({ deployment, state }: SeenAttachment) =>
+    deployment.id === deploymentId && state !== 'attached';
+  const dropped = attachments.filter(isDropped);
+  const left = attachments.filter((attachment) => !isDropped(attachment));
   if (dropped.length === 0) return;
-  const isOver = !left.some(({ state }) => state !== 'attached');
   await writeVolume(tx, record, {
     ...(left.length === 0 && record.status === 'attached' && { status: 'available' }),
-    ...(isOver && record.status !== 'creating' && { action: null }),
+    ...(record.status !== 'creating' && { action: actionWith(record, left) }),
   });
   await dropAttachments(tx, record, dropped);
 }
@@ -147,10 +172,14 @@ export async function undoDetach(
 ): Promise<void> {
   const kept = attachments.find(({ deployment }) => deployment.id === deploymentId);
   if (kept === undefined) return;
-  const isOver = !attachments.some(
-    ({ state, deployment }) => state !== 'attached' && deployment !== kept.deployment,
-  );
-  await writeVolume(tx, record, isOver ? { action: null } : {});
+  const others = attachments.filter((attachment) => attachment !== kept);
+  await writeVolume(tx, record, { action: actionWith(record, others) });
   await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'attached' });
   if (isActive(kept.deployment)) await endVolumeAction(tx, kept.deployment);
+}
+
+/** What is under way where nothing is but what these attachments lack. */
+function actionWith(record: VolumeRecord, attachments: readonly SeenAttachment[]): VolumeRecord['action'] {
+  const [at, isAnyInTransit] = [record.action?.since ?? 0, attachments.some(isInTransit)];
+  return actionAfter(record, { over: ofAttachments, isInTransit: isAnyInTransit, at });
 }

@@ -1,6 +1,8 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
+import { admitLoss, tellOfLosses } from '../losses/loss-cap.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
+import { acceptDeletion } from './accept-deletion.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
 import { transactOnVolume } from './look.ts';
@@ -24,8 +26,10 @@ export async function advanceDeletion(
   const call = { timeoutMs: deps.options.polling.callTimeoutMs };
   try {
     const volume = await client.getVolume(providerVolumeId, call);
+    const isTaken =
+      volume.status === 'DELETING' || (await sendDeletion(deps, seller, providerVolumeId, volume));
+    if (isTaken) await writeTaken(deps, record);
     if (volume.status === 'DELETING') return alarm(deps, record);
-    await sendDeletion(deps, seller, providerVolumeId, volume);
     await client.getVolume(providerVolumeId, call);
   } catch (error) {
     if (error instanceof ProviderError && error.problem === 'not_found') return endDeletion(deps, record);
@@ -34,8 +38,42 @@ export async function advanceDeletion(
   }
 }
 
+/** From now on a 404 is the proof of it. The provider has shown the volume: it is not held any more. */
+async function writeTaken(
+  { store, clock }: VolumeDeps,
+  { id, deletionTakenAt }: VolumeRecord,
+): Promise<void> {
+  if (deletionTakenAt !== null) return;
+  await transactOnVolume(store, id, async (tx, { record }) => {
+    if (record.status !== 'deleting') return;
+    await writeVolume(tx, record, { deletionTakenAt: clock.now() });
+    await tx.losses.release(id);
+  });
+}
+
+/** The most calls that {@link sendDeletion} makes. */
+const CALLS_OF_A_DELETION = 4;
+
+/** Whether whoever began the deletion may still wait for what the provider says to it. */
+export function isBeingSent(
+  { action }: VolumeRecord,
+  now: number,
+  { polling }: VolumeDeps['options'],
+): boolean {
+  return action?.kind === 'delete' && now - action.since < CALLS_OF_A_DELETION * polling.callTimeoutMs;
+}
+
 /**
- * Asks for the deletion. Records that linger on instances are detached first (O: "force-detaches … instead of failing").
+ * A deletion that a request began and of which nobody wrote the answer: the provider may have taken it, whatever it
+ * still shows. It counts as accepted, and goes on until it is proved.
+ */
+export async function settleDeletion(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
+  if (!isBeingSent(record, deps.clock.now(), deps.options)) await acceptDeletion(deps, record);
+}
+
+/**
+ * Asks for the deletion. Records that linger on instances are detached first (O: "force-detaches … instead of failing");
+ * a provider that takes its time for that is asked again later. Says whether the provider has it and deletes it.
  *
  * @throws {ProviderError}
  */
@@ -44,25 +82,48 @@ export async function sendDeletion(
   { provider: { client } }: VolumeSeller,
   providerVolumeId: string,
   known?: ProviderVolume,
-): Promise<void> {
+): Promise<boolean> {
   const call = { timeoutMs: options.polling.callTimeoutMs };
   try {
-    await client.deleteVolume(providerVolumeId, call);
+    return await client.deleteVolume(providerVolumeId, call);
   } catch (error) {
     if (!(error instanceof ProviderError) || error.problem !== 'conflict') throw error;
     const { attached_instance_ids: left = [] } = known ?? (await client.getVolume(providerVolumeId, call));
     if (left.length === 0) throw error;
     await client.detachVolume(providerVolumeId, left, call);
-    await client.deleteVolume(providerVolumeId, call);
+    return deleteDetached();
+  }
+
+  async function deleteDetached(): Promise<boolean> {
+    try {
+      return await client.deleteVolume(providerVolumeId, call);
+    } catch (error) {
+      if (!(error instanceof ProviderError) || error.problem !== 'conflict') throw error;
+      return false;
+    }
   }
 }
 
-async function endDeletion({ store }: VolumeDeps, { id }: VolumeRecord): Promise<void> {
-  await transactOnVolume(store, id, async (tx, { record, attachments }) => {
-    if (record.status !== 'deleting') return;
-    await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
-    await dropAttachments(tx, record, attachments);
-  });
+/** A volume that its provider denies, and never said that it deletes, counts as a loss. */
+async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): Promise<void> {
+  const admission = await transactOnVolume(
+    deps.store,
+    id,
+    async (tx, { record, attachments }) => {
+      if (record.status !== 'deleting') return null;
+      const isDenied = record.providerVolumeId !== null && record.deletionTakenAt === null;
+      const admission = isDenied
+        ? await admitLoss(deps, tx, { subjectId: id, kind: 'volume', providerId })
+        : null;
+      if (admission?.isAdmitted === false) return admission;
+      await writeVolume(tx, record, { status: 'deleted', cleanup: 'done', action: null });
+      await tx.losses.release(id);
+      await dropAttachments(tx, record, attachments);
+      return null;
+    },
+    (tx) => tx.losses.lock(providerId),
+  );
+  if (admission !== null && admission.alarm !== null) tellOfLosses(deps.log, admission.alarm);
 }
 
 /** Never given up: a deletion that is not proved is told of again and again, but not with every look. */

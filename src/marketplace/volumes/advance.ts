@@ -1,10 +1,10 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Provider } from '../providers/provider.ts';
-import { acceptDeletion } from './accept-deletion.ts';
+import { actionAfter } from './action-after.ts';
 import { advanceAttachments } from './advance-attachments.ts';
 import { advanceCreation } from './advance-creation.ts';
-import { advanceDeletion } from './advance-deletion.ts';
+import { advanceDeletion, settleDeletion } from './advance-deletion.ts';
 import type { VolumeDeps } from './deps.ts';
 import { followVolume, type VolumeObservation } from './follow.ts';
 import { isInTransit, type SeenVolume, seeVolume, transactOnVolume } from './look.ts';
@@ -23,16 +23,20 @@ async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string)
   if (seen === null || seen.record.status === 'deleted') return;
   const { record } = seen;
   if (record.status === 'deleting') return advanceDeletion(deps, seller, record);
-  if (record.status === 'error' || isWaitingForLaunch(seen)) return;
+  if (record.action?.kind === 'delete') return settleDeletion(deps, record);
+  if (isSettled(seen) || isWaitingForLaunch(seen)) return;
   if (record.providerVolumeId === null) return advanceCreation(deps, seller, record);
   const observation = await observeVolume(deps, seller, seen);
   if (observation !== null) await followVolume(deps, seller, seen, observation);
   await giveUpResize(deps, record.id);
-  // What was asked for by who did not live to hear the answer.
-  if (observation === null && record.action?.kind === 'delete') await acceptDeletion(deps, record);
   if (observation === null) return;
   const followed = await seeVolume(deps.store.read, id);
   if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);
+}
+
+/** What broke is only looked after while an attachment of it is on its way. */
+function isSettled({ record, attachments }: SeenVolume): boolean {
+  return record.status === 'error' && !attachments.some(isInTransit);
 }
 
 /** Nothing is to be seen before the instance is there. */
@@ -122,8 +126,10 @@ async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): 
   const isOver = ({ kind, since }: { kind: string; since: number }) =>
     kind === 'resize' && clock.now() - since >= options.polling.actionMs;
   if (current === null || current.action === null || !isOver(current.action)) return;
-  await transactOnVolume(store, id, async (tx, { record }) => {
-    if (record.action !== null && isOver(record.action)) await writeVolume(tx, record, { action: null });
+  await transactOnVolume(store, id, async (tx, { record, attachments }) => {
+    if (record.action === null || !isOver(record.action)) return;
+    const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
+    await writeVolume(tx, record, { action: actionAfter(record, { ...under, over: ['resize'] }) });
   });
 }
 

@@ -10,14 +10,19 @@ const inWords: Readonly<Record<VolumeAction['kind'], string>> = {
   delete: 'The volume is being deleted.',
 };
 
+/** What only the provider ends: a larger size may cost its price already, and what is deleted may be gone already. */
+export function isExclusive({ action }: Pick<VolumeRecord, 'action'>): boolean {
+  return action?.kind === 'resize' || action?.kind === 'delete';
+}
+
 /**
- * One change of a volume at a time. One that is given up after `actionMs` holds nobody back; but a larger size, which may
- * cost the provider's price already, is waited for until the provider says what the volume has.
+ * One change of a volume at a time. One that is given up after `actionMs` holds nobody back, unless it is exclusive.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
-export function assertIdle({ action }: VolumeRecord, now: number, { polling }: MarketplaceOptions): void {
-  if (action === null || (action.kind !== 'resize' && now - action.since >= polling.actionMs)) return;
+export function assertIdle(record: VolumeRecord, now: number, { polling }: MarketplaceOptions): void {
+  const { action } = record;
+  if (action === null || (!isExclusive(record) && now - action.since >= polling.actionMs)) return;
   throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a moment and try again.`, {
     details: { action: action.kind },
   });

@@ -1,7 +1,8 @@
 import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
-import type { AttachedVolume } from '../contract/volume.ts';
+import { type AttachedVolume, attachedVolumeSchema } from '../contract/volume.ts';
 import { ownDeployment } from '../deployments/access.ts';
+import { assertNotFrozen } from '../ledger/assert-affordable.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
@@ -23,7 +24,7 @@ import { writeVolume } from './write.ts';
  * A volume that is there already is success.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
- *   PROVIDER_SLOW: the request went through.
+ *   PROVIDER_SLOW: the request went through, or may have.
  */
 export async function attachVolume(
   deps: VolumeDeps,
@@ -41,18 +42,18 @@ export async function attachVolume(
     begin(deps, tx, { seller, caller, volumeId, deploymentId }),
   );
   if (begun !== null) {
-    await send(deps, seller, begun);
-    await settle(deps, seller, begun, deadline);
+    const problem = await send(deps, seller, begun);
+    await settle(deps, seller, begun, deadline, problem);
     deps.wake(record.providerId);
   }
-  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastAttachedAt } =
-    await showVolume(deps, volumeId);
-  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastAttachedAt };
+  return attachedVolumeSchema.parse(await showVolume(deps, volumeId));
 }
 
 interface Begun {
   record: VolumeRecord;
   deployment: DeploymentRecord;
+  /** An earlier call may still be worked off. */
+  isRepeated: boolean;
 }
 
 /** Null: it is attached already. */
@@ -75,17 +76,24 @@ async function begin(
   const others = await tx.volumes.attachmentsOf({ deploymentId });
   assertRoom(field, seller, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
   assertIdle(record, now, options);
+  await assertNotFrozen(tx, record.teamId, now);
   await beginVolumeAction(tx, deployment, now, options);
   await writeVolume(tx, record, { status: 'attached', action: { kind: 'attach', since: now } });
   await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'attaching' });
-  return { record, deployment };
+  return { record, deployment, isRepeated: same !== undefined };
 }
 
-async function send(deps: VolumeDeps, seller: VolumeSeller, { record, deployment }: Begun): Promise<void> {
+/** What came in place of an answer; null: the provider accepted it. @throws what the user is told of a refusal */
+async function send(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  { record, deployment, isRepeated }: Begun,
+): Promise<unknown> {
   try {
     await sendAttach(deps, seller, record, deployment);
+    return null;
   } catch (error) {
-    if (!isDefinite(error)) return;
+    if (!isDefinite(error) || isRepeated) return error;
     await transactOnVolume(deps.store, record.id, (tx, seen) => undoAttach(tx, seen, deployment.id));
     throw refusal('attach', record, error);
   }
@@ -96,6 +104,7 @@ async function settle(
   seller: VolumeSeller,
   { record, deployment }: Begun,
   deadline: number,
+  problem: unknown,
 ): Promise<void> {
   const mine = ({ attachments }: SeenVolume) =>
     attachments.find((attachment) => attachment.deployment.id === deployment.id);
@@ -105,6 +114,6 @@ async function settle(
   });
   const attachment = mine(seen);
   if (attachment?.state === 'attached') return;
-  if (attachment?.state === 'attaching') throw slow('attach', record);
+  if (attachment?.state === 'attaching') throw slow('attach', record, problem);
   throw new ApiError('PROVIDER_REFUSED', `${record.providerId} did not attach the volume.`);
 }

@@ -5,11 +5,12 @@ import type { CreateVolume, Volume } from '../contract/volume.ts';
 import { ownDeployment } from '../deployments/access.ts';
 import { toProviderName } from '../deployments/launch-request.ts';
 import { newId } from '../ids.ts';
-import { assertCanSpend } from '../ledger/balance.ts';
+import { assertAffordable } from '../ledger/assert-affordable.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { resolveTeam } from '../teams/access.ts';
+import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { advanceUntil, pass } from './advance.ts';
 import { canRepeatCreation, giveUpCreation, sendCreation } from './advance-creation.ts';
 import { assertRoom } from './assert-attachable.ts';
@@ -43,9 +44,12 @@ export async function createVolume(deps: VolumeDeps, caller: Caller, input: Crea
   const record = await store.transact(async (tx) => {
     const deployment =
       input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
-    await assertCanSpend(tx, teamId, clock.now());
+    const now = clock.now();
+    const price = await newPrice(tx, teamId, hourlyRate(seller.profile, toSized(wanted)), now);
+    await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
+    await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) await assertAttachable(tx, seller, wanted, deployment);
-    return insert(deps, tx, seller, caller, wanted, deployment);
+    return insert(deps, tx, seller, caller, { wanted, deployment, price, now });
   });
   await makeVolume(deps, seller, record, deadline);
   const seen = await advanceUntil(
@@ -98,24 +102,34 @@ async function assertAttachable(
   assertRoom(field, seller, others.length + 1);
 }
 
+function toSized({ region, cloudId, sizeInGb: sizeGb }: Wanted) {
+  return { region, cloudId, sizeGb };
+}
+
 async function insert(
-  { clock, random, options, installationId }: VolumeDeps,
+  { random, options, installationId }: VolumeDeps,
   tx: Transaction,
   { profile, provider }: VolumeSeller,
   { userId }: Caller,
-  { name, sizeInGb: sizeGb, region, cloudId, teamId }: Wanted,
-  deployment: DeploymentRecord | null,
+  asked: {
+    wanted: Wanted;
+    deployment: DeploymentRecord | null;
+    price: Awaited<ReturnType<typeof newPrice>>;
+    now: number;
+  },
 ): Promise<VolumeRecord> {
-  const now = clock.now();
+  const { wanted, deployment, price, now } = asked;
+  const { name, sizeInGb: sizeGb, region, cloudId, teamId } = wanted;
   const id = newId(random, 'vol');
   const record: VolumeRecord = {
     ...{ id, volumeId: id, name, userId, teamId, providerId: provider.id, region, cloudId },
     ...{ type: profile.type ?? null, sizeGb, status: 'creating' },
-    ...(await newPrice(tx, teamId, hourlyRate(profile, { region, cloudId, sizeGb }), now)),
+    ...price,
     ...{ totalCostMicroUsd: 0, createdAt: now, startedAt: null, deletedAt: null },
     ...{ lastAttachedAt: null, lastDetachedAt: null },
     ...{ providerName: toProviderName(installationId, id), providerVolumeId: null, createSentAt: null },
     ...{ action: { kind: 'create', since: now }, observedAt: null, cleanup: 'none', revision: 1 },
+    deletionTakenAt: null,
   };
   await tx.volumes.insert(record);
   if (deployment !== null) {

@@ -1,10 +1,17 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { accrue } from '../ledger/accrue.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
+import { StoreUnavailable } from '../ports/store.ts';
+import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
+import { detachVolume } from './detach.ts';
+import { planLaunchVolumes } from './plan-launch.ts';
+import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
 import { tendVolumes } from './tend.ts';
+import { updateVolume } from './update.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -18,6 +25,12 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
+const tend = (letter = 'a') => world.settle(tendVolumes(world.deps, world.provider(letter)));
+const codeOf = (promise: Promise<unknown>) =>
+  world.settle(promise).then(
+    () => 'done',
+    (error: { code?: string }) => error.code,
+  );
 const findings = async () => (await verifyLedger(world.deps.store, world.clock.now() + HOUR_MS)).findings;
 
 it('is accepted, and ends the cost, where the configuration does not have the provider any more', async () => {
@@ -42,4 +55,175 @@ it('ends where billing got to, where a process with a clock that is ahead has po
   await world.settle(deleteVolume(world.deps, caller, volumeId));
   expect((await stored())?.deletedAt).toBeGreaterThan(world.clock.now());
   expect(await findings()).toEqual([]);
+});
+
+/** The request writes that it deletes, sends it, and its process dies before the answer. */
+async function askAndDie(): Promise<void> {
+  const known = world.deps.store;
+  const died = new Promise<never>(() => undefined);
+  const store = { ...known, transact: (body: Parameters<typeof known.transact>[0]) => transact(body) };
+  let transactions = 0;
+  const transact = (body: Parameters<typeof known.transact>[0]) =>
+    ++transactions > 1 ? died : known.transact(body);
+  void deleteVolume({ ...world.deps, store: store as typeof known }, caller, volumeId);
+  await world.clock.advance(0);
+  expect((await stored())?.action).toMatchObject({ kind: 'delete' });
+}
+
+describe('a deletion of which nobody wrote the answer', () => {
+  it('is not taken back by an observation that still shows the volume, and ends only by proof', async () => {
+    world.plain('a').options.volumeMs = 60_000;
+    await askAndDie();
+    await tend();
+    expect(await stored()).toMatchObject({ status: 'available', action: { kind: 'delete' } });
+    await world.clock.advance(50_000);
+    const acceptedAt = world.clock.now();
+    await tend();
+    expect(await stored()).toMatchObject({ status: 'deleting', deletedAt: acceptedAt });
+    await world.clock.advance(50 * 60_000);
+    await tend();
+    expect(world.plain('a').volumes).toEqual([]);
+    expect(await stored()).toMatchObject({ status: 'deleted', cleanup: 'done', action: null });
+    expect(await findings()).toEqual([]);
+  });
+
+  it('is sent again where the process died before it sent it', async () => {
+    world.plain('a').faults.plan = (method, nth) =>
+      method === 'deleteVolume' && nth === 1 ? 'lose' : 'none';
+    await askAndDie();
+    for (let round = 0; round < 3; round++) {
+      await world.clock.advance(60_000);
+      await tend();
+    }
+    expect(world.plain('a').volumes).toEqual([]);
+    expect((await stored())?.status).toBe('deleted');
+  });
+
+  it('outlives a provider that says meanwhile that the volume broke', async () => {
+    await askAndDie();
+    world.plain('a').options.volumeMs = 60_000;
+    world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { status: 'ERROR' });
+    await tend();
+    await world.clock.advance(60_000);
+    await tend();
+    expect(await stored()).toMatchObject({ status: 'deleting' });
+  });
+
+  it('keeps attachments, sizes and launches out for as long as it lasts', async () => {
+    world.plain('a').options.volumeMs = 24 * HOUR_MS;
+    const { id } = await world.deploy('a', (await stored())?.region ?? '');
+    await askAndDie();
+    await world.clock.advance(2 * world.deps.options.polling.actionMs);
+    expect(await codeOf(attachVolume(world.deps, caller, volumeId, id))).toBe('CHANGE_IN_PROGRESS');
+    expect(await codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 900 }))).toBe(
+      'CHANGE_IN_PROGRESS',
+    );
+    const { teamId, region = '' } = (await stored()) ?? {};
+    const wanted = { ...{ caller, teamId: teamId ?? '', region }, provider: world.provider('a') };
+    const launch = world.deps.store.transact((tx) =>
+      planLaunchVolumes(world.deps, tx, { ...wanted, volumeIds: [volumeId] }),
+    );
+    expect(await codeOf(launch)).toBe('CHANGE_IN_PROGRESS');
+  });
+
+  it('is accepted at once when it is asked for again after the time that a request may take', async () => {
+    world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? 'hang' : 'none');
+    await askAndDie();
+    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('CHANGE_IN_PROGRESS');
+    await world.clock.advance(60_000);
+    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
+    expect((await stored())?.status).toBe('deleting');
+  });
+});
+
+it('is accepted later where the store did not answer when the provider had taken it', async () => {
+  world.plain('a').options.volumeMs = 10_000;
+  const known = world.deps.store;
+  let transactions = 0;
+  const transact = ((body) => {
+    if (++transactions > 1) throw new StoreUnavailable('it does not answer');
+    return known.transact(body);
+  }) as typeof known.transact;
+  const asked = deleteVolume({ ...world.deps, store: { ...known, transact } }, caller, volumeId);
+  await expect(world.settle(asked)).rejects.toThrow(StoreUnavailable);
+  await tend();
+  await world.clock.advance(60_000);
+  for (let round = 0; round < 2; round++) await tend();
+  expect(await stored()).toMatchObject({ status: 'deleted', action: null });
+  expect(await findings()).toEqual([]);
+});
+
+it('of a volume that ended while it was asked for is success, and the end stays as it is', async () => {
+  const before = await stored();
+  if (before === null) throw new Error('there is no volume');
+  const endedAt = world.clock.now();
+  await world.deps.store.transact((tx) =>
+    tx.volumes.update({ ...before, status: 'deleted', deletedAt: endedAt, providerVolumeId: null }),
+  );
+  const { read } = world.deps.store;
+  const volumes = { ...read.volumes, byVolumeId: async () => before };
+  const store = { ...world.deps.store, read: { ...read, volumes } };
+  await world.clock.advance(5_000);
+  expect(await codeOf(deleteVolume({ ...world.deps, store }, caller, volumeId))).toBe('done');
+  expect((await stored())?.deletedAt).toBe(endedAt);
+});
+
+it('that the provider refuses late is success where it has been accepted meanwhile', async () => {
+  const refused = new ProviderError('refused', '400: no', { status: 400 });
+  const answer = Promise.withResolvers<never>();
+  const { client } = world.provider('a');
+  const provider = { ...world.provider('a'), client: { ...client, deleteVolume: () => answer.promise } };
+  const providers = { ids: () => [provider.id], get: () => provider };
+  const asked = deleteVolume({ ...world.deps, providers }, caller, volumeId);
+  await world.clock.advance(60_000);
+  await tend();
+  expect((await stored())?.status).toBe('deleting');
+  answer.reject(refused);
+  expect(await codeOf(asked)).toBe('done');
+  expect(await stored()).toMatchObject({ deletedAt: expect.any(Number) });
+  expect((await stored())?.status).toMatch(/^delet/);
+});
+
+describe('of a volume that is still on an instance of a deployment that is over', () => {
+  let deploymentId: string;
+  beforeEach(async () => {
+    ({ id: deploymentId } = await world.deploy('a', (await stored())?.region ?? ''));
+    await world.settle(attachVolume(world.deps, caller, volumeId, deploymentId));
+    await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
+    await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
+  });
+
+  it('goes on once the provider has detached it', async () => {
+    await world.settle(deleteVolume(world.deps, caller, volumeId));
+    expect((await stored())?.status).toBe('deleting');
+    await world.clock.advance(5_000);
+    for (let round = 0; round < 2; round++) {
+      await tend();
+      await world.clock.advance(5_000);
+    }
+    expect(world.plain('a').volumes).toEqual([]);
+    expect((await stored())?.status).toBe('deleted');
+  });
+
+  it('leaves the detachment looked after where the provider refuses it', async () => {
+    const refused = new ProviderError('refused', '400: no', { status: 400 });
+    world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
+    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
+    expect(await stored()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
+    world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
+    await world.clock.advance(10_000);
+    expect(world.plain('a').instances).toEqual([]);
+    await tend();
+    expect(await stored()).toMatchObject({ status: 'available', action: null });
+  });
+
+  it('is not taken back by a detachment', async () => {
+    await askAndDie();
+    expect(await codeOf(detachVolume(world.deps, caller, volumeId, deploymentId))).toBe('CHANGE_IN_PROGRESS');
+    world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
+    await world.clock.advance(10_000);
+    expect(world.plain('a').instances).toEqual([]);
+    await tend();
+    expect((await stored())?.action).toMatchObject({ kind: 'delete' });
+  });
 });

@@ -1,22 +1,25 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
+import type { Transaction } from '../ports/store.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { acceptDeletion } from './accept-deletion.ts';
 import { ownVolume } from './access.ts';
+import { actionAfter } from './action-after.ts';
 import { advanceQuietly } from './advance.ts';
-import { sendDeletion } from './advance-deletion.ts';
+import { isBeingSent, sendDeletion } from './advance-deletion.ts';
 import { assertIdle } from './assert-idle.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
-import { isActive, type SeenVolume, transactOnVolume } from './look.ts';
+import { isActive, isInTransit, type SeenVolume, transactOnVolume } from './look.ts';
 import { isDefinite, refusal } from './refusal.ts';
 import { sellerOf } from './seller.ts';
 import { writeVolume } from './write.ts';
 
 /**
  * M: DELETE /api/volumes/{volumeId}. It costs nothing any more from the moment at which the provider has accepted it,
- * or may have; that it is gone there is proved afterwards. A second delete is success.
+ * or may have; that it is gone there is proved afterwards. A second delete is success. `assertStillWanted` is called in
+ * the transaction that begins it, with the volume locked: what it throws leaves all as it is.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed
  */
@@ -24,37 +27,46 @@ export async function deleteVolume(
   deps: VolumeDeps,
   caller: Caller,
   volumeId: string,
+  assertStillWanted: (tx: Transaction) => Promise<void> = async () => undefined,
 ): Promise<{ success: true }> {
   const { store, clock, options, providers } = deps;
   const known = await ownVolume(store.read, caller, volumeId);
   const { id, status } = known;
   if (status === 'deleting' || status === 'deleted') return { success: true };
   const seller = sellerOf(providers, known.providerId);
-  const record = await transactOnVolume(store, id, async (tx, seen) => {
+  const begun = await transactOnVolume(store, id, async (tx, seen) => {
+    if (seen.record.status === 'deleting' || seen.record.status === 'deleted') return null;
+    // One that was asked for before, and may have been taken, is repeated by whoever looks after the volume.
+    const isRepeated = seen.record.action?.kind === 'delete';
     assertDeletable(seen, clock.now(), options);
-    if (seen.record.providerVolumeId === null) return endWithoutVolume();
-    return writeVolume(tx, seen.record, { action: { kind: 'delete', since: clock.now() } });
+    await assertStillWanted(tx);
+    if (seen.record.providerVolumeId === null) return { record: await endWithoutVolume(), isRepeated };
+    const action = { kind: 'delete', since: clock.now() } as const;
+    return { record: await writeVolume(tx, seen.record, { action }), isRepeated };
 
     async function endWithoutVolume(): Promise<VolumeRecord> {
       await dropAttachments(tx, seen.record, seen.attachments);
-      return writeVolume(tx, seen.record, { status: 'deleted', deletedAt: clock.now(), action: null });
+      const deletedAt = seen.record.deletedAt ?? clock.now();
+      return writeVolume(tx, seen.record, { status: 'deleted', deletedAt, action: null });
     }
   });
-  if (record.providerVolumeId === null) return { success: true };
+  if (begun === null || begun.record.providerVolumeId === null) return { success: true };
+  const { record, isRepeated } = begun;
   // Nobody pays for what they cannot be rid of: it is deleted there once the configuration has the provider again.
   if (seller === null) {
     await acceptDeletion(deps, record);
     return { success: true };
   }
-  try {
-    await sendDeletion(deps, seller, record.providerVolumeId);
-  } catch (error) {
-    if (!(error instanceof ProviderError) || isDefinite(error)) {
-      await endAction(deps, record);
-      throw refusal('deletion', record, error);
+  let isTaken = false;
+  if (!isRepeated) {
+    try {
+      isTaken = await sendDeletion(deps, seller, record.providerVolumeId ?? '');
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      if (isDefinite(error) && (await takeBack(deps, record))) throw refusal('deletion', record, error);
     }
   }
-  await acceptDeletion(deps, record);
+  await acceptDeletion(deps, record, isTaken);
   await advanceQuietly(deps, seller, id);
   deps.wake(record.providerId);
   return { success: true };
@@ -74,11 +86,16 @@ function assertDeletable(
   if (record.status === 'creating' && record.createSentAt !== null && record.providerVolumeId === null)
     throw new ApiError('CHANGE_IN_PROGRESS', 'The volume is being created. Wait a moment and try again.');
   // What is left on deployments that are over is detached on the way.
-  if (record.action?.kind !== 'detach') assertIdle(record, now, options);
+  const isRepeated = record.action?.kind === 'delete' && !isBeingSent(record, now, options);
+  if (record.action?.kind !== 'detach' && !isRepeated) assertIdle(record, now, options);
 }
 
-async function endAction({ store }: VolumeDeps, { id }: VolumeRecord): Promise<void> {
-  await transactOnVolume(store, id, async (tx, { record }) => {
-    if (record.action?.kind === 'delete') await writeVolume(tx, record, { action: null });
+/** The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. */
+async function takeBack({ store, clock }: VolumeDeps, { id }: VolumeRecord): Promise<boolean> {
+  return transactOnVolume(store, id, async (tx, { record, attachments }) => {
+    if (record.status === 'deleting' || record.status === 'deleted') return false;
+    const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
+    await writeVolume(tx, record, { action: actionAfter(record, { ...under, over: ['delete'] }) });
+    return true;
   });
 }

@@ -1,6 +1,6 @@
 import type { Caller } from '../caller.ts';
 import { invalid } from '../contract/errors.ts';
-import type { DetachedVolume } from '../contract/volume.ts';
+import { type DetachedVolume, detachedVolumeSchema } from '../contract/volume.ts';
 import { ownDeployment } from '../deployments/access.ts';
 import { assertNoAction } from '../deployments/begin-action.ts';
 import type { Transaction } from '../ports/store.ts';
@@ -9,7 +9,7 @@ import type { VolumeRecord } from '../records/volume-record.ts';
 import { ownVolume } from './access.ts';
 import { advanceUntil } from './advance.ts';
 import { sendDetach, undoDetach } from './advance-attachments.ts';
-import { assertIdle } from './assert-idle.ts';
+import { assertIdle, isExclusive } from './assert-idle.ts';
 import { beginVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { isActive, type SeenVolume, transactOnVolume } from './look.ts';
@@ -22,7 +22,7 @@ import { writeVolume } from './write.ts';
  * M: POST /api/volumes/{volumeId}/detach; "data is preserved on detach" (Volume rules, 6).
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed.
- *   PROVIDER_SLOW: the request went through.
+ *   PROVIDER_SLOW: the request went through, or may have.
  */
 export async function detachVolume(
   deps: VolumeDeps,
@@ -35,17 +35,17 @@ export async function detachVolume(
   const record = await ownVolume(store.read, caller, volumeId);
   const seller = requireSeller(providers, record);
   const begun = await store.transact((tx) => begin(deps, tx, { seller, caller, volumeId, deploymentId }));
-  await send(deps, seller, begun);
-  await settle(deps, seller, begun, deadline);
+  const problem = await send(deps, seller, begun);
+  await settle(deps, seller, begun, deadline, problem);
   deps.wake(record.providerId);
-  const { id, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt } =
-    await showVolume(deps, volumeId);
-  return { id, volumeId, status, virtualIp, attachedToDeploymentIds, attachedToOrderIds, lastDetachedAt };
+  return detachedVolumeSchema.parse(await showVolume(deps, volumeId));
 }
 
 interface Begun {
   record: VolumeRecord;
   deployment: DeploymentRecord;
+  /** An earlier call may still be worked off. */
+  isRepeated: boolean;
 }
 
 async function begin(
@@ -61,6 +61,7 @@ async function begin(
   const attachment = existing.find((one) => one.deploymentId === deploymentId);
   if (attachment === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
+  if (isExclusive(record)) assertIdle(record, now, options);
   if (isActive(deployment)) {
     assertAllowed(seller, deployment);
     assertNoAction(deployment, now, options);
@@ -69,7 +70,7 @@ async function begin(
   }
   await writeVolume(tx, record, { action: { kind: 'detach', since: now } });
   await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'detaching' });
-  return { record, deployment };
+  return { record, deployment, isRepeated: attachment.state === 'detaching' };
 }
 
 /** M: Volume rules, 6: not by hand while the deployment is active, where its provider is so. */
@@ -81,12 +82,18 @@ function assertAllowed({ provider, profile }: VolumeSeller, { status }: Deployme
     throw invalid('deploymentId', 'the deployment is deploying; wait until it is running');
 }
 
-async function send(deps: VolumeDeps, seller: VolumeSeller, { record, deployment }: Begun): Promise<void> {
+/** What came in place of an answer; null: the provider accepted it. @throws what the user is told of a refusal */
+async function send(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  { record, deployment, isRepeated }: Begun,
+): Promise<unknown> {
   try {
     await sendDetach(deps, seller, record, deployment);
+    return null;
   } catch (error) {
     // What the provider does not know of an instance that is over is detached; the look that follows tells.
-    if (!isDefinite(error) || !isActive(deployment)) return;
+    if (!isDefinite(error) || !isActive(deployment) || isRepeated) return error;
     await transactOnVolume(deps.store, record.id, (tx, seen) => undoDetach(tx, seen, deployment.id));
     throw refusal('detach', record, error);
   }
@@ -97,9 +104,10 @@ async function settle(
   seller: VolumeSeller,
   { record, deployment }: Begun,
   deadline: number,
+  problem: unknown,
 ): Promise<void> {
   const isThere = ({ attachments }: SeenVolume) =>
     attachments.some((attachment) => attachment.deployment.id === deployment.id);
   const seen = await advanceUntil(deps, seller, record.id, deadline, (volume) => !isThere(volume));
-  if (isThere(seen)) throw slow('detach', record);
+  if (isThere(seen)) throw slow('detach', record, problem);
 }

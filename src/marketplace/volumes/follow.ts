@@ -2,10 +2,11 @@ import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { startBilling } from '../ledger/bill.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
+import { actionAfter, ofAttachments } from './action-after.ts';
 import { endVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { hourlyRate } from './hourly-rate.ts';
-import { isActive, isHeld, lockSeen, type SeenAttachment, type SeenVolume } from './look.ts';
+import { isActive, isHeld, isInTransit, lockSeen, type SeenAttachment, type SeenVolume } from './look.ts';
 import { newPrice } from './new-price.ts';
 import type { VolumeSeller } from './seller.ts';
 import { type VolumeChange, writeVolume } from './write.ts';
@@ -31,7 +32,7 @@ export async function followVolume(
 ): Promise<boolean> {
   return deps.store.transact(async (tx) => {
     const locked = await lockSeen(tx, seen);
-    if (locked === null || !isFollowed(locked.record)) return false;
+    if (locked === null || !isFollowed(locked)) return false;
     const attachments = locked.attachments.map((before) => ({
       before,
       after: attachmentAfter(before, observation),
@@ -47,14 +48,16 @@ export async function followVolume(
   });
 }
 
-/** A deletion has an end of its own, and what broke stays broken. */
-function isFollowed({ status }: VolumeRecord): boolean {
+/** A deletion has an end of its own. What broke stays broken, but its attachments come to their end. */
+function isFollowed({ record: { status, action }, attachments }: SeenVolume): boolean {
+  if (action?.kind === 'delete') return false;
+  if (status === 'error') return attachments.some(isInTransit);
   return status === 'creating' || status === 'available' || status === 'attached';
 }
 
 interface Followed {
   before: SeenAttachment;
-  after: 'attaching' | 'attached' | 'detaching' | 'gone';
+  after: SeenAttachment['state'] | 'gone';
 }
 
 function attachmentAfter(
@@ -74,28 +77,37 @@ async function volumeChange(
   observed: ProviderVolume,
   now: number,
 ): Promise<VolumeChange> {
-  if (observed.status === 'ERROR') return { status: 'error', action: null };
   if (record.status === 'creating' && observed.status === 'CREATING') return {};
   const left = attachments.filter(({ after }) => after !== 'gone');
+  const has = (state: Followed['after']) =>
+    attachments.some(({ before, after }) => after === state && before.state !== state);
+  const moved = {
+    ...(has('attached') && { lastAttachedAt: now }),
+    ...(has('gone') && { lastDetachedAt: now }),
+  };
+  const under = { isInTransit: left.some(({ after }) => after !== 'attached'), at: now };
+  if (observed.status === 'ERROR' || record.status === 'error') {
+    const action = actionAfter(record, { ...under, over: [...ofAttachments, 'resize'] });
+    return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
+  }
   const status = left.length > 0 ? 'attached' : 'available';
   const toSizeGb = record.action?.kind === 'resize' ? record.action.toSizeGb : undefined;
   const isResized = toSizeGb !== undefined && observed.size_gb >= toSizeGb;
-  const isOver =
-    !left.some(({ after }) => after === 'attaching' || after === 'detaching') &&
-    (toSizeGb === undefined || isResized);
-  const has = (state: Followed['after']) =>
-    attachments.some(({ before, after }) => after === state && before.state !== state);
+  const over = isResized ? [...ofAttachments, 'resize' as const] : ofAttachments;
   return {
+    ...moved,
     ...(status !== record.status && { status }),
     ...(record.startedAt === null && { startedAt: now }),
-    ...(isOver && record.action !== null && { action: null }),
-    ...(has('attached') && { lastAttachedAt: now }),
-    ...(has('gone') && { lastDetachedAt: now }),
+    ...changed(record, actionAfter(record, { ...under, over })),
     ...(isResized && {
       sizeGb: toSizeGb,
       ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb: toSizeGb }), now)),
     }),
   };
+}
+
+function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<VolumeChange, 'action'> {
+  return action === record.action ? {} : { action };
 }
 
 async function writeAttachments(

@@ -63,6 +63,11 @@ describe('a create', () => {
     });
   });
 
+  it('leaves out what is not known: M: has no null for these fields', async () => {
+    expect(Object.entries(await create('d')).filter(([, value]) => value === null)).toEqual([]);
+    expect(await create('d')).not.toHaveProperty('usedCapacityBytes');
+  });
+
   it('asks for the type of provider-d, and for the cloud of provider-c at its price', async () => {
     expect((await create('d')).extras).toEqual({ volumeType: 'nvme-network' });
     expect(world.plain('d').volumes[0]?.type).toBe('nvme-network');
@@ -121,6 +126,20 @@ describe('a create', () => {
     expect(record).toMatchObject({ status: 'deleted', startedAt: null, action: null });
     expect(await segments(record?.id ?? '')).toEqual([]);
   });
+
+  it.each([
+    ['capacity_unavailable', 'out_of_stock'],
+    ['quota_exceeded', 'quota_exceeded'],
+  ])(
+    'that the provider refuses with %s is 400 with the reason, and leaves no volume',
+    async (code, reason) => {
+      const refused = new ProviderError('conflict', '409: no', { status: 409, code });
+      world.plain('a').faults.plan = (method) => (method === 'createVolume' ? { error: refused } : 'none');
+      const error = await failure(createVolume(world.deps, caller, bodyFor('a')));
+      expect([error.status, error.details]).toEqual([400, { volumeId: expect.any(String), reason }]);
+      expect(await only()).toMatchObject({ status: 'deleted', startedAt: null, action: null });
+    },
+  );
 
   it('whose volume breaks is 502 and costs nothing; the volume can be deleted', async () => {
     world.plain('a').faults.plan = (method) =>
@@ -352,7 +371,7 @@ describe('a deletion', () => {
       tx.volumes.update({ ...record, action: { kind: 'delete', since: world.clock.now() } }),
     );
     await world.plain('a').client.deleteVolume(record.providerVolumeId ?? '');
-    await world.clock.advance(10_000);
+    await world.clock.advance(60_000);
     for (let turn = 0; turn < 2; turn++) await tend('a');
     expect(await only()).toMatchObject({ status: 'deleted', action: null });
     expect((await segments(volume.id)).at(-1)?.endedAt).not.toBeNull();
@@ -417,6 +436,21 @@ describe('a larger size', () => {
     await tend('a');
     expect(await only()).toMatchObject({ sizeGb: 300, action: null });
   });
+
+  it.each([
+    ['capacity_unavailable', 'out_of_stock'],
+    ['quota_exceeded', 'quota_exceeded'],
+  ])(
+    'that the provider refuses with %s is 400 with the reason, and nothing changes',
+    async (code, reason) => {
+      const volume = await create('a');
+      const refused = new ProviderError('conflict', '409: no', { status: 409, code });
+      world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? { error: refused } : 'none');
+      const error = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
+      expect([error.status, error.details?.['reason']]).toEqual([400, reason]);
+      expect(await only()).toMatchObject({ sizeGb: 100, action: null });
+    },
+  );
 
   it('that the provider refuses is 502, and neither size, name nor price change', async () => {
     const volume = await create('a');

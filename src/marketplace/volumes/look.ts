@@ -43,16 +43,18 @@ export async function lockSeen(
   return record === null || record.revision !== seen.record.revision ? null : { record, attachments: locked };
 }
 
-/** A transaction on a volume and its deployments as they are now, all locked. */
+/** A transaction on a volume and its deployments as they are now, all locked after what `first` locks. */
 export async function transactOnVolume<T>(
   store: Store,
   id: string,
   body: (tx: Transaction, seen: SeenVolume) => Promise<T>,
+  first: (tx: Transaction) => Promise<void> = async () => undefined,
 ): Promise<T> {
   for (;;) {
     const seen = await seeVolume(store.read, id);
     if (seen === null) throw new Error(`the volume ${id} is not there any more`);
     const result = await store.transact(async (tx) => {
+      await first(tx);
       const locked = await lockSeen(tx, seen);
       return locked === null ? null : { value: await body(tx, locked) };
     });

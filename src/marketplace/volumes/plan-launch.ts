@@ -6,7 +6,7 @@ import type { Provider } from '../providers/provider.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { ownVolume } from './access.ts';
 import { assertFits, assertRoom } from './assert-attachable.ts';
-import { assertIdle } from './assert-idle.ts';
+import { assertIdle, isExclusive } from './assert-idle.ts';
 import { toSeller } from './seller.ts';
 
 const FIELD = 'volumeIds';
@@ -43,8 +43,7 @@ export async function planLaunchVolumes(
     if (volume.providerVolumeId === null)
       throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} is not there yet; try again in a moment.`);
     // A shared volume that is on its way to one instance may go to another.
-    if (!seller.profile.shareable || volume.action?.kind === 'resize')
-      assertIdle(volume, clock.now(), options);
+    if (!seller.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
     volumes.set(volumeId, volume);
   }
   return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);

@@ -1,6 +1,14 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
+import { describeSlow } from '../providers/describe-slow.ts';
+import { type Shortage, shortageOf } from '../providers/shortage.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
+
+const shortages: Readonly<Record<Shortage, string>> = {
+  out_of_stock:
+    'has not enough free storage there now: try a smaller size, another region or another provider',
+  quota_exceeded: 'gives this marketplace no more storage for now: try another provider',
+};
 
 type What = 'create' | 'attach' | 'detach' | 'resize' | 'deletion';
 
@@ -8,6 +16,12 @@ type What = 'create' | 'attach' | 'detach' | 'resize' | 'deletion';
 export function refusal(what: What, { providerId, volumeId }: VolumeRecord, error: unknown): unknown {
   if (!(error instanceof ProviderError)) return error;
   const options = { cause: error, details: { volumeId } };
+  const reason = shortageOf(error);
+  if (reason !== undefined)
+    return new ApiError('VALIDATION_ERROR', `${providerId} ${shortages[reason]}; nothing changed.`, {
+      cause: error,
+      details: { volumeId, reason },
+    });
   if (error.problem === 'conflict' && error.code === 'operation_in_progress')
     return new ApiError(
       'CHANGE_IN_PROGRESS',
@@ -18,16 +32,22 @@ export function refusal(what: What, { providerId, volumeId }: VolumeRecord, erro
   return new ApiError('PROVIDER_REFUSED', `${providerId} ${verb} the ${what}; nothing changed.`, options);
 }
 
-/** The provider has taken the change, and a later look ends it. */
-export function slow(what: What, { providerId, volumeId }: VolumeRecord): ApiError {
-  return new ApiError(
-    'PROVIDER_SLOW',
-    `${providerId} has taken the ${what} and is slow; poll the volume rather than trying again.`,
-    { details: { volumeId } },
-  );
+/** A later look ends the change. `problem`: what came in place of the provider's answer; null: it accepted the change. */
+export function slow(what: What, { providerId, volumeId }: VolumeRecord, problem: unknown): ApiError {
+  return new ApiError('PROVIDER_SLOW', describeSlow({ providerId, what, thing: 'volume' }, problem), {
+    cause: problem ?? undefined,
+    details: { volumeId },
+  });
 }
 
 /** Whether it is certain that the provider has not done what it was asked for. */
 export function isDefinite(error: unknown): boolean {
   return error instanceof ProviderError && !error.mayHaveHappened;
+}
+
+/** That a call was refused for who asked, how often, or while another one is under way says nothing of an earlier one. */
+export function isDecided(error: unknown): boolean {
+  if (!(error instanceof ProviderError) || !isDefinite(error) || error.code === 'operation_in_progress')
+    return false;
+  return !['unreachable', 'unauthorized', 'limited'].includes(error.problem);
 }

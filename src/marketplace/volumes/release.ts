@@ -1,5 +1,6 @@
 import type { Transaction } from '../ports/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
+import { isExclusive } from './assert-idle.ts';
 import { isInTransit } from './look.ts';
 import { writeVolume } from './write.ts';
 
@@ -32,6 +33,9 @@ async function release(
   else await tx.volumes.removeAttachment(volumeId, deploymentId);
   const left = await tx.volumes.attachmentsOf({ volumeId });
   const isFollowed = volume.status === 'available' || volume.status === 'attached';
+  // One that broke is looked after until its attachments are gone.
+  if (volume.status === 'error')
+    return void (await writeVolume(tx, volume, { action: actionAfter(volume, left, at) }));
   if (!isFollowed) return void (await writeVolume(tx, volume, {}));
   await writeVolume(tx, volume, {
     status: left.length > 0 ? 'attached' : 'available',
@@ -41,10 +45,10 @@ async function release(
 }
 
 function actionAfter(
-  { action }: VolumeRecord,
+  volume: VolumeRecord,
   left: readonly AttachmentRecord[],
   at: number,
 ): VolumeRecord['action'] {
-  if (action?.kind === 'resize') return action;
+  if (isExclusive(volume)) return volume.action;
   return left.some(isInTransit) ? { kind: 'detach', since: at } : null;
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { putEmptyDatabase } from '../../../test/support/empty-database.ts';
 import {
   PlainProvider as Plain,
   type PlainProvider,
@@ -22,6 +23,7 @@ import {
 } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import { defaultOptions } from '../options.ts';
+import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
@@ -75,6 +77,7 @@ function toOffer(providerId: string, offer: CatalogFile['offers'][number]): Cata
     ...{ interconnectType: '', interconnectDescription: '', vcpus: offer.vcpus, memoryGb: offer.memory_gb },
     ...{ storageGb: offer.storage_gb, gpuCount: offer.gpu_count ?? 0, gpuMemoryGb: offer.gpu_memory_gb ?? 0 },
     ...{ priceMicroUsdPerHour: 1_000_000, spotPriceMicroUsdPerHour: null, stoppedPriceMicroUsdPerHour: null },
+    ...{ providerPriceMicroUsdPerHour: 1_000_000, providerStoppedPriceMicroUsdPerHour: null },
     ...{ minimumReservationMinutes: null, announcesRestart: true, announcesVolumeResize: true },
     ...{ regions, inStockRegions: regions.filter((region) => (offer.capacity[region] ?? 0) > 0) },
     ...{ osOptions: offer.os_options, supportsCloudInit: true, maintenance: false, isNvlink: false },
@@ -104,7 +107,9 @@ export interface World {
 /** The seven providers with a marketplace's store; one team with `balanceMicroUsd` to spend. */
 export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-volumes-'));
-  const store = openMarketplaceSqliteStore(join(folder, 'marketplace.db'));
+  const file = join(folder, 'marketplace.db');
+  await putEmptyDatabase('marketplace', file);
+  const store = openMarketplaceSqliteStore(file);
   const clock = new VirtualClock(now);
   await seed(store, balanceMicroUsd);
   await store.transact(async (tx) => {
@@ -125,7 +130,7 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     const offers = file.offers.map((offer) => toOffer(profile.id, offer));
     plains.set(profile.id, plain);
     providers.set(profile.id, {
-      ...{ id: profile.id, profile, client: plain.client },
+      ...{ id: profile.id, profile, client: plain.client, sshProbe: null, markups: noMarkups },
       catalog: {
         heardAt: now,
         offers: new Map(offers.map((offer) => [offer.offerId, offer])),

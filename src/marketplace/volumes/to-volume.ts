@@ -1,17 +1,22 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
-import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
+import { toTimestamp } from '../contract/values.ts';
 import type { Volume } from '../contract/volume.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
 import { sellerOf, type VolumeSeller } from './seller.ts';
 
-/** A volume as M: shows it. `usedCapacityBytes` is null: O: has no word for it. There are no orders beside deployments. */
+/**
+ * A volume as M: shows it. What is not known is left out, never null: M: has no null for these fields. `usedCapacityBytes`
+ * is never known, since O: has no word for it. There are no orders beside deployments.
+ */
 export function toVolume(
   record: VolumeRecord,
   attachments: readonly AttachmentRecord[],
   providers: Providers,
 ): Volume {
   const seller = sellerOf(providers, record.providerId);
+  const virtualIp = seller?.profile.regions[record.region]?.virtual_ip;
+  const { lastAttachedAt, lastDetachedAt } = record;
   return {
     id: record.id,
     volumeId: record.volumeId,
@@ -21,8 +26,7 @@ export function toVolume(
     providerId: record.providerId,
     region: record.region,
     sizeInGb: record.sizeGb,
-    usedCapacityBytes: null,
-    virtualIp: seller?.profile.regions[record.region]?.virtual_ip ?? null,
+    ...(virtualIp !== undefined && { virtualIp }),
     attachedToDeploymentIds: attachments.map(({ deploymentId }) => deploymentId),
     attachedToOrderIds: [],
     status: record.status,
@@ -30,8 +34,8 @@ export function toVolume(
     originalHourlyRate: usdFromMicroUsd(record.originalRateMicroUsd),
     lastPriceUpdate: toTimestamp(record.lastPriceUpdateAt),
     createdAt: toTimestamp(record.createdAt),
-    lastAttachedAt: toTimestampOrNull(record.lastAttachedAt),
-    lastDetachedAt: toTimestampOrNull(record.lastDetachedAt),
+    ...(lastAttachedAt !== null && { lastAttachedAt: toTimestamp(lastAttachedAt) }),
+    ...(lastDetachedAt !== null && { lastDetachedAt: toTimestamp(lastDetachedAt) }),
     extras: toExtras(record, seller),
     ...toMount(record, seller),
   };

@@ -1,15 +1,20 @@
 import type { Caller } from '../caller.ts';
 import { invalid } from '../contract/errors.ts';
-import type { UpdatedVolume, UpdateVolume } from '../contract/volume.ts';
-import { assertCanSpend } from '../ledger/balance.ts';
+import { type UpdatedVolume, type UpdateVolume, updatedVolumeSchema } from '../contract/volume.ts';
+import { assertAffordable } from '../ledger/assert-affordable.ts';
+import type { Transaction } from '../ports/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
+import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { ownVolume } from './access.ts';
+import { actionAfter } from './action-after.ts';
 import { advanceUntil } from './advance.ts';
 import { assertIdle } from './assert-idle.ts';
 import type { VolumeDeps } from './deps.ts';
+import { hourlyRate } from './hourly-rate.ts';
 import { assertName, assertSize } from './limits.ts';
-import { transactOnVolume } from './look.ts';
+import { isInTransit, transactOnVolume } from './look.ts';
+import { newPrice } from './new-price.ts';
 import { isDefinite, refusal, slow } from './refusal.ts';
 import { requireSeller, type VolumeSeller } from './seller.ts';
 import { showVolume } from './show.ts';
@@ -35,7 +40,7 @@ export async function updateVolume(
     const grown = assertAllowed(seller, current, { name, sizeInGb });
     if (grown === null) return { record: await rename(current), toSizeGb: null };
     const now = clock.now();
-    await assertCanSpend(tx, current.teamId, now);
+    await assertMayGrow(deps, tx, seller, current, grown);
     assertIdle(current, now, options);
     await writeVolume(tx, current, { action: { kind: 'resize', since: now, toSizeGb: grown } });
     return { record: current, toSizeGb: grown };
@@ -45,8 +50,27 @@ export async function updateVolume(
     }
   });
   if (toSizeGb !== null) await resize(deps, seller, record, { toSizeGb, name, deadline });
-  const { id, virtualIp, hourlyRate, lastPriceUpdate, ...shown } = await showVolume(deps, volumeId);
-  return { id, volumeId, name: shown.name, sizeInGb: shown.sizeInGb, virtualIp, hourlyRate, lastPriceUpdate };
+  return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
+}
+
+/** @throws {ApiError} VALIDATION_ERROR with `details.reason` insufficient_balance or quota_exceeded */
+async function assertMayGrow(
+  deps: VolumeDeps,
+  tx: Transaction,
+  { profile }: VolumeSeller,
+  record: VolumeRecord,
+  toSizeGb: number,
+): Promise<void> {
+  const { id, teamId, sizeGb } = record;
+  const now = deps.clock.now();
+  const { rateMicroUsd } = await newPrice(
+    tx,
+    teamId,
+    hourlyRate(profile, { ...record, sizeGb: toSizeGb }),
+    now,
+  );
+  await assertAffordable(deps, tx, { teamId, rateMicroUsd, insteadOf: id }, now);
+  await assertWithinLimits(deps, tx, teamId, { volumeGb: toSizeGb - sizeGb });
 }
 
 /** The size that it is to have; null: it is not to grow. */
@@ -85,6 +109,7 @@ async function resize(
   { toSizeGb, name, deadline }: { toSizeGb: number; name: string | undefined; deadline: number },
 ): Promise<void> {
   const { store, options } = deps;
+  let problem: unknown = null;
   try {
     await seller.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, {
       timeoutMs: options.polling.callTimeoutMs,
@@ -92,10 +117,13 @@ async function resize(
   } catch (error) {
     if (isDefinite(error)) {
       await transactOnVolume(store, record.id, async (tx, seen) => {
-        if (seen.record.action?.kind === 'resize') await writeVolume(tx, seen.record, { action: null });
+        const under = { isInTransit: seen.attachments.some(isInTransit), at: deps.clock.now() };
+        const action = actionAfter(seen.record, { ...under, over: ['resize'] });
+        if (action !== seen.record.action) await writeVolume(tx, seen.record, { action });
       });
       throw refusal('resize', record, error);
     }
+    problem = error;
   }
   if (name !== undefined)
     await transactOnVolume(
@@ -108,5 +136,5 @@ async function resize(
     (volume) => volume.record.action?.kind !== 'resize',
   );
   deps.wake(record.providerId);
-  if (seen.record.sizeGb !== toSizeGb) throw slow('resize', record);
+  if (seen.record.sizeGb !== toSizeGb) throw slow('resize', record, problem);
 }

@@ -4,40 +4,61 @@ import { digestSecret, generateToken } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import type { Authenticator } from './authenticate.ts';
-import { isPassword } from './password.ts';
+import type { PasswordChecks } from './password-checks.ts';
+import { assertWithinQuotas, type Quotas } from './quotas.ts';
 
 interface Deps {
   store: Store;
   clock: Clock;
   random: Random;
   authenticator: Authenticator;
+  passwordChecks: PasswordChecks;
+  quotas: Quotas;
   tokenTtlMs: number;
+}
+
+/** Who asks, as far as it is known before the credential is. */
+interface Asker {
+  address: string;
+  /** Aborted when the client has gone. */
+  signal: AbortSignal;
+  /** Counts a token for the account, and returns what takes it back. @throws {ApiError} `too_many_requests` */
+  admit: (accountId: string) => () => void;
 }
 
 /**
  * O: POST /auth/token. A token can buy no further token, and dies with the key or password that bought it.
  *
- * @throws {ApiError} `unauthorized`, alike for an unknown user and a wrong password.
+ * @throws {ApiError} `unauthorized`, alike for an unknown user and a wrong password; `too_many_requests` or
+ *   `quota_exceeded`
  */
-export async function issueToken(deps: Deps, request: TokenRequest): Promise<Token> {
-  const { store, clock, random, tokenTtlMs } = deps;
-  const parent = await checkCredential(deps, request);
+export async function issueToken(deps: Deps, request: TokenRequest, asker: Asker): Promise<Token> {
+  const { store, clock, random, quotas, tokenTtlMs } = deps;
+  const parent = await checkCredential(deps, request, asker);
   const token = generateToken(random);
   const createdAt = clock.now();
-  await store.transact((tx) =>
-    tx.credentials.insertToken({
-      digest: digestSecret(token),
-      ...parent,
-      createdAt,
-      expiresAt: createdAt + tokenTtlMs,
-    }),
-  );
+  const takeBack = asker.admit(parent.accountId);
+  try {
+    await store.transact(async (tx) => {
+      await assertWithinQuotas(tx, quotas, parent.accountId, { liveTokens: 1 }, createdAt);
+      await tx.credentials.insertToken({
+        digest: digestSecret(token),
+        ...parent,
+        createdAt,
+        expiresAt: createdAt + tokenTtlMs,
+      });
+    });
+  } catch (error) {
+    takeBack();
+    throw error;
+  }
   return { access_token: token, token_type: 'Bearer', expires_in: Math.floor(tokenTtlMs / 1000) };
 }
 
 async function checkCredential(
-  { store, authenticator }: Deps,
+  { store, authenticator, passwordChecks }: Deps,
   { api_key: apiKey, username = '', password = '' }: TokenRequest,
+  asker: Asker,
 ): Promise<{ accountId: string; parentDigest: Buffer }> {
   if (apiKey !== undefined) {
     const { accountId, digest } = await authenticator.authenticate(`Bearer ${apiKey}`);
@@ -45,7 +66,7 @@ async function checkCredential(
     return { accountId, parentDigest: digest };
   }
   const account = await store.read.credentials.accountByName(username);
-  const isRight = await isPassword(password, account?.passwordHash ?? null);
+  const isRight = await passwordChecks.isRight(password, account?.passwordHash ?? null, asker);
   if (account?.passwordHash == null || !isRight) throw wrongCredentials();
   return { accountId: account.id, parentDigest: digestSecret(account.passwordHash) };
 }

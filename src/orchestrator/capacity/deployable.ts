@@ -7,7 +7,14 @@ export interface Sale {
   isOpen: boolean;
   /** Units that machines take which have no row to claim them. */
   unclaimedUnits(offerId: string, region: string): number;
+  /** Whether the storage claims say what volumes take, but for {@link unclaimedStorageGb}. */
+  areStorageClaimsComplete: boolean;
+  /** GB of a location that volumes take which have no row to claim them. */
+  unclaimedStorageGb(region: string): number;
 }
+
+/** What of it concerns volumes. */
+export type StorageSale = Pick<Sale, 'areStorageClaimsComplete' | 'unclaimedStorageGb'>;
 
 /**
  * Units of the offer that the region holds for claims; 0 where it is not sold, drained or under maintenance, and while
@@ -19,6 +26,16 @@ export function sellableUnits(catalog: Catalog, offer: Offer, regionToken: strin
   if (region === undefined || region.drained || region.maintenance || offer.maintenance) return 0;
   const units = offer.placements.find((placement) => placement.region === regionToken)?.units ?? 0;
   return Math.max(0, units - sale.unclaimedUnits(offer.id, regionToken));
+}
+
+/**
+ * GB of volumes that a location holds for claims; null: any number. 0 while the claims do not say what is taken.
+ */
+export function sellableStorageGb(catalog: Catalog, regionToken: string, sale: StorageSale): number | null {
+  const capacityGb = catalog.regions.get(regionToken)?.storageGb;
+  if (capacityGb === undefined) return null;
+  if (!sale.areStorageClaimsComplete) return 0;
+  return Math.max(0, capacityGb - sale.unclaimedStorageGb(regionToken));
 }
 
 /** For each offer the regions in which a create would find a free unit now: a dry run for each placement, never a sum. */

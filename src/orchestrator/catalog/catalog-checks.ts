@@ -18,7 +18,10 @@ interface Parts {
 /** What no single field shows: duplicates, dangling references, contradictions and leaks. */
 export function crossCheck(parts: Parts): CatalogIssue[] {
   return [
-    ...parts.regions.flatMap(({ token, region }) => volumeTypeIssues(token, region)),
+    ...parts.regions.flatMap(({ token, region }) => [
+      ...volumeTypeIssues(token, region),
+      ...storageIssues(token, region),
+    ]),
     ...duplicateIssues(
       parts.regions.map(({ token, region }) => ({
         value: region.datacenter,
@@ -64,6 +67,17 @@ function volumeTypeIssues(token: string, region: RegionFile): CatalogIssue[] {
         : [],
     ),
   ];
+}
+
+function storageIssues(token: string, { volume_types, storage_capacity_gb }: RegionFile): CatalogIssue[] {
+  return storage_capacity_gb === undefined || volume_types.length > 0
+    ? []
+    : [
+        issue(
+          ['regions', token, 'storage_capacity_gb'],
+          'expected volume_types beside it: the region sells no volumes',
+        ),
+      ];
 }
 
 /** O: Configuration, gpu_type: "consistent across offers". */
@@ -182,7 +196,10 @@ function extrasIssues({ extras = {} }: OfferFile): CatalogIssue[] {
 
 /** O: conventions, 5: internal datacenter codes never appear in responses. */
 function leakIssues({ regions, offers }: Parts): CatalogIssue[] {
-  const codes = regions.map(({ region }) => region.datacenter);
+  // A token that is its region's code says that the code is public.
+  const codes = regions.flatMap(({ token, region: { datacenter } }) =>
+    token.toLowerCase() === datacenter.toLowerCase() ? [] : [datacenter],
+  );
   const texts = [
     ...regions.flatMap(({ token, region }) => [
       { path: ['regions', token], text: token, isKey: true },

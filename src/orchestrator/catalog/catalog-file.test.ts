@@ -282,6 +282,10 @@ describe('a catalog file', () => {
     ]);
   });
 
+  it('takes a region token that is its own datacenter code: nothing leaks by it', () => {
+    expect(issuesOf(regionsWith({ 'eu-two': { ...region, datacenter: 'EU-two' } }))).toEqual([]);
+  });
+
   it('goes on past a malformed offer or region, whose token counts as known', () => {
     const raw = { regions: { 'eu-frankfurt': 7 }, offers: [7, { ...offer, gpu_count: 1 }] };
     expect(issuesOf(raw)).toEqual([

@@ -4,6 +4,7 @@ import { microUsdFromUsd, regionTokenSchema, usdFromMicroUsd } from '../../contr
 import type { Catalog, Offer, Region } from './catalog.ts';
 import { crossCheck } from './catalog-checks.ts';
 
+const MAX_STORAGE_GB = 1_000_000_000;
 const MAX_PRICE_USD = 1_000_000;
 const MAX_ONLINE_WITHIN_S = 7 * 24 * 3600;
 const MAX_RESERVATION_MINUTES = 10 * 366 * 24 * 60;
@@ -35,6 +36,7 @@ const regionFileSchema = z.strictObject({
   drained: z.boolean().default(false),
   maintenance: z.boolean().default(false),
   volume_types: z.array(volumeTypeFileSchema).default([]),
+  storage_capacity_gb: z.number().nonnegative().max(MAX_STORAGE_GB).optional(),
 });
 export type RegionFile = z.infer<typeof regionFileSchema>;
 
@@ -128,6 +130,7 @@ function toRegion(token: string, region: RegionFile): Region {
     datacenter: region.datacenter,
     drained: region.drained,
     maintenance: region.maintenance,
+    storageGb: region.storage_capacity_gb,
     volumeTypes: region.volume_types.map((type) => ({
       name: type.name,
       priceMicroUsdPerGbHour: microUsdFromUsd(type.price_per_gb_hour),

@@ -12,6 +12,8 @@ export interface Region {
   maintenance: boolean;
   /** Volume types sold here; empty: the region has no volumes. */
   volumeTypes: readonly VolumeType[];
+  /** GB that all volumes of the region together may take; undefined: any number. */
+  storageGb: number | undefined;
 }
 
 export interface VolumeType {

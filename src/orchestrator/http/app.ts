@@ -3,12 +3,12 @@ import type { Context } from 'hono';
 import { ApiError } from '../../contract/errors.ts';
 import { AllowedMethods } from '../../http/allowed-methods.ts';
 import { readBody } from '../../http/body.ts';
+import { type FindProblem, openRoutes } from '../../http/operations.ts';
 import { authentication } from './authentication.ts';
 import { conditionalReads } from './conditional.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { respondWithError } from './error-responses.ts';
 import { openApiDocument } from './openapi.ts';
-import { operationRoutes } from './operations.ts';
 import { requestContext } from './request-context.ts';
 import { authRoutes } from './routes/auth.ts';
 import { extensionRoutes } from './routes/extensions.ts';
@@ -21,21 +21,20 @@ import { bodyRefusals } from './wire-errors.ts';
 /** The whole HTTP side. Also answers in process, through `app.request()`. */
 export function createApp(
   deps: HttpDeps,
-  {
-    nextId,
-    isServing,
-    isInStep,
-  }: { nextId: () => string; isServing: () => boolean; isInStep: () => boolean },
+  { nextId, findProblem, hasDocs }: { nextId: () => string; findProblem: FindProblem; hasDocs: boolean },
 ): OpenAPIHono<HttpEnv> {
   const v1 = createV1(deps);
   const document = openApiDocument(v1);
   const app = new OpenAPIHono<HttpEnv>();
   app.use(requestContext({ ...deps, nextId }));
-  app.route('/', operationRoutes({ ...deps, document, isServing, isInStep }));
+  app.route(
+    '/',
+    openRoutes({ title: 'Provider Orchestrator API', api: '/v1', document, findProblem, hasDocs }),
+  );
   app.route('/v1', v1);
   app.onError((error, context) => respondWithError(context, error, deps.log));
   const allowed = new AllowedMethods(document, '/v1');
-  app.notFound((context) => respondWithError(context, noRoute(context, allowed), deps.log));
+  app.notFound((context) => respondWithError(context, noRoute(context, allowed, hasDocs), deps.log));
   return app;
 }
 
@@ -63,13 +62,13 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   return v1;
 }
 
-function noRoute(context: Context<HttpEnv>, allowed: AllowedMethods): ApiError {
+function noRoute(context: Context<HttpEnv>, allowed: AllowedMethods, hasDocs: boolean): ApiError {
   const { method, path } = context.req;
   const methods = allowed.of(path);
   if (methods.length === 0)
     return new ApiError(
       'not_found',
-      `There is no ${method} ${path.slice(0, 100)}; the API is described at /docs.`,
+      `There is no ${method} ${path.slice(0, 100)}; the API is described at ${hasDocs ? '/docs' : '/openapi.json'}.`,
     );
   context.header('Allow', methods.join(', '));
   return new ApiError('method_not_allowed', `This path answers to ${methods.join(', ')}.`);

@@ -1,7 +1,9 @@
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
 import type { Instance } from '../../contract/instance.ts';
+import type { Log } from '../../ports/log.ts';
 import { type PreparedReply, toEtag } from '../instances/polled-reads.ts';
 import type { HttpEnv } from './deps.ts';
+import { logFailure, toApiError } from './error-responses.ts';
 
 /** Never to be kept by a shared cache: a reply is for one account. */
 export const PRIVATE = 'private, no-cache';
@@ -15,12 +17,34 @@ export function isNoneMatch(header: string | undefined, etag: string): boolean {
   );
 }
 
-/** Gives every successful read a validator, and answers 304 where the client has the bytes already. An error is never a 304. */
+/** 200 with a body that is made while it is sent: nobody can say its validator before. */
+export function respondStreamed<Body>(
+  context: Context<HttpEnv>,
+  body: ReadableStream<Uint8Array>,
+): TypedResponse<Body, 200, 'json'> {
+  context.set('isStreamed', true);
+  const response = context.body(body, 200, { 'Content-Type': 'application/json' });
+  return response as unknown as TypedResponse<Body, 200, 'json'>;
+}
+
+/** Ends the connection of a streamed reply that cannot go on; whether it had one. */
+export function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
+  logFailure(log, toApiError(error), { request_id: context.get('requestId'), path: context.req.path });
+  const outgoing = context.env?.outgoing;
+  outgoing?.destroy();
+  return outgoing !== undefined;
+}
+
+/** Gives every successful read but a streamed one a validator, and answers 304 where the client has the bytes already. An error is never a 304. */
 export function conditionalReads(): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
     await next();
     const { res, req } = context;
     if ((req.method !== 'GET' && req.method !== 'HEAD') || res.status !== 200) return;
+    if (context.get('isStreamed') === true) {
+      res.headers.set('Cache-Control', PRIVATE);
+      return;
+    }
     const etag = res.headers.get('ETag') ?? toEtag(Buffer.from(await res.clone().arrayBuffer()));
     res.headers.set('ETag', etag);
     res.headers.set('Cache-Control', PRIVATE);

@@ -1,11 +1,15 @@
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Authenticator, Principal } from '../accounts/authenticate.ts';
+import type { PasswordChecks } from '../accounts/password-checks.ts';
+import type { Quotas } from '../accounts/quotas.ts';
 import type { Sale } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
+import type { FailedLogins } from './failed-logins.ts';
+import type { ListStreams } from './list-streams.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';
 
@@ -17,17 +21,35 @@ export interface HttpDeps {
   platform: Sale;
   authenticator: Authenticator;
   polledReads: PolledReads;
+  passwordChecks: PasswordChecks;
   rateLimits: RateLimits;
+  listStreams: ListStreams;
+  failedLogins: FailedLogins;
   metrics: Metrics;
   clock: Clock;
   random: Random;
   log: Log;
   tokenTtlMs: number;
+  quotas: Quotas;
   maxBodyBytes: number;
+  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  trustedProxies: number;
 }
 
 /** What middleware leaves for the routes. */
 export interface HttpEnv {
-  Variables: { requestId: string; principal: Principal };
-  Bindings: { incoming?: { socket: { remoteAddress?: string } } };
+  Variables: {
+    requestId: string;
+    /** What the request made, as all lines of the log about it name it. */
+    made: object | undefined;
+    /** Whom the request is counted for, where no account is known. */
+    address: string;
+    principal: Principal;
+    /** Whether the body is made while it is sent. */
+    isStreamed: boolean | undefined;
+  };
+  Bindings: {
+    incoming?: { socket: { remoteAddress?: string | undefined } };
+    outgoing?: { destroy(): unknown };
+  };
 }

@@ -5,8 +5,6 @@ import {
   type ErrorCode,
   errorBodySchema,
   errorTable,
-  formatPath,
-  type Issue,
   invalidRequest,
 } from '../../contract/errors.ts';
 import type { Log } from '../../ports/log.ts';
@@ -40,28 +38,12 @@ export function logFailure(log: Log, { code, cause }: ApiError, fields: object):
 /** O: Errors: the envelope, with the status of the code. */
 export function respondWithError(context: Context<HttpEnv>, thrown: unknown, log: Log): Response {
   const error = toApiError(thrown);
-  if (error.status >= 500) logFailure(log, error, { requestId: context.get('requestId') });
+  if (error.status >= 500) logFailure(log, error, { request_id: context.get('requestId') });
   context.header('Cache-Control', 'no-store');
   if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');
   if (error.status === 413 || error.status === 408) context.header('Connection', 'close');
   if (error.retryAfterSeconds !== undefined) context.header('Retry-After', String(error.retryAfterSeconds));
   return context.json(error.toBody(), error.status);
-}
-
-/**
- * What zod found, as issues: a path and what was expected there. The text of the input is not repeated. Where
- * the type is wrong, what else zod says of the value (a string's length, for a list) is left out.
- */
-export function toIssues(error: {
-  issues: readonly { code?: string; path: readonly PropertyKey[]; message: string }[];
-}): Issue[] {
-  const wrongTypes = new Set<string>();
-  return error.issues.flatMap(({ code, path, message }) => {
-    const text = formatPath(path);
-    if (wrongTypes.has(text)) return [];
-    if (code === 'invalid_type') wrongTypes.add(text);
-    return [{ path: text, message }];
-  });
 }
 
 /** The `responses` of a route for the codes that it may answer with; every route may answer with the common ones. */

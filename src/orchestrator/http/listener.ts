@@ -15,8 +15,8 @@ export function createListener(
   const respond = (error: ApiError): Response => {
     const requestId = deps.nextId();
     const { status, code } = error;
-    if (status >= 500) logFailure(log, error, { requestId, status });
-    else log.info({ requestId, status, code }, 'request refused');
+    if (status >= 500) logFailure(log, error, { request_id: requestId, status });
+    else log.info({ request_id: requestId, status, code }, 'request refused');
     return Response.json(error.toBody(), {
       status: error.status,
       headers: { 'X-Request-Id': requestId, 'Cache-Control': 'no-store' },

@@ -1,6 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { tellBuild } from '../../http/build-info.ts';
+import { keptFigure } from '../../http/kept-figure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
+import { instanceWorkKinds } from '../reconcile/work.ts';
 
 let ofProcess: Registry | undefined;
 
@@ -14,10 +17,13 @@ function processMetrics(): Registry {
 }
 
 interface Deps {
+  /** Of Berth, such as "0.1.0". */
+  version: string;
   store: Store;
   clock: Clock;
   platform: { isUp: boolean; isSuspect: boolean };
   losses: { held: number };
+  writes: { areWritesTaken: boolean };
 }
 
 /** What /metrics tells, in the Prometheus text format. */
@@ -30,6 +36,7 @@ export class Metrics {
   constructor(deps: Deps) {
     const { store, clock } = deps;
     const registers = [this.#registry];
+    tellBuild(registers, deps.version);
     this.#requests = new Counter({
       name: 'berth_http_requests_total',
       help: 'Requests answered, without those of berth_polled_reads_total.',
@@ -53,8 +60,8 @@ export class Metrics {
       },
     });
     tellPlatform(registers, deps);
-    tellInstances(registers, store);
-    tellWork(registers, store, clock);
+    tellInstances(registers, store, clock);
+    tellWork(registers, deps);
     tellFeed(registers, store, clock);
   }
 
@@ -96,44 +103,67 @@ function tellPlatform(registers: Registry[], { platform, losses, store }: Deps):
   });
 }
 
-function tellInstances(registers: Registry[], store: Store): void {
+function tellInstances(registers: Registry[], store: Store, clock: Clock): void {
+  const countByStatus = keptFigure(clock, () => store.read.instances.countByStatus());
   const instances = new Gauge({
     name: 'berth_instances',
     help: 'Instances that are not destroyed.',
     labelNames: ['status'],
     registers,
     collect: async () => {
-      const counts = await answerOf(store.read.instances.countByStatus());
+      const counts = await countByStatus();
       instances.reset();
       for (const { status, count } of counts ?? []) instances.set({ status }, count);
     },
   });
 }
 
-type Backlog = Awaited<ReturnType<Store['read']['work']['backlog']>>;
-
-function tellWork(registers: Registry[], store: Store, clock: Clock): void {
-  const tell = (name: string, help: string, toValue: (backlog: Backlog | undefined) => number): void => {
+function tellWork(registers: Registry[], { store, clock, writes }: Deps): void {
+  const { work, marks } = store.read;
+  const backlog = keptFigure(clock, () => work.backlog());
+  const countByStep = keptFigure(clock, () => work.countInstancesByStep());
+  const tell = (name: string, help: string, toValue: () => Promise<number>): void => {
     const gauge: Gauge = new Gauge({
       name,
       help,
       registers,
-      collect: async () => gauge.set(toValue(await answerOf(store.read.work.backlog()))),
+      collect: async () => gauge.set(await toValue()),
     });
   };
   tell(
     'berth_store_up',
-    'Whether the store answers. While it does not, what is counted in it is not told.',
-    (backlog) => (backlog === undefined ? 0 : 1),
+    'Whether the store answers and takes writes. While it does not answer, what is counted in it is not told.',
+    async () => {
+      const answer = await answerOf(marks.get('restored_from'));
+      return Number(answer !== undefined && writes.areWritesTaken);
+    },
   );
   tell(
     'berth_work_open',
     'Steps of durable work that are not finished.',
-    (backlog) => backlog?.count ?? Number.NaN,
+    async () => (await backlog())?.count ?? Number.NaN,
   );
-  tell('berth_work_overdue_seconds', 'How long the oldest step of durable work has been due.', (backlog) => {
-    if (backlog === undefined) return Number.NaN;
-    return backlog.oldestDueAt === null ? 0 : Math.max(0, (clock.now() - backlog.oldestDueAt) / 1000);
+  tell(
+    'berth_work_overdue_seconds',
+    'How long the step of durable work that waits longest has been due, however often it was tried since.',
+    async () => {
+      const found = await backlog();
+      if (found === undefined) return Number.NaN;
+      return found.oldestDueAt === null ? 0 : Math.max(0, (clock.now() - found.oldestDueAt) / 1000);
+    },
+  );
+  const waiting = new Gauge({
+    name: 'berth_instances_waiting',
+    help: 'Instances with a step of work that is not finished; verify: for their SSH to answer.',
+    labelNames: ['step'],
+    registers,
+    collect: async () => {
+      const counts = await countByStep();
+      waiting.reset();
+      if (counts === undefined) return;
+      for (const step of instanceWorkKinds)
+        waiting.set({ step }, counts.find((row) => row.step === step)?.count ?? 0);
+    },
   });
 }
 

@@ -4,8 +4,18 @@ import type { HttpEnv } from './deps.ts';
 /** The contract's own version label (O: Versioning). */
 const CONTRACT_VERSION = '1.0.0';
 
-/** The OpenAPI document of the routes as they are. `openapi/orchestrator.v1.json` is a committed copy. */
+let known: ReturnType<typeof describeRoutes> | undefined;
+
+/**
+ * The OpenAPI document of the routes as they are: the same for every server of a process, so that it is made once.
+ * `openapi/orchestrator.v1.json` is a committed copy.
+ */
 export function openApiDocument(v1: OpenAPIHono<HttpEnv>) {
+  known ??= describeRoutes(v1);
+  return known;
+}
+
+function describeRoutes(v1: OpenAPIHono<HttpEnv>) {
   v1.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
     type: 'http',
     scheme: 'bearer',
@@ -18,7 +28,20 @@ export function openApiDocument(v1: OpenAPIHono<HttpEnv>) {
       version: CONTRACT_VERSION,
       description:
         'The HTTP API that a compute provider exposes so that a marketplace can list its offers, provision instances and manage them. Poll based: the client polls GET /instances/{instanceId} every 10 to 30 seconds for each active instance.',
+      contact: { name: 'The operator of this server' },
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: '/v1' }],
+    tags: [
+      { name: 'Authentication', description: 'Short-lived tokens, for clients that send no long-lived key.' },
+      { name: 'Offers', description: 'What is sold, and what of it can be deployed now.' },
+      { name: 'Instances', description: 'Machines: create, poll, stop, start and destroy them.' },
+      { name: 'Volumes', description: 'Network volumes: create, attach, detach and delete them.' },
+      {
+        name: 'Beyond the contract',
+        description:
+          'What this server has besides the contract, announced in `extras.berth` of each offer. A client of the contract needs none of it.',
+      },
+    ],
   });
 }

@@ -1,4 +1,6 @@
 import type { RequestListener } from 'node:http';
+import { connectionOf } from '../../http/connection.ts';
+import { countHeader } from '../../http/count-header.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import { isNoneMatch, PRIVATE } from './conditional.ts';
@@ -29,7 +31,7 @@ export function polledRoute(
     const id = request.method === 'GET' ? polledId(request.url ?? '') : undefined;
     const reply = id === undefined ? undefined : polledReads.kept(id);
     if (id === undefined || reply === undefined) return otherwise(request, response);
-    if (headers.host === undefined || headers['x-request-id'] !== undefined)
+    if (countHeader(request.rawHeaders, 'host') !== 1 || headers['x-request-id'] !== undefined)
       return otherwise(request, response);
     if (
       authenticator.remembered(headers.authorization)?.accountId !== reply.accountId ||
@@ -39,6 +41,7 @@ export function polledRoute(
       return otherwise(request, response);
 
     metrics.countPolledRead();
+    connectionOf(request.socket)?.trust();
     const { bytes, etag } = reply;
     if (isNoneMatch(headers['if-none-match'], etag)) {
       response.writeHead(304, ['X-Request-Id', nextId(), 'ETag', etag, 'Cache-Control', PRIVATE]);
@@ -51,16 +54,6 @@ export function polledRoute(
     ]);
     response.end(bytes);
   };
-}
-
-/** node:http keeps the first of two headers and drops the other in silence. */
-function countHeader(rawHeaders: readonly string[], name: string): number {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const raw = rawHeaders[index];
-    if (raw?.length === name.length && raw.toLowerCase() === name) count++;
-  }
-  return count;
 }
 
 function polledId(url: string): string | undefined {

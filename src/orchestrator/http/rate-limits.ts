@@ -1,24 +1,15 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-
-/** `burst` requests at once, then `perSecond`. */
-export interface Bucket {
-  perSecond: number;
-  burst: number;
-}
+import { type Bucket, Meter } from './meter.ts';
 
 export interface RateLimitOptions {
   enabled: boolean;
   pollsPerInstance: Bucket;
   requestsPerAccount: Bucket;
   createsPerAccount: Bucket;
+  /** Tokens bought: logins that failed are {@link FailedLogins}'. */
+  tokensPerAccount: Bucket;
 }
-
-/** Failed logins with one username: ten at once, then one in six seconds. */
-const LOGINS_PER_USER: Bucket = { perSecond: 1 / 6, burst: 10 };
-/** Failed logins from one address, which may be a proxy with many clients behind it. */
-const LOGINS_PER_ADDRESS: Bucket = { perSecond: 1, burst: 50 };
-const MAX_KEYS = 500_000;
 
 /**
  * O: Limits: "any rate limit the orchestrator applies must accommodate one poll per active instance per 10
@@ -31,8 +22,7 @@ export class RateLimits {
   readonly #polls: Meter;
   readonly #requests: Meter;
   readonly #creates: Meter;
-  readonly #loginsOfUser = new Meter(LOGINS_PER_USER);
-  readonly #loginsFromAddress = new Meter(LOGINS_PER_ADDRESS);
+  readonly #tokens: Meter;
 
   constructor(clock: Clock, options: RateLimitOptions) {
     this.#clock = clock;
@@ -40,6 +30,7 @@ export class RateLimits {
     this.#polls = new Meter(options.pollsPerInstance);
     this.#requests = new Meter(options.requestsPerAccount);
     this.#creates = new Meter(options.createsPerAccount);
+    this.#tokens = new Meter(options.tokensPerAccount);
   }
 
   /** Whether the instance, or what is left of a destroyed one, may be polled now. */
@@ -63,22 +54,14 @@ export class RateLimits {
   }
 
   /**
-   * Counts a login as failed before its credential is looked at, so that many at once get no further than one
-   * after another. The returned function takes it back, for a credential that was right.
+   * Counts a token that an account buys. The returned function takes it back, for one that is not bought after all.
    *
-   * @throws {ApiError} `too_many_requests` once too many from this address, or with this username, have failed
+   * @throws {ApiError} `too_many_requests`
    */
-  admitLogin({ address, username }: { address: string; username?: string | undefined }): () => void {
+  admitToken(accountId: string): () => void {
     if (!this.#options.enabled) return () => undefined;
-    const now = this.#clock.now();
-    const meters: [Meter, string][] = [[this.#loginsFromAddress, address]];
-    if (username !== undefined) meters.push([this.#loginsOfUser, username]);
-    const waitMs = Math.max(...meters.map(([meter, key]) => meter.waitMs(key, now)));
-    if (waitMs > 0) throw tooMany(waitMs);
-    for (const [meter, key] of meters) meter.take(key, now);
-    return () => {
-      for (const [meter, key] of meters) meter.giveBack(key);
-    };
+    admit(this.#tokens, accountId, this.#clock.now());
+    return () => this.#tokens.giveBack(accountId);
   }
 }
 
@@ -92,36 +75,4 @@ function tooMany(waitMs: number): ApiError {
   return new ApiError('too_many_requests', `Too many requests; try again in ${retryAfterSeconds} s.`, {
     retryAfterSeconds,
   });
-}
-
-/** A token bucket for each key, kept as one number: the time at which the bucket is full again (GCRA). */
-class Meter {
-  readonly #intervalMs: number;
-  readonly #toleranceMs: number;
-  readonly #fullAt = new Map<string, number>();
-
-  constructor({ perSecond, burst }: Bucket) {
-    this.#intervalMs = 1000 / perSecond;
-    this.#toleranceMs = (burst - 1) * this.#intervalMs;
-  }
-
-  waitMs(key: string, now: number): number {
-    return Math.max(0, (this.#fullAt.get(key) ?? now) - this.#toleranceMs - now);
-  }
-
-  /** Undoes one `take`. */
-  giveBack(key: string): void {
-    const fullAt = this.#fullAt.get(key);
-    if (fullAt !== undefined) this.#fullAt.set(key, fullAt - this.#intervalMs);
-  }
-
-  /** Takes one; returns how long to wait where there is none, and then takes nothing. */
-  take(key: string, now: number): number {
-    const fullAt = this.#fullAt.get(key) ?? now;
-    const waitMs = fullAt - this.#toleranceMs - now;
-    if (waitMs > 0) return waitMs;
-    if (this.#fullAt.size >= MAX_KEYS) this.#fullAt.clear();
-    this.#fullAt.set(key, Math.max(fullAt, now) + this.#intervalMs);
-    return 0;
-  }
 }

@@ -1,22 +1,21 @@
 import type { MiddlewareHandler } from 'hono';
 import { routePath } from 'hono/route';
-import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
-import type { HttpEnv } from './deps.ts';
-import type { Metrics } from './metrics.ts';
+import { clientAddress } from '../../http/client-address.ts';
+import type { HttpDeps, HttpEnv } from './deps.ts';
 
 const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** Gives each request an id, which its reply carries, and writes one line for it to the log. Reads that succeed are at debug. */
+/**
+ * Gives each request an id, which its reply carries, and the address that it is counted for, and writes one line for it
+ * to the log. Reads that succeed are at debug.
+ */
 export function requestContext({
   log,
   clock,
   metrics,
+  trustedProxies,
   nextId,
-}: {
-  log: Log;
-  clock: Clock;
-  metrics: Metrics;
+}: Pick<HttpDeps, 'log' | 'clock' | 'metrics' | 'trustedProxies'> & {
   nextId: () => string;
 }): MiddlewareHandler<HttpEnv> {
   return async (context, next) => {
@@ -24,6 +23,12 @@ export function requestContext({
     const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : nextId();
     context.set('requestId', requestId);
     context.header('X-Request-Id', requestId);
+    const address = clientAddress(
+      context.env?.incoming?.socket.remoteAddress,
+      context.req.header('x-forwarded-for'),
+      trustedProxies,
+    );
+    context.set('address', address);
     const startedAt = clock.now();
     await next();
     const { method, path } = context.req;
@@ -31,7 +36,14 @@ export function requestContext({
     const ms = clock.now() - startedAt;
     const route = routePath(context, -1);
     metrics.countRequest(method, route === '/*' ? 'none' : route, status, ms / 1000);
-    const line = { requestId, method, path: path.slice(0, 200), status, ms };
+    const line = {
+      request_id: requestId,
+      method,
+      path: path.slice(0, 200),
+      status,
+      ms,
+      ...context.get('made'),
+    };
     if (method === 'GET' && status < 400) log.debug(line, 'request');
     else log.info(line, 'request');
   };

@@ -1,11 +1,13 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { putInstanceWork } from '../reconcile/put-work.ts';
+import { CREATE_IS_OPEN } from '../reconcile/visibility.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
 import type { InstanceRecord } from './instance-record.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
@@ -16,36 +18,38 @@ interface Deps {
   clock: Clock;
   random: Random;
   platform: Sale;
+  quotas: Quotas;
 }
 
 /**
  * O: POST /instances. One transaction writes the instance, its capacity claim and the work to be done;
  * the platform is asked afterwards, so the answer never waits for it.
  *
- * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `capacity_unavailable` or `idempotency_mismatch`;
- *   then nothing was written.
+ * @throws {ApiError} `invalid_request`, `cloud_init_unsupported`, `quota_exceeded`, `capacity_unavailable` or
+ *   `idempotency_mismatch`; then nothing was written.
  */
 export async function createInstance(
   deps: Deps,
   accountId: string,
   request: CreateInstanceRequest,
-  key?: string,
+  { key, requestId }: { key?: string | undefined; requestId?: string } = {},
 ): Promise<Created<InstanceRecord>> {
   return deps.store.transact((tx) =>
     createOnce(
       tx,
       { accountId, operation: 'createInstance', request, key },
       (id) => tx.instances.byId(id),
-      () => insertInstance(deps, tx, accountId, request),
+      () => insertInstance(deps, tx, accountId, request, requestId),
     ),
   );
 }
 
 async function insertInstance(
-  { catalog, clock, random, platform }: Deps,
+  { catalog, clock, random, platform, quotas }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateInstanceRequest,
+  requestId: string | undefined,
 ): Promise<InstanceRecord> {
   const now = clock.now();
   const { region, volume_ids: volumeIds = [] } = request;
@@ -61,7 +65,7 @@ async function insertInstance(
     offerId: offer.id,
     region,
     status: 'PROVISIONING',
-    spec,
+    spec: { ...spec, ...(requestId !== undefined && { requestId }) },
     endpoint: null,
     hostKeyFingerprint: null,
     attachCycle: false,
@@ -70,7 +74,9 @@ async function insertInstance(
     createdAt: now,
     updatedAt: now,
     version: 1,
+    createOpenUntil: CREATE_IS_OPEN,
   };
+  await assertWithinQuotas(tx, quotas, accountId, { instances: 1 }, now);
   await tx.instances.insert(record);
   const capacity = sellableUnits(catalog, offer, region, platform);
   if (!(await tx.claims.take({ instanceId: id, offerId: offer.id, region, capacity })))

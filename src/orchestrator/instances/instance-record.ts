@@ -1,7 +1,8 @@
 import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { InstanceType } from '../../contract/configuration.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
-import type { Endpoint, OwnerRef } from '../ports/platform-driver.ts';
+import type { Endpoint } from '../ports/platform-driver.ts';
+import type { PlatformResource } from '../reconcile/visibility.ts';
 
 /** What was bought, frozen at create: a later change of the catalog does not touch it. */
 export interface InstanceSpec {
@@ -21,13 +22,14 @@ export interface InstanceSpec {
   /** Absent: it was bought before that was said, and is. */
   restartable?: boolean;
   onlineWithinMs: number;
+  /** The request that made it, as its line in the log names it. Absent: it was made before that was kept. */
+  requestId?: string;
 }
 
 /** One row of the instances table. Times are milliseconds since the Unix epoch. */
-export interface InstanceRecord {
+export interface InstanceRecord extends PlatformResource {
   id: string;
   accountId: string;
-  ownerRef: OwnerRef;
   name: string | null;
   offerId: string;
   region: string;
@@ -44,4 +46,10 @@ export interface InstanceRecord {
   updatedAt: number;
   /** Counts the writes of this row: of two copies, the one with the higher version is the newer. */
   version: number;
+}
+
+/** What all lines of the log about an instance share, from its create on. */
+export function logNames({ id, accountId, spec }: Pick<InstanceRecord, 'id' | 'accountId' | 'spec'>): object {
+  const { requestId } = spec;
+  return { instance: id, account: accountId, ...(requestId !== undefined && { request_id: requestId }) };
 }

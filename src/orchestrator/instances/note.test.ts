@@ -46,6 +46,7 @@ const records: fc.Arbitrary<InstanceRecord> = fc
     ...rest,
     ...{ id: `inst-${hex}`, ownerRef: `berth-inst-${hex}`, status: 'ONLINE', endpoint: null },
     ...{ hostKeyFingerprint: null, attachCycle: false, error: null, updatedAt: rest.createdAt, version: 3 },
+    createOpenUntil: null,
     spec: { ...spec, sshKeys, cloudInit: { runcmd: ['echo the-secret'] } },
   }));
 

@@ -52,11 +52,13 @@ const specSchema = z
     resumable: z.boolean(),
     restartable: z.boolean().optional(),
     onlineWithinMs: z.number().positive(),
+    requestId: z.string().max(64).optional(),
   })
   .transform(
-    ({ restartable, ...spec }): InstanceSpec => ({
+    ({ restartable, requestId, ...spec }): InstanceSpec => ({
       ...spec,
       ...(restartable !== undefined && { restartable }),
+      ...(requestId !== undefined && { requestId }),
       gpuCount: spec.gpuCount,
       gpuType: spec.gpuType,
       cloudInit: undefined,

@@ -35,6 +35,7 @@ const record = (status: keyof typeof versions, id = 'a'): InstanceRecord => ({
     createdAt: 0,
     updatedAt: 0,
     version: versions[status],
+    createOpenUntil: null,
   },
 });
 

@@ -4,7 +4,10 @@ import type { Transaction } from '../ports/store.ts';
 import type { InstanceRecord } from './instance-record.ts';
 
 type Changes = Partial<
-  Pick<InstanceRecord, 'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec'>
+  Pick<
+    InstanceRecord,
+    'endpoint' | 'hostKeyFingerprint' | 'attachCycle' | 'error' | 'spec' | 'createOpenUntil'
+  >
 >;
 
 /**

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { AccountRecord, ApiKeyRecord, TokenRecord } from '../accounts/credential-records.ts';
 import type { InstanceRecord } from '../instances/instance-record.ts';
-import type { Lease, LeaseState, ResourceKind, Work } from '../reconcile/work.ts';
+import type { InstanceWorkKind, Lease, LeaseState, ResourceKind, Work } from '../reconcile/work.ts';
 import type { Attachment, VolumeRecord } from '../volumes/volume-record.ts';
 
 export { StoreUnavailable } from '../../ports/store-unavailable.ts';
@@ -12,6 +12,13 @@ export interface InstanceReader {
   byOwnerRef(ref: string): Promise<InstanceRecord | null>;
   /** Without the destroyed ones, oldest first. */
   list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
+  /** The next `limit` of an account's list after one that was listed, from the first one where there is none. */
+  page(filter: {
+    accountId: string;
+    region?: string;
+    after?: Pick<InstanceRecord, 'createdAt' | 'id'>;
+    limit: number;
+  }): Promise<InstanceRecord[]>;
   /** Without the destroyed ones. */
   countByStatus(): Promise<{ status: InstanceStatus; count: number }[]>;
 }
@@ -53,10 +60,41 @@ export interface ClaimWriter extends ClaimReader {
   release(instanceId: string): Promise<boolean>;
 }
 
+/** Storage of a location that volumes take. */
+export interface StorageClaimReader {
+  use(): Promise<{ region: string; claimedGb: number }[]>;
+  /** In GB; 0: none. */
+  heldBy(volumeId: string): Promise<number>;
+}
+export interface StorageClaimWriter extends StorageClaimReader {
+  /**
+   * Makes the volume's claim one of `gb`, be it larger or smaller than before, unless that is more than what the other
+   * volumes leave of `capacityGb`; null: whatever they leave. True if the volume holds it now.
+   */
+  take(claim: { volumeId: string; region: string; gb: number; capacityGb: number | null }): Promise<boolean>;
+  /** Gives back what the volume holds; true if it held something. */
+  release(volumeId: string): Promise<boolean>;
+}
+
+/** What an account has. Only after `lock` does it stay so until the end of the transaction. */
+export interface AccountUse {
+  /** Of one account, one at a time adds to what it has. */
+  lock(accountId: string): Promise<void>;
+  /** Those that are not destroyed. */
+  instances(accountId: string): Promise<number>;
+  /** Those that are not proved gone. */
+  volumes(accountId: string): Promise<number>;
+  /** What its volumes claim. */
+  storageGb(accountId: string): Promise<number>;
+  liveTokens(accountId: string, now: number): Promise<number>;
+}
+
 export interface WorkReader {
   of(resourceId: string): Promise<Work | null>;
-  /** Counts the rows of open work, and tells when the oldest became due. */
+  /** Counts the rows of open work, and tells when the oldest first became due, however often it was tried since. */
   backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
+  /** How many instances have open work, by its kind. */
+  countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
 }
 export interface WorkWriter extends WorkReader {
   /**
@@ -79,11 +117,6 @@ export interface WorkWriter extends WorkReader {
     lease: Lease,
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> & { attempt?: number },
   ): Promise<void>;
-  /**
-   * What the holder of `lease` knows of its create. Null: it is answered, nothing of it turns up unexpected any more.
-   * A moment: the answer was lost, and nothing was sent after it.
-   */
-  closeCreate(lease: Lease, openUntil: number | null): Promise<void>;
   /** Every open step's deadline is moved by `byMs`: a time in which nothing could be done does not count. */
   extendDeadlines(byMs: number): Promise<void>;
   /** The step is over and nothing follows. */
@@ -169,6 +202,7 @@ export interface Reader {
   instances: InstanceReader;
   volumes: VolumeReader;
   claims: ClaimReader;
+  storageClaims: StorageClaimReader;
   work: WorkReader;
   credentials: CredentialReader;
   marks: MarkReader;
@@ -187,6 +221,8 @@ export interface Transaction extends Reader {
   instances: InstanceWriter;
   volumes: VolumeWriter;
   claims: ClaimWriter;
+  storageClaims: StorageClaimWriter;
+  accountUse: AccountUse;
   work: WorkWriter;
   credentials: CredentialWriter;
   marks: MarkWriter;
@@ -233,6 +269,10 @@ export interface Store {
   nextWorkAt(): Promise<number | null>;
   /** Ends the leases of processes that cannot be alive any more; none where the database is shared. */
   endAbandonedLeases(): Promise<void>;
+  /**
+   * Writes about as much as a create does and takes it back, in one transaction: whether there is room for a write.
+   */
+  proveWrites(): Promise<void>;
   subscribe(listener: CommitListener): () => void;
   close(): Promise<void>;
 }

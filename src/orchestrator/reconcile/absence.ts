@@ -13,6 +13,8 @@ export interface Unadopted {
   ref: OwnerRef;
   /** The unit that it takes, where its note tells. */
   placement?: { offerId: string; region: string };
+  /** The storage that a volume takes, where its note tells. */
+  storage?: { region: string; gb: number };
 }
 
 /** The id that an owner ref is made of. */
@@ -30,6 +32,8 @@ export class Absence {
   readonly #unadopted: Record<ResourceKind, ReadonlySet<string>> = { instance: new Set(), volume: new Set() };
   /** Units taken by machines without a row, by offer and region. */
   #unclaimed: ReadonlyMap<string, number> = new Map();
+  /** GB taken by volumes without a row, by region. */
+  #unclaimedGb: ReadonlyMap<string, number> = new Map();
   #isRestored = false;
   #areStrangersSeen = false;
 
@@ -57,7 +61,13 @@ export class Absence {
   /** The same for a listing that may lack something. */
   shown(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
     this.#unadopted[kind] = new Set(unadopted.map(({ ref }) => idOf(ref)));
-    if (kind === 'volume') return;
+    if (kind === 'volume') {
+      const sums = new Map<string, number>();
+      for (const { storage } of unadopted)
+        if (storage !== undefined) sums.set(storage.region, (sums.get(storage.region) ?? 0) + storage.gb);
+      this.#unclaimedGb = sums;
+      return;
+    }
     const unclaimed = new Map<string, number>();
     for (const { placement } of unadopted) {
       if (placement === undefined) continue;
@@ -75,6 +85,16 @@ export class Absence {
   /** Whether the claims say what is taken, but for {@link unclaimedUnits}: every machine was given its row, if it can. */
   get areClaimsComplete(): boolean {
     return this.#held.has('instance') || !(this.#isRestored || this.#areStrangersSeen);
+  }
+
+  /** Whether the claims say what volumes take, but for {@link unclaimedStorageGb}. */
+  get areStorageClaimsComplete(): boolean {
+    return this.#held.has('volume') || !this.#isRestored;
+  }
+
+  /** GB of a location that volumes take which cannot be given their row. */
+  unclaimedStorageGb(region: string): number {
+    return this.#unclaimedGb.get(region) ?? 0;
   }
 
   /** Units of a placement that machines take which cannot be given their row. */
@@ -125,6 +145,7 @@ function doubting<Part extends Reader>(
     instances: {
       ...instances,
       byId: (id) => unlessInDoubt(absence.isProved(id), instances.byId(id)),
+      page: (filter) => unlessInDoubt(absence.isListComplete, instances.page(filter)),
       list: (filter) => unlessInDoubt(absence.isListComplete, instances.list(filter)),
     },
     volumes: { ...volumes, byId: (id) => unlessInDoubt(absence.isProved(id), volumes.byId(id)) },

@@ -112,6 +112,6 @@ function toRecord(
     ...{ id, accountId, ownerRef: ref, name, offerId, region, status, spec },
     ...{ endpoint: endpoint ?? null, hostKeyFingerprint, attachCycle: false },
     ...{ priceMicroUsdPerHour, error: null, createdAt },
-    ...{ updatedAt: Math.max(clock.now(), createdAt), version: 1 },
+    ...{ updatedAt: Math.max(clock.now(), createdAt), version: 1, createOpenUntil: null },
   };
 }

@@ -1,6 +1,7 @@
 import type { ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
 import type { Transaction } from '../ports/store.ts';
 import { isAttachable } from '../volumes/attachable.ts';
+import { claimWhatItHas } from '../volumes/claim-storage.ts';
 import { workOnAttachments } from '../volumes/inline-attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
 import { followAttachments } from '../volumes/transition.ts';
@@ -17,12 +18,16 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
   if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
   const noted = reading.value;
   if ((await store.read.credentials.accountById(noted.accountId)) === null)
-    return { problem: noAccount(noted.accountId) };
+    return {
+      problem: noAccount(noted.accountId),
+      storage: { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) },
+    };
   const shown = await shownAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const record = withSize(toRecord(volume.ref, noted), volume);
     await tx.volumes.insert(record);
+    await claimWhatItHas(tx, record);
     const { status } = await followShown(tx, record, shown, clock.now());
     log.warn(
       { volume: record.id, status, attachments: shown.length },
@@ -37,6 +42,7 @@ function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
   return {
     ...{ id, accountId, ownerRef: ref, name, sizeGb, region, type },
     ...{ status: 'AVAILABLE', priceMicroUsdPerHour, createdAt, deletedAt: null },
+    createOpenUntil: null,
   };
 }
 
@@ -57,7 +63,10 @@ export async function followPlatform(context: ReconcileContext, volume: Observed
     const current = await tx.volumes.byId(row.id);
     if (current === null) return;
     const grown = withSize(current, volume);
-    if (grown !== current) await tx.volumes.update(grown);
+    if (grown !== current) {
+      await tx.volumes.update(grown);
+      await claimWhatItHas(tx, grown);
+    }
     await followShown(tx, grown, shown, clock.now());
   });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { ObservedMachine, Presence, Step } from '../ports/platform-driver.ts';
-import type { ProbeResult } from '../ports/ssh-probe.ts';
 import { callStep, LeaseEnding, look, prove } from './call-platform.ts';
 
 function caller() {

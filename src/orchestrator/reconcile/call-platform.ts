@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
+import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../ports/platform-driver.ts';
-import type { ProbeResult } from '../ports/ssh-probe.ts';
 import { cleanText } from './clean-text.ts';
 import type { ReconcileContext } from './context.ts';
 import type { Lease } from './work.ts';

@@ -1,8 +1,8 @@
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../ports/platform-driver.ts';
-import type { SshProbe } from '../ports/ssh-probe.ts';
 import type { Store } from '../ports/store.ts';
 import type { Absence } from './absence.ts';
 import type { CreateCalls } from './create-calls.ts';

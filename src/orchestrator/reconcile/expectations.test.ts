@@ -108,12 +108,14 @@ it.each([
   ['ERROR', false],
 ] as const)('a row that is %s, without an endpoint, is expected on the platform: %s', (status, expected) => {
   const { id, version } = row('a', 1);
-  expect(isExpected({ id, version, status, endpoint: null, since: 0 })).toBe(expected);
+  expect(isExpected({ id, version, status, endpoint: null, since: 0, createOpenUntil: null })).toBe(expected);
 });
 
 it('a machine that was seen while it is PROVISIONING is expected', () => {
   const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ubuntu' };
-  expect(isExpected({ id: 'a', version: 1, status: 'PROVISIONING', endpoint, since: 0 })).toBe(true);
+  expect(
+    isExpected({ id: 'a', version: 1, status: 'PROVISIONING', endpoint, since: 0, createOpenUntil: null }),
+  ).toBe(true);
 });
 
 it.each([

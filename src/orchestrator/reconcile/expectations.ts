@@ -13,6 +13,8 @@ export interface Expectation {
   /** When the row last changed, in milliseconds since the epoch. */
   since: number;
   version: number;
+  /** See `PlatformResource`. */
+  createOpenUntil: number | null;
 }
 
 /** A commit is told within seconds of being made; so many rows do not end meanwhile. */
@@ -86,12 +88,13 @@ export class Expectations {
   }
 
   /** Commits of several processes may be told in another order than they were made. */
-  #follow({ id, ownerRef, status, endpoint, updatedAt, version }: InstanceRecord): void {
+  #follow(record: InstanceRecord): void {
+    const { id, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } = record;
     if (this.#destroyed.has(ownerRef)) return;
     const known = this.#rows.get(ownerRef);
     if (known !== undefined && known.version > version) return;
     if (status === 'DESTROYED') this.forget(ownerRef);
-    else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version });
+    else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil });
   }
 }
 

@@ -8,17 +8,17 @@ import type {
 import { look } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import type { Inventory } from './inventory.ts';
+import type { Look } from './visibility.ts';
 
 /**
  * A look at one machine whose `gone` is proved: the platform says so, and so does a listing that began after it and
- * can be believed. Otherwise it is `unknown`.
+ * can be believed. Otherwise it is `unknown`. What was made just now may be missing from both all the same: see
+ * `mayTurnUpForMs`.
  */
-export async function findMachine(
-  context: ReconcileContext,
-  ref: OwnerRef,
-): Promise<Presence<ObservedMachine>> {
+export async function findMachine(context: ReconcileContext, ref: OwnerRef): Promise<Look<ObservedMachine>> {
+  const lookedAt = context.clock.now();
   const found = await look(context, () => context.driver.get(ref));
-  return proved(found, ref, context.machines);
+  return { ...(await proved(found, ref, context.machines)), lookedAt };
 }
 
 /** {@link findMachine}, for a volume. */
@@ -26,9 +26,10 @@ export async function findVolume(
   context: ReconcileContext,
   volumes: VolumeDriver,
   ref: OwnerRef,
-): Promise<Presence<ObservedVolume>> {
+): Promise<Look<ObservedVolume>> {
+  const lookedAt = context.clock.now();
   const found = await look(context, () => volumes.get(ref));
-  return proved(found, ref, context.volumes);
+  return { ...(await proved(found, ref, context.volumes)), lookedAt };
 }
 
 async function proved<T>(

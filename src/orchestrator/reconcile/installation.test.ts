@@ -45,7 +45,7 @@ const instance = (status: InstanceRecord['status']): InstanceRecord => ({
     ...{ resumable: true, onlineWithinMs: 1 },
   },
   ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1 },
-  ...{ error: null, createdAt: 0, updatedAt: 0, version: 1 },
+  ...{ error: null, createdAt: 0, updatedAt: 0, version: 1, createOpenUntil: null },
 });
 const volume = (deletedAt: number | null): VolumeRecord => ({
   ...{
@@ -57,7 +57,7 @@ const volume = (deletedAt: number | null): VolumeRecord => ({
     region: 'r',
     type: null,
   },
-  ...{ status: 'DELETING', priceMicroUsdPerHour: 1, createdAt: 0, deletedAt },
+  ...{ status: 'DELETING', priceMicroUsdPerHour: 1, createdAt: 0, deletedAt, createOpenUntil: null },
 });
 
 it('is made at the first start and stays', async () => {

@@ -2,13 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Presence } from '../ports/platform-driver.ts';
 import type { StepContext } from './context.ts';
-import {
-  isRefused,
-  lookBeforeCreate,
-  mayTurnUpForMs,
-  openUntil,
-  waitForEarlier,
-} from './look-before-create.ts';
+import { isRefused, lookBeforeCreate, waitForEarlier } from './look-before-create.ts';
 import type { Lease } from './work.ts';
 
 const STARTED_AT = 1_000;
@@ -72,29 +66,4 @@ describe('a create that failed', () => {
   ] as const)('with %s and a side effect that is %s is final: %s', (code, sideEffect, isFinal) => {
     expect(isRefused({ ...failed, code, sideEffect })).toBe(isFinal);
   });
-
-  it.each([
-    ['capacity', 'none', null],
-    ['boot_failed', 'certain', null],
-    ['conflict', 'possible', 5],
-    ['unknown_outcome', 'none', 5],
-  ] as const)('with %s and a side effect that is %s may turn up until %s', (code, sideEffect, until) => {
-    expect(openUntil({ ...failed, code, sideEffect }, lease({}), 5)).toBe(until);
-  });
-});
-
-it('a create that was answered may be missing from a look as long as the platform says', () => {
-  const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: 1 } as const;
-  expect(openUntil(pending, lease({}), 5)).toBe(5);
-  expect(openUntil({ outcome: 'done', value: null }, lease({}), 5)).toBe(5);
-  expect(mayTurnUpForMs(context, 1_500)).toBe(VISIBLE_MS - 500);
-  expect(mayTurnUpForMs(context, null)).toBe(0);
-  expect(mayTurnUpForMs(context, -VISIBLE_MS)).toBe(0);
-  expect(mayTurnUpForMs(context, -VISIBLE_MS, -1)).toBe(1);
-});
-
-it('a call with a cookie that fails says nothing of what the calls before it made', () => {
-  const refused = { ...failed, code: 'auth', sideEffect: 'none' } as const;
-  expect(openUntil(refused, lease({ cookie: 'c' }), 5)).toBe(5);
-  expect(openUntil(refused, lease({}), 5)).toBe(null);
 });

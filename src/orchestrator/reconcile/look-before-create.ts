@@ -1,4 +1,4 @@
-import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
+import type { OwnerRef, Presence } from '../ports/platform-driver.ts';
 import { look } from './call-platform.ts';
 import type { StepContext } from './context.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
@@ -52,36 +52,4 @@ function waitingText({ attempt }: Lease): string {
 /** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */
 export function isRefused(failed: Failed): boolean {
   return isFinal(failed) && failed.sideEffect !== 'possible';
-}
-
-/**
- * Until when something of a create that was answered so may be missing from a look: see `Work.createOpenUntil`. A
- * platform may show what it has made, and said so, only after a while.
- */
-export function openUntil(
-  step: Step<unknown>,
-  { cookie }: Pick<Lease, 'cookie'>,
-  now: number,
-): number | null {
-  const isAnswered =
-    step.outcome === 'failed' && step.code !== 'unknown_outcome' && step.sideEffect !== 'possible';
-  // With a cookie it says nothing of what the calls before it made.
-  return isAnswered && cookie === null ? null : now;
-}
-
-/**
- * After how many milliseconds to look again, since a look that began at `lookedAt` and says `gone` proves nothing of a
- * resource that was made at `since` at the latest; 0: it does. Null: nothing of it is out. A look that took long may be
- * from before the platform had to show it, however late it is now.
- */
-export function mayTurnUpForMs(
-  { clock, driver }: Pick<StepContext, 'clock' | 'driver'>,
-  since: number | null,
-  lookedAt = clock.now(),
-): number {
-  if (since === null) return 0;
-  const { createVisibleWithinMs } = driver.manifest;
-  if (lookedAt >= since + createVisibleWithinMs) return 0;
-  // A clock that was set back makes it no longer.
-  return Math.min(createVisibleWithinMs, Math.max(1, since + createVisibleWithinMs - clock.now()));
 }

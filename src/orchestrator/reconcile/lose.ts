@@ -4,25 +4,25 @@ import type { ObservedMachine } from '../ports/platform-driver.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { failInstance } from './instance-steps/fail.ts';
-import { mayTurnUpForMs } from './look-before-create.ts';
 import { HELD } from './loss-cap.ts';
 import { pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
+import { mayTurnUpForMs } from './visibility.ts';
 import type { Lease } from './work.ts';
 
 const VANISHED = 'The platform no longer has the machine of this instance.';
 
-/** Gone, proved, without our doing. */
+/** Gone, proved by a look that began at `lookedAt`, without our doing. */
 export async function vanished(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
-  lookedAt = context.clock.now(),
+  lookedAt: number,
 ): Promise<Next> {
   const now = context.clock.now();
   // Its SSH may answer before the platform shows it.
-  const waitMs = mayTurnUpForMs(context, record.updatedAt, lookedAt);
+  const waitMs = mayTurnUpForMs(context, record.createOpenUntil, lookedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
     case 'STOPPED':

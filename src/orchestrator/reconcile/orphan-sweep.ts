@@ -6,6 +6,7 @@ import type { VolumeRecord } from '../volumes/volume-record.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expectations.ts';
+import { isShownFirst, markVolumeShown } from './mark-shown.ts';
 import { putInstanceWork, putVolumeWork } from './put-work.ts';
 import { readNote } from './read-note.ts';
 
@@ -72,7 +73,10 @@ export class OrphanSweep {
     const now = clock.now();
     if (readAt !== undefined && Math.abs(now - readAt) < OWNED_FOR_MS) return readAt;
     const row = await store.read.volumes.byOwnerRef(volume.ref);
-    if (row !== null && row.deletedAt === null) return now;
+    if (row !== null && row.deletedAt === null) {
+      if (isShownFirst(row, begunAt, this.#context)) await markVolumeShown(this.#context, row);
+      return now;
+    }
     if (!isSeenAgain) return null;
     if (row !== null) await this.#deleteAgain(row, begunAt);
     else this.#tellOfVolume(volume);

@@ -1,5 +1,5 @@
+import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Endpoint } from '../ports/platform-driver.ts';
-import type { ProbeResult } from '../ports/ssh-probe.ts';
 import { prove } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 

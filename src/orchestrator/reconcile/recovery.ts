@@ -210,9 +210,9 @@ export class Recovery {
       const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';
       if (adopted === 'adopted') this.#rows.add(item.ref);
       else if (adopted !== 'foreign') {
-        const { placement } = adopted;
-        unadopted.push({ ref: item.ref, ...(placement !== undefined && { placement }) });
-        this.#alarm(item.ref, adopted.problem);
+        const { problem, ...taken } = adopted;
+        unadopted.push({ ref: item.ref, ...taken });
+        this.#alarm(item.ref, problem);
       }
     };
     for (let begin = 0; begin < unknown.length; begin += ADOPTED_AT_ONCE) {

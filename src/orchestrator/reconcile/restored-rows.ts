@@ -8,6 +8,7 @@ import type { ReconcileContext } from './context.ts';
 import { findMachine } from './find.ts';
 import { failInstance } from './instance-steps/fail.ts';
 import { putInstanceWork } from './put-work.ts';
+import { CREATE_IS_OPEN, mayTurnUpForMs } from './visibility.ts';
 import type { InstanceWorkKind } from './work.ts';
 
 /** At once: each may take a look at the platform. */
@@ -56,47 +57,59 @@ export async function followMachines(
 /** Whether it is known where the machine is, and the row follows it. */
 async function followRow(
   context: ReconcileContext,
-  { id, ownerRef, status }: InstanceRecord,
+  { id, ownerRef, status, createOpenUntil }: InstanceRecord,
   { machines, isBelieved }: Shown,
   since: number,
 ): Promise<boolean> {
   let machine = machines.get(ownerRef);
+  let mayTurnUp = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack what is there: whether it is, is decided by a look of its own.
+    const lookedAt = context.clock.now();
     const found = await (isBelieved
       ? findMachine(context, ownerRef)
       : look(context, () => context.driver.get(ownerRef)));
     if (found.answer === 'unknown') return false;
     if (found.answer === 'observed') machine = found.value;
+    // What was sent for it after the backup was sent before this life.
+    const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
+    mayTurnUp = mayTurnUpForMs(context, openUntil, lookedAt) > 0;
   }
   if (machine === undefined && !isBelieved) return false;
   return context.store.transact(async (tx) => {
     // Between the proof and here the platform may have ceased to be believed.
     if (machine === undefined && !context.health.isUp) return false;
     const record = await tx.instances.byId(id);
-    if (record !== null && record.updatedAt < since) await follow(context, tx, record, machine);
-    return true;
+    if (record === null || record.updatedAt >= since) return true;
+    return follow(context, tx, record, { machine, mayTurnUp });
   });
 }
 
+/** Whether the row follows; it does not while nothing can be concluded. */
 async function follow(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
-  machine: ObservedMachine | undefined,
-): Promise<void> {
+  { machine, mayTurnUp }: { machine: ObservedMachine | undefined; mayTurnUp: boolean },
+): Promise<boolean> {
   const work = await tx.work.of(record.id);
   const isUp = machine?.power === 'running' || machine?.power === 'starting';
-  if (record.status === 'PROVISIONING' && work?.kind === 'create' && machine !== undefined)
-    return verify(context, tx, record, machine);
+  if (record.status === 'PROVISIONING' && work?.kind === 'create' && machine !== undefined) {
+    await verify(context, tx, record, machine);
+    return true;
+  }
   if (record.status === 'PROVISIONING' && work?.kind === 'create')
-    return begin(context, tx, record, work.deadlineAt);
+    return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayTurnUp });
   // It was started after the backup: it is proved and becomes ONLINE again.
-  if (record.status === 'STOPPED' && isUp) return verify(context, tx, record, machine);
-  if (work === null) return;
+  if (record.status === 'STOPPED' && isUp) {
+    await verify(context, tx, record, machine);
+    return true;
+  }
+  if (work === null) return true;
   const now = context.clock.now();
   const deadlineAt = work.deadlineAt === null ? null : now + record.spec.onlineWithinMs;
   await putInstanceWork(tx, record.id, work.kind as InstanceWorkKind, now, deadlineAt);
+  return true;
 }
 
 /** The machine is there: what is left is the SSH proof, within a window of its own. */
@@ -113,6 +126,7 @@ async function verify(
     endpoint: endpoint ?? null,
     hostKeyFingerprint: record.hostKeyFingerprint ?? endpoint?.hostKeyFingerprint ?? null,
     spec: { ...record.spec, cloudInit: undefined },
+    createOpenUntil: null,
   });
   await putInstanceWork(tx, instanceId, 'verify', now, now + record.spec.onlineWithinMs);
 }
@@ -125,11 +139,15 @@ async function begin(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
-  deadlineAt: number | null,
-): Promise<void> {
+  { deadlineAt, mayTurnUp }: { deadlineAt: number | null; mayTurnUp: boolean },
+): Promise<boolean> {
   const now = context.clock.now();
-  if (deadlineAt === null || now < deadlineAt)
-    return putInstanceWork(tx, record.id, 'create', now, deadlineAt);
+  if (deadlineAt === null || now < deadlineAt) {
+    await amend(tx, record, now, { createOpenUntil: CREATE_IS_OPEN });
+    await putInstanceWork(tx, record.id, 'create', now, deadlineAt);
+    return true;
+  }
+  if (mayTurnUp) return false;
   await failInstance(
     context,
     tx,
@@ -137,4 +155,5 @@ async function begin(
     'The records of the orchestrator were restored from a backup, and the platform has no machine of this instance.',
   );
   await putInstanceWork(tx, record.id, 'destroy', now);
+  return true;
 }

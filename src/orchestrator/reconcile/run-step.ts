@@ -41,12 +41,10 @@ const volumeSteps: Record<
 
 const IN_DOUBT = 'the database was restored, and it is not known yet what became of it since';
 
-/** Nothing was sent in this life; what an earlier one sent, it sent before this one began. */
 async function putOff(context: StepContext, lease: Lease): Promise<void> {
-  const { clock, options, startedAt } = context;
+  const { clock, options } = context;
   const notBefore = clock.now() + options.watchIntervalMs;
-  const createOpenUntil = lease.kind === 'create' ? startedAt : undefined;
-  await giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT }, createOpenUntil);
+  await giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
 }
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */

@@ -8,6 +8,7 @@ import { transition } from '../instances/transition.ts';
 import type { Store } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { finish, giveBack, type Next, settleInstance } from './settle.ts';
+import { CREATE_IS_OPEN, type Learnt } from './visibility.ts';
 import type { Lease, Work } from './work.ts';
 
 let folder: string;
@@ -54,7 +55,7 @@ async function claimed(at = now): Promise<Lease> {
 }
 
 /** Settles with an outcome that writes the row; how often it was decided. */
-async function settle(lease: Lease, next: Next, createOpenUntil?: null): Promise<number> {
+async function settle(lease: Lease, next: Next, learnt?: Learnt): Promise<number> {
   let decisions = 0;
   await settleInstance(
     context(),
@@ -64,7 +65,7 @@ async function settle(lease: Lease, next: Next, createOpenUntil?: null): Promise
       await transition(tx, record, 'ERROR', now, { error: 'as the test says' });
       return next;
     },
-    createOpenUntil === undefined ? {} : { createOpenUntil },
+    learnt && { learnt },
   );
   return decisions;
 }
@@ -95,7 +96,7 @@ describe('a step that comes back', () => {
     const lease = await claimed();
     await lose();
     const before = [await store.read.instances.byId('a'), await work()];
-    expect(await settle(lease, { step: 'destroy' }, null)).toBe(0);
+    expect(await settle(lease, { step: 'destroy' }, () => null)).toBe(0);
     expect([await store.read.instances.byId('a'), await work()]).toEqual(before);
     expect(warnings).toEqual([{ resource: 'a', step: 'create' }]);
   });
@@ -107,15 +108,19 @@ describe('a step that comes back', () => {
     expect(await settle(lease, finish)).toBe(0);
     expect(await status()).toBe('PROVISIONING');
     expect(await work()).toMatchObject({ kind: 'destroy', deadlineAt: now + 7, cookie: null, attempt: 0 });
-    expect(await claimed()).toMatchObject({ kind: 'destroy', createOpenUntil: lease.until });
+    expect((await store.read.instances.byId('a'))?.createOpenUntil).toBe(CREATE_IS_OPEN);
   });
 
   it('tells a use case that put other work meanwhile how its create ended', async () => {
     await put();
     const lease = await claimed();
     await put({ kind: 'destroy' });
-    await settle(lease, finish, null);
-    expect(await work()).toMatchObject({ kind: 'destroy', createOpenUntil: null });
+    await settle(lease, finish, () => 7);
+    expect(await work()).toMatchObject({ kind: 'destroy' });
+    expect(await store.read.instances.byId('a')).toMatchObject({
+      status: 'PROVISIONING',
+      createOpenUntil: 7,
+    });
   });
 
   it('gives back what a use case put meanwhile without its own cookie and pause', async () => {

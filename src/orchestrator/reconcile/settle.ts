@@ -1,9 +1,11 @@
-import type { InstanceRecord } from '../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../instances/instance-record.ts';
+import { amend } from '../instances/transition.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
 import { isInStep } from './clock-step.ts';
 import type { ReconcileContext } from './context.ts';
 import { lockInstances, lockVolumesOf } from './lock-rows.ts';
+import type { Learnt } from './visibility.ts';
 import type { Lease, Work } from './work.ts';
 
 /** What follows a step. */
@@ -24,8 +26,8 @@ class Frozen extends Error {
 
 /** What a step knows beside the row that it writes. */
 interface Settling {
-  /** Of a create: see `Work.createOpenUntil`. It is written also where a use case has put other work meanwhile. */
-  createOpenUntil?: number | null;
+  /** Of whether the platform shows the resource. It is written also where a use case has put other work meanwhile. */
+  learnt?: Learnt;
   /** Instances that `decide` reads and writes beside the volume. */
   instanceIds?: readonly string[];
 }
@@ -40,12 +42,20 @@ export async function settleInstance(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
-  settling: Pick<Settling, 'createOpenUntil'> = {},
+  { learnt = nothing }: Pick<Settling, 'learnt'> = {},
 ): Promise<void> {
-  await settle(context, lease, settling, async (tx) => {
+  await settle<InstanceRecord>(context, lease, async (tx) => {
     const record = (await lockInstances(tx, [lease.resourceId])).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
-    return () => decide(tx, record);
+    return {
+      names: logNames(record),
+      learn: async () => {
+        const createOpenUntil = learnt(record.createOpenUntil);
+        if (createOpenUntil === record.createOpenUntil) return record;
+        return amend(tx, record, context.clock.now(), { createOpenUntil });
+      },
+      decide: (current) => decide(tx, current),
+    };
   });
 }
 
@@ -54,55 +64,73 @@ export async function settleVolume(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
-  { instanceIds = [], ...settling }: Settling = {},
+  { instanceIds = [], learnt = nothing }: Settling = {},
 ): Promise<void> {
-  await settle(context, lease, settling, async (tx) => {
+  await settle<VolumeRecord>(context, lease, async (tx) => {
     await lockInstances(tx, instanceIds);
     const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
-    return () => decide(tx, record);
+    return {
+      names: { volume: record.id, account: record.accountId },
+      learn: async () => {
+        const createOpenUntil = learnt(record.createOpenUntil);
+        if (createOpenUntil === record.createOpenUntil) return record;
+        const changed = { ...record, createOpenUntil };
+        await tx.volumes.update(changed);
+        return changed;
+      },
+      decide: (current) => decide(tx, current),
+    };
   });
 }
 
-/**
- * Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. `createOpenUntil` is
- * for a create that was not sent: see `Work.createOpenUntil`.
- */
+/** Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. */
 export async function giveBack(
   { store }: Pick<ReconcileContext, 'store'>,
   lease: Lease,
   later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>,
-  createOpenUntil?: number,
 ): Promise<void> {
   await store.transact(async (tx) => {
     if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
     else await tx.volumes.byId(lease.resourceId);
     // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
-    const found = await tx.work.check(lease);
-    if (found !== 'lost' && createOpenUntil !== undefined) await tx.work.closeCreate(lease, createOpenUntil);
-    const isHeld = found === 'held';
+    const isHeld = (await tx.work.check(lease)) === 'held';
     await tx.work.release(lease, isHeld ? later : undefined);
   });
 }
 
-async function settle(
+/** What a settling does with the row that it has locked. */
+interface Locked<Row> {
+  /** What its lines in the log have in common. */
+  names: object;
+  /** Writes what is known of the row whoever works on it next. */
+  learn(): Promise<Row>;
+  decide(row: Row): Promise<Next>;
+}
+
+const nothing: Learnt = (known) => known;
+
+async function settle<Row>(
   context: ReconcileContext,
   lease: Lease,
-  { createOpenUntil }: Settling,
-  lock: (tx: Transaction) => Promise<() => Promise<Next>>,
+  lock: (tx: Transaction) => Promise<Locked<Row>>,
 ): Promise<void> {
   const { store, clock, health, log, failpoint } = context;
+  let failure: object | undefined;
   const writing = store.transact(async (tx) => {
-    const decide = await lock(tx);
+    failure = undefined;
+    const locked = await lock(tx);
     const found = await tx.work.check(lease);
     if (found === 'lost') return found;
-    if (createOpenUntil !== undefined) await tx.work.closeCreate(lease, createOpenUntil);
+    const row = await locked.learn();
     if (found === 'superseded') await tx.work.release(lease);
     else {
-      const next = await decide();
+      const next = await locked.decide(row);
       const isSure = health.isUp && isInStep(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await follow(context, tx, lease, next);
+      if (next.step === 'again' && next.problem !== undefined)
+        failure = { ...locked.names, reason: next.problem, tryAgainMs: next.afterMs };
     }
     return found;
   });
@@ -116,6 +144,8 @@ async function settle(
       { resource: lease.resourceId, step: lease.kind },
       'a step came back after its lease was lost; nothing was written',
     );
+  if (state === 'held' && failure !== undefined)
+    log.info({ ...failure, step: lease.kind, attempt: lease.attempt }, 'a step failed; it is tried again');
   failpoint(`${lease.kind}:settled`);
 }
 

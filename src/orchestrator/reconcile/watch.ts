@@ -3,6 +3,7 @@ import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platfor
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type Expectation, type Expectations } from './expectations.ts';
 import type { Listed } from './inventory.ts';
+import { isShownFirst, markMachinesShown } from './mark-shown.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import { putInstanceWork } from './put-work.ts';
 
@@ -85,11 +86,16 @@ export class Watch {
   /** A row that changed after the listing began is left for the next round. */
   async #compare({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
     let seen = 0;
+    const shown: string[] = [];
     for (const [ref, expectation] of this.#expectations.entries()) {
       if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-      if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, items.get(ref)))
+      const machine = items.get(ref);
+      if (machine !== undefined && isShownFirst(expectation, begunAt, this.#context))
+        shown.push(expectation.id);
+      if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
         await this.#observe(ref, expectation);
     }
+    await markMachinesShown(this.#context, shown);
   }
 
   /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */

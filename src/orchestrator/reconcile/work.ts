@@ -5,7 +5,16 @@
  * `observe` (look again, something differs). Volumes: `create` · `attach` (bring the attachments
  * to what is wanted) · `resize` → `attach` · `destroy`.
  */
-export type InstanceWorkKind = 'create' | 'verify' | 'stop' | 'start' | 'restart' | 'destroy' | 'observe';
+export const instanceWorkKinds = [
+  'create',
+  'verify',
+  'stop',
+  'start',
+  'restart',
+  'destroy',
+  'observe',
+] as const;
+export type InstanceWorkKind = (typeof instanceWorkKinds)[number];
 export type VolumeWorkKind = 'create' | 'attach' | 'resize' | 'destroy';
 export type ResourceKind = 'instance' | 'volume';
 
@@ -22,12 +31,6 @@ export interface Work {
   /** When the step counts as failed; null: never. */
   deadlineAt: number | null;
   lastError: string | null;
-  /**
-   * Until when a create of this resource may have been sent, or may still be, by a holder of its lease whose answer
-   * nobody has; null: each has been answered. It outlives the step, so that whoever destroys the resource knows, in
-   * whatever process.
-   */
-  createOpenUntil: number | null;
 }
 
 /**

@@ -1,12 +1,16 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
+import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import { type Created, createOnce } from '../idempotency/create-once.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { lockInstances } from '../reconcile/lock-rows.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
+import { CREATE_IS_OPEN } from '../reconcile/visibility.ts';
 import { isAttachable } from './attachable.ts';
+import { claimStorage } from './claim-storage.ts';
 import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
@@ -15,9 +19,16 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   random: Random;
+  platform: StorageSale;
+  quotas: Quotas;
 }
 
-/** O: POST /volumes. @throws {ApiError} `invalid_request` or `idempotency_mismatch`; then nothing was written. */
+/**
+ * O: POST /volumes. Its storage is claimed in the transaction that writes it.
+ *
+ * @throws {ApiError} `invalid_request`, `quota_exceeded`, `capacity_unavailable` or `idempotency_mismatch`; then nothing
+ *   was written.
+ */
 export async function createVolume(
   deps: Deps,
   accountId: string,
@@ -35,7 +46,7 @@ export async function createVolume(
 }
 
 async function insertVolume(
-  { catalog, clock, random }: Deps,
+  { catalog, clock, random, platform, quotas }: Deps,
   tx: Transaction,
   accountId: string,
   request: CreateVolumeRequest,
@@ -65,8 +76,11 @@ async function insertVolume(
     priceMicroUsdPerHour: priceMicroUsdPerHour(type, request.size_gb),
     createdAt: now,
     deletedAt: null,
+    createOpenUntil: CREATE_IS_OPEN,
   };
+  await assertWithinQuotas(tx, quotas, accountId, { volumes: 1, storageGb: record.sizeGb }, now);
   await tx.volumes.insert(record);
+  await claimStorage(tx, { catalog, platform }, record, record.sizeGb);
   for (const instanceId of instanceIds)
     await tx.volumes.putAttachment({ volumeId: id, instanceId, state: 'attaching' });
   await putVolumeWork(tx, id, 'create', now);

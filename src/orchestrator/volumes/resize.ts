@@ -1,10 +1,13 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
+import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
 import { toCookie } from '../reconcile/resize-cookie.ts';
+import { claimStorage } from './claim-storage.ts';
 import { findVolumeType } from './locations.ts';
 import { getVolume } from './read.ts';
 import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
@@ -15,6 +18,8 @@ interface Deps {
   catalog: Catalog;
   clock: Clock;
   manifest: DriverManifest;
+  platform: StorageSale;
+  quotas: Quotas;
 }
 
 /** How long the platform has to carry a resize out. */
@@ -22,13 +27,13 @@ const RESIZE_WITHIN_MS = 10 * 60_000;
 
 /**
  * POST /x/volumes/{volumeId}/resize: larger, never smaller. The volume reads its old size and price until the platform
- * has carried it out; the size that it has already is success.
+ * has carried it out; the size that it has already is success. The difference is claimed at once.
  *
- * @throws {ApiError} `not_found`, `invalid_request`, `invalid_state`, `operation_in_progress`, `volume_attached` or
- *   `resize_unsupported`; then nothing was written.
+ * @throws {ApiError} `not_found`, `invalid_request`, `invalid_state`, `operation_in_progress`, `volume_attached`,
+ *   `resize_unsupported`, `quota_exceeded` or `capacity_unavailable`; then nothing was written.
  */
 export async function resizeVolume(
-  { store, catalog, clock, manifest }: Deps,
+  { store, catalog, clock, manifest, platform, quotas }: Deps,
   accountId: string,
   id: string,
   sizeGb: number,
@@ -47,6 +52,9 @@ export async function resizeVolume(
         'This platform can resize a volume only while it is attached to nothing; detach it first.',
       );
     const now = clock.now();
+    const added = sizeGb - (await tx.storageClaims.heldBy(id));
+    await assertWithinQuotas(tx, quotas, accountId, { storageGb: added }, now);
+    await claimStorage(tx, { catalog, platform }, volume, sizeGb);
     const price = priceMicroUsdPerHour(type, sizeGb);
     const cookie = toCookie({ sizeGb, priceMicroUsdPerHour: price, driver: null });
     await putVolumeWork(tx, id, 'resize', now, now + RESIZE_WITHIN_MS, cookie);

@@ -1,11 +1,10 @@
 import type { VolumeStatus } from '../../contract/volume.ts';
-import type { OwnerRef } from '../ports/platform-driver.ts';
+import type { PlatformResource } from '../reconcile/visibility.ts';
 
 /** One row of the volumes table; a volume that is gone stays as a tombstone. */
-export interface VolumeRecord {
+export interface VolumeRecord extends PlatformResource {
   id: string;
   accountId: string;
-  ownerRef: OwnerRef;
   name: string;
   sizeGb: number;
   region: string;

@@ -49,6 +49,20 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await ledger.openSegments({ afterId: 'a', limit: 9 })).toEqual([other]);
       });
 
+      it('come with what their deployment has cost at that moment', async () => {
+        await write(async (tx) => {
+          await tx.deployments.insert(runningDeployment({ observedAt: now + 3 }));
+          await tx.ledger.insertSegment(segment());
+          await tx.ledger.insertSegment(segment({ id: 'c', subjectKind: 'volume', subjectId: 'vol-1' }));
+          await tx.ledger.recordCost('deployment', 'dep-1', 7, now + 2);
+        });
+        const { ledger } = storeOf().read;
+        expect(await ledger.openSegmentsOfDeployments(['dep-1', 'dep-9', 'vol-1'])).toEqual([
+          { segment: segment(), confirmedUntil: now + 3, totalCostMicroUsd: 7 },
+        ]);
+        expect(await ledger.openSegmentsOfDeployments([])).toEqual([]);
+      });
+
       it('are open once for a subject', async () => {
         await write((tx) => tx.ledger.insertSegment(segment()));
         const second = write((tx) => tx.ledger.insertSegment(segment({ id: 'seg-2' })));

@@ -102,12 +102,14 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
     ...{ status: 'deploying', ipAddress: null, loginUser: null, sshPort: null, portForwards: [] },
     ...{ failureReason: null, failureDetails: null },
     ...{ originalRateMicroUsd: 2_000_000, rateMicroUsd: 2_000_000, discountPercentage: 0 },
+    providerRateMicroUsd: null,
     ...{ originalStoppedRateMicroUsd: null, stoppedRateMicroUsd: null },
     ...{ totalCostMicroUsd: 0, lastCreditDeductionAt: null },
     ...{ createdAt: now, startedAt: null, stoppedAt: null, pausedAt: null, pausedMs: 0 },
     ...{ providerName: `bm-test-${id}`, providerInstanceId: null },
     launch: { state: 'wanted', request: null, sentAt: null, looks: 0 },
     ...{ action: null, suspicion: null, observedAt: null, cleanup: 'none', revision: 1 },
+    sshProof: null,
     ...changes,
   };
 }
@@ -133,7 +135,7 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
     ...{ lastPriceUpdateAt: now, totalCostMicroUsd: 0, createdAt: now, startedAt: now, deletedAt: null },
     ...{ lastAttachedAt: null, lastDetachedAt: null },
     ...{ providerName: `bm-test-${id}`, providerVolumeId: `pv-${id}`, createSentAt: now, action: null },
-    ...{ observedAt: null, cleanup: 'none', revision: 1 },
+    ...{ observedAt: null, cleanup: 'none', revision: 1, deletionTakenAt: null },
     ...changes,
   };
 }
@@ -144,6 +146,7 @@ export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
   return {
     ...{ id: 'seg-1', subjectKind: 'deployment', subjectId: 'dep-1', teamId, state: 'running' },
     ...{ rateMicroUsdPerHour: 2_000_000, originalRateMicroUsdPerHour: 2_000_000, discountPercentage: 0 },
+    providerRateMicroUsdPerHour: null,
     ...{ startedAt, endedAt: null, postedUntil: startedAt, postedMicroUsd: 0 },
     ...changes,
   };

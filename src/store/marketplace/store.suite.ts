@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Duplicate, type Store, type Transaction } from '../../marketplace/ports/store.ts';
+import { activeStatuses } from '../../marketplace/contract/deployment.ts';
+import { Duplicate, type LeaseRecord, type Store, type Transaction } from '../../marketplace/ports/store.ts';
 import { describeLedger } from './ledger.suite.ts';
 import {
   apiKey,
@@ -35,6 +36,11 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
     });
     afterEach(() => teardown(store));
     const write = <T>(body: (tx: Transaction) => Promise<T>): Promise<T> => store.transact(body);
+
+    it('is closed once, however often that is asked', async () => {
+      await Promise.all([store.close(), store.close()]);
+      await store.close();
+    });
 
     describe('transactions', () => {
       it('keep all or nothing', async () => {
@@ -251,6 +257,11 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(ids(await list({ userId: 'other' }))).toEqual(['foreign']);
         expect(ids(await list({ teamIds: [] }))).toEqual([]);
         expect(await list({})).toHaveLength(4);
+        const active = await store.read.deployments.countActive();
+        expect(active.reduce((sum, { count }) => sum + count, 0)).toBe(
+          (await list({ statuses: activeStatuses })).length,
+        );
+        expect(active.map(({ status }) => status)).not.toContain('failed');
         expect(await store.read.deployments.countByGpuType(now + 1)).toEqual([{ gpuType: 'H100', count: 2 }]);
       });
 
@@ -437,6 +448,22 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(await claim('b', now)).toBeNull();
         await write((tx) => tx.leases.release('job', 'a'));
         expect(await claim('a', now)).toMatchObject({ token: 2, holder: 'a' });
+      });
+
+      it('are their holder’s by their token, run out or not, until somebody else has them', async () => {
+        const first = await claim('a', now);
+        if (first === null) throw new Error('nobody has it');
+        const isHeld = (changes: Partial<LeaseRecord> = {}) =>
+          write((tx) => tx.leases.isHeld({ ...first, ...changes }));
+        expect([await isHeld(), await isHeld({ token: 2 }), await isHeld({ holder: 'b' })]).toEqual([
+          ...[true, false, false],
+        ]);
+        expect(await isHeld({ name: 'another' })).toBe(false);
+        await claim('b', now + 60);
+        expect(await isHeld()).toBe(false);
+        await write((tx) => tx.leases.release('job', 'b'));
+        await claim('a', now + 61);
+        expect([await isHeld(), await isHeld({ token: 3 })]).toEqual([false, true]);
       });
 
       it('that end further away than any lease does are free', async () => {

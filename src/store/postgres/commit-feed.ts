@@ -11,6 +11,8 @@ const CHANNEL = 'berth_commits';
 /** A notification holds less than 8,000 bytes. */
 const IDS_PER_NOTICE = 100;
 const RECONNECT_AFTER_MS = 250;
+/** A notice of a commit and the answer to it race; so long the answer may come later before the notice counts. */
+const OWN_ANSWER_AFTER_MS = 100;
 
 export interface FeedTiming {
   /** How often the connection is heard, in milliseconds. */
@@ -22,9 +24,12 @@ export interface FeedTiming {
 export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, believedForMs: 3_000 };
 
 export interface FeedListener {
-  /** Instances that another process has written. The next heartbeat counts when it is done. */
+  /**
+   * Instances that another process has written, or this one in a commit whose answer has not come. The next heartbeat
+   * counts when it is done.
+   */
   changed(ids: readonly string[]): Promise<void>;
-  /** Commits of other processes may have gone unheard. */
+  /** Commits may have gone unheard. */
   missed(): void;
   /** From now on nothing is heard, for the `reason`; told once, until commits are heard again. */
   lost(reason: string): void;
@@ -39,8 +44,17 @@ export interface FeedListener {
 interface Notice {
   from: string;
   instances: string[];
+  /** Which commit of the process it is. */
+  commit?: number;
   /** What the process said to hear itself. */
   echo?: number;
+}
+
+/** A commit of this process, from before it is sent until its changes are told. */
+export interface OwnCommit {
+  number: number;
+  /** The statements that tell of it, to go right before the commit. */
+  notices: string;
 }
 
 /** The database's time in milliseconds since the Unix epoch, as it runs on in a transaction. */
@@ -49,8 +63,9 @@ export const ASK_TIME = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::
 const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 
 /**
- * What the other processes on this database commit, heard on a connection of its own. A notice goes with its
- * transaction, so it is heard if and only if the commit happened, unless the connection breaks.
+ * What is committed on this database, heard on a connection of its own. A notice goes with its transaction, so it is
+ * heard if and only if the commit happened, unless the connection breaks. A commit of this process is told by whoever
+ * made it; where its answer stalls or is lost, the other processes know of it already, and so it is told by its notice.
  */
 export class CommitFeed {
   readonly #url: string;
@@ -62,7 +77,11 @@ export class CommitFeed {
   #heardAt = Number.NEGATIVE_INFINITY;
   #pending = new Set<string>();
   #told: Promise<void> = Promise.resolve();
-  #hearsItself = false;
+  /** Commits of this process whose changes nobody has told here. */
+  readonly #untold = new Set<number>();
+  #commits = 0;
+  /** Notices of such commits that are given the time for an answer. */
+  readonly #waiting = new Set<Promise<void>>();
   #isLost = false;
   #echoes = 0;
   #echo: { number: number; heard: () => void } | undefined;
@@ -88,12 +107,16 @@ export class CommitFeed {
   }
 
   /**
-   * A commit of this process may have happened, or happen yet, without its knowing: what was told before may be old,
-   * and from now on it hears its own commits as those of others.
+   * A commit of this process may have happened, or happen yet, without its knowing: what was told before may be old.
+   * It stays untold, so that its notice is heard whenever it comes.
    */
   doubtOwn(): void {
-    this.#hearsItself = true;
     this.#listener.missed();
+  }
+
+  /** A commit of this process has been told here, or has not happened. */
+  told({ number }: OwnCommit): void {
+    this.#untold.delete(number);
   }
 
   /**
@@ -104,14 +127,16 @@ export class CommitFeed {
     return performance.now() - this.#heardAt < this.#timing.believedForMs;
   }
 
-  /** The statements by which a transaction tells the other processes, to go right before its commit. */
-  notices(instances: readonly string[]): string {
+  /** Of a transaction that is about to be committed. Until {@link told}, its notice counts here as well. */
+  announce(instances: readonly string[]): OwnCommit {
+    const number = ++this.#commits;
+    if (instances.length > 0) this.#untold.add(number);
     const statements: string[] = [];
     for (let start = 0; start < instances.length; start += IDS_PER_NOTICE) {
-      const notice: Notice = { from: this.#self, instances: instances.slice(start, start + IDS_PER_NOTICE) };
-      statements.push(toStatement(notice));
+      const part = instances.slice(start, start + IDS_PER_NOTICE);
+      statements.push(toStatement({ from: this.#self, commit: number, instances: part }));
     }
-    return statements.join('');
+    return { number, notices: statements.join('') };
   }
 
   async #run(): Promise<void> {
@@ -151,7 +176,7 @@ export class CommitFeed {
       while (!signal.aborted) {
         const askedAt = performance.now();
         await this.#hearEcho((text) => this.#listener.hearTime(() => askTime(client, text)));
-        await this.#told;
+        await this.#allTold();
         this.#heardAt = askedAt;
         if (this.#isLost) this.#listener.found();
         this.#isLost = false;
@@ -191,10 +216,30 @@ export class CommitFeed {
     }
     if (notice.from === this.#self) {
       if (notice.echo !== undefined && notice.echo === this.#echo?.number) this.#echo.heard();
-      if (!this.#hearsItself) return;
-    }
-    if (notice.instances.length === 0) return;
-    for (const id of notice.instances) this.#pending.add(id);
+      else this.#awaitAnswer(notice);
+    } else this.#tellOf(notice);
+  }
+
+  /** The answer to the commit comes at any moment, or it stalls and the notice counts. */
+  #awaitAnswer(notice: Notice): void {
+    const isTold = (): boolean => notice.commit === undefined || !this.#untold.has(notice.commit);
+    if (isTold()) return;
+    const waiting = pause(OWN_ANSWER_AFTER_MS, undefined, { ref: false }).then(() => {
+      this.#waiting.delete(waiting);
+      if (!isTold()) this.#tellOf(notice);
+    });
+    this.#waiting.add(waiting);
+  }
+
+  /** Everything that was heard up to now. */
+  async #allTold(): Promise<void> {
+    await Promise.all(this.#waiting);
+    await this.#told;
+  }
+
+  #tellOf({ instances }: Notice): void {
+    if (instances.length === 0) return;
+    for (const id of instances) this.#pending.add(id);
     this.#told = this.#told.then(() => this.#tell());
     // Whoever awaits it next hears of it; until then a rejection is no accident.
     this.#told.catch(() => undefined);

@@ -2,7 +2,10 @@ import { is } from 'drizzle-orm';
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { CREATE_IS_OPEN } from '../../orchestrator/reconcile/visibility.ts';
 import { DatabaseRefused } from '../database-refused.ts';
+import { readMigrations } from '../migrations.ts';
+import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from '../visibility-migration.fixture.ts';
 import { assertUsable, prepareDatabase } from './open-database.ts';
 import * as schema from './schema.ts';
 
@@ -42,7 +45,7 @@ describe('the schema', () => {
       const made = await server.query(
         `SELECT attname AS name, format_type(atttypid, NULL) AS type, attnotnull AS "notNull",
            attnum IN (SELECT unnest(indkey) FROM pg_index WHERE indrelid = attrelid AND indisprimary) AS key
-         FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attnum > 0 ORDER BY attnum`,
+         FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
         url,
       );
       const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
@@ -67,6 +70,19 @@ describe('migrations', () => {
     expect(await runs()).toEqual([1]);
     await Promise.all(Array.from({ length: 5 }, () => prepareDatabase(url, { migrations: [first, second] })));
     expect(await runs()).toEqual([1, 2]);
+  });
+
+  it('keep what the work of an older database knows of creates that may still turn up', async () => {
+    const migrations = readMigrations('postgres');
+    const moves = migrations.findIndex(({ sql }) => sql.includes(MOVES_VISIBILITY));
+    await prepareDatabase(url, { migrations: migrations.slice(0, moves) });
+    await server.query(WRITE_BEFORE, url);
+    await prepareDatabase(url);
+    const kept = async (table: string) =>
+      (await server.query(`SELECT id, create_open_until FROM ${table} ORDER BY id`, url)).map(
+        ({ id, create_open_until: until }) => [id, until === null ? null : Number(until)],
+      );
+    expect([await kept('instances'), await kept('volumes')]).toEqual(rowsOfBefore(CREATE_IS_OPEN));
   });
 
   it('leave the database as it was when one of them fails', async () => {

@@ -23,13 +23,12 @@ export function connectionOptions(url: string): PoolConfig {
 }
 
 /**
- * Connections of which each keeps what it answers for: a commit is on the disk, and nothing is waited for too long,
- * nor, for `connectMs` milliseconds at most, that one is free.
+ * Connections of which each keeps what it answers for: a commit is on the disk, and nothing is waited for too long.
  */
-export function createPool(url: string, max: number, connectMs: number = CONNECT_MS): Pool {
+export function createPool(url: string, max: number): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
-    ...{ max, connectionTimeoutMillis: connectMs, Client: BerthClient },
+    ...{ max, Client: BerthClient },
     // The pool awaits it; its type does not say so.
     onConnect: ((client: ClientBase) => prepareSession(client)) as unknown as (client: ClientBase) => void,
   });

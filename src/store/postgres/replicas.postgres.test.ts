@@ -3,6 +3,7 @@ import { type PostgresServer, startPostgres } from '../../../test/support/postgr
 import { until } from '../../../test/support/until.ts';
 import { ensureAccess } from '../../cli/first-start.ts';
 import { createOnce } from '../../orchestrator/idempotency/create-once.ts';
+import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import type { Store, Transaction } from '../../orchestrator/ports/store.ts';
 import { ensureInstallation } from '../../orchestrator/reconcile/installation.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
@@ -79,6 +80,34 @@ describe('a replica hears', () => {
     expect(told).toEqual(['x PROVISIONING', 'y PROVISIONING']);
   });
 
+  it('its own commit whose answer stalls, as the others do', async () => {
+    await using wire = await startWire(url);
+    const far = await open({}, wire.url);
+    await insert(far, 'x');
+    const reads = [a, far].map((store) => new PolledReads(store));
+    await hears(a, far);
+    const shown = async () => {
+      const replies = await Promise.all(reads.map((read) => read.get(accountId, 'x')));
+      return replies.map(({ bytes }) => (JSON.parse(bytes.toString()) as { status: string }).status);
+    };
+    expect(await shown()).toEqual(['PROVISIONING', 'PROVISIONING']);
+    wire.breakAt(';COMMIT', 'stalled');
+    let isAnswered = false;
+    const committing = far
+      .transact((tx) => tx.instances.update(instance('x', { status: 'ONLINE', version: 2 })))
+      .then(() => {
+        isAnswered = true;
+      });
+    await until('both show it', async () => (await shown()).every((status) => status === 'ONLINE'));
+    expect([isAnswered, a.hearsCommits(), far.hearsCommits()]).toEqual([false, true, true]);
+    wire.answerStalled();
+    await committing;
+    expect(await shown()).toEqual(['ONLINE', 'ONLINE']);
+    for (const read of reads) read.close();
+    await far.close();
+    stores.splice(stores.indexOf(far), 1);
+  });
+
   it('of more instances than one notice holds', async () => {
     await hears(b);
     const told = follow(b);
@@ -94,7 +123,7 @@ describe('a replica hears', () => {
     await hears(b);
     const told = follow(b);
     await server.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}'`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${FEED_NAME}' AND datname = current_database()`,
       url,
     );
     await until('b says so', () => told.includes('missed'));
@@ -147,6 +176,23 @@ describe('a replica hears', () => {
 });
 
 describe('two replicas', () => {
+  it('sell the storage of a location once: of 20 creates at once as many fit as there are GB', async () => {
+    const take = (store: typeof a, id: string) =>
+      store.transact(async (tx) => {
+        await tx.volumes.insert({
+          ...{ id, accountId, ownerRef: `berth-${id}`, name: id, sizeGb: 100, region: 'here', type: null },
+          ...{ status: 'CREATING', priceMicroUsdPerHour: 1, createdAt: now, deletedAt: null },
+          createOpenUntil: null,
+        });
+        return tx.storageClaims.take({ volumeId: id, region: 'here', gb: 100, capacityGb: 750 });
+      });
+    const taken = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => take(index % 2 === 0 ? a : b, `v${index}`)),
+    );
+    expect(taken.filter(Boolean)).toHaveLength(7);
+    expect(await b.read.storageClaims.use()).toEqual([{ region: 'here', claimedGb: 700 }]);
+  });
+
   it('share the work that is due, and no row goes to both', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `i${index}`);
     await a.transact(async (tx) => {

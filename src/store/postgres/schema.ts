@@ -67,6 +67,7 @@ export const instances = pgTable('instances', {
   createdAt: bigint('created_at', { mode: 'number' }).notNull(),
   updatedAt: bigint('updated_at', { mode: 'number' }).notNull(),
   version: integer('version').notNull(),
+  createOpenUntil: bigint('create_open_until', { mode: 'number' }),
 });
 
 export const volumes = pgTable('volumes', {
@@ -81,6 +82,7 @@ export const volumes = pgTable('volumes', {
   priceMicroUsdPerHour: bigint('price_micro_usd_per_hour', { mode: 'number' }).notNull(),
   createdAt: bigint('created_at', { mode: 'number' }).notNull(),
   deletedAt: bigint('deleted_at', { mode: 'number' }),
+  createOpenUntil: bigint('create_open_until', { mode: 'number' }),
 });
 
 export const attachments = pgTable(
@@ -99,6 +101,12 @@ export const claims = pgTable('claims', {
   region: text('region').notNull(),
 });
 
+export const storageClaims = pgTable('storage_claims', {
+  volumeId: text('volume_id').primaryKey(),
+  region: text('region').notNull(),
+  mb: bigint('mb', { mode: 'number' }).notNull(),
+});
+
 export const work = pgTable('work', {
   resourceId: text('resource_id').primaryKey(),
   resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
@@ -111,7 +119,7 @@ export const work = pgTable('work', {
   leaseToken: text('lease_token'),
   leaseOwner: text('lease_owner'),
   leaseUntil: bigint('lease_until', { mode: 'number' }).notNull(),
-  createOpenUntil: bigint('create_open_until', { mode: 'number' }),
+  waitsSince: bigint('waits_since', { mode: 'number' }),
 });
 
 export const marks = pgTable('marks', {

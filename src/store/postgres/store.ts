@@ -5,11 +5,12 @@ import { type Connection, type Lockable, noLocking } from '../queries/connection
 import { instancesByIds } from '../queries/instances.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
-import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming } from './commit-feed.ts';
+import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } from './commit-feed.ts';
 import { refusalOf } from './database-refused.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool } from './pool.ts';
 import { asFailure, fromPostgres } from './postgres-error.ts';
+import { proveWrites } from './prove-writes.ts';
 import * as tables from './schema.ts';
 import { OutcomeUnknown, runTransaction } from './transaction.ts';
 
@@ -19,8 +20,6 @@ const READS_AT_ONCE = 5;
 
 export interface PostgresOptions extends OpenOptions {
   timing?: FeedTiming;
-  /** How long, in milliseconds, a connection is waited for. */
-  connectMs?: number;
   /** Told when commits are not heard any more, and when they are again. */
   log?: Pick<Log, 'info' | 'warn'>;
   /** Hears the database's time, once before the store is there and then with each heartbeat. See `CommitFeed`. */
@@ -37,15 +36,14 @@ export async function openPostgresStore(
   url: string,
   {
     timing = defaultTiming,
-    connectMs,
     log,
     hearTime = async (ask) => void (await ask()),
     ...options
   }: PostgresOptions = {},
 ): Promise<Store> {
   await prepareDatabase(url, options);
-  const pool = createPool(url, TRANSACTIONS_AT_ONCE, connectMs);
-  const readPool = createPool(url, READS_AT_ONCE, connectMs);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE);
+  const readPool = createPool(url, READS_AT_ONCE);
   const outside: Connection = { db: drizzle(readPool), tables, locking: noLocking, isLasting: false };
   const claiming: Connection = {
     db: drizzle(pool),
@@ -71,10 +69,12 @@ export async function openPostgresStore(
     },
     timing,
   );
-  const close = async () => {
+  const end = async () => {
     await feed.stop();
     await Promise.all([pool.end(), readPool.end()]);
   };
+  let ending: Promise<void> | undefined;
+  const close = () => (ending ??= end());
   try {
     await asFailure(
       hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
@@ -90,20 +90,27 @@ export async function openPostgresStore(
     hearsCommits: () => feed.hears(),
     read: readerOn(outside, fromPostgres),
     transact: async (body) => {
+      let commit: OwnCommit | undefined;
+      const ended = () => commit && feed.told(commit);
       const { value, changes } = await runTransaction({ pool, readPool }, tables, async (connection) => {
+        ended();
         const changes = new Changes();
         const value = await body(transactionOn(connection, changes));
-        return { result: { value, changes }, last: feed.notices([...changes.instances.keys()]) };
+        commit = feed.announce([...changes.instances.keys()]);
+        return { result: { value, changes }, last: commit.notices };
       }).catch((error) => {
         if (error instanceof OutcomeUnknown) feed.doubtOwn();
+        else ended();
         throw error;
       });
       tellOf(listeners, changes.instances.values(), changes.work);
+      ended();
       return value;
     },
     claimWork: (claim) => guarded(claimWork(claiming, claim)),
     nextWorkAt: () => guarded(nextWorkAt(outside)),
     endAbandonedLeases: async () => undefined,
+    proveWrites: () => guarded(proveWrites(pool)),
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -89,6 +89,10 @@ function inTransaction<Schema>(client: PoolClient, tables: Schema): Connection<S
       query.for('no key update');
       return query;
     },
+    sharedRows: (query) => {
+      query.for('share');
+      return query;
+    },
     freeRows: (query) => query,
     name: async (name) =>
       void (await db.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`)),

@@ -4,9 +4,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /**
  * When a connection breaks at some words: before the server hears them, after it has answered them, or at once while
  * the server hears them later, when somebody asks what became of the transaction, or when the test says so and
- * whoever asks is cut off.
+ * whoever asks is cut off. Or it stalls: the server hears them, and its answer is held back until the test lets it go.
  */
-export type Break = 'before' | 'after' | 'late' | 'hidden';
+export type Break = 'before' | 'after' | 'late' | 'hidden' | 'stalled';
 
 /** The way to a database, on which a test cuts connections, or lets nothing through; `await using` ends it. */
 export async function startWire(databaseUrl: string) {
@@ -17,8 +17,15 @@ export async function startWire(databaseUrl: string) {
   let isSilent = false;
   let sayLate = (): void => undefined;
   let sayHidden: (() => void) | undefined;
+  let answerStalled: (() => void) | undefined;
 
   function breakAs(when: Break, client: Socket, upstream: Socket, words: Buffer): void {
+    if (when === 'stalled') {
+      upstream.pause();
+      upstream.write(words);
+      answerStalled = () => upstream.resume();
+      return;
+    }
     upstream.removeAllListeners('data');
     upstream.on('data', () => upstream.destroy());
     if (when === 'after') upstream.write(words);
@@ -82,6 +89,11 @@ export async function startWire(databaseUrl: string) {
     sayHidden(): void {
       sayHidden?.();
       sayHidden = undefined;
+    },
+    /** Lets the answer through that was held back. */
+    answerStalled(): void {
+      answerStalled?.();
+      answerStalled = undefined;
     },
     /** From now on the server does not hear these words; empty: it hears all. */
     unsay(words: string): void {

@@ -9,7 +9,7 @@ export type Tables = typeof postgresSchema;
 
 /** A query for rows, as far as a lock is put on them. */
 export interface Lockable {
-  for(strength: 'no key update', options?: { skipLocked: true }): unknown;
+  for(strength: 'no key update' | 'share', options?: { skipLocked: true }): unknown;
 }
 
 /**
@@ -19,6 +19,8 @@ export interface Lockable {
 export interface Locking {
   /** Locks the rows that `query` finds, and waits for whoever holds one of them. */
   rows<Query extends Lockable>(query: Query): Query;
+  /** Keeps the rows that `query` finds from being written; others may do so at the same time. */
+  sharedRows<Query extends Lockable>(query: Query): Query;
   /** Locks the rows that `query` finds, and passes over those that somebody holds. */
   freeRows<Query extends Lockable>(query: Query): Query;
   /** Waits until nobody else holds `name`: for what no row stands for yet. */
@@ -28,6 +30,7 @@ export interface Locking {
 /** For reads outside of a transaction, and for a database of one process. */
 export const noLocking: Locking = {
   rows: (query) => query,
+  sharedRows: (query) => query,
   freeRows: (query) => query,
   name: async () => undefined,
 };

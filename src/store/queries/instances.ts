@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, ne, type SQL } from 'drizzle-orm';
+import { and, asc, count, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
@@ -12,6 +12,9 @@ export function instanceReader(connection: Connection): InstanceReader {
   } = connection;
   const find = async (condition: SQL): Promise<InstanceRecord | null> =>
     (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
+  // As one value, so that the index leads to the first of them.
+  const isAfter = ({ createdAt, id }: Pick<InstanceRecord, 'createdAt' | 'id'>): SQL =>
+    sql`(${instances.createdAt}, ${instances.id}) > (${createdAt}, ${id})`;
   return {
     byId: async (id) => {
       const [record] = await often(connection, 'instance', { id }, (values) =>
@@ -30,11 +33,27 @@ export function instanceReader(connection: Connection): InstanceReader {
         .where(and(...conditions))
         .orderBy(asc(instances.createdAt), asc(instances.id));
     },
+    page: async ({ accountId, region, after, limit }) =>
+      db
+        .select()
+        .from(instances)
+        .where(
+          and(
+            // In the words of the partial index.
+            sql`${instances.status} <> 'DESTROYED'`,
+            eq(instances.accountId, accountId),
+            region === undefined ? undefined : eq(instances.region, region),
+            after === undefined ? undefined : isAfter(after),
+          ),
+        )
+        .orderBy(asc(instances.createdAt), asc(instances.id))
+        .limit(limit),
     countByStatus: async () =>
       db
         .select({ status: instances.status, count: count() })
         .from(instances)
-        .where(ne(instances.status, 'DESTROYED'))
+        // In the words of the partial index, which counts without reading a row.
+        .where(sql`${instances.status} <> 'DESTROYED'`)
         .groupBy(instances.status),
   };
 }

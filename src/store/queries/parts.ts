@@ -1,5 +1,6 @@
 import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
 import type { CommitListener, Reader, Transaction } from '../../orchestrator/ports/store.ts';
+import { accountUse } from './account-use.ts';
 import { claimReader, claimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
 import { credentialReader, credentialWriter } from './credentials.ts';
@@ -13,6 +14,7 @@ import {
   markReader,
   markWriter,
 } from './marks.ts';
+import { storageClaimReader, storageClaimWriter } from './storage-claims.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
@@ -30,6 +32,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     instances: wrapPart(instanceReader(connection)),
     volumes: wrapPart(volumeReader(connection)),
     claims: wrapPart(claimReader(connection)),
+    storageClaims: wrapPart(storageClaimReader(connection)),
     work: wrapPart(workReader(connection)),
     credentials: wrapPart(credentialReader(connection)),
     marks: wrapPart(markReader(connection)),
@@ -43,6 +46,8 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
     instances: instanceWriter(connection, (record) => changes.instances.set(record.id, record)),
     volumes: volumeWriter(connection),
     claims: claimWriter(connection),
+    storageClaims: storageClaimWriter(connection),
+    accountUse: accountUse(connection),
     work: workWriter(connection, () => {
       changes.work = true;
     }),

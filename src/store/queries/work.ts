@@ -14,7 +14,7 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/ports/store.ts';
-import type { Lease } from '../../orchestrator/reconcile/work.ts';
+import type { InstanceWorkKind, Lease } from '../../orchestrator/reconcile/work.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 
@@ -39,8 +39,16 @@ export function workReader(connection: Connection): WorkReader {
       return row ?? null;
     },
     backlog: async () => {
-      const [found] = await db.select({ count: count(), oldestDueAt: least(work.notBefore) }).from(work);
+      const [found] = await db.select({ count: count(), oldestDueAt: least(dueSince(work)) }).from(work);
       return found ?? { count: 0, oldestDueAt: null };
+    },
+    countInstancesByStep: async () => {
+      const rows = await db
+        .select({ step: work.kind, count: count() })
+        .from(work)
+        .where(eq(work.resourceKind, 'instance'))
+        .groupBy(work.kind);
+      return rows.map((row) => ({ ...row, step: row.step as InstanceWorkKind }));
     },
   };
 }
@@ -58,7 +66,15 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
   return {
     ...workReader(connection),
     put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt, cookie = null }) => {
-      const step = { kind, notBefore, deadlineAt, cookie, attempt: 0, lastError: null };
+      const step = {
+        kind,
+        notBefore,
+        deadlineAt,
+        cookie,
+        attempt: 0,
+        lastError: null,
+        waitsSince: notBefore,
+      };
       await db
         .insert(work)
         .values({ resourceId, resourceKind, ...step, ...noLease })
@@ -66,7 +82,10 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       onWrite();
     },
     hasten: async (resourceId, now) => {
-      await db.update(work).set({ notBefore: now }).where(eq(work.resourceId, resourceId));
+      await db
+        .update(work)
+        .set({ notBefore: now, waitsSince: earlier(dueSince(work), now) })
+        .where(eq(work.resourceId, resourceId));
       onWrite();
     },
     check: async (lease) => {
@@ -94,10 +113,6 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       );
       onWrite();
     },
-    closeCreate: async ({ resourceId, token }, createOpenUntil) =>
-      void (await often(connection, 'close', { resourceId, token, createOpenUntil }, (values) =>
-        db.update(work).set({ createOpenUntil: values.createOpenUntil }).where(heldBy(values)),
-      )),
     extendDeadlines: async (byMs) =>
       void (await db
         .update(work)
@@ -115,7 +130,7 @@ export async function claimWork(
 ): Promise<Lease[]> {
   const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
   const rows = await often(connection, 'claim', values, (claimed) => claimQuery(connection, claimed));
-  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, ...step }) => ({
+  return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince: __, ...step }) => ({
     ...step,
     token: leaseToken ?? '',
     until,
@@ -146,7 +161,6 @@ function claimQuery(
       leaseOwner: owner,
       leaseUntil,
       attempt: sql`${work.attempt} + 1`,
-      createOpenUntil: sql`CASE WHEN ${work.kind} = 'create' THEN ${leaseUntil} ELSE ${work.createOpenUntil} END`,
     })
     .where(inArray(work.resourceId, db.select({ resourceId: due.resourceId }).from(due)))
     .returning();
@@ -165,6 +179,14 @@ export async function nextWorkAt(connection: Connection): Promise<number | null>
 
 export async function endAbandonedLeases({ db, tables: { work } }: Connection): Promise<void> {
   await db.update(work).set(noLease);
+}
+
+function dueSince({ waitsSince, notBefore }: Connection['tables']['work']): SQL<number> {
+  return sql<number>`coalesce(${waitsSince}, ${notBefore})`;
+}
+
+function earlier(moment: SQL, other: number): SQL<number> {
+  return sql<number>`CASE WHEN ${moment} < ${other} THEN ${moment} ELSE ${other} END`;
 }
 
 /** PostgreSQL's driver gives the least of 64-bit numbers as text. */

@@ -2,8 +2,12 @@ import { realpathSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import type { FileFormat } from './file-format.ts';
 import { FileIdentity } from './file-identity.ts';
+import { JournalTruncation } from './journal-truncation.ts';
 import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 import { fromSqlite } from './sqlite-error.ts';
+
+/** More than the rows of one create. */
+const PROOF_BYTES = 65_536;
 
 /**
  * One SQLite file, served by one process. Transactions run one after another on one connection; reads outside of them
@@ -13,6 +17,7 @@ export class EmbeddedDatabase {
   readonly writer: Database.Database;
   readonly reader: Database.Database;
   readonly #file: FileIdentity;
+  readonly #journal: JournalTruncation;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   /** @throws {DatabaseRefused} if the file cannot be used as it is. */
@@ -22,6 +27,13 @@ export class EmbeddedDatabase {
     // The journal is there from the first read on.
     this.reader.prepare('SELECT count(*) FROM sqlite_schema').get();
     this.#file = new FileIdentity(realpathSync(path));
+    this.#journal = new JournalTruncation(
+      this.writer,
+      (truncate) => this.#inTurn(async () => truncate()),
+      options.truncateJournalAfterMs,
+    );
+    // An earlier process may have been killed before it came to that.
+    this.#journal.plan();
   }
 
   /**
@@ -32,6 +44,7 @@ export class EmbeddedDatabase {
     return this.#inTurn(async () => {
       this.#file.assertInPlace();
       const result = await this.#commitOrRollBack(body);
+      this.#journal.plan();
       committed();
       return result;
     });
@@ -41,7 +54,22 @@ export class EmbeddedDatabase {
   write<T>(statement: () => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       this.#file.assertInPlace();
+      this.#journal.plan();
       return guarded(statement());
+    });
+  }
+
+  /**
+   * Takes new pages, writes them and gives them back. Pages that were in use already can be written also where the disk
+   * is full.
+   */
+  proveWrites(): Promise<void> {
+    return this.transact(async () => {
+      this.writer.exec(
+        `CREATE TABLE write_proof (filler BLOB);
+         INSERT INTO write_proof VALUES (zeroblob(${PROOF_BYTES}));
+         DROP TABLE write_proof;`,
+      );
     });
   }
 
@@ -52,7 +80,9 @@ export class EmbeddedDatabase {
   }
 
   close(): Promise<void> {
+    this.#journal.stop();
     return this.#inTurn(async () => {
+      this.#journal.stop();
       this.reader.close();
       this.writer.close();
     });

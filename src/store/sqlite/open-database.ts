@@ -16,6 +16,8 @@ export interface OpenOptions {
   beforeWriting?: () => void;
   /** False: a database of an earlier version is refused, since an earlier program may be serving it. */
   mayMigrate?: boolean;
+  /** How long after a write the write-ahead log is emptied; default: some seconds. */
+  truncateJournalAfterMs?: number;
 }
 
 /**

@@ -54,6 +54,7 @@ export const instances = sqliteTable('instances', {
   createdAt: integer('created_at').notNull(),
   updatedAt: integer('updated_at').notNull(),
   version: integer('version').notNull(),
+  createOpenUntil: integer('create_open_until'),
 });
 
 export const volumes = sqliteTable('volumes', {
@@ -68,6 +69,7 @@ export const volumes = sqliteTable('volumes', {
   priceMicroUsdPerHour: integer('price_micro_usd_per_hour').notNull(),
   createdAt: integer('created_at').notNull(),
   deletedAt: integer('deleted_at'),
+  createOpenUntil: integer('create_open_until'),
 });
 
 export const attachments = sqliteTable(
@@ -86,6 +88,12 @@ export const claims = sqliteTable('claims', {
   region: text('region').notNull(),
 });
 
+export const storageClaims = sqliteTable('storage_claims', {
+  volumeId: text('volume_id').primaryKey(),
+  region: text('region').notNull(),
+  mb: integer('mb').notNull(),
+});
+
 export const work = sqliteTable('work', {
   resourceId: text('resource_id').primaryKey(),
   resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
@@ -98,7 +106,7 @@ export const work = sqliteTable('work', {
   leaseToken: text('lease_token'),
   leaseOwner: text('lease_owner'),
   leaseUntil: integer('lease_until').notNull(),
-  createOpenUntil: integer('create_open_until'),
+  waitsSince: integer('waits_since'),
 });
 
 export const marks = sqliteTable('marks', {

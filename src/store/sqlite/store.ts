@@ -34,6 +34,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     claimWork: (claim) => database.write(() => claimWork(connection, claim)),
     nextWorkAt: () => guarded(nextWorkAt(readConnection)),
     endAbandonedLeases: () => database.write(() => endAbandonedLeases(connection)),
+    proveWrites: () => database.proveWrites(),
     subscribe: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -10,6 +10,7 @@ const systemRoute = createRoute({
   path: '/api/config/system',
   operationId: 'getSystemConfig',
   summary: 'What this marketplace is set to',
+  description: 'Among it the minimum runtime before a deployment may be terminated.',
   tags: ['Configuration'],
   security: bearer,
   responses: {

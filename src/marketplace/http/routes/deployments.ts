@@ -7,6 +7,7 @@ import {
   terminatedSchema,
   terminationCheckSchema,
 } from '../../contract/deployment.ts';
+import { limitSchema, pageSchema } from '../../contract/values.ts';
 import { canTerminate } from '../../deployments/can-terminate.ts';
 import { createDeployment } from '../../deployments/create.ts';
 import { listDeployments } from '../../deployments/list.ts';
@@ -21,13 +22,28 @@ const oneDeployment = z.object({ deploymentId: z.string() });
 const shared = { tags: ['Deployments'], security: bearer };
 const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
 
+const createExample = {
+  provider: 'provider-d',
+  offerId: 'd-h100-pcie-1x',
+  gpuType: 'H100_PCIE',
+  gpuCount: 1,
+  region: 'us-phoenix',
+  operatingSystem: 'ubuntu-24.04-cuda-13.0',
+  instanceType: 'DEDICATED',
+  name: 'demo',
+  ssh_public_key:
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM you@example.com',
+};
+
 const createRouteOfDeployment = createRoute({
   ...shared,
   method: 'post',
   path: '/api/deployments',
   operationId: 'createDeployment',
   summary: 'Deploy an offer',
-  request: { body: { required: true, content: jsonContent(createDeploymentSchema) } },
+  description:
+    'Buys a machine of an offer in one of its `clusters`, with a saved key or with `ssh_public_key`. Poll it until it is `running`: then its `sshCommand` is there and billing begins.',
+  request: { body: { required: true, content: jsonContent(createDeploymentSchema, createExample) } },
   responses: {
     201: { description: 'Accepted: deploying.', content: jsonContent(deploymentSchema) },
     ...errorResponses(...ofOthers, 'CHANGE_IN_PROGRESS', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
@@ -40,11 +56,15 @@ const listRoute = createRoute({
   path: '/api/deployments',
   operationId: 'listDeployments',
   summary: 'The deployments',
+  description:
+    "Those of the caller's teams, or of one team. `status=active` lists what deploys, runs or is stopped, `inactive` what is over.",
   request: {
     query: z.object({
       userId: z.string().optional().meta({ description: "Must be the caller's own." }),
       teamId: z.string().optional(),
       status: z.enum(deploymentFilters).optional(),
+      limit: limitSchema.meta({ description: 'Absent: all of them.' }),
+      page: pageSchema,
     }),
   },
   responses: {
@@ -59,6 +79,7 @@ const readRoute = createRoute({
   path: '/api/deployments/{deploymentId}',
   operationId: 'getDeployment',
   summary: 'A deployment as it is now',
+  description: 'Its state, its rates, what it has cost so far, and how to log in once it runs.',
   request: { params: oneDeployment },
   responses: {
     200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
@@ -72,6 +93,7 @@ const renameRoute = createRoute({
   path: '/api/deployments/{deploymentId}',
   operationId: 'renameDeployment',
   summary: 'Rename a deployment',
+  description: 'Only `name` can be changed: a label that is stored as it is.',
   request: {
     params: oneDeployment,
     body: { required: true, content: jsonContent(renameDeploymentSchema) },
@@ -88,6 +110,8 @@ const terminateRoute = createRoute({
   path: '/api/deployments/{deploymentId}',
   operationId: 'terminateDeployment',
   summary: 'Terminate a deployment',
+  description:
+    'Ends a running or stopped deployment and its billing, and deletes its disk; its volumes are kept. Refused until the minimum runtime is over: see `can-terminate`.',
   request: { params: oneDeployment },
   responses: {
     200: { description: 'It is terminated.', content: jsonContent(terminatedSchema) },
@@ -101,6 +125,8 @@ const canTerminateRoute = createRoute({
   path: '/api/deployments/{deploymentId}/can-terminate',
   operationId: 'canTerminateDeployment',
   summary: 'Whether it may be terminated now',
+  description:
+    'How long it has run, and how many minutes are left of the minimum runtime. Time stopped does not count.',
   request: { params: oneDeployment },
   responses: {
     200: { description: 'The check.', content: jsonContent(terminationCheckSchema) },

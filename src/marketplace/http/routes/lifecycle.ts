@@ -33,6 +33,7 @@ const quoteRoute = createRoute({
   path: '/api/deployments/{deploymentId}/pause-quote',
   operationId: 'quotePause',
   summary: 'What it costs while it is stopped',
+  description: 'The rate while it is stopped, of what it is made up, and the rate now. It changes nothing.',
   responses: { 200: { description: 'The quote.', content: jsonContent(stopQuoteSchema) }, ...errors },
 });
 
@@ -42,6 +43,8 @@ const pauseRoute = createRoute({
   path: '/api/deployments/{deploymentId}/pause',
   operationId: 'pauseDeployment',
   summary: 'Stop a deployment',
+  description:
+    'The GPU is released, the disk kept, and it is billed at `stoppedHourlyRate`. 504: the request went through, poll the deployment.',
   responses: { 200: { description: 'It is stopped.', content: jsonContent(deploymentSchema) }, ...errors },
 });
 
@@ -51,6 +54,8 @@ const resumeRoute = createRoute({
   path: '/api/deployments/{deploymentId}/resume',
   operationId: 'resumeDeployment',
   summary: 'Start a stopped deployment',
+  description:
+    'The same disk and address. 503: the hardware is not there now; the disk is intact, and it stays stopped.',
   responses: { 200: { description: 'It runs.', content: jsonContent(deploymentSchema) }, ...errors },
 });
 
@@ -60,6 +65,8 @@ const restartRoute = createRoute({
   path: '/api/deployments/{deploymentId}/restart',
   operationId: 'restartDeployment',
   summary: 'Restart a running deployment',
+  description:
+    'A hard reboot: what is in memory is lost, billing goes on and the status stays. `reboot-status` says when it is over.',
   responses: {
     200: { description: 'The restart has begun.', content: jsonContent(deploymentSchema) },
     ...errors,
@@ -72,6 +79,7 @@ const rebootStatusRoute = createRoute({
   path: '/api/deployments/{deploymentId}/reboot-status',
   operationId: 'getRebootStatus',
   summary: 'Whether a restart is in flight',
+  description: '`restarting`, and since when, from the acceptance of a restart until it is over.',
   responses: { 200: { description: 'The status.', content: jsonContent(rebootStatusSchema) }, ...errors },
 });
 

@@ -18,6 +18,7 @@ const providersRoute = createRoute({
   path: '/api/providers',
   operationId: 'listProviders',
   summary: 'The ids of the providers',
+  description: 'Public: these ids are what `provider` takes everywhere else.',
   security: [],
   responses: {
     200: { description: 'The ids.', content: jsonContent(z.array(z.string())) },
@@ -31,6 +32,8 @@ const offersRoute = createRoute({
   path: '/api/gpu-offers',
   operationId: 'listOffers',
   summary: 'What is in stock',
+  description:
+    'Groups of offers by GPU type, page by page; `CPU` is one group. Sold-out offers are not listed. Public; with a credential each offer has the discount of the team.',
   security: [{}, ...bearer],
   request: { query: offerQuerySchema },
   responses: {
@@ -48,6 +51,8 @@ const reservedRoute = createRoute({
   path: '/api/gpu-offers-with-reserved',
   operationId: 'listOffersWithReserved',
   summary: 'What the listed providers sell, sold-out offers included',
+  description:
+    'As the list of offers, of the providers that `providers` names with commas, and with what is sold out.',
   security: bearer,
   request: { query: reservedOfferQuerySchema },
   responses: {

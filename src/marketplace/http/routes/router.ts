@@ -1,19 +1,20 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { invalidRequest, toIssues } from '../../contract/errors.ts';
+import { toIssues } from '../../../contract/issue-words.ts';
+import { invalidRequest } from '../../contract/errors.ts';
 import type { HttpEnv } from '../deps.ts';
 
 /** A router whose routes are the single source of the OpenAPI document; input that does not fit is a 400. */
 export function createRouter(): OpenAPIHono<HttpEnv> {
   return new OpenAPIHono<HttpEnv>({
     defaultHook: (result) => {
-      if (!result.success) throw invalidRequest(toIssues(result.error));
+      if (!result.success) throw invalidRequest(toIssues(result));
     },
   });
 }
 
-/** The `200` of a route that answers with JSON. */
-export function jsonContent<Schema>(schema: Schema) {
-  return { 'application/json': { schema } };
+/** A body of JSON, with an example of it where one helps. */
+export function jsonContent<Schema>(schema: Schema, example?: object) {
+  return { 'application/json': { schema, ...(example !== undefined && { example }) } };
 }
 
 export const bearer = [{ bearer: [] }];

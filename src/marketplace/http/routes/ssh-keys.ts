@@ -17,6 +17,7 @@ const listRoute = createRoute({
   path: '/api/ssh-keys',
   operationId: 'listSshKeys',
   summary: 'The saved keys',
+  description: "Those of the caller's teams, or of one team.",
   request: { query: z.object({ userId: z.string().optional(), teamId: z.string().optional() }) },
   responses: {
     200: { description: 'The newest first.', content: jsonContent(z.array(sshKeySchema)) },
@@ -24,13 +25,20 @@ const listRoute = createRoute({
   },
 });
 
+const createExample = {
+  name: 'laptop',
+  publicKey:
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM you@example.com',
+};
+
 const createKeyRoute = createRoute({
   ...shared,
   method: 'post',
   path: '/api/ssh-keys',
   operationId: 'createSshKey',
   summary: 'Save a key',
-  request: { body: { required: true, content: jsonContent(createSshKeySchema) } },
+  description: 'For deployments of the team: an OpenSSH public key, also of an ECDSA or a FIDO security key.',
+  request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
   responses: {
     201: { description: 'The key.', content: jsonContent(sshKeySchema) },
     ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
@@ -43,6 +51,7 @@ const readRoute = createRoute({
   path: '/api/ssh-keys/{id}',
   operationId: 'getSshKey',
   summary: 'One key',
+  description: 'With its fingerprint.',
   request: { params: oneKey },
   responses: {
     200: { description: 'The key.', content: jsonContent(sshKeySchema) },
@@ -56,6 +65,7 @@ const deleteRoute = createRoute({
   path: '/api/ssh-keys/{id}',
   operationId: 'deleteSshKey',
   summary: 'Forget a key',
+  description: 'Machines that have it keep it.',
   request: { params: oneKey },
   responses: {
     200: { description: 'It is gone.', content: jsonContent(successSchema) },

@@ -16,6 +16,7 @@ const balanceRoute = createRoute({
   path: '/api/balance',
   operationId: 'getBalance',
   summary: 'What the teams have left to spend',
+  description: 'In USD, of each team that the caller is in; `all=false` leaves the current team.',
   request: {
     query: z.object({
       teamId: z.string().optional(),
@@ -34,6 +35,7 @@ const listRoute = createRoute({
   path: '/api/teams',
   operationId: 'listTeams',
   summary: "The caller's teams",
+  description: 'With members and balance.',
   responses: {
     200: {
       description: 'With real-time balances; a caller without a team gets a personal one.',
@@ -49,6 +51,7 @@ const detailsRoute = createRoute({
   path: '/api/teams/details/{teamId}',
   operationId: 'getTeamDetails',
   summary: 'One team',
+  description: 'Only for its members.',
   request: { params: z.object({ teamId: z.string() }) },
   responses: {
     200: { description: 'With the stored balance.', content: jsonContent(teamSchema) },

@@ -31,6 +31,8 @@ const attachRoute = createRoute({
   path: '/api/volumes/{volumeId}/attach',
   operationId: 'attachVolume',
   summary: 'Attach a volume to a running deployment',
+  description:
+    'The deployment runs, with the same provider, in the same region. With some providers the machine restarts for it.',
   responses: {
     200: { description: 'It is attached.', content: jsonContent(attachedVolumeSchema) },
     ...errors,
@@ -43,6 +45,7 @@ const detachRoute = createRoute({
   path: '/api/volumes/{volumeId}/detach',
   operationId: 'detachVolume',
   summary: 'Detach a volume from a deployment',
+  description: 'What is on it stays.',
   responses: {
     200: { description: 'It is detached.', content: jsonContent(detachedVolumeSchema) },
     ...errors,

@@ -34,6 +34,7 @@ const listRoute = createRoute({
   path: '/api/volumes',
   operationId: 'listVolumes',
   summary: 'The volumes of a team',
+  description: 'Page by page; `status` picks those of one status.',
   request: {
     query: z.object({
       teamId: z.string().optional().meta({ description: 'Default: the current team.' }),
@@ -48,13 +49,17 @@ const listRoute = createRoute({
   },
 });
 
+const createExample = { name: 'data', sizeInGb: 500, provider: 'provider-a', region: 'us-east' };
+
 const createRouteOfVolume = createRoute({
   ...shared,
   method: 'post',
   path: '/api/volumes',
   operationId: 'createVolume',
   summary: 'Create a volume',
-  request: { body: { required: true, content: jsonContent(createVolumeSchema) } },
+  description:
+    'Where a provider sells volumes is at `/api/volumes/regions`. With `deploymentId` it is attached too, where the provider can.',
+  request: { body: { required: true, content: jsonContent(createVolumeSchema, createExample) } },
   responses: {
     201: {
       description: 'available, or attached where deploymentId was given.',
@@ -70,6 +75,7 @@ const pricingRoute = createRoute({
   path: '/api/volumes/pricing',
   operationId: 'getVolumePricing',
   summary: 'What a gigabyte costs',
+  description: 'The price per gigabyte and hour, which `/api/volumes/regions` has too.',
   request: {
     query: z.object({
       provider: z.string().optional().meta({ description: 'Required.' }),
@@ -89,6 +95,7 @@ const regionsRoute = createRoute({
   path: '/api/volumes/regions',
   operationId: 'listVolumeRegions',
   summary: 'Where a provider sells volumes',
+  description: 'With what a volume may measure and costs in each, and whether offers are sold there.',
   request: { query: z.object({ provider: z.string().optional().meta({ description: 'Required.' }) }) },
   responses: {
     200: { description: 'The regions.', content: jsonContent(volumeRegionsSchema) },
@@ -102,6 +109,7 @@ const readRoute = createRoute({
   path: '/api/volumes/{volumeId}',
   operationId: 'getVolume',
   summary: 'A volume with fresh usage data',
+  description: 'Its size is as sold; `usedCapacityBytes` is as its provider tells, where it does.',
   request: { params: oneVolume },
   responses: {
     200: { description: 'The volume.', content: jsonContent(volumeSchema) },
@@ -115,6 +123,8 @@ const updateRoute = createRoute({
   path: '/api/volumes/{volumeId}',
   operationId: 'updateVolume',
   summary: 'Rename or enlarge a volume',
+  description:
+    'Name and size, as far as the provider can change them; a volume never shrinks. A new size has its new rate at once.',
   request: { params: oneVolume, body: { required: true, content: jsonContent(updateVolumeSchema) } },
   responses: {
     200: { description: 'What changed.', content: jsonContent(updatedVolumeSchema) },
@@ -128,6 +138,7 @@ const deleteRoute = createRoute({
   path: '/api/volumes/{volumeId}',
   operationId: 'deleteVolume',
   summary: 'Delete a volume that is not attached',
+  description: 'With all that is on it. One that is attached to an active deployment is refused.',
   request: { params: oneVolume },
   responses: {
     200: { description: 'It is being deleted.', content: jsonContent(successSchema) },

@@ -11,36 +11,39 @@ const issueTokenRoute = createRoute({
   path: '/auth/token',
   operationId: 'issueToken',
   summary: 'Exchange a credential for a short-lived token',
+  description:
+    'For clients that do not send a long-lived key with each request: exactly one of `api_key`, or `username` with `password`. The token is sent as a bearer credential like a key, lives for `expires_in` seconds, and ends with the credential that bought it.',
   tags: ['Authentication'],
   security: [],
-  request: { body: { required: true, content: jsonContent(tokenRequestSchema) } },
+  request: {
+    body: {
+      required: true,
+      content: jsonContent(tokenRequestSchema, { username: 'acme', password: 'a long password' }),
+    },
+  },
   responses: {
     200: {
       description: 'A token that dies with the credential that bought it.',
       content: jsonContent(tokenSchema),
     },
-    ...errorResponses('unauthorized', 'payload_too_large', 'request_timeout'),
+    ...errorResponses('unauthorized', 'quota_exceeded', 'payload_too_large', 'request_timeout'),
   },
 });
 
 /** O: Authentication (optional). */
 export function authRoutes(deps: HttpDeps) {
-  const { rateLimits } = deps;
+  const { rateLimits, failedLogins } = deps;
   return createRouter().openapi(issueTokenRoute, async (context) => {
     const request = context.req.valid('json');
-    const address = context.env?.incoming?.socket.remoteAddress ?? 'unknown';
-    const login = () => rateLimits.admitLogin({ address, username: request.username });
-    // A right API key is never refused for another's failures: 256 random bits need no protection from guessing.
-    const takeBack = request.api_key === undefined ? login() : undefined;
+    const address = context.get('address');
+    const { signal } = context.req.raw;
     context.header('Cache-Control', 'no-store');
     try {
-      const token = await issueToken(deps, request);
-      takeBack?.();
-      return context.json(token, 200);
+      const admit = (accountId: string) => rateLimits.admitToken(accountId);
+      return context.json(await issueToken(deps, request, { address, signal, admit }), 200);
     } catch (error) {
       const isWrong = error instanceof ApiError && error.code === 'unauthorized';
-      if (!isWrong) takeBack?.();
-      else if (takeBack === undefined) login();
+      if (isWrong) await failedLogins.hold(request.username, address, signal);
       throw error;
     }
   });

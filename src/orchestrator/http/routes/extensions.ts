@@ -45,6 +45,7 @@ const restartStatusRoute = createRoute({
   path: '/x/instances/{instanceId}/restart',
   operationId: 'getRestart',
   summary: 'Whether a restart is in flight: from its acceptance until SSH is proved again, or it is given up',
+  description: 'Where `extras.berth.restart` of its offer is true. `since` is there while one is in flight.',
   request: oneInstance,
   responses: {
     200: { description: 'Whether one is.', content: jsonContent(restartStatusSchema) },
@@ -76,6 +77,8 @@ const resizeRoute = createRoute({
       'operation_in_progress',
       'volume_attached',
       'resize_unsupported',
+      'capacity_unavailable',
+      'quota_exceeded',
       'payload_too_large',
       'request_timeout',
     ),

@@ -3,20 +3,24 @@ import { type Issue, invalidRequest } from '../../../contract/errors.ts';
 import {
   type CreateInstanceRequest,
   createInstanceRequestSchema,
+  type Instance,
+  type InstanceList,
   instanceListSchema,
   instanceSchema,
 } from '../../../contract/instance.ts';
+import { toIssues } from '../../../contract/issue-words.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
+import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { findPlanIssues } from '../../instances/plan.ts';
-import { listInstances } from '../../instances/read.ts';
+import { INSTANCES_PER_PAGE, listInstances } from '../../instances/read.ts';
 import { startInstance } from '../../instances/start.ts';
 import { stopInstance } from '../../instances/stop.ts';
 import { toInstance } from '../../instances/to-instance.ts';
-import { respondPrepared } from '../conditional.ts';
+import { breakOff, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses, toIssues } from '../error-responses.ts';
+import { errorResponses } from '../error-responses.ts';
 import { createHeaders, markReplay } from '../idempotency.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
 
@@ -40,6 +44,8 @@ const listRoute = createRoute({
   path: '/instances',
   operationId: 'listInstances',
   summary: 'The instances that are not destroyed',
+  description:
+    'All of the account, or those of one region. Destroyed ones are not listed; an unknown region has none.',
   request: { query: z.object({ region: z.string().optional() }) },
   responses: {
     200: { description: 'The instances, oldest first.', content: jsonContent(instanceListSchema) },
@@ -47,15 +53,26 @@ const listRoute = createRoute({
   },
 });
 
+const createExample = {
+  configuration_id: 'h100-sxm-1x',
+  region: 'eu-frankfurt',
+  name: 'demo',
+  ssh_keys: [
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM you@example.com',
+  ],
+};
+
 const createRoute_ = createRoute({
   ...shared,
   method: 'post',
   path: '/instances',
   operationId: 'createInstance',
   summary: 'Create an instance',
+  description:
+    'Answers before the machine exists: poll the instance until it is ONLINE, which it is when its public SSH endpoint accepts each of `ssh_keys`. With an `Idempotency-Key` a create whose answer was lost is sent again without making a second instance.',
   request: {
     headers: createHeaders,
-    body: { required: true, content: jsonContent(createInstanceRequestSchema) },
+    body: { required: true, content: jsonContent(createInstanceRequestSchema, createExample) },
   },
   responses: {
     201: {
@@ -67,6 +84,7 @@ const createRoute_ = createRoute({
       'unauthorized',
       'cloud_init_unsupported',
       'capacity_unavailable',
+      'quota_exceeded',
       'idempotency_mismatch',
       'payload_too_large',
       'request_timeout',
@@ -80,6 +98,8 @@ const getRoute = createRoute({
   path: '/instances/{instanceId}',
   operationId: 'getInstance',
   summary: 'An instance as it is now: the polled read',
+  description:
+    'Poll it every 10 to 30 seconds. 404 means that the instance is destroyed, or that this account never had it; what is not known for certain is 503. With `If-None-Match` an unchanged instance is 304.',
   request: oneInstance,
   responses: { ...instanceResponse('The instance.'), ...errorResponses('unauthorized', 'not_found') },
 });
@@ -90,6 +110,8 @@ const destroyRoute = createRoute({
   path: '/instances/{instanceId}',
   operationId: 'destroyInstance',
   summary: 'Destroy an instance, whatever its state',
+  description:
+    'It reads DESTROYING until its machine and disk are proved to be gone, and 404 after that. May be sent again at any time; 404 then counts as success.',
   request: oneInstance,
   responses: {
     ...instanceResponse('Destruction has begun.'),
@@ -103,6 +125,8 @@ const startRoute = createRoute({
   path: '/instances/{instanceId}/start',
   operationId: 'startInstance',
   summary: 'Start a stopped instance',
+  description:
+    'The same disk, and the same address where the platform allows it. Where the capacity is gone, or the platform cannot resume, it is 409 and the instance stays STOPPED.',
   request: oneInstance,
   responses: {
     ...instanceResponse('Starting: it reads STOPPED until its SSH endpoint is live again, then ONLINE.'),
@@ -125,6 +149,7 @@ const stopRoute = createRoute({
   path: '/instances/{instanceId}/stop',
   operationId: 'stopInstance',
   summary: 'Stop an instance, keeping its disk',
+  description: 'The machine is shut down and keeps its disk. Only an ONLINE instance can be stopped.',
   request: oneInstance,
   responses: {
     ...instanceResponse('STOPPING, then STOPPED.'),
@@ -153,14 +178,33 @@ function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstance
   return Object.fromEntries(fields);
 }
 
+async function* instancesOf(
+  first: readonly InstanceRecord[],
+  rest: AsyncIterable<readonly InstanceRecord[]>,
+): AsyncGenerator<Instance[], void> {
+  yield first.map(toInstance);
+  for await (const page of rest) yield page.map(toInstance);
+}
+
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
-  const { store, polledReads, rateLimits } = deps;
+  const { store, polledReads, rateLimits, listStreams, log } = deps;
   return createRouter()
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
-      const records = await listInstances(store.read.instances, accountId, context.req.valid('query').region);
-      return context.json({ instances: records.map(toInstance) }, 200);
+      const pages = listInstances(store.read.instances, accountId, context.req.valid('query').region);
+      const { value: first = [] } = await pages.next();
+      const isLong = first.length >= INSTANCES_PER_PAGE;
+      // Nobody reads the body of a HEAD.
+      if (isLong && context.req.method === 'HEAD') context.set('isStreamed', true);
+      else if (isLong) {
+        const items = instancesOf(first, pages);
+        const list = { head: '{"instances":[', pages: items, tail: ']}' };
+        const { signal } = context.req.raw;
+        const body = listStreams.open(accountId, list, signal, (error) => breakOff(context, error, log));
+        return respondStreamed<InstanceList>(context, body);
+      }
+      return context.json({ instances: first.map(toInstance) }, 200);
     })
     .openapi(
       createRoute_,
@@ -168,11 +212,13 @@ export function instanceRoutes(deps: HttpDeps) {
         const { accountId } = context.get('principal');
         rateLimits.admitCreate(accountId);
         const { 'idempotency-key': key } = context.req.valid('header');
-        const created = await createInstance(deps, accountId, context.req.valid('json'), key);
+        const requestId = context.get('requestId');
+        const created = await createInstance(deps, accountId, context.req.valid('json'), { key, requestId });
+        context.set('made', { instance: created.record.id, account: accountId });
         return context.json(toInstance(markReplay(context, created)), 201);
       },
       (result, { req }) =>
-        result.success ? undefined : refuseCreate(deps.catalog, toIssues(result.error), req.json()),
+        result.success ? undefined : refuseCreate(deps.catalog, toIssues(result), req.json()),
     )
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');

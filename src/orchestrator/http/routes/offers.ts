@@ -15,6 +15,8 @@ const configurationsRoute = createRoute({
   path: '/configurations',
   operationId: 'listConfigurations',
   summary: 'Every offer, deployable or not',
+  description:
+    'The catalog, for display: an offer that cannot be deployed now is listed with `available: false` and never left out.',
   tags: ['Offers'],
   security: bearer,
   request: { query: z.object({ instance_type: instanceTypeSchema.optional() }) },
@@ -26,6 +28,8 @@ const availabilityRoute = createRoute({
   path: '/availability',
   operationId: 'listAvailability',
   summary: 'The offers that can be deployed now, and where',
+  description:
+    'Asked right before a create: only what can be deployed now, with the regions in which it can. An unknown region has no offers.',
   tags: ['Offers'],
   security: bearer,
   request: { query: z.object({ region: z.string().optional() }) },

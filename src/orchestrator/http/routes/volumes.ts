@@ -29,11 +29,14 @@ const locationsRoute = createRoute({
   path: '/volumes/locations',
   operationId: 'listVolumeLocations',
   summary: 'Where volumes are sold',
+  description: 'Each `id` is a region token of the offers: a volume attaches to instances of its own region.',
   responses: {
     200: { description: 'The locations.', content: jsonContent(volumeLocationListSchema) },
     ...errorResponses('unauthorized'),
   },
 });
+
+const createExample = { name: 'data', size_gb: 500, region: 'eu-frankfurt' };
 
 const createVolumeRoute = createRoute({
   ...shared,
@@ -41,13 +44,22 @@ const createVolumeRoute = createRoute({
   path: '/volumes',
   operationId: 'createVolume',
   summary: 'Create a volume',
+  description:
+    'Answers at once: poll the volume until it is AVAILABLE, or ATTACHED where `instance_ids` names instances.',
   request: {
     headers: createHeaders,
-    body: { required: true, content: jsonContent(createVolumeRequestSchema) },
+    body: { required: true, content: jsonContent(createVolumeRequestSchema, createExample) },
   },
   responses: {
     201: { description: 'Accepted: CREATING.', content: jsonContent(volumeSchema) },
-    ...errorResponses('unauthorized', 'idempotency_mismatch', 'payload_too_large', 'request_timeout'),
+    ...errorResponses(
+      'unauthorized',
+      'capacity_unavailable',
+      'quota_exceeded',
+      'idempotency_mismatch',
+      'payload_too_large',
+      'request_timeout',
+    ),
   },
 });
 
@@ -57,6 +69,8 @@ const getRoute = createRoute({
   path: '/volumes/{volumeId}',
   operationId: 'getVolume',
   summary: 'A volume as it is now',
+  description:
+    'Poll it while its status ends in -ING. 404 means that it is deleted, or that this account never had it.',
   request: { params: oneVolume },
   responses: { ...volumeResponse('The volume.'), ...errorResponses('unauthorized', 'not_found') },
 });
@@ -67,6 +81,8 @@ const deleteRoute = createRoute({
   path: '/volumes/{volumeId}',
   operationId: 'deleteVolume',
   summary: 'Delete a volume that is not attached',
+  description:
+    'It reads DELETING until the platform has proved that it is gone, and 404 after that. One that is attached is 409.',
   request: { params: oneVolume },
   responses: {
     204: { description: 'Deletion has begun.' },
@@ -80,6 +96,8 @@ const attachRoute = createRoute({
   path: '/volumes/{volumeId}/attach',
   operationId: 'attachVolume',
   summary: 'Attach a volume',
+  description:
+    'To each of `instance_ids`; one that it is attached to already counts as success. It reads ATTACHING, then ATTACHED.',
   request: { params: oneVolume, body: { required: true, content: jsonContent(attachVolumeRequestSchema) } },
   responses: {
     ...volumeResponse('ATTACHING, then ATTACHED.'),
@@ -100,6 +118,8 @@ const detachRoute = createRoute({
   path: '/volumes/{volumeId}/detach',
   operationId: 'detachVolume',
   summary: 'Detach a volume, from all instances where none is named',
+  description:
+    'From `instance_ids`, or from all where none is named. It reads DETACHING until the platform has let go of it.',
   request: { params: oneVolume, body: { required: false, content: jsonContent(detachVolumeRequestSchema) } },
   responses: {
     ...volumeResponse('DETACHING until the attachment record is gone.'),

@@ -5,10 +5,11 @@ import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-dr
 import type { Transaction } from '../../ports/store.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext, StepContext } from '../context.ts';
-import { isRefused, lookBeforeCreate, openUntil, waitForEarlier } from '../look-before-create.ts';
+import { isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
 import { hastenAttachments } from '../put-work.ts';
 import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
+import { afterCreate } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
 
@@ -40,7 +41,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
           return waitForEarlier(lease, attempted.waitMs);
       }
     },
-    { createOpenUntil: createOpenUntil(attempted, lease, context.clock.now()) },
+    { learnt: afterCreate(attempted, lease, context.clock.now()) },
   );
 }
 
@@ -73,11 +74,6 @@ async function notMade(
   record: InstanceRecord,
   failed: Failed,
 ): Promise<Next> {
-  const { code, sideEffect, detail } = failed;
-  context.log.warn(
-    { instance: record.id, code, sideEffect, detail },
-    'the platform refused or lost a create',
-  );
   const reason = describeFailure(failed);
   if (isRefused(failed))
     return failInstance(context, tx, record, `The platform could not make the machine (${reason}).`);
@@ -105,20 +101,6 @@ async function adoptOrCreate(context: StepContext, lease: Lease, record: Instanc
     return { outcome: 'absent', waitMs: before.waitMs };
   const spec = toMachineSpec(context, record);
   return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
-}
-
-/** `now` where nobody can tell yet: whatever was sent, was sent before. */
-function createOpenUntil(attempted: Attempted, lease: Lease, now: number): number | null {
-  switch (attempted.outcome) {
-    case 'building':
-      return null;
-    case 'unknown':
-      return now;
-    case 'absent':
-      return attempted.waitMs > 0 ? now : null;
-    default:
-      return openUntil(attempted, lease, now);
-  }
 }
 
 /** The machine is there: it is never made a second time. */

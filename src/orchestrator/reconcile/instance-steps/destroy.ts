@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../../instances/instance-record.ts';
 import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { dropAttachments } from '../../volumes/inline-attachments.ts';
@@ -19,11 +19,9 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
     find: () => findMachine(context, record.ownerRef),
   });
-  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
-    const wasSeen = current.endpoint !== null;
-    return unproved(context, lease, current, removal, wasSeen) ?? destroyed(context, tx, current);
-  };
-  await settleInstance(context, lease, settle, whatItShowed(removal));
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+    unproved(context, lease, current, removal) ?? destroyed(context, tx, current);
+  await settleInstance(context, lease, settle, { learnt: whatItShowed(removal) });
 }
 
 async function destroyed(
@@ -40,6 +38,6 @@ async function destroyed(
   await tx.claims.release(record.id);
   const spec = { ...record.spec, cloudInit: undefined };
   if (record.status === 'DESTROYING') await transition(tx, record, 'DESTROYED', now, { spec });
-  log.info({ instance: record.id, status: record.status }, 'the machine is proved gone');
+  log.info({ ...logNames(record), status: record.status }, 'the machine is proved gone');
   return finish;
 }

@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../../instances/instance-record.ts';
 import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { ReconcileContext } from '../context.ts';
@@ -18,7 +18,7 @@ export async function failInstance(
   const text = withoutPlatformNames(context, error);
   const spec = { ...record.spec, cloudInit: undefined };
   await transition(tx, record, 'ERROR', context.clock.now(), { error: text, attachCycle: false, spec });
-  context.log.warn({ instance: record.id, from: record.status, error: text }, 'instance failed');
+  context.log.warn({ ...logNames(record), from: record.status, reason: error }, 'instance failed');
   return { step: 'destroy' };
 }
 

@@ -8,6 +8,7 @@ import { findMachine } from '../find.ts';
 import { fails, lose, vanished } from '../lose.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
+import { afterLook } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 
 /** A listing differed from a row: the machine itself is looked at, and the row follows what is certain. */
@@ -16,14 +17,14 @@ export async function stepObserve(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const lookedAt = context.clock.now();
   const found = await findMachine(context, record.ownerRef);
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     return found.answer === 'gone'
-      ? vanished(context, lease, tx, current, lookedAt)
+      ? vanished(context, lease, tx, current, found.lookedAt)
       : follow(context, lease, tx, current, found.value);
-  });
+  };
+  await settleInstance(context, lease, settle, { learnt: afterLook(found) });
 }
 
 async function follow(

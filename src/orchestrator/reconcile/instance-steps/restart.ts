@@ -1,7 +1,7 @@
-import type { InstanceRecord } from '../../instances/instance-record.ts';
+import type { ProbeResult } from '../../../ports/ssh-probe.ts';
+import { type InstanceRecord, logNames } from '../../instances/instance-record.ts';
 import { amend } from '../../instances/transition.ts';
-import type { ObservedMachine, Presence, Step } from '../../ports/platform-driver.ts';
-import type { ProbeResult } from '../../ports/ssh-probe.ts';
+import type { ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
@@ -11,6 +11,7 @@ import { proveEndpoint } from '../prove-endpoint.ts';
 import { fromCookie, type Restart, toCookie } from '../restart-cookie.ts';
 import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
+import { afterLook, type Look } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 
 const FIRST_PAUSE_MS = 200;
@@ -46,11 +47,12 @@ async function order(
   const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
   const mustLook = step.outcome === 'failed' && !isDoubt(step);
   const found = mustLook ? await findMachine(context, ownerRef) : undefined;
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await ordered(context, lease, tx, current, { restart, step, found });
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, lease, 'the platform did not carry it out in time') : next;
-  });
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
 }
 
 async function ordered(
@@ -62,7 +64,7 @@ async function ordered(
     restart,
     step,
     found,
-  }: { restart: Restart; step: Step<ObservedMachine>; found: Presence<ObservedMachine> | undefined },
+  }: { restart: Restart; step: Step<ObservedMachine>; found: Look<ObservedMachine> | undefined },
 ): Promise<Next> {
   const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
   if (step.outcome === 'pending')
@@ -71,7 +73,8 @@ async function ordered(
     await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
     return { step: 'again', afterMs: 0, cookie: toCookie({ ...restart, phase: 'prove', driver: null }) };
   }
-  if (found?.answer === 'gone') return kept(restart, lease, await vanished(context, lease, tx, record));
+  if (found?.answer === 'gone')
+    return kept(restart, lease, await vanished(context, lease, tx, record, found.lookedAt));
   if (isFinal(step)) return giveUp(context, lease, describeFailure(step));
   // It went down by itself before it could be reset.
   if (found?.answer === 'observed' && isOff(found.value))
@@ -86,16 +89,15 @@ async function prove(
   restart: Restart,
 ): Promise<void> {
   const result = await probe(context, record);
-  const lookedAt = context.clock.now();
   const found = result.ok ? undefined : await findMachine(context, record.ownerRef);
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const now = context.clock.now();
     if (result.ok) {
-      context.log.info({ instance: current.id, afterMs: now - restart.since }, 'instance has restarted');
+      context.log.info({ ...logNames(current), afterMs: now - restart.since }, 'instance has restarted');
       return finish;
     }
     if (found?.answer === 'gone')
-      return kept(restart, lease, await vanished(context, lease, tx, current, lookedAt));
+      return kept(restart, lease, await vanished(context, lease, tx, current, found.lookedAt));
     if (found?.answer === 'observed' && found.value.power === 'failed')
       return kept(restart, lease, await fails(context, lease, tx, current, found.value));
     // The platform said that it runs again: off now, it went down after that.
@@ -110,7 +112,8 @@ async function prove(
       FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
     );
     return kept(restart, lease, { step: 'again', afterMs: pause, problem });
-  });
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
 }
 
 async function probe(

@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../../instances/instance-record.ts';
 import { amend } from '../../instances/transition.ts';
 import type { ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
@@ -16,6 +16,7 @@ import {
   retryFailed,
 } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
+import { afterLook, type Look } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
 
@@ -25,7 +26,7 @@ type Attempted =
   | Step<ObservedMachine>
   /** An earlier call has it on its way; there is no cookie of it. */
   | { outcome: 'starting' }
-  | { outcome: 'gone' }
+  | { outcome: 'gone'; lookedAt: number }
   | { outcome: 'unknown'; reason: string }
   /** Stopped, and the time for one more call is over. */
   | { outcome: 'late' };
@@ -39,8 +40,8 @@ export async function stepStart(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const attempted = await findOrStart(context, lease, record);
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const { attempted, found } = await findOrStart(context, lease, record);
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const now = context.clock.now();
     const isLate = isPastDeadline(lease, now);
     switch (attempted.outcome) {
@@ -48,7 +49,7 @@ export async function stepStart(
         await amend(tx, current, now, { endpoint: attempted.value.endpoint ?? current.endpoint });
         return { step: 'verify', deadlineAt: lease.deadlineAt };
       case 'gone':
-        return vanished(context, lease, tx, current);
+        return vanished(context, lease, tx, current, attempted.lookedAt);
       case 'unknown':
         return retry(context, lease, attempted.reason);
       case 'pending':
@@ -62,7 +63,8 @@ export async function stepStart(
           return retryFailed(context, lease, attempted);
     }
     return takeBack(context, lease, tx, current, attempted);
-  });
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again. */
@@ -70,21 +72,31 @@ async function findOrStart(
   context: ReconcileContext,
   lease: Lease,
   { ownerRef }: InstanceRecord,
-): Promise<Attempted> {
+): Promise<{ attempted: Attempted; found?: Look<ObservedMachine> }> {
   const { driver, clock } = context;
   if (isRepeated(lease)) {
     const found = await findMachine(context, ownerRef);
-    if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
-    if (found.answer === 'gone') return { outcome: 'gone' };
-    const { power } = found.value;
-    if (power === 'running') return { outcome: 'done', value: found.value };
-    if (power === 'starting' || power === 'building') return { outcome: 'starting' };
-    if (isPastDeadline(lease, clock.now())) return { outcome: 'late' };
+    const attempted = whatWasFound(found, isPastDeadline(lease, clock.now()));
+    if (attempted !== undefined) return { attempted, found };
   }
   const step = await callStep(context, lease, () => driver.start(ownerRef, lease.cookie));
-  if (step.outcome !== 'failed' || step.code !== 'gone') return step;
+  if (step.outcome !== 'failed' || step.code !== 'gone') return { attempted: step };
   const found = await findMachine(context, ownerRef);
-  return found.answer === 'gone' ? { outcome: 'gone' } : step;
+  return { attempted: found.answer === 'gone' ? gone(found) : step, found };
+}
+
+/** Undefined: it is there and stopped, and is started. */
+function whatWasFound(found: Look<ObservedMachine>, isLate: boolean): Attempted | undefined {
+  if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
+  if (found.answer === 'gone') return gone(found);
+  const { power } = found.value;
+  if (power === 'running') return { outcome: 'done', value: found.value };
+  if (power === 'starting' || power === 'building') return { outcome: 'starting' };
+  return isLate ? { outcome: 'late' } : undefined;
+}
+
+function gone({ lookedAt }: Pick<Look<unknown>, 'lookedAt'>): Attempted {
+  return { outcome: 'gone', lookedAt };
 }
 
 async function takeBack(
@@ -97,7 +109,7 @@ async function takeBack(
   if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
   const reason =
     attempted.outcome === 'failed' ? describeFailure(attempted) : 'the machine did not start in time';
-  context.log.warn({ instance: record.id, reason }, 'a start failed; the instance stays stopped');
+  context.log.warn({ ...logNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
 }

@@ -1,6 +1,6 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
 import { transition } from '../../instances/transition.ts';
-import type { ObservedMachine, Presence, Step } from '../../ports/platform-driver.ts';
+import type { ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { afterStop } from '../attach-cycle.ts';
 import { callStep } from '../call-platform.ts';
@@ -10,6 +10,7 @@ import { fails, vanished } from '../lose.ts';
 import { hastenAttachments } from '../put-work.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
+import { afterLook, type Look } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 import { failInstance } from './fail.ts';
 
@@ -18,7 +19,7 @@ const STOPPING_POLL_MS = 500;
 /** What a stop came to: what was seen of the machine, and what the driver said where it was called. */
 interface Attempted {
   step?: Step<ObservedMachine>;
-  found?: Presence<ObservedMachine>;
+  found?: Look<ObservedMachine>;
 }
 
 /**
@@ -31,10 +32,10 @@ export async function stepStop(
   record: InstanceRecord,
 ): Promise<void> {
   const { step, found } = await findOrStop(context, lease, record);
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
     if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (found?.answer === 'gone') return vanished(context, lease, tx, current);
+    if (found?.answer === 'gone') return vanished(context, lease, tx, current, found.lookedAt);
     if (found?.answer === 'observed' && isDown(found.value))
       return current.status === 'STOPPING' && found.value.power === 'failed'
         ? fails(context, lease, tx, current, found.value)
@@ -43,7 +44,8 @@ export async function stepStop(
     return found?.answer === 'unknown'
       ? retry(context, lease, found.reason)
       : { step: 'again', afterMs: STOPPING_POLL_MS, problem: 'the machine is stopping' };
-  });
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */

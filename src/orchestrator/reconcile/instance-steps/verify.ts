@@ -1,14 +1,14 @@
-import type { InstanceRecord } from '../../instances/instance-record.ts';
+import type { ProbeResult } from '../../../ports/ssh-probe.ts';
+import { type InstanceRecord, logNames } from '../../instances/instance-record.ts';
 import { amend, transition } from '../../instances/transition.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../ports/platform-driver.ts';
-import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findMachine } from '../find.ts';
-import { mayTurnUpForMs } from '../look-before-create.ts';
 import { lose } from '../lose.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
 import { type Next, settleInstance } from '../settle.ts';
+import { afterLook, type Learnt, type Look, mayTurnUpForMs } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
 
@@ -29,13 +29,13 @@ export async function stepVerify(
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
-  const lookedAt = context.clock.now();
   const found = await findMachine(context, record.ownerRef);
-  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result);
+  const learnt = afterLook(found);
+  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result, learnt);
   const failed = result.ok ? notKnown : result;
-  await settleInstance(context, lease, (tx, current) =>
-    afterFailedProbe(context, lease, tx, current, failed, { ...found, lookedAt }),
-  );
+  const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+    afterFailedProbe(context, lease, tx, current, failed, found);
+  await settleInstance(context, lease, settle, { learnt });
 }
 
 const notKnown: FailedProbe = {
@@ -56,14 +56,16 @@ async function proved(
   context: ReconcileContext,
   lease: Lease,
   { hostKeyFingerprint }: Extract<ProbeResult, { ok: true }>,
+  learnt?: Learnt,
 ): Promise<void> {
   const { clock, log } = context;
-  await settleInstance(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const changes = { hostKeyFingerprint, attachCycle: false };
     const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
-    log.info({ instance: online.id, afterMs: clock.now() - online.createdAt }, 'instance is online');
+    log.info({ ...logNames(online), afterMs: clock.now() - online.createdAt }, 'instance is online');
     return { step: 'finish' };
-  });
+  };
+  await settleInstance(context, lease, settle, learnt && { learnt });
 }
 
 async function probe(
@@ -85,7 +87,7 @@ async function afterFailedProbe(
   tx: Transaction,
   record: InstanceRecord,
   failed: FailedProbe,
-  found: Presence<ObservedMachine> & { lookedAt: number },
+  found: Look<ObservedMachine>,
 ): Promise<Next> {
   const now = context.clock.now();
   // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
@@ -94,7 +96,7 @@ async function afterFailedProbe(
       ? lose(context, lease, tx, record, () => giveUp(context, tx, record, reason))
       : giveUp(context, tx, record, reason);
   if (found.answer === 'gone') {
-    const waitMs = mayTurnUpForMs(context, lease.createOpenUntil, found.lookedAt);
+    const waitMs = mayTurnUpForMs(context, record.createOpenUntil, found.lookedAt);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
     return lost('the machine is gone from the platform');
   }
@@ -142,7 +144,7 @@ async function giveUp(
 ): Promise<Next> {
   if (record.status === 'PROVISIONING')
     return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
-  context.log.warn({ instance: record.id, reason }, 'a start failed; the instance stays stopped');
+  context.log.warn({ ...logNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
 }

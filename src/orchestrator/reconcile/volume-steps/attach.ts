@@ -1,17 +1,20 @@
 import type { InstanceRecord } from '../../instances/instance-record.ts';
-import type { ObservedVolume, Presence, Step, VolumeDriver } from '../../ports/platform-driver.ts';
+import type { ObservedVolume, Step, VolumeDriver } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { isAttachable } from '../../volumes/attachable.ts';
 import { followAttachments } from '../../volumes/transition.ts';
 import type { Attachment, VolumeRecord } from '../../volumes/volume-record.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../attach-cycle.ts';
-import { callStep, look } from '../call-platform.ts';
+import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
+import { findVolume } from '../find.ts';
 import { describeFailure, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
+import { afterLook, type Look, mayTurnUpForMs } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 
 const WAIT_FOR_INSTANCE_MS = 2_000;
+const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /** Brings the attachment records of a volume to what is wanted, one at a time. */
 export async function stepAttach(
@@ -97,22 +100,26 @@ async function detach(
   )
     return prepare(context, lease, open, instance);
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
-  const found = isClaimedGone ? await look(context, () => volumes.get(record.ownerRef)) : undefined;
+  const found = isClaimedGone ? await findVolume(context, volumes, record.ownerRef) : undefined;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
+    const waitMs =
+      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.lookedAt) : 0;
+    if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: NOT_SHOWN };
     const doubt = findDoubt(found, instance);
     if (doubt !== undefined) return retry(context, lease, doubt);
     await write(tx, current, open, 'gone');
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
   };
-  await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
+  const learnt = found && afterLook(found);
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id], ...(learnt && { learnt }) });
 }
 
 /** Why a record that the driver says is gone may still be there. */
 function findDoubt(
-  found: Presence<ObservedVolume> | undefined,
+  found: Look<ObservedVolume> | undefined,
   { ownerRef }: InstanceRecord,
 ): string | undefined {
   if (found?.answer === 'unknown')

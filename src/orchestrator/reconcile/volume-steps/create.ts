@@ -5,9 +5,10 @@ import { followAttachments, transitionVolume } from '../../volumes/transition.ts
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
 import type { StepContext } from '../context.ts';
-import { isRefused, lookBeforeCreate, openUntil, waitForEarlier } from '../look-before-create.ts';
+import { isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
+import { afterCreate } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 
 /** CREATING → AVAILABLE, and on to the attachments that were asked for at create. */
@@ -18,8 +19,6 @@ export async function stepCreateVolume(
   record: VolumeRecord,
 ): Promise<void> {
   const attempted = await findOrCreate(context, volumes, lease, record);
-  const now = context.clock.now();
-  const createOpenUntil = attempted.outcome === 'open' ? now : openUntil(attempted, lease, now);
   await settleVolume(
     context,
     lease,
@@ -37,7 +36,7 @@ export async function stepCreateVolume(
             : retryFailed(context, lease, attempted);
       }
     },
-    { createOpenUntil },
+    { learnt: afterCreate(attempted, lease, context.clock.now()) },
   );
 }
 

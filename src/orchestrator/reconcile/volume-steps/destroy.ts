@@ -26,15 +26,16 @@ export async function stepDestroyVolume(
   // None is added while it is DELETING or ERROR.
   const instanceIds = attachments.map(({ instanceId }) => instanceId);
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
-    const next = unproved(context, lease, current, removal, false);
+    const next = unproved(context, lease, current, removal);
     if (next !== undefined) return next;
     for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(current.id)) {
       await tx.volumes.removeAttachment(volumeId, instanceId);
       await endAttachCycle(context, tx, instanceId);
     }
+    await tx.storageClaims.release(current.id);
     if (current.status === 'DELETING' && current.deletedAt === null)
       await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   };
-  await settleVolume(context, lease, settle, { instanceIds, ...whatItShowed(removal) });
+  await settleVolume(context, lease, settle, { instanceIds, learnt: whatItShowed(removal) });
 }

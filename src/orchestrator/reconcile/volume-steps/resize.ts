@@ -1,12 +1,17 @@
 import type { ObservedVolume, Step, VolumeDriver } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
+import { claimWhatItHas } from '../../volumes/claim-storage.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
-import { callStep, look } from '../call-platform.ts';
+import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
+import { findVolume } from '../find.ts';
 import { fromCookie, type Resize, toCookie } from '../resize-cookie.ts';
-import { describeFailure, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
+import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
+import { afterLook, mayTurnUpForMs } from '../visibility.ts';
 import type { Lease } from '../work.ts';
+
+const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /**
  * The volume reads its new size and price once the platform has carried it out. One that is refused, or does not get
@@ -19,17 +24,28 @@ export async function stepResize(
   record: VolumeRecord,
 ): Promise<void> {
   const resize = fromCookie(lease.cookie);
-  if (resize === undefined) return settleVolume(context, lease, async () => ({ step: 'attach' }));
+  if (resize === undefined)
+    return settleVolume(context, lease, async (tx, current): Promise<Next> => {
+      await claimWhatItHas(tx, current);
+      return { step: 'attach' };
+    });
   const step = await callStep(context, lease, () =>
     volumes.resize(record.ownerRef, resize.sizeGb, resize.driver),
   );
   const reason = whyGivenUp(step, isPastDeadline(lease, context.clock.now()));
   // What was sent may have been carried out all the same.
-  const found = reason === undefined ? undefined : await look(context, () => volumes.get(record.ownerRef));
+  const found = reason === undefined ? undefined : await findVolume(context, volumes, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
-  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
-    if (reason !== undefined) return giveUp(context, current, reason);
+    // Whether it was carried out is not known: the storage stays claimed, and the platform is asked again.
+    const again = { step: 'again', attempt: lease.attempt, cookie: toCookie(resize) } as const;
+    if (reason !== undefined && found?.answer === 'unknown')
+      return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
+    const waitMs =
+      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.lookedAt) : 0;
+    if (waitMs > 0) return { ...again, afterMs: waitMs, problem: NOT_SHOWN };
+    if (reason !== undefined) return giveUp(context, tx, current, reason);
     if (step.outcome === 'pending')
       return {
         ...{ step: 'again', afterMs: step.pollAfterMs },
@@ -37,7 +53,8 @@ export async function stepResize(
       };
     const next = retryFailed(context, lease, step);
     return next.step === 'again' ? { attempt: lease.attempt, ...next, cookie: toCookie(resize) } : next;
-  });
+  };
+  await settleVolume(context, lease, settle, found && { learnt: afterLook(found) });
 }
 
 /** Undefined: it goes on. */
@@ -52,11 +69,20 @@ async function resized(
   record: VolumeRecord,
   { sizeGb, priceMicroUsdPerHour }: Resize,
 ): Promise<Next> {
-  await tx.volumes.update({ ...record, sizeGb, priceMicroUsdPerHour });
+  const larger = { ...record, sizeGb, priceMicroUsdPerHour };
+  await tx.volumes.update(larger);
+  await claimWhatItHas(tx, larger);
   return { step: 'attach' };
 }
 
-function giveUp({ log }: ReconcileContext, { id, sizeGb }: VolumeRecord, reason: string): Next {
+async function giveUp(
+  { log }: ReconcileContext,
+  tx: Transaction,
+  record: VolumeRecord,
+  reason: string,
+): Promise<Next> {
+  const { id, sizeGb } = record;
+  await claimWhatItHas(tx, record);
   log.warn({ volume: id, sizeGb, reason }, 'a resize is given up; the volume keeps its size');
   return { step: 'attach' };
 }

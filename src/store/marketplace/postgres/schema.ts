@@ -15,6 +15,7 @@ import type {
   Cleanup,
   DeploymentRecord,
   Launch,
+  SshProof,
   Suspicion,
 } from '../../../marketplace/records/deployment-record.ts';
 import type {
@@ -23,6 +24,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/records/ledger-records.ts';
+import type { LossRecord } from '../../../marketplace/records/loss-record.ts';
 import type { MailClass } from '../../../marketplace/records/mail-record.ts';
 import type { BalanceWatch, DiscountRecord, MemberRecord } from '../../../marketplace/records/people.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/records/volume-record.ts';
@@ -163,6 +165,8 @@ export const deployments = pgTable('deployments', {
   observedAt: bigint('observed_at', { mode: 'number' }),
   cleanup: text('cleanup').$type<Cleanup>().notNull(),
   revision: integer('revision').notNull(),
+  sshProof: json('ssh_proof').$type<SshProof>(),
+  providerRateMicroUsd: bigint('provider_rate_micro_usd', { mode: 'number' }),
 });
 
 export const volumes = pgTable('volumes', {
@@ -195,6 +199,7 @@ export const volumes = pgTable('volumes', {
   observedAt: bigint('observed_at', { mode: 'number' }),
   cleanup: text('cleanup').$type<Cleanup>().notNull(),
   revision: integer('revision').notNull(),
+  deletionTakenAt: bigint('deletion_taken_at', { mode: 'number' }),
 });
 
 export const attachments = pgTable(
@@ -220,6 +225,7 @@ export const segments = pgTable('segments', {
   endedAt: bigint('ended_at', { mode: 'number' }),
   postedUntil: bigint('posted_until', { mode: 'number' }).notNull(),
   postedMicroUsd: bigint('posted_micro_usd', { mode: 'number' }).notNull(),
+  providerRateMicroUsdPerHour: bigint('provider_rate_micro_usd_per_hour', { mode: 'number' }),
 });
 
 export const ledgerTransactions = pgTable('ledger_transactions', {
@@ -278,6 +284,14 @@ export const leases = pgTable('leases', {
 export const settings = pgTable('settings', {
   name: text('name').primaryKey(),
   value: text('value').notNull(),
+});
+
+export const losses = pgTable('losses', {
+  subjectId: text('subject_id').primaryKey(),
+  kind: text('kind').$type<LossRecord['kind']>().notNull(),
+  providerId: text('provider_id').notNull(),
+  at: bigint('at', { mode: 'number' }).notNull(),
+  isHeld: boolean('is_held').notNull(),
 });
 
 /** Written with each request; of no worth after a crash. */

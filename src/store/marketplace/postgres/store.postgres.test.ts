@@ -2,12 +2,16 @@ import { is } from 'drizzle-orm';
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/postgres.ts';
+import { admitLoss } from '../../../marketplace/losses/loss-cap.ts';
+import { defaultOptions } from '../../../marketplace/options.ts';
 import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/ports/store.ts';
+import type { Clock } from '../../../ports/clock.ts';
 import { DatabaseRefused } from '../../database-refused.ts';
 import { openPostgresStore } from '../../postgres/store.ts';
 import {
   deployment,
   now,
+  providerId,
   runningDeployment,
   seed,
   segment,
@@ -36,10 +40,34 @@ describeMarketplaceStore("the marketplace's PostgreSQL store", {
   teardown: (store) => store.close(),
 });
 
+it('two servers that end what a provider denies end no more than the cap, however many at once', async () => {
+  await withTwo(async (...stores) => {
+    const deps = { clock: { now: () => now } as Clock, options: defaultOptions };
+    const ids = Array.from({ length: 24 }, (_, index) => `dep-${index}`);
+    await stores[0].transact(async (tx) => {
+      for (const id of ids) await tx.deployments.insert(runningDeployment({ id, providerName: `bm-${id}` }));
+    });
+    const admissions = await Promise.all(
+      ids.map((subjectId, index) =>
+        (stores[index % 2] as Store).transact(async (tx) => {
+          await tx.losses.lock(providerId);
+          return admitLoss(deps, tx, { subjectId, kind: 'deployment', providerId });
+        }),
+      ),
+    );
+    expect(admissions.filter(({ isAdmitted }) => isAdmitted)).toHaveLength(5);
+    expect(admissions.filter(({ alarm }) => alarm !== null)).toHaveLength(1);
+    expect(await stores[0].read.losses.held(providerId)).toHaveLength(19);
+  });
+});
+
 /** Until somebody waits for a lock. */
 async function untilWaiting(): Promise<void> {
   for (;;) {
-    const locks = await server.query('SELECT FROM pg_locks WHERE NOT granted', url);
+    const locks = await server.query(
+      "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+      url,
+    );
     if (locks.length > 0) return;
   }
 }
@@ -126,6 +154,27 @@ describe('two servers on one database', () => {
         store.transact((tx) => tx.leases.claim('job', holder, now, 10));
       const leases = await Promise.all([claim(one, 'one'), claim(other, 'other')]);
       expect(leases.filter((found) => found === null)).toHaveLength(1);
+    }));
+
+  it('give a lease that has run out to nobody else before the transaction ends that asked for it', () =>
+    withTwo(async (one, other) => {
+      const claim = (store: Store, holder: string, at: number) =>
+        store.transact((tx) => tx.leases.claim('job', holder, at, 10));
+      const lease = await claim(one, 'one', now);
+      if (lease === null) throw new Error('nobody has it');
+      const order: string[] = [];
+      let claiming: Promise<unknown> | undefined;
+      await one.transact(async (tx) => {
+        expect(await tx.leases.isHeld(lease)).toBe(true);
+        // Two transactions of the holder do not wait for each other.
+        expect(await one.transact((its) => its.leases.isHeld(lease))).toBe(true);
+        claiming = claim(other, 'other', now + 20).then(() => order.push('claimed'));
+        await untilWaiting();
+        order.push('written');
+      });
+      await claiming;
+      expect(order).toEqual(['written', 'claimed']);
+      expect(await one.transact((tx) => tx.leases.isHeld(lease))).toBe(false);
     }));
 
   it('count the requests of both', () =>

@@ -6,6 +6,7 @@ import { refusalOf } from '../../postgres/database-refused.ts';
 import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
 import { createPool } from '../../postgres/pool.ts';
 import { asFailure, fromPostgres, PostgresFailure } from '../../postgres/postgres-error.ts';
+import { proveWrites } from '../../postgres/prove-writes.ts';
 import { runSnapshot } from '../../postgres/snapshot.ts';
 import { TimeAsker } from '../../postgres/time-asker.ts';
 import { runTransaction } from '../../postgres/transaction.ts';
@@ -23,8 +24,6 @@ const HEAR_TIME_EVERY_MS = 3_000;
 const { requestCounts: _, ...tables } = schema;
 
 export interface MarketplacePostgresOptions extends OpenOptions {
-  /** How long, in milliseconds, a connection is waited for. */
-  connectMs?: number;
   /** Hears the database's time, once before the store is there and then every `hearTimeEveryMs` milliseconds. */
   hearTime?: (ask: () => Promise<number>) => Promise<void>;
   hearTimeEveryMs?: number;
@@ -38,24 +37,25 @@ export interface MarketplacePostgresOptions extends OpenOptions {
 export async function openMarketplacePostgresStore(
   url: string,
   {
-    connectMs,
     hearTime = async (ask) => void (await ask()),
     hearTimeEveryMs = HEAR_TIME_EVERY_MS,
     ...options
   }: MarketplacePostgresOptions = {},
 ): Promise<Store> {
   await prepareDatabase(url, options, marketplaceFormat);
-  const pool = createPool(url, TRANSACTIONS_AT_ONCE, connectMs);
-  const readPool = createPool(url, READS_AT_ONCE, connectMs);
+  const pool = createPool(url, TRANSACTIONS_AT_ONCE);
+  const readPool = createPool(url, READS_AT_ONCE);
   const hear = () =>
     asFailure(
       hearTime(async () => (await readPool.query<{ now: number }>(ASK_TIME)).rows[0]?.now ?? Number.NaN),
     );
   const asker = new TimeAsker(hear, hearTimeEveryMs);
-  const close = async () => {
+  const end = async () => {
     await asker.stop();
     await Promise.all([pool.end(), readPool.end()]);
   };
+  let ending: Promise<void> | undefined;
+  const close = () => (ending ??= end());
   try {
     await hear();
   } catch (error) {
@@ -76,6 +76,7 @@ export async function openMarketplacePostgresStore(
       ),
     snapshot: (body) => guarded(runSnapshot(readPool, (db) => body(readerOn(outside(db), toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),
+    proveWrites: () => guarded(proveWrites(pool)),
     close,
   };
 }

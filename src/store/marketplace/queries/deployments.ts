@@ -19,16 +19,17 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       );
       return record ?? null;
     },
-    list: async ({ teamIds, userId, statuses }) => {
+    list: async ({ teamIds, userId, statuses, page }) => {
       const conditions: SQL[] = [];
       if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
       if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
-      return db
+      const found = db
         .select()
         .from(deployments)
         .where(and(...conditions))
         .orderBy(desc(deployments.createdAt), desc(deployments.id));
+      return page === undefined ? found : found.limit(page.limit).offset(page.offset);
     },
     toTend: (provider) =>
       often(connection, 'deployments to tend', { provider }, (values) =>
@@ -47,6 +48,13 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .where(isToTend(connection))
         .groupBy(deployments.providerId)
         .orderBy(asc(deployments.providerId)),
+    countActive: async () =>
+      db
+        .select({ status: deployments.status, count: count() })
+        .from(deployments)
+        // In the words of the partial index, which counts without reading a row.
+        .where(sql`${deployments.status} IN ('deploying', 'running', 'stopped')`)
+        .groupBy(deployments.status),
     countByGpuType: async (since) =>
       db
         .select({ gpuType: deployments.gpuType, count: count() })

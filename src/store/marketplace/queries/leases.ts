@@ -1,5 +1,6 @@
 import { and, eq, gt, lte, or, sql } from 'drizzle-orm';
 import type { LeaseWriter } from '../../../marketplace/ports/store.ts';
+import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 
 /**
@@ -8,23 +9,35 @@ import type { Connection } from './connection.ts';
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
-export function leaseWriter({ db, tables: { leases } }: Connection): LeaseWriter {
+export function leaseWriter(connection: Connection): LeaseWriter {
+  const {
+    db,
+    tables: { leases },
+    locking,
+  } = connection;
   return {
     claim: async (name, holder, now, ttlMs) => {
-      const isFree = or(lte(leases.until, now), gt(leases.until, now + FARTHEST_MS));
-      const [lease] = await db
-        .insert(leases)
-        .values({ name, token: 1, holder, until: now + ttlMs })
-        .onConflictDoUpdate({
-          target: leases.name,
-          set: {
-            token: sql`CASE WHEN ${leases.holder} = ${holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
-            holder,
-            until: now + ttlMs,
-          },
-          setWhere: or(eq(leases.holder, holder), isFree) ?? sql`false`,
-        })
-        .returning();
+      const asked = { name, holder, now, until: now + ttlMs, farthest: now + FARTHEST_MS };
+      const [lease] = await often(connection, 'lease', asked, (values) =>
+        db
+          .insert(leases)
+          .values({ name: values.name, token: 1, holder: values.holder, until: values.until })
+          .onConflictDoUpdate({
+            target: leases.name,
+            set: {
+              token: sql`CASE WHEN ${leases.holder} = ${values.holder} THEN ${leases.token} ELSE ${leases.token} + 1 END`,
+              holder: values.holder,
+              until: values.until,
+            },
+            setWhere:
+              or(
+                eq(leases.holder, values.holder),
+                lte(leases.until, values.now),
+                gt(leases.until, values.farthest),
+              ) ?? sql`false`,
+          })
+          .returning(),
+      );
       return lease ?? null;
     },
     // The row stays: who comes next has a greater token.
@@ -33,6 +46,23 @@ export function leaseWriter({ db, tables: { leases } }: Connection): LeaseWriter
         .update(leases)
         .set({ holder: '', until: 0 })
         .where(and(eq(leases.name, name), eq(leases.holder, holder)))),
+    isHeld: async ({ name, token, holder }) => {
+      const [held] = await often(connection, 'lease held', { name, token, holder }, (values) =>
+        locking.sharedRows(
+          db
+            .select({ token: leases.token })
+            .from(leases)
+            .where(
+              and(
+                eq(leases.name, values.name),
+                eq(leases.token, values.token),
+                eq(leases.holder, values.holder),
+              ),
+            ),
+        ),
+      );
+      return held !== undefined;
+    },
     releaseAll: async () => void (await db.update(leases).set({ holder: '', until: 0 })),
   };
 }

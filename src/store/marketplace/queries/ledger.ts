@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, gte, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/ports/store.ts';
 import type {
   LedgerEntryRecord,
@@ -20,13 +20,20 @@ export function ledgerReader(connection: Connection): LedgerReader {
     (await locking.rows(db.select().from(segments).where(condition)))[0] ?? null;
   return {
     ...ledgerAudit(connection),
-    segmentById: (id) => findSegment(eq(segments.id, id)),
-    segmentsOf: async (kind, subjectId) =>
-      db
-        .select()
-        .from(segments)
-        .where(and(eq(segments.subjectKind, kind), eq(segments.subjectId, subjectId)))
-        .orderBy(asc(segments.startedAt), asc(segments.id)),
+    segmentById: async (id) => {
+      const [segment] = await often(connection, 'segment', { id }, (values) =>
+        locking.rows(db.select().from(segments).where(eq(segments.id, values.id))),
+      );
+      return segment ?? null;
+    },
+    segmentsOf: (kind, subjectId) =>
+      often(connection, 'segments', { kind, subjectId }, (values) =>
+        db
+          .select()
+          .from(segments)
+          .where(and(eq(segments.subjectKind, values.kind), eq(segments.subjectId, values.subjectId)))
+          .orderBy(asc(segments.startedAt), asc(segments.id)),
+      ),
     openSegmentOf: async (kind, subjectId) => {
       const isOpenOf = and(
         eq(segments.subjectKind, kind),
@@ -37,16 +44,34 @@ export function ledgerReader(connection: Connection): LedgerReader {
       // The row that was waited for may be closed by now, and the one that follows it was not there when this began.
       return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
     },
-    openSegmentsOfTeam: async (teamId) =>
+    openSegmentsOfTeam: (teamId) =>
+      often(connection, 'open segments of a team', { teamId }, (values) =>
+        db
+          .select({ segment: segments, confirmedUntil: deployments.observedAt })
+          .from(segments)
+          .leftJoin(
+            deployments,
+            and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
+          )
+          .where(and(eq(segments.teamId, values.teamId), isNull(segments.endedAt)))
+          .orderBy(asc(segments.id)),
+      ),
+    openSegmentsOfDeployments: async (ids) =>
       db
-        .select({ segment: segments, confirmedUntil: deployments.observedAt })
+        .select({
+          segment: segments,
+          confirmedUntil: deployments.observedAt,
+          totalCostMicroUsd: deployments.totalCostMicroUsd,
+        })
         .from(segments)
-        .leftJoin(
-          deployments,
-          and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
-        )
-        .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)))
-        .orderBy(asc(segments.id)),
+        .innerJoin(deployments, eq(deployments.id, segments.subjectId))
+        .where(
+          and(
+            eq(segments.subjectKind, 'deployment'),
+            inArray(segments.subjectId, [...ids]),
+            isNull(segments.endedAt),
+          ),
+        ),
     openSegments: async ({ afterId = '', limit }) =>
       db
         .select()
@@ -98,8 +123,11 @@ export function ledgerWriter(connection: Connection): LedgerWriter {
     ...ledgerReader(connection),
     insertSegment: async (record) => void (await db.insert(segments).values(record)),
     updateSegment: async (record) =>
-      void (await db.update(segments).set(record).where(eq(segments.id, record.id))),
-    insertSlice: async (record) => void (await db.insert(slices).values(record)),
+      void (await often(connection, 'segment written', { ...record }, (values) =>
+        db.update(segments).set(values).where(eq(segments.id, values.id)),
+      )),
+    insertSlice: async (record) =>
+      void (await often(connection, 'slice', { ...record }, (values) => db.insert(slices).values(values))),
     book: async (transaction, entries) => {
       assertBalanced(transaction, entries);
       await db.insert(ledgerTransactions).values(transaction);

@@ -1,17 +1,24 @@
 import { and, asc, desc, eq, isNull, lte, min } from 'drizzle-orm';
 import type { MailReader, MailWriter } from '../../../marketplace/ports/store.ts';
+import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 
-export function mailReader({ db, tables: { mails } }: Connection): MailReader {
+export function mailReader(connection: Connection): MailReader {
+  const {
+    db,
+    tables: { mails },
+  } = connection;
   const isOpen = and(isNull(mails.sentAt), isNull(mails.failedAt));
   return {
-    due: async (now, limit) =>
-      db
-        .select()
-        .from(mails)
-        .where(and(isOpen, lte(mails.dueAt, now)))
-        .orderBy(asc(mails.dueAt), asc(mails.id))
-        .limit(limit),
+    due: (at, most) =>
+      often(connection, 'mails that are due', { at, most }, (values) =>
+        db
+          .select()
+          .from(mails)
+          .where(and(isOpen, lte(mails.dueAt, values.at)))
+          .orderBy(asc(mails.dueAt), asc(mails.id))
+          .limit(values.most),
+      ),
     nextDueAt: async () => {
       const [found] = await db
         .select({ at: min(mails.dueAt) })

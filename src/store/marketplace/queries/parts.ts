@@ -6,6 +6,7 @@ import { discountReader, discountWriter } from './discounts.ts';
 import { keyReader, keyWriter } from './keys.ts';
 import { leaseWriter } from './leases.ts';
 import { ledgerReader, ledgerWriter } from './ledger.ts';
+import { lossReader, lossWriter } from './losses.ts';
 import { mailReader, mailWriter } from './mail.ts';
 import { settingReader, settingWriter } from './settings.ts';
 import { sshKeyReader, sshKeyWriter } from './ssh-keys.ts';
@@ -27,6 +28,7 @@ export function readerOn(connection: Connection, toCoreError: (error: unknown) =
     deployments: wrapPart(deploymentReader(connection)),
     volumes: wrapPart(volumeReader(connection)),
     ledger: wrapPart(ledgerReader(connection)),
+    losses: wrapPart(lossReader(connection)),
     mail: wrapPart(mailReader(connection)),
     settings: wrapPart(settingReader(connection)),
   };
@@ -43,6 +45,7 @@ export function transactionOn(connection: Connection): Transaction {
     deployments: deploymentWriter(connection),
     volumes: volumeWriter(connection),
     ledger: ledgerWriter(connection),
+    losses: lossWriter(connection),
     mail: mailWriter(connection),
     leases: leaseWriter(connection),
     settings: settingWriter(connection),

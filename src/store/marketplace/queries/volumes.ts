@@ -1,19 +1,31 @@
 import { and, asc, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../../marketplace/ports/store.ts';
-import type { VolumeRecord } from '../../../marketplace/records/volume-record.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/records/volume-record.ts';
+import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 
 export function volumeReader(connection: Connection): VolumeReader {
   const {
     db,
-    tables: { attachments, volumes },
+    tables: { volumes },
     locking,
   } = connection;
   const find = async (condition: SQL): Promise<VolumeRecord | null> =>
     (await locking.rows(db.select().from(volumes).where(condition)))[0] ?? null;
   return {
-    byId: (id) => find(eq(volumes.id, id)),
+    byId: async (id) => {
+      const [record] = await often(connection, 'volume', { id }, (values) =>
+        locking.rows(db.select().from(volumes).where(eq(volumes.id, values.id))),
+      );
+      return record ?? null;
+    },
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
+    ofTeam: async (teamId) =>
+      db
+        .select()
+        .from(volumes)
+        .where(and(eq(volumes.teamId, teamId), ne(volumes.status, 'deleted')))
+        .orderBy(asc(volumes.createdAt), asc(volumes.id)),
     page: async ({ teamId, statuses, offset, limit }) => {
       const conditions: SQL[] = [eq(volumes.teamId, teamId)];
       if (statuses !== undefined) conditions.push(inArray(volumes.status, [...statuses]));
@@ -28,11 +40,19 @@ export function volumeReader(connection: Connection): VolumeReader {
       const [all] = await db.select({ count: count() }).from(volumes).where(where);
       return { volumes: page, total: all?.count ?? 0 };
     },
-    toTend: async (providerId) =>
+    toTend: (provider) =>
+      often(connection, 'volumes to tend', { provider }, (values) =>
+        db
+          .select()
+          .from(volumes)
+          .where(and(eq(volumes.providerId, values.provider), isToTend(connection)))
+          .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+      ),
+    failed: async (providerId) =>
       db
         .select()
         .from(volumes)
-        .where(and(eq(volumes.providerId, providerId), isToTend(connection)))
+        .where(and(eq(volumes.providerId, providerId), isFailed(connection)))
         .orderBy(asc(volumes.createdAt), asc(volumes.id)),
     countByProvider: async () =>
       db
@@ -41,22 +61,44 @@ export function volumeReader(connection: Connection): VolumeReader {
         .where(ne(volumes.status, 'deleted'))
         .groupBy(volumes.providerId)
         .orderBy(asc(volumes.providerId)),
-    attachmentsOf: async ({ volumeId, deploymentId }) => {
-      const conditions: SQL[] = [];
-      if (volumeId !== undefined) conditions.push(eq(attachments.volumeId, volumeId));
-      if (deploymentId !== undefined) conditions.push(eq(attachments.deploymentId, deploymentId));
-      return db
-        .select()
-        .from(attachments)
-        .where(and(...conditions))
-        .orderBy(asc(attachments.volumeId), asc(attachments.deploymentId));
-    },
+    attachmentsOf: (wanted) => attachmentsOf(connection, wanted),
   };
+}
+
+type AttachmentsWanted = Parameters<VolumeReader['attachmentsOf']>[0];
+
+async function attachmentsOf(
+  connection: Connection,
+  { volumeId, deploymentId }: AttachmentsWanted,
+): Promise<AttachmentRecord[]> {
+  const {
+    db,
+    tables: { attachments },
+  } = connection;
+  const select = (...conditions: SQL[]) =>
+    db
+      .select()
+      .from(attachments)
+      .where(and(...conditions))
+      .orderBy(asc(attachments.volumeId), asc(attachments.deploymentId));
+  if (volumeId !== undefined && deploymentId === undefined)
+    return often(connection, 'attachments of a volume', { volumeId }, (values) =>
+      select(eq(attachments.volumeId, values.volumeId)),
+    );
+  return select(
+    ...(volumeId === undefined ? [] : [eq(attachments.volumeId, volumeId)]),
+    ...(deploymentId === undefined ? [] : [eq(attachments.deploymentId, deploymentId)]),
+  );
 }
 
 /** In the words of the partial index, which the database uses for a condition of these words. */
 function isToTend({ tables: { volumes } }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
+}
+
+/** In the words of its partial index, likewise. */
+function isFailed({ tables: { volumes } }: Connection): SQL {
+  return sql`(${volumes.status} = 'error' AND ${volumes.startedAt} IS NOT NULL AND ${volumes.deletedAt} IS NULL)`;
 }
 
 export function volumeWriter(connection: Connection): VolumeWriter {

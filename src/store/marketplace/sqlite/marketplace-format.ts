@@ -7,6 +7,7 @@ const statuses = {
 };
 const launchTypes = { state: ['text'], looks: ['integer'] };
 const actionTypes = { kind: ['text'], since: ['integer'] };
+const proofTypes = { keys: ['array'], attempts: ['integer'] };
 const suspicionTypes = { status: ['text'], since: ['integer'], polls: ['integer'] };
 
 const isOneOf = (values: readonly string[]): string => `('${values.join("','")}')`;
@@ -23,6 +24,7 @@ const UNREADABLE = `
       OR ${isBroken('launch', launchTypes)} OR NOT json_valid(name) OR NOT json_valid(ssh_key_name)
       OR NOT json_valid(extras) OR NOT json_valid(port_forwards)
       OR ${isBrokenIfThere('action', actionTypes)} OR ${isBrokenIfThere('suspicion', suspicionTypes)}
+      OR ${isBrokenIfThere('ssh_proof', proofTypes)}
       OR failure_details IS NOT NULL AND NOT json_valid(failure_details)
     UNION ALL
     SELECT 'volume ' || id FROM volumes

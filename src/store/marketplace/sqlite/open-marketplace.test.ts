@@ -61,18 +61,23 @@ describe('the schema', () => {
   it('finds what must be tended by the indexes that are made for it', () => {
     const db = open();
     const plan = (sql: string): string =>
-      (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all('p') as { detail: string }[])
+      (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
         .map(({ detail }) => detail)
         .join();
     expect(
       plan(
-        `SELECT * FROM deployments WHERE provider_id = ?
+        `SELECT * FROM deployments WHERE provider_id = 'p'
            AND (status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted')`,
       ),
     ).toContain('deployments_to_tend');
     expect(
-      plan("SELECT * FROM volumes WHERE provider_id = ? AND (action IS NOT NULL OR cleanup = 'wanted')"),
+      plan("SELECT * FROM volumes WHERE provider_id = 'p' AND (action IS NOT NULL OR cleanup = 'wanted')"),
     ).toContain('volumes_to_tend');
+    expect(
+      plan(
+        "SELECT status, count(*) FROM deployments WHERE status IN ('deploying', 'running', 'stopped') GROUP BY status",
+      ),
+    ).toContain('COVERING INDEX deployments_active_by_status');
     db.close();
   });
 });

@@ -5,6 +5,7 @@ import type {
   Cleanup,
   DeploymentRecord,
   Launch,
+  SshProof,
   Suspicion,
 } from '../../../marketplace/records/deployment-record.ts';
 import type {
@@ -13,6 +14,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/records/ledger-records.ts';
+import type { LossRecord } from '../../../marketplace/records/loss-record.ts';
 import type { MailClass } from '../../../marketplace/records/mail-record.ts';
 import type { BalanceWatch, DiscountRecord, MemberRecord } from '../../../marketplace/records/people.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/records/volume-record.ts';
@@ -152,6 +154,8 @@ export const deployments = sqliteTable('deployments', {
   observedAt: integer('observed_at'),
   cleanup: text('cleanup').$type<Cleanup>().notNull(),
   revision: integer('revision').notNull(),
+  sshProof: text('ssh_proof', { mode: 'json' }).$type<SshProof>(),
+  providerRateMicroUsd: integer('provider_rate_micro_usd'),
 });
 
 export const volumes = sqliteTable('volumes', {
@@ -184,6 +188,7 @@ export const volumes = sqliteTable('volumes', {
   observedAt: integer('observed_at'),
   cleanup: text('cleanup').$type<Cleanup>().notNull(),
   revision: integer('revision').notNull(),
+  deletionTakenAt: integer('deletion_taken_at'),
 });
 
 export const attachments = sqliteTable(
@@ -209,6 +214,7 @@ export const segments = sqliteTable('segments', {
   endedAt: integer('ended_at'),
   postedUntil: integer('posted_until').notNull(),
   postedMicroUsd: integer('posted_micro_usd').notNull(),
+  providerRateMicroUsdPerHour: integer('provider_rate_micro_usd_per_hour'),
 });
 
 export const ledgerTransactions = sqliteTable('ledger_transactions', {
@@ -267,4 +273,12 @@ export const leases = sqliteTable('leases', {
 export const settings = sqliteTable('settings', {
   name: text('name').primaryKey(),
   value: text('value').notNull(),
+});
+
+export const losses = sqliteTable('losses', {
+  subjectId: text('subject_id').primaryKey(),
+  kind: text('kind').$type<LossRecord['kind']>().notNull(),
+  providerId: text('provider_id').notNull(),
+  at: integer('at').notNull(),
+  isHeld: integer('is_held', { mode: 'boolean' }).notNull(),
 });

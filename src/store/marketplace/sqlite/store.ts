@@ -34,6 +34,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
       }
     },
     countRequest: async (window) => requests.count(window),
+    proveWrites: () => database.proveWrites(),
     close: () => database.close(),
   };
 }

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { reddened, tryOut } from '../mutants/harness.ts';
+import { ApiError } from '../mutants/reference/errors.ts';
+import { loadRequirements } from '../requirements.ts';
+
+it.each(['capacity_unavailable', 'quota_exceeded'])(
+  'a provider that refuses every volume with 409 %s is told that volumes were not tested, and no more',
+  async (code) => {
+    const { rows } = loadRequirements();
+    const trial = await tryOut(
+      {
+        behave: (rules) => ({
+          ...rules,
+          validateVolume(body, context) {
+            const issues = rules.validateVolume(body, context);
+            if (issues.length > 0) return issues;
+            throw new ApiError(409, code, 'There is no storage left.');
+          },
+        }),
+      },
+      rows,
+    );
+    expect(reddened(trial)).toEqual([]);
+    const verdict = trial.judged.find(({ requirement }) => requirement.id === 'VOL-CREATE-001')?.verdict;
+    expect(verdict).toBe('not_tested');
+  },
+);

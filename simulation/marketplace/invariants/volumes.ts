@@ -1,0 +1,66 @@
+import { volumeTransitions } from '../../../src/marketplace/contract/volume.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import { hold } from '../../invariants/violation.ts';
+import type { TrueProvider } from '../providers/truth.ts';
+
+/** I5, I16, I21, I15, I24: a commit leaves a volume in a lawful state that somebody looks after. */
+export function volumeIsWhole(
+  before: VolumeRecord | undefined,
+  after: VolumeRecord,
+  attachments: readonly AttachmentRecord[],
+): void {
+  const { id, status, action } = after;
+  const words = [id];
+  const states = attachments.map(({ state }) => state);
+  if (before !== undefined) followsFrom(before, after);
+  const isLive = status === 'available' || status === 'attached';
+  hold(
+    'I15',
+    !isLive || (status === 'attached') === states.length > 0,
+    () => `${id} is ${status}, and its attachments are ${states.join(', ') || 'none'}`,
+    words,
+  );
+  const isOnTheWay = states.some((state) => state !== 'attached');
+  hold('I24', !isOnTheWay || action !== null, () => `${id} is ${states}, and nobody looks after it`, words);
+}
+
+function followsFrom(before: VolumeRecord, after: VolumeRecord): void {
+  const words = [after.id];
+  hold(
+    'I5',
+    before.status === after.status || volumeTransitions[before.status].includes(after.status),
+    () => `${after.id} went from ${before.status} to ${after.status}`,
+    words,
+  );
+  hold(
+    'I16',
+    after.revision > before.revision,
+    () => `${after.id} was written again as ${after.revision}`,
+    words,
+  );
+  hold(
+    'I21',
+    before.deletedAt === null || before.deletedAt === after.deletedAt,
+    () => `${after.id} ended at ${before.deletedAt}, and then at ${after.deletedAt}`,
+    words,
+  );
+}
+
+/** I21, I3: what is charged has been made, and what is deleted is gone, at its provider at that moment. */
+export function volumeIsTrue(
+  before: VolumeRecord | undefined,
+  after: VolumeRecord,
+  { plain }: TrueProvider,
+): void {
+  const { id, status, providerVolumeId } = after;
+  const truth = plain.volumes.find((volume) => volume.id === providerVolumeId);
+  const words = [id, ...(providerVolumeId === null ? [] : [providerVolumeId])];
+  const isNew = after.startedAt !== null && (before?.startedAt ?? null) === null;
+  hold('I21', !isNew || truth?.status !== 'CREATING', () => `${id} is charged before it was made`, words);
+  hold(
+    'I3',
+    status !== 'deleted' || truth === undefined,
+    () => `${id} is deleted, and ${truth?.id} is ${truth?.status} at its provider`,
+    words,
+  );
+}

@@ -1,0 +1,53 @@
+import type { ProbeResult, SshProbe, SshTarget } from '../../../src/ports/ssh-probe.ts';
+import type { Life } from '../../replicas/life.ts';
+import type { Chance } from '../../world/chance.ts';
+import type { MarketWorld } from '../world.ts';
+import type { TrueProvider } from './truth.ts';
+
+const CLOSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
+
+/** SSH of a provider's machines, as one process of a replica reaches it: slowly, and not always. */
+export function marketProbe(
+  world: MarketWorld,
+  provider: TrueProvider,
+  life: Life,
+  chance: Chance,
+): SshProbe {
+  const { scheduler, journal } = world;
+  return {
+    probe: (target, keys, _pin, withinMs = 10_000) =>
+      life.reach(async () => {
+        await scheduler.sleep(chance.happens(0.2) ? chance.whole(500, 5_000) : chance.whole(1, 200));
+        if (!world.isCalm && chance.happens(0.05)) {
+          await scheduler.sleep(withinMs);
+          return { ok: false, step: 'banner', detail: `no SSH banner within ${withinMs} ms` };
+        }
+        const result = logIn(provider, target, keys, scheduler.now);
+        journal.note(provider.id, `SSH ${target.host}: ${result.ok ? 'let in' : result.step}`);
+        return result;
+      }),
+  };
+}
+
+/** What the machine at the address truly does. */
+function logIn(
+  provider: TrueProvider,
+  { host, port, username }: SshTarget,
+  keys: readonly string[],
+  now: number,
+): ProbeResult {
+  provider.watch();
+  const instance = provider.living.find(
+    (it) => it.status === 'ONLINE' && it.public_ip === host && it.ssh_port === port,
+  );
+  const machine = provider.machines.get(instance?.id ?? '');
+  if (instance === undefined || machine === undefined || machine.sshAfterMs === null) return CLOSED;
+  const onlineAt = machine.history.find(({ status }) => status === 'ONLINE')?.at ?? now;
+  if (now < onlineAt + machine.sshAfterMs) return CLOSED;
+  const known = provider.plain.sshKeys.get(instance.id) ?? [];
+  const isKnown = keys.length > 0 && keys.every((key) => known.includes(key));
+  if (instance.ssh_username !== username || !isKnown)
+    return { ok: false, step: 'auth', detail: 'the key was refused' };
+  machine.provedAt ??= now;
+  return { ok: true, hostKeyFingerprint: `SHA256:${instance.id}` };
+}

@@ -1,0 +1,50 @@
+import type { LazyCommand } from './lazy-command.ts';
+import type { ServeParts } from './serve.ts';
+
+/** Every command of `berth` but `conformance`, which is a program of its own. */
+export function commandsOf(argv: readonly string[], parts: ServeParts): readonly LazyCommand[] {
+  return [
+    {
+      name: 'serve',
+      description: 'serve the /v1 contract; without a config on the simulator and the bundled catalog',
+      load: async () => (await import('./serve-command.ts')).serveCommand(parts),
+    },
+    {
+      name: 'keys',
+      description: 'API keys: make, list and revoke them',
+      load: async () => (await import('./keys-command.ts')).keysCommand(),
+    },
+    {
+      name: 'accounts',
+      description: 'accounts: make and list them, set their passwords',
+      load: async () => (await import('./accounts-command.ts')).accountsCommand(),
+    },
+    {
+      name: 'losses',
+      description:
+        'what the platform has lost: how much, how much there may be, and which instances are held',
+      load: async () => (await import('./losses-command.ts')).lossesCommand(),
+    },
+    {
+      name: 'backup',
+      description: 'copy the database, also while `berth serve` runs; docs/backup.md says how to restore it',
+      load: async () => (await import('./backup-command.ts')).backupCommand(),
+    },
+    {
+      name: 'check-config',
+      description: 'check berth.yaml and the catalog that it names, or a marketplace.yaml',
+      load: async () => (await import('./check-config-command.ts')).checkConfigCommand(),
+    },
+    {
+      name: 'simulator',
+      description:
+        'run the simulated platform by itself, for several `berth serve` with its address as platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; with BERTH_SIMULATOR_TOKEN in the environment of all of them it answers nobody else',
+      load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
+    },
+    {
+      name: 'marketplace',
+      description: 'serve the marketplace API on top of provider orchestrators, and set its users and teams',
+      load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(argv),
+    },
+  ];
+}

@@ -1,0 +1,123 @@
+import { Command } from 'commander';
+import { acceptLosses, countLosses, type LossCount } from '../../marketplace/losses/loss-cap.ts';
+import type { LossRecord } from '../../marketplace/records/loss-record.ts';
+import { Fatal } from '../fatal.ts';
+import { toTime } from '../keys-command.ts';
+import { parseDuration } from '../parse-time.ts';
+import { printLine } from '../print.ts';
+import {
+  type Column,
+  type JsonFlag,
+  printJson,
+  printRecords,
+  toFields,
+  toJsonTime,
+  withJson,
+} from '../print-records.ts';
+import { toLossCap } from './marketplace-options.ts';
+import {
+  type MarketplaceStoreDeps,
+  withMarketplaceDatabase,
+  withMarketplaceStore,
+} from './open-marketplace-store.ts';
+
+const LONGEST_MS = 24 * 60 * 60_000;
+
+/** `berth marketplace losses`: what providers deny, and the cap beyond which an operator looks first. */
+export function marketplaceLossesCommand(): Command {
+  const losses = withJson(withMarketplaceDatabase(new Command('losses')))
+    .description('what providers deny that they have: how much ended by that, and what is held')
+    .enablePositionalOptions()
+    .action(async (flags: JsonFlag, command: Command) =>
+      withMarketplaceStore(command, async (deps) => {
+        const { counts, held } = await readLosses(deps);
+        if (flags.json)
+          printJson({
+            providers: counts.map((count) => toFields(count, providerColumns)),
+            held: held.map((record) => toFields(record, heldColumns)),
+          });
+        else tell(counts, held);
+      }),
+    );
+  withJson(withMarketplaceDatabase(losses.command('accept <provider>')))
+    .description('say that what the provider denies is lost: it ends until the time is over')
+    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
+    .action(async (providerId: string, flags: JsonFlag & { for: string }, command: Command) =>
+      withMarketplaceStore(command, async (deps) => {
+        const { counts } = await readLosses(deps);
+        if (!counts.some((count) => count.providerId === providerId))
+          throw new Fatal(
+            `There is no provider "${providerId}" that denies something: \`berth marketplace losses\` lists them.`,
+          );
+        const until = deps.clock.now() + parseFor(flags.for);
+        await acceptLosses(deps, providerId, until);
+        if (flags.json) printJson({ provider: providerId, accepted_until: toJsonTime(until) });
+        else tellAccepted(providerId, until);
+      }),
+    );
+  return losses;
+}
+
+const providerColumns: readonly Column<LossCount>[] = [
+  { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
+  { head: 'ENDED', key: 'ended', value: ({ count }) => count },
+  { head: 'MAY END', key: 'cap', value: ({ cap }) => cap },
+  { head: 'HELD', key: 'held', value: ({ held }) => held },
+  {
+    ...{ head: 'ACCEPTED UNTIL', key: 'accepted_until' },
+    value: ({ acceptedUntil }) => toJsonTime(acceptedUntil),
+    text: ({ acceptedUntil }) => (acceptedUntil === null ? '-' : toTime(acceptedUntil)),
+  },
+];
+
+const heldColumns: readonly Column<LossRecord>[] = [
+  { head: 'HELD', key: 'id', value: ({ subjectId }) => subjectId },
+  { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
+  { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
+  {
+    ...{ head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at) },
+    text: ({ at }) => toTime(at),
+  },
+];
+
+async function readLosses({ store: { read }, clock, config }: MarketplaceStoreDeps) {
+  const counts: LossCount[] = [];
+  const held: LossRecord[] = [];
+  for (const providerId of await read.losses.providers()) {
+    counts.push(await countLosses(read, providerId, toLossCap(config.polling), clock.now()));
+    held.push(...(await read.losses.held(providerId)));
+  }
+  return { counts, held };
+}
+
+function tell(counts: readonly LossCount[], held: readonly LossRecord[]): void {
+  if (counts.length === 0) {
+    printLine('No provider denies anything that was not deleted there.');
+    return;
+  }
+  printRecords(counts, providerColumns, {});
+  if (held.length === 0) {
+    printLine('Nothing is held.');
+    return;
+  }
+  printRecords(held, heldColumns, {});
+  printLine(
+    'What is held keeps its state, and is billed up to its provider’s last answer. See whether key and base_url of the ' +
+      'provider are those of your account; if all of it is really lost: berth marketplace losses accept <provider>',
+  );
+}
+
+function tellAccepted(providerId: string, until: number): void {
+  printLine(
+    `What ${providerId} denies ends until ${toTime(until)}: a running server ends it within a minute. It stays ended, also ` +
+      `if it turns up again. To end this early: berth marketplace losses accept ${providerId} --for 1m`,
+  );
+}
+
+/** @throws {Fatal} */
+function parseFor(text: string): number {
+  const ms = parseDuration(text) ?? 0;
+  if (ms === 0 || ms > LONGEST_MS)
+    throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
+  return ms;
+}

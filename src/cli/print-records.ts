@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import { printLine, printTable } from './print.ts';
+
+type Json = string | number | boolean | null;
+
+/** One fact of a record: a column of the table, and a field of the JSON. */
+export interface Column<T> {
+  head: string;
+  /** Its name in JSON. */
+  key: string;
+  value: (record: T) => Json;
+  /** How a person reads it; default: the value as text. */
+  text?: (record: T) => string;
+}
+
+export interface JsonFlag {
+  json?: true;
+}
+
+/** For a command that lists something. */
+export function withJson(command: Command): Command {
+  return command.option('--json', 'print JSON');
+}
+
+/** Prints records as a table, or as one line of JSON with times in RFC 3339 and amounts in US dollars. */
+export function printRecords<T>(
+  records: readonly T[],
+  columns: readonly Column<T>[],
+  { json }: JsonFlag,
+): void {
+  if (json) printJson(records.map((record) => toFields(record, columns)));
+  else
+    printTable(
+      columns.map(({ head }) => head),
+      records.map((record) => toCells(record, columns)),
+    );
+}
+
+export function printJson(value: unknown): void {
+  printLine(JSON.stringify(value));
+}
+
+export function toFields<T>(record: T, columns: readonly Column<T>[]): Record<string, Json> {
+  return Object.fromEntries(columns.map(({ key, value }) => [key, value(record)]));
+}
+
+function toCells<T>(record: T, columns: readonly Column<T>[]): string[] {
+  return columns.map(({ value, text }) => (text === undefined ? toCell(value(record)) : text(record)));
+}
+
+function toCell(value: Json): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return value === null ? '-' : String(value);
+}
+
+/** As JSON has a time: RFC 3339, or null. */
+export function toJsonTime(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}

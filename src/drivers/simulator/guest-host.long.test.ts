@@ -1,0 +1,118 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Worker } from 'node:worker_threads';
+import ssh2, { type Client } from 'ssh2';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../../../test/support/patience.ts';
+import type { Endpoint, MachineSpec, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import { createSimulator } from './driver.ts';
+import { doneValue, endpointOf, instantly, machineSpec, observe, realClock } from './simulator.fixture.ts';
+
+const workers = vi.hoisted((): Worker[] => []);
+vi.mock('node:worker_threads', async (original) => {
+  const real = await original<typeof import('node:worker_threads')>();
+  class Watched extends real.Worker {
+    constructor(...args: ConstructorParameters<typeof real.Worker>) {
+      super(...args);
+      workers.push(this);
+    }
+  }
+  return { ...real, Worker: Watched };
+});
+
+const key = ssh2.utils.generateKeyPairSync('ed25519');
+let driver: PlatformDriver;
+beforeEach(async () => {
+  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 8, spot: false }];
+  driver = await createSimulator({ stateFile: ':memory:', capacity, platform: instantly }, realClock);
+});
+afterEach(() => driver.close());
+
+async function boot(overrides: Partial<MachineSpec> = {}): Promise<Endpoint> {
+  const spec = machineSpec({ sshKeys: [key.public.trim()], ...overrides });
+  doneValue(await driver.create(spec, null));
+  return endpointOf(await observe(driver, spec.ref));
+}
+
+function connect({ publicIp: host, sshPort: port, sshUsername: username }: Endpoint): Promise<Client> {
+  const client = new ssh2.Client();
+  return new Promise((resolve, reject) => {
+    client.once('ready', () => resolve(client)).once('error', reject);
+    client.connect({ host, port, username, privateKey: key.private });
+  });
+}
+
+/** Runs a command, or feeds `input` to a shell; what it wrote. */
+async function run(endpoint: Endpoint, command: string, input?: string): Promise<string> {
+  const client = await connect(endpoint);
+  try {
+    return await new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      const begin = (error: Error | undefined, channel: ssh2.ClientChannel): void => {
+        if (error) {
+          reject(error);
+          return;
+        }
+        channel.on('data', (chunk: Buffer) => chunks.push(chunk));
+        channel.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+        channel.once('close', () => resolve(Buffer.concat(chunks).toString()));
+        channel.end(input ?? '');
+      };
+      if (input === undefined) client.exec(command, begin);
+      else client.shell(false, begin);
+    });
+  } finally {
+    client.end();
+  }
+}
+
+it.each([
+  ['assignments that double', `${'A=$A$A;'.repeat(64)}`],
+  ['a file that is read again and again into a pipe', `${'cat /f '.repeat(200)} | wc`],
+])('a runcmd line ends neither the platform nor its other guests: %s', async (_, line) => {
+  const before = process.memoryUsage().rss;
+  const endpoint = await boot({ cloudInit: { runcmd: [line] } });
+  expect(await run(endpoint, 'cloud-init status --wait')).toBe('status: done\n');
+  expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
+});
+
+it('a tenant with thousands of commands in many sessions does not hold the platform up', async () => {
+  const [tenant, neighbour] = [await boot(), await boot({ ref: 'berth-2' })];
+  const delays = monitorEventLoopDelay({ resolution: 10 });
+  delays.enable();
+  const line = `${'ls -l /;'.repeat(250)}\n`;
+  const floods = Array.from({ length: 16 }, () => run(tenant, '', line.slice(0, 60_000)));
+  const answers: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    const begunAt = performance.now();
+    expect(await run(neighbour, 'hostname')).toBe('gpu-1\n');
+    answers.push(performance.now() - begunAt);
+  }
+  await Promise.all(floods);
+  delays.disable();
+  expect(delays.max / 1e6).toBeLessThan(1_000);
+  expect(Math.max(...answers)).toBeLessThan(10_000);
+});
+
+it('brings every guest up again, at its address, when their thread ends', async () => {
+  const endpoint = await boot();
+  await run(endpoint, 'echo kept > note');
+  await workers.at(-1)?.terminate();
+  await vi.waitFor(async () => expect(await run(endpoint, 'cat note')).toBe('kept\n'), {
+    timeout: PATIENCE_MS,
+  });
+  expect(endpointOf(await observe(driver, 'berth-1'))).toEqual(endpoint);
+});
+
+it('does not run a runcmd line again that was running when the thread ended', async () => {
+  const endpoint = await boot({
+    cloudInit: { runcmd: ['echo x >> /srv/count; sleep 600', 'echo y >> /srv/count'] },
+  });
+  await vi.waitFor(async () => expect(await run(endpoint, 'cat /srv/count')).toBe('x\n'), {
+    timeout: PATIENCE_MS,
+  });
+  await workers.at(-1)?.terminate();
+  await vi.waitFor(async () => expect(await run(endpoint, 'cat /srv/count')).toBe('x\ny\n'), {
+    timeout: PATIENCE_MS,
+  });
+  expect(await run(endpoint, 'cloud-init status --wait')).toBe('status: done\n');
+});

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { keptFigure } from './kept-figure.ts';
+
+it('counts once in five seconds, by however many it is asked for', async () => {
+  const clock = new VirtualClock();
+  let counts = 0;
+  const figure = keptFigure(clock, async () => ++counts);
+  expect(await Promise.all([figure(), figure(), figure()])).toEqual([1, 1, 1]);
+  await clock.advance(4_999);
+  expect(await figure()).toBe(1);
+  await clock.advance(1);
+  expect([await figure(), await figure()]).toEqual([2, 2]);
+});
+
+it('is undefined while the database does not answer, and asks it again five seconds later', async () => {
+  const clock = new VirtualClock();
+  let isUp = false;
+  const figure = keptFigure(clock, async () => {
+    if (!isUp) throw new Error('closed');
+    return 7;
+  });
+  expect(await figure()).toBeUndefined();
+  isUp = true;
+  await clock.advance(5_000);
+  expect(await figure()).toBe(7);
+});

@@ -1,0 +1,18 @@
+import type { Clock } from '../ports/clock.ts';
+
+/** How long a figure of the metrics stands before it is asked for again. */
+const KEPT_MS = 5_000;
+
+/**
+ * A figure that the database has to count: counted at most once in five seconds, however often and by however many it
+ * is asked for. Undefined while the database does not answer.
+ */
+export function keptFigure<T>(clock: Clock, count: () => Promise<T>): () => Promise<T | undefined> {
+  let kept: { at: number; figure: Promise<T | undefined> } | undefined;
+  return () => {
+    const now = clock.now();
+    if (kept === undefined || now - kept.at >= KEPT_MS || now < kept.at)
+      kept = { at: now, figure: count().catch(() => undefined) };
+    return kept.figure;
+  };
+}

@@ -1,0 +1,298 @@
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { hasOpenSsl, makeCertificate } from '../../conformance/wire/certificates.fixture.ts';
+import { connectionOf } from './connection.ts';
+import { HttpServer, type ServerOptions } from './server.ts';
+
+const MB = 1024 * 1024;
+const nothing = () => undefined;
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+interface Setting extends Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'stallMs' | 'tls'>> {}
+
+async function start(
+  listener: RequestListener,
+  setting: Setting = {},
+): Promise<{ port: number; server: HttpServer }> {
+  const options: ServerOptions = {
+    ...{ host: '127.0.0.1', port: 0, requestTimeoutMs: 10_000, log, nextId: () => 'id', ...setting },
+    refuse: (problem) => ({ status: problem === 'timed_out' ? 408 : 400, code: problem, body: { problem } }),
+  };
+  const server = new HttpServer(listener, options);
+  const port = await server.listen(options);
+  undo.push(() => server.close(0));
+  return { port, server };
+}
+
+interface Client {
+  socket: Socket;
+  /** All that has come. */
+  text(): string;
+  closed: Promise<void>;
+}
+
+async function open(port: number, isTls = false): Promise<Client> {
+  const address = { port, host: '127.0.0.1' };
+  const socket = isTls ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
+  let text = '';
+  socket.setNoDelay(true);
+  socket.on('data', (bytes) => {
+    text += bytes.toString('latin1');
+  });
+  socket.on('error', nothing);
+  const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()));
+  await once(socket, isTls ? 'secureConnect' : 'connect');
+  undo.push(() => socket.destroy());
+  return { socket, text: () => text, closed };
+}
+
+/** Waits for events of the system; the limit is there for a test that would hang. */
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (const deadline = performance.now() + 15_000; !isSo(); ) {
+    if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+const post = (path: string, body: string, more = ''): string =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const bytes of request) body += bytes;
+  return body;
+}
+
+/** Answers each request after a turn of the event loop with what it was; `tooEarly` are those begun before their turn. */
+function echo(): { listener: RequestListener; tooEarly: string[] } {
+  const tooEarly: string[] = [];
+  const last = new WeakMap<Socket, ServerResponse>();
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (last.get(request.socket)?.writableFinished === false) tooEarly.push(String(request.url));
+    last.set(request.socket, response);
+    const body = await bodyOf(request);
+    await new Promise(setImmediate);
+    response.end(`<${request.method} ${request.url} ${body}>`);
+  };
+  return { listener: (request, response) => void answer(request, response), tooEarly };
+}
+
+const repliesIn = (text: string): string[] => text.match(/<[^>]*>/g) ?? [];
+
+const kinds: [string, () => Setting, boolean][] = [
+  ['plain', () => ({}), false],
+  ...(hasOpenSsl ? [['TLS', () => ({ tls: tlsPair() }), true] as [string, () => Setting, boolean]] : []),
+];
+
+function tlsPair(): { cert: Buffer; key: Buffer } {
+  const { cert, key } = makeCertificate();
+  return { cert: Buffer.from(cert), key: Buffer.from(key) };
+}
+
+describe.each(kinds)('requests that come at once, %s', (_name, setting, isTls) => {
+  it('are answered in their order, one after another, whatever they are', async () => {
+    const { listener, tooEarly } = echo();
+    const { port } = await start(listener, setting());
+    const client = await open(port, isTls);
+    const chunked = 'Transfer-Encoding: chunked\r\n';
+    const sent = Array.from({ length: 100 }, (_, index) => [
+      get(`/a${index}`),
+      post(`/b${index}`, '{"x":"\r\n\r\n"}'),
+      get(`/c${index}`, 'Connection: keep-alive\r\n'),
+      `POST /d${index} HTTP/1.1\r\nHost: x\r\n${chunked}\r\n4\r\nbody\r\n0\r\n\r\n`,
+      get(`/e${index}`, 'Upgrade: websocket\r\nConnection: Upgrade\r\n'),
+      `HEAD /f${index} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      post(`/g${index}`, 'z', 'Expect: 100-continue\r\n'),
+    ]).flat();
+    client.socket.write(sent.join(''));
+    await until('the last reply', () => client.text().includes('<POST /g99'));
+    expect(repliesIn(client.text())).toEqual(
+      Array.from({ length: 100 }, (_, index) => [
+        `<GET /a${index} >`,
+        `<POST /b${index} {"x":"\r\n\r\n"}>`,
+        `<GET /c${index} >`,
+        `<POST /d${index} body>`,
+        `<GET /e${index} >`,
+        `<POST /g${index} z>`,
+      ]).flat(),
+    );
+    expect(tooEarly).toEqual([]);
+  });
+
+  it('are not worked off for a client that reads none of the replies', async () => {
+    let begun = 0;
+    const { port } = await start((_request, response) => {
+      begun++;
+      response.end(Buffer.alloc(4 * MB));
+    }, setting());
+    const client = await open(port, isTls);
+    client.socket.pause();
+    client.socket.write(get('/big').repeat(300));
+    const other = await open(port, isTls);
+    for (let turn = 0; turn < 3; turn++) {
+      const before = begun;
+      other.socket.write(get('/other'));
+      await until('another client is answered', () => begun > before);
+    }
+    // One that the kernel has taken whole, perhaps, and one that it has not.
+    expect(begun - 3).toBeLessThanOrEqual(4);
+  });
+
+  it('are all answered to a client that says that it will send no more', async () => {
+    const { listener } = echo();
+    const { port } = await start(listener, setting());
+    const client = await open(port, isTls);
+    client.socket.end(`${get('/1')}${post('/2', 'x')}${get('/3')}`);
+    await client.closed;
+    expect(repliesIn(client.text())).toEqual(['<GET /1 >', '<POST /2 x>', '<GET /3 >']);
+  });
+
+  it('are the last where one says so: what comes behind it is not begun', async () => {
+    const { listener } = echo();
+    const { port } = await start(listener, setting());
+    const client = await open(port, isTls);
+    client.socket.write(`${get('/1')}${get('/2', 'Connection: close\r\n')}${get('/3')}${get('/4')}`);
+    await client.closed;
+    expect(repliesIn(client.text())).toEqual(['<GET /1 >', '<GET /2 >']);
+  });
+});
+
+describe('requests that come at once', () => {
+  const three = `${get('/1')}${post('/2', 'xy')}${get('/3')}`;
+
+  it('are answered in their order wherever a packet ends', async () => {
+    const { listener, tooEarly } = echo();
+    const { port } = await start(listener);
+    for (let cut = 1; cut < three.length; cut++) {
+      const client = await open(port);
+      client.socket.write(three.slice(0, cut));
+      await new Promise(setImmediate);
+      client.socket.write(three.slice(cut));
+      await until('three replies', () => repliesIn(client.text()).length === 3);
+      expect(repliesIn(client.text())).toEqual(['<GET /1 >', '<POST /2 xy>', '<GET /3 >']);
+      client.socket.destroy();
+    }
+    expect(tooEarly).toEqual([]);
+  });
+
+  it('do not cost the reply ahead of them where they are none', async () => {
+    const { listener } = echo();
+    const { port } = await start(listener);
+    const client = await open(port);
+    client.socket.write(`${get('/1')}${get('/2')}BREW /pot HTTP/1.1\r\n\r\n${get('/3')}`);
+    await client.closed;
+    expect(repliesIn(client.text())).toEqual(['<GET /1 >', '<GET /2 >']);
+    expect(client.text()).toMatch(/HTTP\/1\.1 400 Bad Request[\s\S]*"problem":"malformed"/);
+  });
+
+  it('are answered in their order behind many that came one by one from a client that showed its key', async () => {
+    const { listener, tooEarly } = echo();
+    const { port } = await start((request, response) => {
+      connectionOf(request.socket)?.trust();
+      listener(request, response);
+    });
+    const client = await open(port);
+    for (let index = 0; index < 5; index++) {
+      client.socket.write(get(`/${index}`));
+      await until('its reply', () => repliesIn(client.text()).length === index + 1);
+    }
+    const paths = Array.from({ length: 200 }, (_, index) => `/then-${index}`);
+    client.socket.write(paths.map((path) => get(path)).join(''));
+    await until('the last reply', () => client.text().includes('/then-199 '));
+    client.socket.write(post('/body', 'x'.repeat(300_000)));
+    await until('the reply to a large body', () => client.text().includes('<POST /body x'));
+    expect(repliesIn(client.text()).slice(5, 205)).toEqual(paths.map((path) => `<GET ${path} >`));
+    expect(tooEarly).toEqual([]);
+  });
+});
+
+describe('a client that reads nothing', () => {
+  it('has its connection ended when no byte was drained for so long', async () => {
+    const { port } = await start((_request, response) => void response.end(Buffer.alloc(64 * MB)), {
+      stallMs: 300,
+    });
+    const client = await open(port);
+    client.socket.pause();
+    let isGone = false;
+    client.socket.write(get('/big').repeat(10));
+    const { socket } = client;
+    const { promise: gone, resolve } = Promise.withResolvers<void>();
+    const probing = setInterval(() => {
+      // A connection that was reset can be written to no more.
+      if (!socket.destroyed) socket.write(' ');
+    }, 50);
+    socket.once('close', () => {
+      isGone = true;
+      resolve();
+    });
+    await gone.finally(() => clearInterval(probing));
+    expect(isGone).toBe(true);
+  });
+
+  it('is not one that waits for a reply of which there is nothing yet', async () => {
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+    const { port } = await start((_request, response) => void mayAnswer.then(() => response.end('<late>')), {
+      stallMs: 30,
+    });
+    const client = await open(port);
+    client.socket.write(get('/slow'));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    answer();
+    await until('the reply', () => client.text().includes('<late>'));
+  });
+});
+
+describe('a server that ends', () => {
+  it('is not held up by a client that reads nothing, longer than it drains', async () => {
+    const begun = Promise.withResolvers<void>();
+    const { port, server } = await start((_request, response) => {
+      response.end(Buffer.alloc(64 * MB));
+      begun.resolve();
+    });
+    const client = await open(port);
+    client.socket.pause();
+    client.socket.write(get('/big').repeat(10));
+    await begun.promise;
+    const startedAt = performance.now();
+    await server.close(300);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  it.runIf(hasOpenSsl)('waits for no connection on which nothing was said, nor for a handshake', async () => {
+    for (const setting of [{}, { tls: tlsPair() }]) {
+      const { port, server } = await start(nothing, setting);
+      const silent = connect(port, '127.0.0.1');
+      silent.on('error', nothing);
+      await once(silent, 'connect');
+      const startedAt = performance.now();
+      await server.close(60_000);
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
+    }
+  });
+
+  it('begins no request that waits behind another', async () => {
+    const begun: (string | undefined)[] = [];
+    const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
+    const { port, server } = await start((request, response) => {
+      begun.push(request.url);
+      void mayAnswer.then(() => response.end('<done>'));
+    });
+    const client = await open(port);
+    client.socket.write(get('/1') + get('/2'));
+    await until('the first is begun', () => begun.length === 1);
+    const closing = server.close(10_000);
+    answer();
+    await closing;
+    await client.closed;
+    expect(begun).toEqual(['/1']);
+    expect(repliesIn(client.text())).toEqual(['<done>']);
+  });
+});

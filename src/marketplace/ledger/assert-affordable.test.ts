@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  runningDeployment,
+  segment,
+  teamId,
+  userId,
+  volume,
+} from '../../store/marketplace/records.fixture.ts';
+import type { ApiError } from '../contract/errors.ts';
+import { createDeployment } from '../deployments/create.ts';
+import { deploy, type Market, openMarket, wanted } from '../deployments/market.fixture.ts';
+import { resumeDeployment } from '../deployments/resume.ts';
+import type { MarketplaceOptions } from '../options.ts';
+import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { VolumeRecord } from '../records/volume-record.ts';
+import { assertAffordable } from './assert-affordable.ts';
+import { adjust, grant } from './credit.ts';
+
+/** gpu-1 costs 2 USD per hour, and the account minimum is 20 minutes. */
+const HOUR_OF_GPU = 2_000_000;
+const caller = { userId };
+
+let market: Market;
+
+beforeEach(async () => {
+  market = await openMarket();
+});
+afterEach(() => market.close());
+
+/** Makes the balance so large. */
+async function setBalance(amountMicroUsd: number): Promise<void> {
+  const team = await market.store.read.teams.byId(teamId);
+  const change = amountMicroUsd - (team?.balanceMicroUsd ?? 0);
+  if (change !== 0) await adjust(market.deps, { teamId, amountMicroUsd: change, reason: 'test' });
+}
+
+function withSpending(changes: Partial<MarketplaceOptions['spending']>): void {
+  const { options } = market.deps;
+  market.deps.options = { ...options, spending: { ...options.spending, ...changes } };
+}
+
+const create = (body: object = wanted) => createDeployment(market.deps, caller, body as never);
+
+function reasonOf(error: ApiError) {
+  return [error.status, error.details?.['reason']];
+}
+
+async function outcomes(
+  creates: readonly Promise<unknown>[],
+): Promise<{ made: number; refused: ApiError[] }> {
+  const settled = await Promise.allSettled(creates);
+  const refused = settled.flatMap((it) => (it.status === 'rejected' ? [it.reason as ApiError] : []));
+  return { made: settled.length - refused.length, refused };
+}
+
+describe('a deployment', () => {
+  it('is not bought with one cent, and says what is needed and what is there', async () => {
+    await setBalance(10_000);
+    const error = await create().catch((it: ApiError) => it);
+    expect(error).toMatchObject({
+      code: 'VALIDATION_ERROR',
+      status: 400,
+      message:
+        'The team has $0.01 and needs $2.00: 1 hour of what it pays for already ($0.00 per hour) and of this ' +
+        '($2.00 per hour). Top up the balance, or end something first.',
+      details: {
+        ...{ reason: 'insufficient_balance', balance: 0.01, needed: 2, hours: 1 },
+        ...{ currentHourlyRate: 0, newHourlyRate: 2 },
+      },
+    });
+    expect(await market.store.read.deployments.list({ teamIds: [teamId] })).toEqual([]);
+  });
+
+  it('needs one hour of its price, to the micro-dollar', async () => {
+    await setBalance(HOUR_OF_GPU - 1);
+    await expect(create()).rejects.toMatchObject({ details: { reason: 'insufficient_balance' } });
+    await setBalance(HOUR_OF_GPU);
+    await expect(create()).resolves.toMatchObject({ status: 'deploying' });
+  });
+
+  it('needs its minimum rental where that is longer than an hour', async () => {
+    const metal = { ...wanted, offerId: 'metal-1', gpuCount: 8 };
+    const price = market.provider.catalog.offers.get('metal-1')?.priceMicroUsdPerHour ?? 0;
+    await setBalance(24 * price - 1);
+    expect(await create(metal).catch((it: ApiError) => it.details)).toMatchObject({ hours: 24 });
+    await setBalance(24 * price);
+    await expect(create(metal)).resolves.toMatchObject({ status: 'deploying' });
+  });
+
+  it('needs as many hours as are configured', async () => {
+    withSpending({ balanceForMs: 5 * 3_600_000 });
+    await setBalance(5 * HOUR_OF_GPU - 1);
+    expect(await create().catch((it: ApiError) => it.details)).toMatchObject({ hours: 5, needed: 10 });
+    await setBalance(5 * HOUR_OF_GPU);
+    await expect(create()).resolves.toMatchObject({ status: 'deploying' });
+  });
+
+  it('counts another one that is not billed yet, since it is being deployed', async () => {
+    await setBalance(2 * HOUR_OF_GPU - 1);
+    await create();
+    expect(await create().catch((it: ApiError) => it.details)).toMatchObject({ currentHourlyRate: 2 });
+    await grant(market.deps, { teamId, amountMicroUsd: 1 });
+    await expect(create()).resolves.toMatchObject({ status: 'deploying' });
+  });
+
+  it('is made no more often than the balance lasts for where fifty are asked for at once', async () => {
+    await setBalance(3 * HOUR_OF_GPU + 1_999_999);
+    const { made, refused } = await outcomes(Array.from({ length: 50 }, () => create()));
+    expect(made).toBe(3);
+    expect(refused.map(reasonOf)).toEqual(new Array(47).fill([400, 'insufficient_balance']));
+    expect(await market.store.read.deployments.list({ teamIds: [teamId] })).toHaveLength(3);
+  });
+});
+
+describe('a resume', () => {
+  const stopped = (changes: Partial<DeploymentRecord> = {}) =>
+    deploy(market, {
+      status: 'stopped',
+      pausedAt: market.clock.now(),
+      originalStoppedRateMicroUsd: 500_000,
+      stoppedRateMicroUsd: 500_000,
+      ...changes,
+    });
+
+  it('needs an hour of the running price, in place of the stopped one', async () => {
+    await stopped();
+    await setBalance(HOUR_OF_GPU - 1);
+    await expect(resumeDeployment(market.deps, caller, 'dep-1')).rejects.toMatchObject({
+      details: { reason: 'insufficient_balance', needed: 2, currentHourlyRate: 0, newHourlyRate: 2 },
+    });
+    expect((await market.store.read.deployments.byId('dep-1'))?.action).toBeNull();
+  });
+
+  it('is begun once where two are asked for at once and the balance is for one', async () => {
+    await stopped();
+    await market.store.transact((tx) =>
+      tx.deployments.insert(
+        runningDeployment({
+          ...{ id: 'dep-2', status: 'stopped', providerId: 'provider-x', region: 'eu-one' },
+          ...{ offerId: 'gpu-1', pausedAt: market.clock.now(), providerInstanceId: 'inst-2' },
+          ...{ originalStoppedRateMicroUsd: 500_000, stoppedRateMicroUsd: 500_000 },
+        }),
+      ),
+    );
+    // One at 2 USD and the other at 0.5 USD for an hour.
+    await setBalance(2_500_000);
+    market.plain.faults.plan = () => 'hang';
+    const resumes = ['dep-1', 'dep-2'].map((id) => resumeDeployment(market.deps, caller, id));
+    const settled = Promise.allSettled(resumes);
+    for (let second = 0; second < 60; second++) await market.clock.advance(1_000);
+    const results = (await settled).map((it) => (it.status === 'rejected' ? it.reason.code : it.status));
+    expect(results.toSorted()).toEqual(['PROVIDER_SLOW', 'VALIDATION_ERROR']);
+  });
+});
+
+describe('what a team pays for already', () => {
+  const asking = async (rateMicroUsd = 0): Promise<unknown> =>
+    assertAffordable(market.deps, market.store.read, { teamId, rateMicroUsd }, market.clock.now()).then(
+      () => 'enough',
+      (error: ApiError) => error.details?.['currentHourlyRate'],
+    );
+
+  const put = (...records: (DeploymentRecord | VolumeRecord)[]) =>
+    market.store.transact(async (tx) => {
+      for (const record of records)
+        if ('sizeGb' in record) await tx.volumes.insert(record);
+        else await tx.deployments.insert(record);
+    });
+
+  it.each<[string, DeploymentRecord | VolumeRecord, number]>([
+    ['what runs', runningDeployment(), 2],
+    [
+      'what runs and is being stopped',
+      runningDeployment({ action: { kind: 'pause', since: 0, isSent: true } }),
+      2,
+    ],
+    ['what is deploying', runningDeployment({ status: 'deploying', startedAt: null, observedAt: null }), 2],
+    ['what is stopped', runningDeployment({ status: 'stopped', originalStoppedRateMicroUsd: 300_000 }), 0.3],
+    [
+      'what is being started',
+      runningDeployment({
+        ...{ status: 'stopped', originalStoppedRateMicroUsd: 300_000 },
+        action: { kind: 'resume', since: 0, isSent: true },
+      }),
+      2,
+    ],
+    ['not what failed', runningDeployment({ status: 'failed', stoppedAt: 1 }), 0],
+    ['not what is terminated', runningDeployment({ status: 'terminated', stoppedAt: 1 }), 0],
+    ['a volume', volume(), 0.01],
+    ['a volume that is being created', volume({ status: 'creating', startedAt: null }), 0.01],
+    [
+      'a volume that is being made larger',
+      volume({ action: { kind: 'resize', since: 0, toSizeGb: 300 } }),
+      0.03,
+    ],
+    ['a volume that broke after it was there', volume({ status: 'error' }), 0.01],
+    ['not a volume that never was there', volume({ status: 'error', startedAt: null }), 0],
+    ['not a volume that broke and is gone', volume({ status: 'error', deletedAt: 1 }), 0],
+    ['not a volume that is being deleted', volume({ status: 'deleting', deletedAt: 1 }), 0],
+    ['not a volume that is deleted', volume({ status: 'deleted', deletedAt: 1 }), 0],
+  ])('is %s', async (_what, record, usdPerHour) => {
+    await put(record);
+    expect(await asking(1_000_000_000_000)).toBe(usdPerHour);
+  });
+
+  it('is at the discount of now, and a volume at the one that was locked in while the team has one as good', async () => {
+    await put(runningDeployment(), volume({ discountPercentage: 20, rateMicroUsd: 8_000 }));
+    const startsAt = market.clock.now();
+    await market.store.transact((tx) =>
+      tx.discounts.insert({
+        ...{ id: 'disc-1', teamId, source: 'admin', percentage: 20, startsAt, endsAt: startsAt + 1_000 },
+      }),
+    );
+    expect(await asking(1_000_000_000_000)).toBe(1.608);
+    await market.clock.advance(1_000);
+    expect(await asking(1_000_000_000_000)).toBe(2.01);
+  });
+
+  it('is taken from the balance up to now before it is compared', async () => {
+    const at = market.clock.now();
+    await put(volume({ originalRateMicroUsd: 1_000_000, rateMicroUsd: 1_000_000 }));
+    await market.store.transact((tx) =>
+      tx.ledger.insertSegment(
+        segment({
+          ...{ subjectKind: 'volume', subjectId: 'vol-1', state: 'stored', startedAt: at, postedUntil: at },
+          ...{ rateMicroUsdPerHour: 1_000_000, originalRateMicroUsdPerHour: 1_000_000 },
+        }),
+      ),
+    );
+    await setBalance(2_000_000);
+    await market.clock.advance(3_600_000);
+    expect(await asking()).toBe('enough');
+    await market.clock.advance(4);
+    expect(await asking()).toBe(1);
+  });
+});
+
+describe('a team has at most', () => {
+  it('so many deployments, also where more are asked for at once', async () => {
+    withSpending({ teamLimits: { deployments: 2, volumes: null, volumeGb: null } });
+    const { made, refused } = await outcomes(Array.from({ length: 5 }, () => create()));
+    expect(made).toBe(2);
+    expect(refused.map(reasonOf)).toEqual(new Array(3).fill([400, 'quota_exceeded']));
+    expect(refused[0]?.message).toBe(
+      'The team has 2 deployments that are not over and may have 2; this would add 1. End or delete something ' +
+        'first, or ask for a higher limit.',
+    );
+  });
+
+  it('50 deployments by default', async () => {
+    await setBalance(200 * HOUR_OF_GPU);
+    const { made } = await outcomes(Array.from({ length: 60 }, () => create()));
+    expect(made).toBe(50);
+  });
+});

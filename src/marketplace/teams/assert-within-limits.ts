@@ -1,0 +1,52 @@
+import { activeStatuses } from '../contract/deployment.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import type { TeamLimits } from '../options.ts';
+import type { Reader } from '../ports/store.ts';
+
+const units: Readonly<Record<keyof TeamLimits, string>> = {
+  deployments: 'deployments that are not over',
+  volumes: 'volumes',
+  volumeGb: 'GB of volumes',
+};
+
+/**
+ * Holds what a team has, and what is new, against the most that a team may have. The transaction holds the team's row, so
+ * that two at once do not both take the last place.
+ *
+ * @throws {ApiError} VALIDATION_ERROR with `details.reason: quota_exceeded`
+ */
+export async function assertWithinLimits(
+  { options }: Pick<Deps, 'options'>,
+  read: Pick<Reader, 'deployments' | 'volumes'>,
+  teamId: string,
+  added: Partial<TeamLimits>,
+): Promise<void> {
+  const limits = options.spending.teamLimits;
+  const used = await countOf(read, teamId);
+  for (const name of Object.keys(units) as (keyof TeamLimits)[]) {
+    const more = added[name] ?? 0;
+    const limit = limits[name];
+    if (more === 0 || limit === null || used[name] + more <= limit) continue;
+    throw new ApiError(
+      'VALIDATION_ERROR',
+      `The team has ${used[name]} ${units[name]} and may have ${limit}; this would add ${more}. End or delete ` +
+        'something first, or ask for a higher limit.',
+      { details: { reason: 'quota_exceeded', quota: name, limit, used: used[name], requested: more } },
+    );
+  }
+}
+
+async function countOf(
+  read: Pick<Reader, 'deployments' | 'volumes'>,
+  teamId: string,
+): Promise<Record<keyof TeamLimits, number>> {
+  const deployments = await read.deployments.list({ teamIds: [teamId], statuses: activeStatuses });
+  // What is being deleted is not the user's any more.
+  const volumes = (await read.volumes.ofTeam(teamId)).filter(({ status }) => status !== 'deleting');
+  return {
+    deployments: deployments.length,
+    volumes: volumes.length,
+    volumeGb: volumes.reduce((sum, { sizeGb, action }) => sum + (action?.toSizeGb ?? sizeGb), 0),
+  };
+}

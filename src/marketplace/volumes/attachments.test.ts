@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { attachVolume } from './attach.ts';
+import { createVolume } from './create.ts';
+import { deleteVolume } from './delete.ts';
+import { detachVolume } from './detach.ts';
+import { releaseVolumes } from './release.ts';
+import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
+import { tendVolumes } from './tend.ts';
+import { updateVolume } from './update.ts';
+
+const limited = new ProviderError('limited', '429: too many', { status: 429 });
+const denied = new ProviderError('not_found', '404', { status: 404, code: 'not_found' });
+
+let world: World;
+let volumeId: string;
+let deploymentId: string;
+beforeEach(async () => {
+  world = await openWorld();
+  ({ volumeId } = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never)));
+  ({ id: deploymentId } = await world.deploy('a', (await stored())?.region ?? ''));
+});
+afterEach(() => world.close());
+
+const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
+const states = async () =>
+  (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
+const tend = () => world.settle(tendVolumes(world.deps, world.provider('a')));
+const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
+const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
+const codeOf = (promise: Promise<unknown>) =>
+  world.settle(promise).then(
+    () => 'done',
+    (error: { code?: string }) => error.code,
+  );
+const truly = () => world.plain('a').volumes[0]?.attached_instance_ids;
+
+async function endDeployment(): Promise<void> {
+  await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
+  await world.deps.store.transact((tx) => releaseVolumes(tx, deploymentId, world.clock.now()));
+}
+
+describe('an attachment of which the answer is late', () => {
+  it('is not given up because a second call for it is refused for how often it came', async () => {
+    world.plain('a').faults.plan = (method, nth) => {
+      if (method !== 'attachVolume') return 'none';
+      return nth === 1 ? { lateMs: 25_000 } : { error: limited };
+    };
+    expect(await attach()).toBe('PROVIDER_SLOW');
+    expect(await states()).toEqual(['attaching']);
+    await world.clock.advance(30_000);
+    await tend();
+    expect(truly()).toHaveLength(1);
+    expect(await states()).toEqual(['attached']);
+  });
+
+  it('is not asked for by anyone else while its request waits, so that a refusal can undo it', async () => {
+    world.plain('a').faults.plan = (method) => (method === 'attachVolume' ? 'hang' : 'none');
+    const asked = attach();
+    await world.clock.advance(5_000);
+    await tend();
+    expect(world.plain('a').faults.countOf('attachVolume')).toBe(1);
+    world.plain('a').faults.plan = () => 'none';
+    expect(await asked).toBe('done');
+  });
+});
+
+describe('a detachment', () => {
+  beforeEach(async () => {
+    expect(await attach()).toBe('done');
+  });
+
+  it('that was sent before is not undone because a second request is refused', async () => {
+    world.plain('a').faults.plan = (method, nth) => {
+      if (method !== 'detachVolume') return 'none';
+      return nth === 1 ? { lateMs: 25_000 } : { error: limited };
+    };
+    expect(await detach()).toBe('PROVIDER_SLOW');
+    await world.update(deploymentId, { action: null });
+    expect(await detach()).toBe('done');
+    await tend();
+    expect(truly()).toEqual([]);
+    expect(await states()).toEqual([]);
+  });
+
+  it('is not believed where the provider denies the instance of an active deployment', async () => {
+    world.plain('a').faults.plan = (method, nth) =>
+      method !== 'detachVolume' || nth > 3 ? 'none' : nth === 1 ? 'lose' : { error: denied };
+    await detach();
+    expect(await states()).toEqual(truly()?.length === 0 ? [] : ['detaching']);
+    await world.clock.advance(30_000);
+    for (let round = 0; round < 3; round++) await tend();
+    expect([await states(), truly()]).toEqual([[], []]);
+  });
+
+  it('comes to its end where the volume has broken', async () => {
+    world.plain('a').options.volumeMs = 60_000;
+    const asked = detach();
+    await world.clock.advance(1_000);
+    world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { status: 'ERROR' });
+    expect(await asked).toBe('PROVIDER_SLOW');
+    expect(await stored()).toMatchObject({ status: 'error', action: { kind: 'detach' } });
+    await world.clock.advance(60_000);
+    expect(truly()).toEqual([]);
+    await tend();
+    expect(await states()).toEqual([]);
+    expect(await stored()).toMatchObject({ status: 'error', action: null });
+    expect(await world.deps.store.read.deployments.byId(deploymentId)).toMatchObject({ action: null });
+  });
+});
+
+it('of a volume that broke is looked after when its deployment ends', async () => {
+  expect(await attach()).toBe('done');
+  const record = await stored();
+  if (record === null) throw new Error('there is no volume');
+  await world.deps.store.transact((tx) => tx.volumes.update({ ...record, status: 'error' }));
+  world.plain('a').breakVolume(record.providerVolumeId ?? '');
+  await endDeployment();
+  expect(await stored()).toMatchObject({ status: 'error', action: { kind: 'detach' } });
+  for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
+  await tend();
+  expect(await states()).toEqual([]);
+  expect(await stored()).toMatchObject({ status: 'error', action: null });
+});
+
+describe('a larger size that is under way when the deployment ends', () => {
+  beforeEach(async () => {
+    expect(await attach()).toBe('done');
+    const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
+    world.plain('a').faults.plan = (method) =>
+      method === 'resizeVolume' ? 'commit-then-lose' : { error: silent };
+    expect(await codeOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }))).toBe('PROVIDER_SLOW');
+    await endDeployment();
+  });
+
+  it('is not forgotten for a detachment', async () => {
+    expect(await detach()).toBe('CHANGE_IN_PROGRESS');
+    world.plain('a').faults.plan = () => 'none';
+    for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
+    await tend();
+    expect(await stored()).toMatchObject({ sizeGb: 300, status: 'available', action: null });
+  });
+
+  it('leaves the detachment looked after when it is given up', async () => {
+    world.plain('a').faults.plan = () => 'none';
+    world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 100 });
+    await world.clock.advance(world.deps.options.polling.actionMs);
+    await tend();
+    expect(await stored()).toMatchObject({ sizeGb: 100, action: { kind: 'detach' } });
+    for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
+    await tend();
+    expect(await stored()).toMatchObject({ status: 'available', action: null });
+    expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
+  });
+});

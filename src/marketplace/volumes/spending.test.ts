@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { teamId } from '../../store/marketplace/records.fixture.ts';
+import type { ApiError } from '../contract/errors.ts';
+import { adjust } from '../ledger/credit.ts';
+import { defaultOptions, type MarketplaceOptions } from '../options.ts';
+import { attachVolume } from './attach.ts';
+import { createVolume } from './create.ts';
+import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
+import { updateVolume } from './update.ts';
+
+/** 100 GB of provider-a, in micro-USD per hour. */
+const HOUR_OF_100_GB = 27_400;
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.close());
+
+async function setBalance(amountMicroUsd: number): Promise<void> {
+  const balance = (await world.deps.store.read.teams.byId(teamId))?.balanceMicroUsd ?? 0;
+  if (balance !== amountMicroUsd)
+    await adjust(world.deps, { teamId, amountMicroUsd: amountMicroUsd - balance, reason: 'test' });
+}
+
+function limitTo(teamLimits: Partial<MarketplaceOptions['spending']['teamLimits']>): void {
+  const { spending } = defaultOptions;
+  world.deps.options = {
+    ...defaultOptions,
+    spending: { ...spending, teamLimits: { ...spending.teamLimits, ...teamLimits } },
+  };
+}
+
+const create = (changes = {}) => createVolume(world.deps, caller, bodyFor('a', changes) as never);
+const refusalOf = (promise: Promise<unknown>) =>
+  world.settle(promise).then(
+    () => 'accepted',
+    (error: ApiError) => error.details?.['reason'] ?? error.message,
+  );
+
+it('does not make a volume of 10 TB for one cent, and sends nothing', async () => {
+  await setBalance(10_000);
+  expect(await refusalOf(create({ sizeInGb: 10_000 }))).toBe('insufficient_balance');
+  expect([world.writes(), await world.volumes()]).toEqual([[], []]);
+});
+
+it('makes no more volumes than the balance lasts for an hour, where fifty are asked for at once', async () => {
+  await setBalance(4 * HOUR_OF_100_GB + 1_000);
+  const asked = Array.from({ length: 50 }, (_, index) => refusalOf(create({ name: `data-${index}` })));
+  const answers = await Promise.all(asked);
+  expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(4);
+  expect(answers.filter((answer) => answer === 'insufficient_balance')).toHaveLength(46);
+  expect(await world.volumes()).toHaveLength(4);
+});
+
+it('makes a volume larger only where the balance lasts an hour for its new size', async () => {
+  const { volumeId } = await world.settle(create());
+  const grow = (sizeInGb: number) => updateVolume(world.deps, caller, volumeId, { sizeInGb });
+  await setBalance(2 * HOUR_OF_100_GB);
+  expect(await refusalOf(grow(300))).toBe('insufficient_balance');
+  await setBalance(3 * HOUR_OF_100_GB);
+  // What it has cost until now is taken off.
+  expect(await refusalOf(grow(300))).toBe('insufficient_balance');
+  await setBalance(3 * HOUR_OF_100_GB + 1_000);
+  expect(await refusalOf(grow(300))).toBe('accepted');
+});
+
+it('begins one of two larger sizes that are asked for at once, where the balance is for one', async () => {
+  const volumes = [await world.settle(create()), await world.settle(create({ name: 'more' }))];
+  await setBalance(5 * HOUR_OF_100_GB);
+  const answers = await Promise.all(
+    volumes.map(({ volumeId }) => refusalOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }))),
+  );
+  expect(answers.toSorted()).toEqual(['accepted', 'insufficient_balance']);
+});
+
+it('attaches no volume of a team without balance, and attaches it again once there is some', async () => {
+  const { volumeId, region } = await world.settle(create());
+  const { id } = await world.deploy('a', region);
+  const attach = () => refusalOf(attachVolume(world.deps, caller, volumeId, id));
+  await setBalance(0);
+  expect(await attach()).toBe('insufficient_balance');
+  expect(await world.deps.store.read.volumes.attachmentsOf({ deploymentId: id })).toEqual([]);
+  await setBalance(1_000_000);
+  expect(await attach()).toBe('accepted');
+  await setBalance(0);
+  // What is attached already stays so.
+  expect(await attach()).toBe('accepted');
+});
+
+it.each([
+  [{ volumes: 2 }, 100],
+  [{ volumeGb: 250 }, 100],
+])('keeps a team to %j', async (limits, sizeInGb) => {
+  limitTo(limits);
+  const answers = await Promise.all(
+    ['one', 'two', 'three'].map((name) => refusalOf(create({ name, sizeInGb }))),
+  );
+  expect(answers.toSorted()).toEqual(['accepted', 'accepted', 'quota_exceeded']);
+});
+
+it('counts the GB that a volume is made larger by', async () => {
+  limitTo({ volumeGb: 200 });
+  const { volumeId } = await world.settle(create());
+  expect(await refusalOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 201 }))).toBe(
+    'quota_exceeded',
+  );
+  expect(await refusalOf(updateVolume(world.deps, caller, volumeId, { sizeInGb: 200 }))).toBe('accepted');
+});

@@ -1,0 +1,88 @@
+import { ApiError } from '../../contract/errors.ts';
+
+/** Lists that one account may be sent at a time: a client that reads slowly keeps one open for long. */
+const AT_ONCE_PER_ACCOUNT = 4;
+const RETRY_AFTER_SECONDS = 2;
+
+/**
+ * Sends long lists page by page, each read from the store when the client has taken the one before, so that none is
+ * ever held in memory as a whole. Where a page cannot be read, the connection is broken: what came until then must
+ * never look like a complete list (the client takes what a list lacks for gone).
+ */
+export class ListStreams {
+  readonly #open = new Map<string, number>();
+
+  /** How many are under way. */
+  get size(): number {
+    return [...this.#open.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /**
+   * The body of a reply: `head`, the items of `pages` with commas between them, and `tail`.
+   *
+   * @param client aborted when the client has gone
+   * @param breakOff told why no more comes; false: it could not break the connection, and the body fails instead
+   * @throws {ApiError} `too_many_requests` where the account has enough of them under way
+   */
+  open<Item>(
+    accountId: string,
+    { head, pages, tail }: { head: string; pages: AsyncIterator<readonly Item[]>; tail: string },
+    client: AbortSignal,
+    breakOff: (error: unknown) => boolean,
+  ): ReadableStream<Uint8Array> {
+    const close = this.#take(accountId);
+    client.addEventListener('abort', close);
+    const encoder = new TextEncoder();
+    let isFirst = true;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          try {
+            const { done, value: items } = await nextWithItems(pages);
+            const start = isFirst ? head : done ? '' : ',';
+            const rest = done ? tail : items.map((item) => JSON.stringify(item)).join(',');
+            isFirst = false;
+            controller.enqueue(encoder.encode(start + rest));
+            if (!done) return;
+            close();
+            controller.close();
+          } catch (error) {
+            close();
+            if (!breakOff(error)) controller.error(error);
+          }
+        },
+        cancel: close,
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  #take(accountId: string): () => void {
+    const count = this.#open.get(accountId) ?? 0;
+    if (count >= AT_ONCE_PER_ACCOUNT)
+      throw new ApiError(
+        'too_many_requests',
+        `${AT_ONCE_PER_ACCOUNT} long lists of this account are being sent; read them to their end and try again.`,
+        { retryAfterSeconds: RETRY_AFTER_SECONDS },
+      );
+    this.#open.set(accountId, count + 1);
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      const left = (this.#open.get(accountId) ?? 1) - 1;
+      if (left > 0) this.#open.set(accountId, left);
+      else this.#open.delete(accountId);
+    };
+  }
+}
+
+async function nextWithItems<Item>(
+  pages: AsyncIterator<readonly Item[]>,
+): Promise<{ done: boolean; value: readonly Item[] }> {
+  for (;;) {
+    const { done = false, value } = await pages.next();
+    if (done) return { done, value: [] };
+    if (value.length > 0) return { done, value };
+  }
+}

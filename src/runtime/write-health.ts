@@ -1,0 +1,78 @@
+import type { Clock, Timer } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { StoreUnavailable } from '../ports/store-unavailable.ts';
+
+/** How long after a failure it is tried whether writes work again. */
+const TRY_AGAIN_MS = 3_000;
+
+interface Parts {
+  clock: Clock;
+  log: Pick<Log, 'info' | 'error'>;
+  /** Writes about as much as a request does, and keeps nothing of it. */
+  prove: () => Promise<void>;
+}
+
+/**
+ * Whether the database takes writes: not from the first one that fails until one is proved to work again. An ordinary
+ * write that succeeds meanwhile proves nothing: it may have found nothing to write, or the last free page.
+ */
+export class WriteHealth {
+  readonly #parts: Parts;
+  #failedAt: number | undefined;
+  #failures = 0;
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  get areWritesTaken(): boolean {
+    return this.#failedAt === undefined;
+  }
+
+  /** Runs a write and notes whether the database failed. */
+  async watch<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#failed(error);
+      throw error;
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+  }
+
+  #failed(error: StoreUnavailable): void {
+    this.#failures++;
+    if (this.#failedAt !== undefined || this.#isStopped) return;
+    const { clock, log } = this.#parts;
+    this.#failedAt = clock.now();
+    log.error(
+      { err: error },
+      'the database takes no writes: creates and changes are answered with 503, reads go on while they can; see whether its disk is full; /readyz is 503 until a write works again',
+    );
+    this.#tryLater();
+  }
+
+  #tryLater(): void {
+    if (!this.#isStopped) this.#timer = this.#parts.clock.setTimer(TRY_AGAIN_MS, () => void this.#tryAgain());
+  }
+
+  async #tryAgain(): Promise<void> {
+    const { clock, log, prove } = this.#parts;
+    const failures = this.#failures;
+    const isProved = await prove().then(
+      () => true,
+      () => false,
+    );
+    // A write that failed while the proof was under way may have been the later of the two.
+    if (!isProved || failures !== this.#failures) return this.#tryLater();
+    const seconds = Math.round((clock.now() - (this.#failedAt ?? clock.now())) / 1000);
+    this.#failedAt = undefined;
+    log.info({ seconds }, 'the database takes writes again');
+  }
+}

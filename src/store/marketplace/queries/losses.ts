@@ -1,0 +1,67 @@
+import { and, asc, count, eq, gte, isNotNull, ne, sql } from 'drizzle-orm';
+import type { LossReader, LossWriter } from '../../../marketplace/ports/store.ts';
+import type { Connection } from './connection.ts';
+
+export function lossReader({ db, tables: { losses, deployments, volumes } }: Connection): LossReader {
+  return {
+    bySubject: async (subjectId) =>
+      (await db.select().from(losses).where(eq(losses.subjectId, subjectId)))[0] ?? null,
+    countSince: async (providerId, time) => {
+      const isCounted = and(
+        eq(losses.providerId, providerId),
+        eq(losses.isHeld, false),
+        gte(losses.at, time),
+      );
+      return (await db.select({ count: count() }).from(losses).where(isCounted))[0]?.count ?? 0;
+    },
+    held: async (providerId) =>
+      db
+        .select()
+        .from(losses)
+        .where(and(eq(losses.providerId, providerId), eq(losses.isHeld, true)))
+        .orderBy(asc(losses.at), asc(losses.subjectId)),
+    countLive: async (providerId) => {
+      const [active] = await db
+        .select({ count: count() })
+        .from(deployments)
+        .where(
+          and(
+            eq(deployments.providerId, providerId),
+            sql`${deployments.status} IN ('deploying', 'running', 'stopped')`,
+            isNotNull(deployments.providerInstanceId),
+          ),
+        );
+      const [stored] = await db
+        .select({ count: count() })
+        .from(volumes)
+        .where(and(eq(volumes.providerId, providerId), ne(volumes.status, 'deleted')));
+      return (active?.count ?? 0) + (stored?.count ?? 0);
+    },
+    providers: async () =>
+      (
+        await db
+          .selectDistinct({ providerId: losses.providerId })
+          .from(losses)
+          .orderBy(asc(losses.providerId))
+      ).map(({ providerId }) => providerId),
+  };
+}
+
+export function lossWriter(connection: Connection): LossWriter {
+  const {
+    db,
+    tables: { losses },
+    locking,
+  } = connection;
+  return {
+    ...lossReader(connection),
+    lock: (providerId) => locking.name(`losses ${providerId}`),
+    put: async ({ subjectId, ...record }) =>
+      void (await db
+        .insert(losses)
+        .values({ subjectId, ...record })
+        .onConflictDoUpdate({ target: losses.subjectId, set: record })),
+    release: async (subjectId) =>
+      void (await db.delete(losses).where(and(eq(losses.subjectId, subjectId), eq(losses.isHeld, true)))),
+  };
+}

@@ -1,0 +1,217 @@
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { until } from '../../../test/support/until.ts';
+import { type Store, StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { account, claim, dueWork, instance } from '../records.fixture.ts';
+import { createPool } from './pool.ts';
+import { openPostgresStore } from './store.ts';
+import { type Break, startWire } from './wire.fixture.ts';
+
+const SECRET = 'the-canary-in-a-parameter';
+let server: PostgresServer;
+let url: string;
+let wire: Awaited<ReturnType<typeof startWire>>;
+let store: Store;
+
+beforeAll(async () => {
+  server = await startPostgres();
+  url = await server.createDatabase();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await server.empty(url);
+  wire = await startWire(url);
+  store = await openPostgresStore(wire.url);
+  await store.transact((tx) => tx.credentials.insertAccount(account));
+});
+afterEach(async () => {
+  await store.close();
+  await wire.cut();
+});
+
+const killAll = () =>
+  server.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'berth%' AND datname = current_database()`,
+    url,
+  );
+
+const insertCounted = () => {
+  const counted = { runs: 0, told: 0 };
+  const unsubscribe = store.subscribe({ instancesChanged: () => counted.told++ });
+  const done = store
+    .transact(async (tx) => {
+      counted.runs++;
+      await tx.instances.insert(instance('a'));
+    })
+    .finally(unsubscribe);
+  return { counted, done };
+};
+
+describe('a connection that breaks at the commit', () => {
+  it.each<[string, Break, number]>([
+    ['after the server committed: it is known as committed, and done once', 'after', 1],
+    ['before the server heard of it: it is done again', 'before', 2],
+    ['while the server has yet to commit: it is waited for, and done once', 'late', 1],
+  ])('%s', async (_what, when, runs) => {
+    wire.breakAt(';COMMIT', when);
+    const { counted, done } = insertCounted();
+    await done;
+    expect(counted).toEqual({ runs, told: 1 });
+    expect(await store.read.instances.list({})).toHaveLength(1);
+  });
+
+  it('is a store that cannot answer, when nobody can be asked either', async () => {
+    let runs = 0;
+    const cut = store.transact(async (tx) => {
+      runs++;
+      await tx.instances.insert(instance('a'));
+      await wire.cut();
+    });
+    await expect(cut).rejects.toThrow(StoreUnavailable);
+    expect(runs).toBe(1);
+  });
+});
+
+it('a commit of which nobody knows is heard when it comes, and what was told before is dropped', async () => {
+  await store.transact((tx) => tx.instances.insert(instance('a')));
+  await until('commits are heard', () => store.hearsCommits());
+  const told: string[] = [];
+  store.subscribe({
+    instancesChanged: (records) => told.push(...records.map(({ id, version }) => `${id} ${version}`)),
+    commitsMissed: () => told.push('missed'),
+  });
+  wire.breakAt(';COMMIT', 'hidden');
+  const unknown = store.transact((tx) => tx.instances.update(instance('a', { version: 2 })));
+  await expect(unknown).rejects.toThrow(StoreUnavailable);
+  expect(told).toContain('missed');
+  wire.sayHidden();
+  await until('it is heard', () => told.includes('a 2'));
+});
+
+describe('every connection killed', () => {
+  it('in a transaction is a store that cannot answer; the next one is served', async () => {
+    const broken = store.transact(async (tx) => {
+      await tx.instances.insert(instance('a'));
+      await killAll();
+      await tx.instances.insert(instance('b'));
+    });
+    await expect(broken).rejects.toThrow(StoreUnavailable);
+    await store.transact((tx) => tx.instances.insert(instance('c')));
+    expect((await store.read.instances.list({})).map(({ id }) => id)).toEqual(['c']);
+  });
+
+  it('while they are idle ends nothing: what comes next is served', async () => {
+    await store.read.instances.list({});
+    await killAll();
+    await until('the store answers', () =>
+      store.read.instances.list({}).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await store.transact((tx) => tx.instances.insert(instance('a')));
+    await until('commits are heard', () => store.hearsCommits());
+  });
+
+  it('in a read, a claim or a look for work is a store that cannot answer', async () => {
+    await wire.cut();
+    for (const ask of [
+      () => store.read.instances.byId('a'),
+      () => store.transact((tx) => tx.instances.byId('a')),
+      () => store.claimWork(claim),
+      () => store.nextWorkAt(),
+    ])
+      await expect(ask()).rejects.toMatchObject({
+        name: 'StoreUnavailable',
+        cause: { name: 'PostgresFailure', isConnectionLost: true },
+      });
+  });
+});
+
+describe('a text with a NUL, which PostgreSQL cannot hold,', () => {
+  it('is nobody’s id, region or name', async () => {
+    expect(await store.read.instances.byId('\0')).toBeNull();
+    expect(await store.read.instances.list({ region: 'a\0' })).toEqual([]);
+    expect(await store.read.credentials.accountByName('\0')).toBeNull();
+    expect(await store.transact((tx) => tx.instances.byId('\0'))).toBeNull();
+    expect(await store.transact((tx) => tx.volumes.byId('\0'))).toBeNull();
+  });
+
+  it('is not written as another one', async () => {
+    const written = store.transact((tx) => tx.instances.insert(instance('a\0')));
+    await expect(written).rejects.toThrow('22021');
+    expect(await store.read.instances.list({})).toEqual([]);
+  });
+});
+
+describe('a transaction', () => {
+  it('that waits longer than it may for a free connection is a store that cannot answer', async () => {
+    const open = Promise.withResolvers<void>();
+    const holding = Array.from({ length: 10 }, () => store.transact(() => open.promise));
+    const late = store.transact(async () => 'served');
+    await expect(late).rejects.toThrow(StoreUnavailable);
+    expect(await store.read.instances.list({})).toEqual([]);
+    open.resolve();
+    await Promise.all(holding);
+    expect(await store.transact(async () => 'served')).toBe('served');
+  });
+
+  it('in which a statement failed is not committed, whoever caught the error', async () => {
+    const swallowing = store.transact(async (tx) => {
+      await tx.marks.put('restored_from', 1);
+      await tx.claims
+        .take({ instanceId: 'nobody', offerId: 'offer', region: 'here', capacity: 1 })
+        .catch(() => undefined);
+    });
+    await expect(swallowing).rejects.toThrow('a statement of the transaction failed');
+    expect(await store.read.marks.get('restored_from')).toBeNull();
+  });
+
+  it('that breaks a rule of the database fails with that, after some tries', async () => {
+    await store.transact((tx) => tx.instances.insert(instance('a')));
+    let runs = 0;
+    const twice = store.transact(async (tx) => {
+      runs++;
+      await tx.instances.insert(instance('a'));
+    });
+    await expect(twice).rejects.toMatchObject({ name: 'PostgresFailure', code: '23505' });
+    expect(runs).toBe(6);
+  });
+});
+
+it('no error says what a statement carried', async () => {
+  const said: string[] = [];
+  const collect = (error: unknown) => void said.push(inspect(error, { depth: 20 }));
+  const secret = { ...instance('s'), error: SECRET, ownerRef: SECRET };
+  await store.transact((tx) => tx.instances.insert({ ...secret, accountId: SECRET })).catch(collect);
+  await store.transact((tx) => tx.instances.insert({ ...secret, version: SECRET as never })).catch(collect);
+  wire.breakAt(SECRET, 'before');
+  await store.transact((tx) => tx.instances.insert(secret)).catch(collect);
+  await wire.cut();
+  await store.read.credentials.accountByName(SECRET).catch(collect);
+  expect(said).toHaveLength(4);
+  for (const text of said) expect(text).not.toContain(SECRET);
+});
+
+it('a claim is of rows that nobody holds, and waits for none', async () => {
+  await store.transact((tx) => tx.work.put({ resourceId: 'held', ...dueWork }));
+  await store.transact((tx) => tx.work.put({ resourceId: 'free', ...dueWork }));
+  await store.transact(async (tx) => {
+    await tx.work.of('held');
+    expect((await store.claimWork(claim)).map(({ resourceId }) => resourceId)).toEqual(['free']);
+  });
+});
+
+it('every connection is one on which a commit is on the disk and nothing is waited for without end', async () => {
+  const pool = createPool(url, 1);
+  const settings = ['synchronous_commit', 'transaction_isolation', 'statement_timeout', 'lock_timeout'];
+  const shown = settings.concat('idle_in_transaction_session_timeout', 'application_name');
+  const columns = shown.map((name) => `current_setting('${name}') AS ${name}`).join();
+  const { rows } = await pool.query(`SELECT ${columns}`);
+  await pool.end();
+  expect(rows[0]).toEqual({
+    ...{ synchronous_commit: 'on', transaction_isolation: 'read committed', statement_timeout: '10s' },
+    ...{ lock_timeout: '8s', idle_in_transaction_session_timeout: '5s', application_name: 'berth' },
+  });
+});

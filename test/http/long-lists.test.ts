@@ -1,0 +1,133 @@
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Store, StoreUnavailable } from '../../src/orchestrator/ports/store.ts';
+import { insertInstances } from '../support/insert-instances.ts';
+import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
+import { until } from '../support/until.ts';
+import { startServer, WireClient } from '../support/wire.ts';
+
+let orchestrator: TestOrchestrator;
+let pagesRead = 0;
+let failsAtPage = Number.POSITIVE_INFINITY;
+afterEach(() => orchestrator[Symbol.asyncDispose]());
+
+/** A store that counts the pages that are read of it. */
+function counted(store: Store): Store {
+  const { instances } = store.read;
+  const page: typeof instances.page = async (filter) => {
+    if (++pagesRead >= failsAtPage) throw new StoreUnavailable('no more');
+    return instances.page(filter);
+  };
+  return { ...store, read: { ...store.read, instances: { ...instances, page } } };
+}
+
+async function start(instances: number): Promise<string[]> {
+  orchestrator = await startTestOrchestrator({
+    reconcile: { watch_interval_s: 600_000 },
+    wrapStore: counted,
+  });
+  const ids = await insertInstances(orchestrator, instances);
+  pagesRead = 0;
+  failsAtPage = Number.POSITIVE_INFINITY;
+  return ids;
+}
+
+const bearer = () => ({ Authorization: `Bearer ${orchestrator.key}` });
+const open = async (method = 'GET') =>
+  orchestrator.app.request('/v1/instances', { method, headers: bearer() });
+
+describe('a list of many instances', () => {
+  it('has each of them once, the oldest first, with no ETag; a short one has its ETag', async () => {
+    const ids = await start(1_250);
+    const { status, body, headers } = await orchestrator.request<{ instances: { id: string }[] }>(
+      'GET',
+      '/instances',
+    );
+    expect([status, headers.get('etag'), headers.get('content-type')]).toEqual([
+      ...[200, null, 'application/json'],
+    ]);
+    const listed = body.instances.map(({ id }) => id);
+    expect(listed).toHaveLength(1_251);
+    expect(new Set(listed).size).toBe(1_251);
+    expect(listed).toEqual(expect.arrayContaining(ids));
+    expect(pagesRead).toBe(3);
+    const short = await orchestrator.request('GET', '/instances?region=eu-helsinki');
+    expect([short.text, short.headers.get('etag')]).toEqual([
+      '{"instances":[]}',
+      expect.stringMatching(/^"/),
+    ]);
+  });
+
+  it('is read from the store only as fast as the client takes it', async () => {
+    await start(30_000);
+    await using server = await startServer(orchestrator);
+    const socket = connect(server.port, '127.0.0.1').pause();
+    onTestFinished(() => void socket.destroy());
+    socket.write(`GET /v1/instances HTTP/1.1\r\nHost: x\r\nAuthorization: ${bearer().Authorization}\r\n\r\n`);
+    let before = -1;
+    await until('no more is read', async () => {
+      if (pagesRead === before) return true;
+      before = pagesRead;
+      await setTimeout(100);
+      return false;
+    });
+    expect(pagesRead).toBeGreaterThan(1);
+    expect(pagesRead).toBeLessThan(50);
+    let received = 0;
+    socket.on('data', (chunk) => {
+      received += chunk.length;
+    });
+    socket.resume();
+    await until('all of it has come', () => pagesRead === 61 && received > 8_000_000);
+  });
+
+  it('breaks its connection where the store fails on the way, and is 503 where it fails at once', async () => {
+    await start(1_250);
+    await using server = await startServer(orchestrator);
+    const url = `http://127.0.0.1:${server.port}/v1/instances`;
+    failsAtPage = 2;
+    const broken = await fetch(url, { headers: bearer() });
+    await expect(broken.text()).rejects.toThrow();
+    pagesRead = 0;
+    failsAtPage = 1;
+    const refused = await fetch(url, { headers: bearer() });
+    expect([refused.status, await refused.json()]).toMatchObject([503, { error: { code: 'unavailable' } }]);
+    failsAtPage = Number.POSITIVE_INFINITY;
+    const whole = (await (await fetch(url, { headers: bearer() })).json()) as { instances: unknown[] };
+    expect(whole.instances).toHaveLength(1_251);
+  });
+
+  it('is sent to one account four times at once: the fifth is 429 with Retry-After, another account is served', async () => {
+    await start(600);
+    const other = await orchestrator.addAccount('other');
+    const held = [await open(), await open(), await open(), await open()];
+    expect(held.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const fifth = await orchestrator.request('GET', '/instances');
+    expect([fifth.status, fifth.headers.get('retry-after')]).toEqual([429, '2']);
+    expect((await orchestrator.request('GET', '/instances', { key: other })).status).toBe(200);
+    expect((await open('HEAD')).status).toBe(200);
+    expect(await held[0]?.text()).toMatch(/\]\}$/);
+    await held[1]?.body?.cancel();
+    for (let count = 0; count < 6; count++)
+      expect((await orchestrator.request('GET', '/instances')).status).toBe(200);
+  });
+
+  it('whose client goes away makes place for another', async () => {
+    await start(30_000);
+    await using server = await startServer(orchestrator);
+    const clients = await Promise.all(Array.from({ length: 4 }, () => WireClient.open(server.port)));
+    for (const client of clients) {
+      client.socket.pause();
+      client.request('GET', '/v1/instances', bearer());
+    }
+    const statusOfOne = async () => {
+      const response = await open();
+      await response.body?.cancel();
+      return response.status;
+    };
+    await until('all four are being sent', async () => (await statusOfOne()) === 429);
+    for (const client of clients) await client[Symbol.asyncDispose]();
+    await until('there is place again', async () => (await statusOfOne()) === 200);
+  });
+});

@@ -1,0 +1,219 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { digestSecret } from '../../src/keys/api-key.ts';
+import { createClient, until } from '../support/http-client.ts';
+import {
+  runBerth,
+  type ServingProcess,
+  startServing,
+  temporaryFolder,
+  writeFastConfig,
+} from '../support/process.ts';
+import { runMain } from '../support/run-main.ts';
+
+// The server is a process of its own. Most commands run in this one, over connections of their own.
+const folder = temporaryFolder();
+const config = ['--config', writeFastConfig(folder.path)];
+const data = join(folder.path, 'data');
+let berth: ServingProcess;
+
+beforeAll(async () => {
+  berth = await startServing(config);
+});
+afterAll(async () => {
+  await berth?.end('SIGKILL');
+  folder[Symbol.dispose]();
+});
+
+/** A command that succeeds while the server runs. */
+async function run(line: string, input?: string): Promise<string> {
+  const { code, stdout, stderr } = await runMain([...line.split(' '), ...config], input);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
+async function refuse(line: string, input?: string): Promise<string> {
+  const { code, stdout, stderr } = await runMain([...line.split(' '), ...config], input);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr;
+}
+
+async function createKey(more = ''): Promise<{ id: string; api_key: string }> {
+  return JSON.parse(await run(`keys create --json${more}`));
+}
+
+async function statusWith(key: string): Promise<number> {
+  return (await createClient(berth.baseUrl, key).request('GET', '/instances')).status;
+}
+
+/** The row of a key in `berth keys list`, by column. */
+async function listed(id: string): Promise<Record<string, string>> {
+  const [head = '', ...rows] = (await run('keys list')).trimEnd().split('\n');
+  const row = rows.find((line) => line.startsWith(id)) ?? '';
+  const starts = [...head.matchAll(/\S+(?: \S+)*/g)].map(({ 0: title, index }) => ({ title, index }));
+  return Object.fromEntries(
+    starts.map(({ title, index }, column) => [title, row.slice(index, starts[column + 1]?.index).trim()]),
+  );
+}
+
+describe('berth keys, while the server runs', () => {
+  it('makes a key that works at once, and ends within 5 seconds of being revoked', async () => {
+    const made = await runBerth(['keys', 'create', '--json', ...config]);
+    const { id, api_key: key } = JSON.parse(made.stdout);
+    expect(await statusWith(key)).toBe(200);
+    const token = await createClient(berth.baseUrl, key).request('POST', '/auth/token', {
+      body: { api_key: key },
+    });
+    const accessToken = String(token.body['access_token']);
+    expect(await statusWith(accessToken)).toBe(200);
+    expect(await run(`keys revoke ${id}`)).toMatch(new RegExp(`^Key ${id} is revoked since .*Z\\.\n$`));
+    const revokedAt = Date.now();
+    for (const credential of [key, accessToken])
+      await until(
+        async () => (await statusWith(credential)) === 401,
+        () => 'the credential still works',
+      );
+    expect(Date.now() - revokedAt).toBeLessThan(5_000);
+    expect(await listed(id)).toMatchObject({ ID: id, STATE: 'revoked' });
+    expect(await run(`keys revoke ${id}`)).toMatch(/ is revoked since /);
+    expect(await statusWith(berth.apiKey)).toBe(200);
+  });
+
+  it('ends a key at its time', async () => {
+    const expires = new Date(Date.now() + 2_000).toISOString();
+    const { id, api_key: key } = await createKey(` --expires ${expires}`);
+    expect(await statusWith(key)).toBe(200);
+    await until(
+      async () => (await statusWith(key)) === 401,
+      () => 'the key still works',
+    );
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires));
+    expect(await listed(id)).toMatchObject({ STATE: 'expired', EXPIRES: expires });
+    const { id: other } = await createKey(' --expires 30d --label rotation');
+    const { STATE, EXPIRES, LABEL } = await listed(other);
+    expect([STATE, LABEL]).toEqual(['valid', 'rotation']);
+    expect(Date.parse(EXPIRES ?? '') - Date.now()).toBeGreaterThan(29.9 * 24 * 3_600_000);
+  });
+
+  it('refuses what is not there or makes no sense, in one sentence', async () => {
+    expect(await refuse('keys revoke key-nowhere')).toBe(
+      'berth: There is no key "key-nowhere": see `berth keys list`.\n',
+    );
+    expect(await refuse('keys create --account nobody')).toBe(
+      'berth: There is no account "nobody": see `berth accounts list`.\n',
+    );
+    for (const when of ['yesterday', '2001-01-01T00:00:00Z', '0d', '9999999d'])
+      expect(await refuse(`keys create --expires ${when}`)).toMatch(
+        /^berth: --expires .*: (that is over; )?give (minutes, hours or days|a time to come,) such as .*\n$/,
+      );
+  });
+});
+
+describe('berth accounts, while the server runs', () => {
+  it('makes an account with a key of its own, which sees nothing of another', async () => {
+    expect(await run('accounts create tenant-b')).toMatch(/^Account tenant-b \(acct-\w+\) is made\./);
+    const { api_key: key } = await createKey(' --account tenant-b');
+    const body = { name: 'mine', size_gb: 10, region: 'eu-frankfurt' };
+    const volume = await createClient(berth.baseUrl, key).request('POST', '/volumes', { body });
+    const other = createClient(berth.baseUrl, berth.apiKey);
+    expect((await other.request('GET', `/volumes/${volume.body['id']}`)).status).toBe(404);
+    expect(await run('accounts list')).toMatch(/^ID +NAME +PASSWORD +CREATED\n[\s\S]*tenant-b +no /);
+    expect(await refuse('accounts create tenant-b')).toBe('berth: There is an account "tenant-b" already.\n');
+    expect(await refuse('accounts create Tenant')).toMatch(/"Tenant" is no account name: use 1 to 63 of /);
+  });
+
+  it('sets a password that buys tokens, until it is set again', async () => {
+    const client = createClient(berth.baseUrl, '');
+    const buy = (password: string) =>
+      client.request('POST', '/auth/token', { body: { username: 'tenant-c', password } });
+    await run('accounts create tenant-c');
+    expect((await buy('a password to try')).status).toBe(401);
+    const command = ['accounts', 'set-password', 'tenant-c', ...config];
+    expect(await runBerth(command, { input: 'correct horse battery\n' })).toMatchObject({
+      code: 0,
+      stdout: 'The password of account tenant-c is set.\n',
+      stderr: '',
+    });
+    const token = await buy('correct horse battery');
+    expect(token).toMatchObject({ status: 200, body: { token_type: 'Bearer', expires_in: 3600 } });
+    const accessToken = String(token.body['access_token']);
+    expect(await statusWith(accessToken)).toBe(200);
+    expect((await buy('correct horse batterz')).status).toBe(401);
+    await run('accounts set-password tenant-c', 'another long password');
+    await until(
+      async () => (await statusWith(accessToken)) === 401,
+      () => 'the token outlives its password',
+    );
+    expect((await buy('another long password')).status).toBe(200);
+    expect(await run('accounts list')).toMatch(/tenant-c +yes /);
+  });
+
+  it('refuses a password that is too short, none, and an unknown account', async () => {
+    for (const input of ['short\n', ''])
+      expect(await refuse('accounts set-password default', input)).toBe(
+        'berth: A password has at least 12 characters.\n',
+      );
+    expect(await refuse('accounts set-password nobody', 'correct horse battery\n')).toMatch(
+      /^berth: There is no account "nobody": see/,
+    );
+  });
+});
+
+describe('what is kept of a key', () => {
+  it('is its digest, prefix and last four, nowhere the key', async () => {
+    const { id, api_key: key } = await createKey(' --label canary');
+    expect(await statusWith(key)).toBe(200);
+    const list = await run('keys list');
+    expect(list).toContain(`${key.slice(0, 10)}…${key.slice(-4)}`);
+    expect(list).not.toContain(key.slice(6, 49));
+    const db = new Database(join(data, 'berth.db'), { readonly: true });
+    const row = db.prepare('SELECT digest, prefix, last_four FROM api_keys WHERE id = ?').get(id);
+    db.close();
+    expect(row).toEqual({ digest: digestSecret(key), prefix: key.slice(0, 10), last_four: key.slice(-4) });
+    for (const file of readdirSync(data)) {
+      const bytes = readFileSync(join(data, file));
+      for (const secret of [key, key.slice(6, 49), berth.apiKey])
+        expect(bytes.includes(secret), `${secret} in ${file}`).toBe(false);
+    }
+  });
+
+  it('with the time of its last use, at the latest when the server ends', async () => {
+    const { id, api_key: key } = await createKey();
+    expect(await listed(id)).toMatchObject({ 'LAST USED': '-' });
+    const before = Date.now();
+    expect(await statusWith(key)).toBe(200);
+    const { stdout, stderr } = await berth.end('SIGTERM');
+    expect(stdout + stderr).not.toContain(key);
+    const { 'LAST USED': lastUsed = '' } = await listed(id);
+    expect(Date.parse(lastUsed)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(lastUsed)).toBeLessThanOrEqual(Date.now());
+  });
+});
+
+describe('berth check-config', () => {
+  it('names file, line, column and path of each finding, and exits 1', async () => {
+    const file = join(folder.path, 'broken.yaml');
+    const catalog = join(folder.path, 'catalog.yaml');
+    writeFileSync(file, 'server:\n  port: 70000\ncatalog: catalog.yaml\ncolour: red\n');
+    writeFileSync(catalog, 'regions: {}\noffers:\n  - id: a\n    price_per_hour: cheap\n');
+    const { code, stdout, stderr } = await runMain(['check-config', '--config', file]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `${file}:2:9 server.port: expected a whole number from 0 to 65535`,
+        `${file}:4:1 colour: unknown key; remove it or correct its spelling`,
+        expect.stringMatching(
+          /catalog\.yaml:4:21 offers\[0\]\.price_per_hour: expected a number, got a string/,
+        ),
+      ]),
+    );
+    for (const line of lines) expect(line).toMatch(/^\/.*\.yaml:\d+:\d+ [\w.[\]]+( is required)?: ./);
+  });
+
+  it('has nothing to say of a right one, and exits 0', async () => {
+    expect(await run('check-config')).toMatch(/berth\.yaml: OK, no problems found\n$/);
+  });
+});

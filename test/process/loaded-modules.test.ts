@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest';
+import { runBerth } from '../support/process.ts';
+
+const recorder = new URL('../support/print-modules.ts', import.meta.url).href;
+
+/** The files of the repository that `berth` with these arguments loads. */
+async function modulesOf(args: readonly string[]): Promise<string[]> {
+  const env = { NODE_OPTIONS: `--import=${recorder}` };
+  const { code, stderr } = await runBerth(args, { env });
+  expect({ code, stderr: stderr.split('\n').slice(0, -2) }).toEqual({ code: 0, stderr: [] });
+  return JSON.parse(stderr);
+}
+
+it.each([
+  {
+    args: '--help',
+    needs: 'src/cli',
+    leaves: ['conformance', 'src/orchestrator', 'src/marketplace', 'src/store', 'src/drivers', 'src/http'],
+  },
+  {
+    args: 'conformance list',
+    needs: 'conformance',
+    leaves: ['src/orchestrator', 'src/contract', 'src/store'],
+  },
+  {
+    args: 'keys --help',
+    needs: 'src/store',
+    leaves: ['conformance', 'src/http', 'src/orchestrator/http', 'src/store/marketplace'],
+  },
+  {
+    args: 'marketplace --help',
+    needs: 'src/marketplace',
+    leaves: ['conformance', 'src/http', 'src/marketplace/http', 'src/orchestrator/http'],
+  },
+  {
+    args: 'marketplace keys --help',
+    needs: 'src/store/marketplace',
+    leaves: ['conformance', 'src/http', 'src/marketplace/mail', 'src/drivers/simulator/driver.ts'],
+  },
+])('`berth $args` loads what it needs and not the servers', async ({ args, needs, leaves }) => {
+  const modules = await modulesOf(args.split(' '));
+  const isIn = (path: string, place: string): boolean => path === place || path.startsWith(`${place}/`);
+  expect(modules.filter((path) => isIn(path, needs))).not.toEqual([]);
+  expect(modules.filter((path) => leaves.some((place) => isIn(path, place)))).toEqual([]);
+});

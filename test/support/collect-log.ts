@@ -1,0 +1,20 @@
+import type { Log } from '../../src/ports/log.ts';
+
+export interface LogLine {
+  level: keyof Log;
+  fields: Record<string, unknown>;
+  message: string;
+}
+
+/** A log whose lines can be looked at. */
+export function collectLog(): { log: Log; lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const into =
+    (level: keyof Log) =>
+    (fields: object, message: string): void =>
+      void lines.push({ level, fields: { ...fields }, message });
+  return {
+    log: { debug: into('debug'), info: into('info'), warn: into('warn'), error: into('error') },
+    lines,
+  };
+}
