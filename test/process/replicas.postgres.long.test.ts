@@ -41,7 +41,7 @@ beforeAll(async () => {
   const flags = ['--json', '--port', '0', '--config', platform, '--state', state];
   simulator = new BerthProcess(['simulator', ...flags], { env });
   const line = await simulator.waitForOutput((stdout) => /^\{.*\}$/m.exec(stdout)?.[0]);
-  address = JSON.parse(line)['address'];
+  address = JSON.parse(line)['base_url'];
   config = writeFastConfig(folder.path, { address, leaseS: LEASE_MS / 1_000 });
   servers = await Promise.all([serve(), serve()]);
   apiKey = servers[0].apiKey || servers[1].apiKey;
