@@ -19,7 +19,7 @@ it('repeats a run exactly by its seed (I27)', async () => {
   expect(other.hash).not.toBe(once.hash);
 });
 
-const SEEDS = 30;
+const SEEDS = 15;
 const COMMANDS = 8;
 
 it(`keeps every invariant over ${SEEDS} seeds`, { timeout: 300_000 }, async () => {

@@ -33,7 +33,8 @@ let live: { instanceId: string; volumeId: string };
 
 async function start(options: TestOptions = {}): Promise<void> {
   clock = new VirtualClock();
-  orchestrator = await startTestOrchestrator({ clock, ...options });
+  // Hours pass in these tests, and few of them are about the platform.
+  orchestrator = await startTestOrchestrator({ clock, reconcile: { watch_interval_s: 60 }, ...options });
   const instance = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
   const volume = await orchestrator.request('POST', '/volumes', { body: volumeRequest() });
   live = { instanceId: String(instance.body['id']), volumeId: String(volume.body['id']) };

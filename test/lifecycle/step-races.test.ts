@@ -379,8 +379,9 @@ describe('the reconciler', () => {
     await using _ = orchestrator;
     await Promise.all(Array.from({ length: 70 }, () => create(orchestrator)));
     await until('every place is taken', () => count('create') === 64);
-    const before = claims;
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { clock } = orchestrator;
+    const [before, from] = [claims, clock.now()];
+    await until('a third of a second has passed', () => clock.now() - from >= 300);
     expect(claims - before).toBeLessThan(20);
     release();
   });

@@ -14,8 +14,9 @@ import type { Failpoint } from '../../src/orchestrator/reconcile/context.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { systemClock, systemRandom } from '../../src/runtime/system.ts';
+import { systemRandom } from '../../src/runtime/system.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { BriskClock } from './brisk-clock.ts';
 import { assertKeepsContract } from './contract.ts';
 import { putEmptyDatabase } from './empty-database.ts';
 import { PATIENCE_MS } from './patience.ts';
@@ -79,7 +80,7 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   const config = testConfig(options);
   const catalog = withChanges(options.catalog ?? catalogOf(config.catalog), options);
   const {
-    clock = systemClock,
+    clock = new BriskClock(),
     failpoint = () => undefined,
     log = silent,
     wrapDriver = (driver) => driver,

@@ -65,7 +65,9 @@ function useServer(serverUrl: string, stop: () => Promise<void> = async () => un
         "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relname NOT LIKE 'berth%schema' AND relnamespace = 'public'::regnamespace",
         url,
       );
-      if (tables.length > 0) await query(`TRUNCATE ${tables.map(({ name }) => name).join()}`, url);
+      // The tables hold a few rows: to delete those takes a tenth of the time of TRUNCATE, which makes new files.
+      const deletes = tables.map(({ name }) => `DELETE FROM ${name}`);
+      await query(['SET session_replication_role = replica', ...deletes].join('; '), url);
     },
     async createDatabase() {
       const name = `berth_test_${randomBytes(6).toString('hex')}`;

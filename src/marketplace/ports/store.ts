@@ -105,6 +105,9 @@ export interface SshKeyWriter extends SshKeyReader {
   remove(id: string): Promise<void>;
 }
 
+/** Read for each of a provider's every few seconds: no more than that takes. */
+export type DeploymentToTend = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt' | 'launch' | 'sshProof'>;
+
 export interface DeploymentReader {
   byId(id: string): Promise<DeploymentRecord | null>;
   /** The newest first. */
@@ -116,7 +119,7 @@ export interface DeploymentReader {
     page?: { limit: number; offset: number };
   }): Promise<DeploymentRecord[]>;
   /** All of a provider that somebody must look at: the active ones, and those that still have to be cleaned up. */
-  toTend(providerId: string): Promise<DeploymentRecord[]>;
+  toTend(providerId: string): Promise<DeploymentToTend[]>;
   /** By its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
   /** How many there are to tend, of each provider that has any. */

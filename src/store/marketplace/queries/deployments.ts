@@ -34,7 +34,13 @@ export function deploymentReader(connection: Connection): DeploymentReader {
     toTend: (provider) =>
       often(connection, 'deployments to tend', { provider }, (values) =>
         db
-          .select()
+          .select({
+            id: deployments.id,
+            status: deployments.status,
+            stoppedAt: deployments.stoppedAt,
+            launch: deployments.launch,
+            sshProof: deployments.sshProof,
+          })
           .from(deployments)
           .where(and(eq(deployments.providerId, values.provider), isToTend(connection)))
           .orderBy(asc(deployments.createdAt), asc(deployments.id)),
