@@ -3,17 +3,32 @@ import type { Worker } from 'node:worker_threads';
 import ssh2, { type Client } from 'ssh2';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../../../test/support/patience.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Endpoint, MachineSpec, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { createSimulator } from './driver.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe, realClock } from './simulator.fixture.ts';
 
 const workers = vi.hoisted((): Worker[] => []);
+const fate = vi.hoisted(() => ({ canStart: true, endsWithItsAnswer: false }));
 vi.mock('node:worker_threads', async (original) => {
   const real = await original<typeof import('node:worker_threads')>();
   class Watched extends real.Worker {
-    constructor(...args: ConstructorParameters<typeof real.Worker>) {
-      super(...args);
+    constructor(...[url, options]: ConstructorParameters<typeof real.Worker>) {
+      super(fate.canStart ? url : new URL('./no-such-worker.js', import.meta.url), options);
       workers.push(this);
+    }
+
+    override emit(event: string | symbol, ...args: unknown[]): boolean {
+      const [message] = args as [{ kind?: string } | undefined];
+      if (event !== 'message' || message?.kind !== 'value' || !fate.endsWithItsAnswer)
+        return super.emit(event, ...args);
+      // As Node hands out what a thread that has ended left to read: in one go with its end.
+      fate.endsWithItsAnswer = false;
+      const [answer] = this.listeners('message');
+      this.prependOnceListener('exit', () => answer?.(message));
+      void this.terminate();
+      return true;
     }
   }
   return { ...real, Worker: Watched };
@@ -21,9 +36,12 @@ vi.mock('node:worker_threads', async (original) => {
 
 const key = ssh2.utils.generateKeyPairSync('ed25519');
 let driver: PlatformDriver;
-beforeEach(async () => {
+function simulate(clock: Clock): Promise<PlatformDriver> {
   const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 8, spot: false }];
-  driver = await createSimulator({ stateFile: ':memory:', capacity, platform: instantly }, realClock);
+  return createSimulator({ stateFile: ':memory:', capacity, platform: instantly }, clock);
+}
+beforeEach(async () => {
+  driver = await simulate(realClock);
 });
 afterEach(() => driver.close());
 
@@ -101,6 +119,42 @@ it('brings every guest up again, at its address, when their thread ends', async 
     timeout: PATIENCE_MS,
   });
   expect(endpointOf(await observe(driver, 'berth-1'))).toEqual(endpoint);
+});
+
+it('brings a guest up again whose thread ends in the moment in which it answers', async () => {
+  fate.endsWithItsAnswer = true;
+  const endpoint = await boot();
+  await vi.waitFor(async () => expect(await run(endpoint, 'hostname')).toBe('gpu-1\n'), {
+    timeout: PATIENCE_MS,
+  });
+});
+
+it('tries again after ever longer, up to a minute, when no thread starts', async () => {
+  await driver.close();
+  const clock = new VirtualClock();
+  driver = await simulate(clock);
+  const endpoint = await boot();
+  const first = workers.length;
+  fate.canStart = false;
+  try {
+    await workers.at(-1)?.terminate();
+    const startedAfterS: number[] = [];
+    const begunAt = clock.now();
+    while (startedAfterS.length < 9) {
+      const started = workers.length;
+      while (workers.length === started) await clock.advance(workers.length === first ? 0 : 1_000);
+      expect(workers.length).toBe(started + 1);
+      startedAfterS.push((clock.now() - begunAt) / 1_000);
+      await new Promise((resolve) => workers.at(-1)?.once('exit', resolve));
+    }
+    expect(startedAfterS).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
+  } finally {
+    fate.canStart = true;
+  }
+  await clock.advance(60_000);
+  await vi.waitFor(async () => expect(await run(endpoint, 'hostname')).toBe('gpu-1\n'), {
+    timeout: PATIENCE_MS,
+  });
 });
 
 it('does not run a runcmd line again that was running when the thread ended', async () => {

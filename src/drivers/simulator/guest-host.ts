@@ -15,20 +15,23 @@ export interface GuestPlatform {
   readonly clock: Clock;
   powerOff(): void;
   reboot(): void;
-  /** Its thread ended, and the guest with it. */
-  lost(): void;
 }
 
 /** A guest that is up. */
 export interface HostedGuest {
   readonly port: number;
+  /** Settles when its thread has ended, and the guest with it; never once it is closed. */
+  readonly lost: Promise<void>;
   /** Runs one line as root; what it wrote. Never rejects: of a guest that is gone it is nothing. */
   run(line: string): Promise<string>;
   /** Ends its sessions, what runs in it, and its SSH server. */
   close(): Promise<void>;
 }
 
-/** Brings a guest up in the thread of all guests, which starts with the first one and ends with the last. */
+/**
+ * Brings a guest up in the thread of all guests. It starts with the first guest and stays for those to come; while there
+ * are none it does not keep the process alive.
+ */
 export async function openGuest(server: GuestServer, platform: GuestPlatform): Promise<HostedGuest> {
   thread ??= new GuestThreadHost();
   return thread.open(server, platform);
@@ -37,10 +40,16 @@ export async function openGuest(server: GuestServer, platform: GuestPlatform): P
 let thread: GuestThreadHost | undefined;
 let lastId = 0;
 
+/** A guest as its thread's host has it, from the moment in which it is asked for. */
+interface Entry {
+  platform: GuestPlatform;
+  lose(): void;
+}
+
 class GuestThreadHost {
   readonly #worker: Worker;
   readonly #calls: ThreadCalls;
-  readonly #platforms = new Map<number, GuestPlatform>();
+  readonly #guests = new Map<number, Entry>();
   readonly #sleeps = new Map<string, { timer: Timer; resolve: (status: number) => void }>();
 
   constructor() {
@@ -59,12 +68,14 @@ class GuestThreadHost {
 
   async open(server: GuestServer, platform: GuestPlatform): Promise<HostedGuest> {
     const id = ++lastId;
-    this.#platforms.set(id, platform);
+    const { promise: lost, resolve: lose } = Promise.withResolvers<void>();
+    this.#guests.set(id, { platform, lose });
     this.#worker.ref();
     try {
       const port = await this.#calls.call<number>('open', id, server);
       return {
         port,
+        lost,
         run: (line) => this.#calls.call<string>('run', id, line).catch(() => ''),
         close: () => this.#close(id),
       };
@@ -75,7 +86,7 @@ class GuestThreadHost {
   }
 
   async #close(id: number): Promise<void> {
-    if (!this.#platforms.has(id)) return;
+    if (!this.#guests.has(id)) return;
     try {
       await this.#calls.call('close', id);
     } catch {
@@ -91,23 +102,25 @@ class GuestThreadHost {
         resolve(130);
         this.#sleeps.delete(name);
       }
-    this.#platforms.delete(id);
-    if (this.#platforms.size === 0) this.#worker.unref();
+    this.#guests.delete(id);
+    if (this.#guests.size === 0) this.#worker.unref();
   }
 
   #ended(): void {
     if (thread === this) thread = undefined;
+    // Lost first: whoever waits for a call that fails now finds its guest down.
+    for (const [id, { lose }] of [...this.#guests]) {
+      this.#forget(id);
+      lose();
+    }
     this.#calls.fail(new Error('the thread of the guests has ended'));
-    const lost = [...this.#platforms.values()];
-    for (const id of [...this.#platforms.keys()]) this.#forget(id);
-    for (const platform of lost) platform.lost();
   }
 
   #handlers(): Handlers {
     const of = (id: number): GuestPlatform => {
-      const platform = this.#platforms.get(id);
-      if (platform === undefined) throw new Error('the guest is down');
-      return platform;
+      const guest = this.#guests.get(id);
+      if (guest === undefined) throw new Error('the guest is down');
+      return guest.platform;
     };
     return {
       facts: (id: number) => of(id).facts(),

@@ -25,6 +25,7 @@ export class ThreadCalls {
   readonly #handlers: Handlers;
   readonly #pending = new Map<number, Pending>();
   #nextId = 1;
+  #failure: Error | undefined;
 
   constructor(end: MessageEnd, handlers: Handlers) {
     this.#end = end;
@@ -33,6 +34,7 @@ export class ThreadCalls {
   }
 
   call<T>(method: string, ...args: unknown[]): Promise<T> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const id = this.#nextId++;
     return new Promise<T>((resolve, reject) => {
       this.#pending.set(id, { resolve: resolve as Pending['resolve'], reject });
@@ -40,8 +42,9 @@ export class ThreadCalls {
     });
   }
 
-  /** The other end is gone: every call that is open fails. */
+  /** The other end is gone: every call that is open fails, and every later one. */
   fail(error: Error): void {
+    this.#failure = error;
     for (const { reject } of this.#pending.values()) reject(error);
     this.#pending.clear();
   }

@@ -18,6 +18,12 @@ interface Parts {
   volumes: SimulatedVolumes;
 }
 
+/** A guest that cannot be brought up, or is lost again, is tried again after this, then twice that, up to the longest. */
+const RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 60_000;
+/** Whose last setback is longer ago is tried again at once. */
+const CALM_MS = 2 * LONGEST_RETRY_MS;
+
 /** What a machine has in this process while its guest is up. */
 interface RunningGuest {
   hosted: HostedGuest;
@@ -36,6 +42,8 @@ export class Runtime {
   readonly #guests = new Map<OwnerRef, RunningGuest>();
   readonly #timers = new Map<OwnerRef, Timer>();
   readonly #queues = new Map<OwnerRef, Promise<unknown>>();
+  /** How often in a row the guest was lost or not brought up, and when last. */
+  readonly #setbacks = new Map<OwnerRef, { count: number; at: number }>();
   #isClosed = false;
 
   constructor(parts: Parts) {
@@ -114,23 +122,33 @@ export class Runtime {
     return state.machines.get(ref);
   }
 
-  /** Sees to it that the machine is looked at when it changes next. */
-  #arm(ref: OwnerRef): void {
+  /** Sees to it that the machine is looked at when it changes next, or at `retryAt` if that is earlier. */
+  #arm(ref: OwnerRef, retryAt = Number.POSITIVE_INFINITY): void {
     this.#timers.get(ref)?.cancel();
     this.#timers.delete(ref);
     const { state, clock } = this.#parts;
     const record = state.machines.get(ref);
-    const at = record && nextChangeAt(record, clock.now());
-    if (at === undefined || this.#isClosed) return;
+    const changeAt = record && nextChangeAt(record, clock.now());
+    const at = Math.min(retryAt, changeAt ?? Number.POSITIVE_INFINITY);
+    if (at === Number.POSITIVE_INFINITY || this.#isClosed) return;
     this.#timers.set(
       ref,
       clock.setTimer(at - clock.now(), () => this.#settleInBackground(ref)),
     );
   }
 
-  /** What fails here fails again, and is told, when somebody asks about the machine. */
+  /** What fails here is told when somebody asks about the machine, and tried again later. */
   #settleInBackground(ref: OwnerRef): void {
-    this.settle(ref).catch(() => {});
+    this.settle(ref).catch(() => this.#settleLater(ref));
+  }
+
+  #settleLater(ref: OwnerRef): void {
+    const now = this.#parts.clock.now();
+    const last = this.#setbacks.get(ref);
+    const count = last === undefined || now - last.at > CALM_MS ? 0 : last.count + 1;
+    this.#setbacks.set(ref, { count, at: now });
+    const delayMs = count === 0 ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), LONGEST_RETRY_MS);
+    this.#arm(ref, now + delayMs);
   }
 
   async #bringUp(record: MachineRecord): Promise<void> {
@@ -164,9 +182,11 @@ export class Runtime {
     const running: RunningGuest = { hosted, isRunningLine: false, firstBoot: Promise.resolve() };
     this.#guests.set(ref, running);
     running.firstBoot = this.#runFirstBoot(ref, running, files);
+    void hosted.lost.then(() => this.#lose(ref, running));
   }
 
   async #bringDown(ref: OwnerRef): Promise<void> {
+    this.#setbacks.delete(ref);
     const guest = this.#guests.get(ref);
     if (guest === undefined) return;
     this.#guests.delete(ref);
@@ -193,9 +213,10 @@ export class Runtime {
   }
 
   /** The thread of all guests has ended: this one is brought up again. */
-  #lose(ref: OwnerRef): void {
+  #lose(ref: OwnerRef, lost: RunningGuest): void {
+    if (this.#guests.get(ref) !== lost) return;
     this.#guests.delete(ref);
-    if (!this.#isClosed) this.#settleInBackground(ref);
+    this.#settleLater(ref);
   }
 
   #platformOf(ref: OwnerRef): GuestPlatform {
@@ -205,7 +226,6 @@ export class Runtime {
       files: new GuestFiles(state, ref, attachedVolumes, () => clock.now()),
       clock,
       facts: () => this.#factsOf(ref),
-      lost: () => this.#lose(ref),
       powerOff: () =>
         this.#goDown(ref, {
           power: 'stopping',
