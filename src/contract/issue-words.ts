@@ -21,23 +21,23 @@ const formats: Readonly<Record<string, string>> = {
   uuid: 'a UUID',
 };
 
-/** A parse that failed. Where a validator of HTTP made it, `data` is what was parsed. */
-type FailedParse =
-  | { error: { issues: readonly ZodIssue[] } }
-  | { error: { issues: readonly ZodIssue[] }; data: unknown };
+/** A parse that failed; `data`: what was parsed, where that is known. */
+interface FailedParse {
+  error: { issues: readonly ZodIssue[] };
+  data?: unknown;
+}
 
 /**
  * What zod found wrong with a value, as issues in our words: a path and what was expected there. The text of the input is
  * never repeated. Where the type is wrong, what else zod says of the value (a string's length, for a list) is left out.
  */
-export function toIssues(failed: FailedParse): Issue[] {
-  const raw = 'data' in failed ? failed.data : undefined;
+export function toIssues({ error, data }: FailedParse): Issue[] {
   const wrongTypes = new Set<string>();
-  return failed.error.issues.flatMap((issue) => {
+  return error.issues.flatMap((issue) => {
     const path = formatPath(issue.path);
     if (wrongTypes.has(path)) return [];
     if (issue.code === 'invalid_type') wrongTypes.add(path);
-    return [{ path, message: describeIssue(issue, raw) }];
+    return [{ path, message: describeIssue(issue, data) }];
   });
 }
 
