@@ -3,18 +3,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { digestSecret } from '../../keys/api-key.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import { createAccount } from './accounts.ts';
+import { createAccount, createKey, revokeKey, setPassword } from './accounts.ts';
 
-it('makes an account again with the id that it had, and refuses an id that is none or is taken', async () => {
+function openStore() {
   const folder = mkdtempSync(join(tmpdir(), 'berth-accounts-'));
   const store = openSqliteStore(join(folder, 'berth.db'));
   onTestFinished(async () => {
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const deps = { store, clock: new VirtualClock(), random: systemRandom };
+  return { store, clock: new VirtualClock(), random: systemRandom };
+}
+
+it('makes an account again with the id that it had, and refuses an id that is none or is taken', async () => {
+  const deps = openStore();
+  const { store } = deps;
   const id = `acct-${'0a'.repeat(10)}`;
   expect(await createAccount(deps, 'late', id)).toMatchObject({ id, name: 'late' });
   expect(await store.read.credentials.accountById(id)).toMatchObject({ name: 'late' });
@@ -22,4 +28,28 @@ it('makes an account again with the id that it had, and refuses an id that is no
   for (const wrong of ['', 'acct-1', `${id}0`, id.toUpperCase(), `inst-${'0'.repeat(20)}`])
     await expect(createAccount(deps, 'other', wrong)).rejects.toThrow(/no account id/);
   expect((await createAccount(deps, 'other')).id).toMatch(/^acct-[0-9a-f]{20}$/);
+});
+
+it('ends the tokens of a revoked key and of an old password: they count for the account no more', async () => {
+  const deps = openStore();
+  const { store, clock } = deps;
+  const { id: accountId } = await createAccount(deps, 'acme');
+  const [revoked, kept] = [await createKey(deps, 'acme'), await createKey(deps, 'acme')];
+  await setPassword(deps, 'acme', 'the first password');
+  const { passwordHash } = (await store.read.credentials.accountById(accountId)) ?? {};
+  const parents = [revoked.record.digest, kept.record.digest, digestSecret(passwordHash ?? '')];
+  for (const [index, parentDigest] of parents.entries())
+    await store.transact((tx) =>
+      tx.credentials.insertToken({
+        ...{ accountId, parentDigest, digest: Buffer.of(index) },
+        ...{ createdAt: clock.now(), expiresAt: clock.now() + 1 },
+      }),
+    );
+  const live = () => store.transact((tx) => tx.accountUse.liveTokens(accountId, clock.now()));
+  expect(await live()).toBe(3);
+  await revokeKey(deps, revoked.record.id);
+  expect(await live()).toBe(2);
+  await setPassword(deps, 'acme', 'the second password');
+  expect(await live()).toBe(1);
+  expect(await store.read.credentials.tokenByDigest(Buffer.of(1))).not.toBeNull();
 });

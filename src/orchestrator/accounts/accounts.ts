@@ -61,7 +61,7 @@ export async function addAccount(
   return record;
 }
 
-/** Tokens bought with the old password die with it. */
+/** Tokens bought with the old password die with it, and count against no quota any more. */
 export async function setPassword(
   { store, random }: Deps,
   accountName: string,
@@ -74,6 +74,8 @@ export async function setPassword(
     const account = await tx.credentials.accountByName(accountName);
     if (account === null) throw new AccountsError(noAccount(accountName));
     await tx.credentials.setPasswordHash(account.id, hash);
+    if (account.passwordHash !== null)
+      await tx.credentials.deleteTokensBoughtWith(account.id, digestSecret(account.passwordHash));
   });
 }
 
@@ -116,7 +118,7 @@ export async function addKey(
   return { key, record };
 }
 
-/** Ends a key and every token bought with it. Revoking twice keeps the first time. */
+/** Ends a key and every token bought with it, which count against no quota any more. Revoking twice keeps the first time. */
 export async function revokeKey({ store, clock }: Deps, id: string): Promise<ApiKeyRecord> {
   return store.transact(async (tx) => {
     const record = (await tx.credentials.listKeys()).find((key) => key.id === id);
@@ -124,6 +126,7 @@ export async function revokeKey({ store, clock }: Deps, id: string): Promise<Api
     if (record.revokedAt !== null) return record;
     const revokedAt = clock.now();
     await tx.credentials.revokeKey(id, revokedAt);
+    await tx.credentials.deleteTokensBoughtWith(record.accountId, record.digest);
     return { ...record, revokedAt };
   });
 }

@@ -192,6 +192,8 @@ export interface CredentialWriter extends CredentialReader {
   revokeKey(id: string, at: number): Promise<void>;
   recordKeyUse(id: string, at: number): Promise<void>;
   insertToken(record: TokenRecord): Promise<void>;
+  /** Of an account, those that the credential of that digest bought. */
+  deleteTokensBoughtWith(accountId: string, parentDigest: Buffer): Promise<void>;
   deleteTokensExpiredBefore(time: number): Promise<void>;
 }
 

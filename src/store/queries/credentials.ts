@@ -1,4 +1,4 @@
-import { asc, eq, lt } from 'drizzle-orm';
+import { and, asc, eq, lt } from 'drizzle-orm';
 import type { CredentialReader, CredentialWriter } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
@@ -42,6 +42,10 @@ export function credentialWriter(connection: Connection): CredentialWriter {
     recordKeyUse: async (id, lastUsedAt) =>
       void (await db.update(apiKeys).set({ lastUsedAt }).where(eq(apiKeys.id, id))),
     insertToken: async (record) => void (await db.insert(tokens).values(record)),
+    deleteTokensBoughtWith: async (accountId, parentDigest) =>
+      void (await db
+        .delete(tokens)
+        .where(and(eq(tokens.accountId, accountId), eq(tokens.parentDigest, parentDigest)))),
     deleteTokensExpiredBefore: async (time) =>
       void (await db.delete(tokens).where(lt(tokens.expiresAt, time))),
   };
