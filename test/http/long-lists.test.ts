@@ -130,4 +130,17 @@ describe('a list of many instances', () => {
     for (const client of clients) await client[Symbol.asyncDispose]();
     await until('there is place again', async () => (await statusOfOne()) === 200);
   });
+
+  it('whose client goes away while its first page is read makes place for another', async () => {
+    await start(600);
+    for (let count = 0; count < 4; count++) {
+      const client = new AbortController();
+      const { signal } = client;
+      const answer = orchestrator.app.request('/v1/instances', { headers: bearer(), signal });
+      client.abort();
+      expect((await answer).status).toBe(200);
+    }
+    const whole = await orchestrator.request('GET', '/instances');
+    expect(whole.status).toBe(200);
+  });
 });

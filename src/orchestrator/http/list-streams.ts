@@ -32,6 +32,8 @@ export class ListStreams {
   ): ReadableStream<Uint8Array> {
     const close = this.#take(accountId);
     client.addEventListener('abort', close);
+    // It went while the first page was read: nobody may ever take the body, or cancel it.
+    if (client.aborted) close();
     const encoder = new TextEncoder();
     let isFirst = true;
     return new ReadableStream<Uint8Array>(
