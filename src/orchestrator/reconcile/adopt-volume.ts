@@ -57,11 +57,12 @@ function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolu
 export async function followPlatform(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
-  if (row === null || row.deletedAt !== null || row.status === 'DELETING' || row.status === 'ERROR') return;
+  if (row === null || isEnding(row)) return;
   const shown = await shownAttachments(context, row.id, volume.attachedTo);
   await store.transact(async (tx) => {
     const current = await tx.volumes.byId(row.id);
-    if (current === null) return;
+    // Deleted since the listing, it must not be claimed again: nobody would give that back.
+    if (current === null || isEnding(current)) return;
     const grown = withSize(current, volume);
     if (grown !== current) {
       await tx.volumes.update(grown);
@@ -69,6 +70,10 @@ export async function followPlatform(context: ReconcileContext, volume: Observed
     }
     await followShown(tx, grown, shown, clock.now());
   });
+}
+
+function isEnding({ deletedAt, status }: VolumeRecord): boolean {
+  return deletedAt !== null || status === 'DELETING' || status === 'ERROR';
 }
 
 /** As rows; a machine that is on its way out, or that nobody knows, is let go of. */
