@@ -187,6 +187,7 @@ describe('below HTTP', () => {
   it.each([
     ['no request', 'NONSENSE\r\n\r\n', 400, 'VALIDATION_ERROR'],
     ['no Host', 'GET /api/providers HTTP/1.1\r\n\r\n', 400, 'VALIDATION_ERROR'],
+    ['two Hosts', 'GET /api/providers HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'VALIDATION_ERROR'],
     ['a path that climbs', 'GET /api/../x HTTP/1.1\r\nHost: a\r\n\r\n', 404, 'NOT_FOUND'],
     ['large headers', `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
   ])('%s is answered in the same shape, with the same headers', async (_what, bytes, status, code) => {

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/run-main.ts';
 import { snapshotOf } from '../../../test/support/snapshot.ts';
+import { now, runningDeployment, seed, segment, volume } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import { serveMarketplace } from './serve-marketplace.ts';
 
@@ -241,6 +242,53 @@ describe('what an operator sets', () => {
     expect(await sentenceOf('explain-bill', 'dep-none')).toMatch(
       'There is no deployment or volume "dep-none"',
     );
+  });
+
+  it('explain-bill, as text and as JSON, of a deployment and of a volume by the id that its user sees', async () => {
+    const store = openMarketplaceSqliteStore(join(folder, 'm.db'));
+    const [start, middle, end] = [now, now + 30 * 60_000, now + 60 * 60_000];
+    await seed(store);
+    await store.transact(async (tx) => {
+      await tx.deployments.insert(runningDeployment({ status: 'terminated' }));
+      await tx.ledger.insertSegment(
+        segment({
+          ...{
+            rateMicroUsdPerHour: 1_800_000,
+            discountPercentage: 10,
+            providerRateMicroUsdPerHour: 1_500_000,
+          },
+          ...{ startedAt: start, postedUntil: middle, endedAt: middle, postedMicroUsd: 900_000 },
+        }),
+      );
+      await tx.ledger.insertSegment(
+        segment({
+          ...{ id: 'seg-2', providerRateMicroUsdPerHour: 2_100_000 },
+          ...{ startedAt: middle, postedUntil: end, endedAt: end, postedMicroUsd: 1_000_000 },
+        }),
+      );
+      await tx.volumes.insert(volume({ status: 'deleted' }));
+    });
+    await store.close();
+    expect(await run('explain-bill', 'dep-1')).toMatch(/\(10 % off \$2\.00\/h\)[\s\S]*of team-1: \$1\.90\n/);
+    expect(JSON.parse(await run('explain-bill', 'dep-1', '--json'))).toEqual({
+      id: 'dep-1',
+      segments: [
+        {
+          ...{ state: 'running', from: '2026-11-21T00:00:00.000Z', until: '2026-11-21T00:30:00.000Z' },
+          ...{ hourly_rate_usd: 1.8, original_hourly_rate_usd: 2, discount_percent: 10 },
+          ...{ provider_hourly_rate_usd: 1.5, taken_usd: 0.9, margin_usd: 0.15 },
+        },
+        {
+          ...{ state: 'running', from: '2026-11-21T00:30:00.000Z', until: '2026-11-21T01:00:00.000Z' },
+          ...{ hourly_rate_usd: 2, original_hourly_rate_usd: 2, discount_percent: 0 },
+          ...{ provider_hourly_rate_usd: 2.1, taken_usd: 1, margin_usd: -0.05 },
+        },
+      ],
+      ...{ taken_usd: 1.9, used_since_usd: 0, provider_usd: 1.8, margin_usd: 0.1 },
+    });
+    expect(JSON.parse(await run('explain-bill', 'vvol-1', '--json'))).toMatchObject({
+      ...{ id: 'vol-1', segments: [], taken_usd: 0, used_since_usd: 0 },
+    });
   });
 
   it('a user who is put into a team at once, and nobody where there is no such team', async () => {
