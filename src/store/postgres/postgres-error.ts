@@ -5,7 +5,8 @@ import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 /** The classes of SQLSTATE whose messages speak of connections, locks and privileges, and never of values. */
 const SPEAKS_OF_NO_VALUES = /^(08|25|28|3D|40|42501|53|55|57|58)/;
 const INTEGRITY = /^23/;
-const LOST_RACE = /^(40001|40P01|23505)$/;
+const DUPLICATE = '23505';
+const LOST_RACE = /^(40001|40P01)$/;
 const LOST_CONNECTION = /^(08|57P0)/;
 
 /** What PostgreSQL or the way to it said, without what the statement carried: its values may be secrets. */
@@ -27,7 +28,11 @@ export class PostgresFailure extends Error {
 
   /** Whether another transaction was first, so that the same one may succeed now. */
   get isLostRace(): boolean {
-    return LOST_RACE.test(this.code);
+    return LOST_RACE.test(this.code) || this.isDuplicate;
+  }
+
+  get isDuplicate(): boolean {
+    return this.code === DUPLICATE;
   }
 }
 

@@ -9,6 +9,8 @@ import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './postgres-error.ts';
 
 const MAX_TRIES = 6;
+/** A row that was in the way is seen by the next try; where it still is in the way, the caller must hear of it. */
+const MAX_TRIES_OF_DUPLICATE = 3;
 /** The pause before another try, in milliseconds; it grows with each. */
 const PAUSE_MS = [5, 40] as const;
 /** By then the server has given up a transaction whose client it does not hear. */
@@ -51,8 +53,10 @@ export async function runTransaction<T, Schema>(
     try {
       return await runOnce(pools, tables, body);
     } catch (error) {
-      const mayTryAgain = error instanceof RolledBack || toFailure(error)?.isLostRace === true;
-      if (!mayTryAgain || tries >= MAX_TRIES) throw fromPostgres(error);
+      const failure = toFailure(error);
+      const mayTryAgain = error instanceof RolledBack || failure?.isLostRace === true;
+      const tryAtMost = failure?.isDuplicate ? MAX_TRIES_OF_DUPLICATE : MAX_TRIES;
+      if (!mayTryAgain || tries >= tryAtMost) throw fromPostgres(error);
       await pause(randomInt(...PAUSE_MS) * tries);
     }
   }

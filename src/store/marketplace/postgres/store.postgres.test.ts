@@ -88,7 +88,7 @@ describe('two servers on one database', () => {
   it('post a slice once, when both do it at the same moment', () =>
     withTwo(async (one, other) => {
       await one.transact((tx) => tx.ledger.insertSegment(segment()));
-      for (let end = now + 1; end <= now + 10; end++) {
+      for (let end = now + 1; end <= now + 4; end++) {
         const post = (store: Store, transactionId: string) =>
           store.transact(async (tx) => {
             const slice = { segmentId: 'seg-1', sliceEnd: end, amountMicroUsd: 5, transactionId };
@@ -100,8 +100,8 @@ describe('two servers on one database', () => {
         expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
         expect(lost.reason).toBeInstanceOf(Duplicate);
       }
-      expect((await one.read.teams.byId('team-1'))?.balanceMicroUsd).toBe(-50);
-      expect(await one.read.ledger.slicesOf('seg-1')).toHaveLength(10);
+      expect((await one.read.teams.byId('team-1'))?.balanceMicroUsd).toBe(-20);
+      expect(await one.read.ledger.slicesOf('seg-1')).toHaveLength(4);
     }));
 
   it('post what is due once each where both read the segment first, and both succeed', () =>

@@ -87,10 +87,8 @@ async function guarded<T>(answer: Promise<T>): Promise<T> {
   return answer.catch((error) => Promise.reject(toCoreError(error)));
 }
 
-const UNIQUE_VIOLATION = '23505';
-
 function toCoreError(error: unknown): unknown {
   const known = fromPostgres(error);
-  if (!(known instanceof PostgresFailure) || known.code !== UNIQUE_VIOLATION) return known;
+  if (!(known instanceof PostgresFailure) || !known.isDuplicate) return known;
   return new Duplicate(known.message, { cause: known });
 }
