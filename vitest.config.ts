@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { PATIENCE_MS } from './test/support/patience.ts';
 
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
@@ -36,9 +37,21 @@ const leftOut = [
  */
 const alone = ['conformance/cli/full-disk.test.ts', '**/*.{browser,long}.test.ts'];
 
+/** Vitest begins with the longest files. What waits for PostgreSQL is short and slow: no process is left with that alone. */
+class PostgresFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isPostgres = ({ moduleId }: TestSpecification): boolean => moduleId.endsWith('.postgres.test.ts');
+    const { first = [], rest = [] } = Object.groupBy(await super.sort(files), (file) =>
+      isPostgres(file) ? 'first' : 'rest',
+    );
+    return [...first, ...rest];
+  }
+}
+
 export default defineConfig({
   test: {
     pool: 'forks',
+    sequence: { sequencer: PostgresFirst },
     // Vitest leaves one core free, and of two that is half of them.
     maxWorkers: '100%',
     // Last resorts against hanging, on a machine that has other work too: no test is about them.
