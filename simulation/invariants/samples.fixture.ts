@@ -55,7 +55,7 @@ export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   return {
     ...{ id: 'vol-1', accountId: 'acct-a', ownerRef: 'berth-vol-1', name: 'alpha-v1', sizeGb: 20 },
     ...{ region: 'eu-north', type: 'single', status: 'AVAILABLE', priceMicroUsdPerHour: 1 },
-    ...{ createdAt: 1_000, deletedAt: null, createOpenUntil: null },
+    ...{ createdAt: 1_000, deletedAt: null, createOpenUntil: null, requestId: null },
     ...changes,
   };
 }

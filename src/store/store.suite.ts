@@ -172,6 +172,7 @@ export function describeStore(
           createdAt: now,
           deletedAt: null,
           createOpenUntil: null,
+          requestId: null,
         },
       });
       const takeGb = (volumeId: string, gb: number, capacityGb: number | null = 100) =>
@@ -450,6 +451,7 @@ export function describeStore(
             createdAt: now,
             deletedAt: null,
             createOpenUntil: 7,
+            requestId: 'req-1',
           },
         };
         await insert(instance('a'));

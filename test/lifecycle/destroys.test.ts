@@ -71,7 +71,12 @@ describe('a destroy', () => {
     expect(Math.max(...pauses)).toBeLessThanOrEqual(37_600);
     const failing = alarms.filter((fields) => 'attempt' in fields);
     expect(failing.length).toBe(Math.floor(askedAt.length / 10));
-    expect(failing[0]).toMatchObject({ resource: id, step: 'destroy', attempt: 10 });
+    expect(failing[0]).toMatchObject({
+      instance: id,
+      account: berth.orchestrator.account.id,
+      step: 'destroy',
+      attempt: 10,
+    });
     driver.destroy = remove;
     await berth.passUntil(path, 'GONE');
     expect([await isUnitHeld(), machines.size]).toEqual([false, 0]);

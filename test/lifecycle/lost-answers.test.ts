@@ -155,7 +155,13 @@ describe('on a platform that shows a machine only after minutes', () => {
     });
     const id = method === 'create' ? await berth.create() : await berth.createVolume();
     for (let second = 0; second < 240; second++) await berth.clock.advance(1_000);
-    expect(alarms).toMatchObject([{ resource: id, step: 'create', attempt: 10 }]);
+    expect(alarms).toMatchObject([
+      {
+        [method === 'create' ? 'instance' : 'volume']: id,
+        ...{ account: berth.orchestrator.account.id, request_id: expect.any(String) },
+        ...{ step: 'create', attempt: 10 },
+      },
+    ]);
     expect(berth.count(method)).toBeLessThan(20);
   });
 
@@ -251,7 +257,7 @@ it('one machine for which our credentials are refused, again and again, is no tr
     await berth.clock.advance(1_000);
     expect((await berth.read('/availability'))['configurations']).not.toEqual([]);
   }
-  expect(alarms).toMatchObject([[{ resource: id, step: 'stop', attempt: 10 }, expect.any(String)]]);
+  expect(alarms).toMatchObject([[{ instance: id, step: 'stop', attempt: 10 }, expect.any(String)]]);
   expect(berth.count('stop')).toBeLessThan(20);
   berth.setPlan(() => 'none');
   await berth.passUntil(`/instances/${id}`, 'STOPPED');

@@ -28,21 +28,3 @@ it('a machine whose SSH never answers is in the log at each failed step, and in 
   expect(text).toMatch(/^berth_instances_waiting\{step="verify"\} 1$/m);
   expect(text).toMatch(/^berth_instances_waiting\{step="create"\} 0$/m);
 });
-
-it('all lines of a create share its instance, its account and the id of its request, to its end', async () => {
-  const { log, lines } = collectLog();
-  await using plain = await startPlainOrchestrator(() => 'none', { log });
-  const { orchestrator, clock } = plain;
-  const { body, headers } = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
-  for (let second = 0; second < 30; second++) await clock.advance(1_000);
-  await orchestrator.request('DELETE', `/instances/${body['id']}`);
-  for (let second = 0; second < 30; second++) await clock.advance(1_000);
-  const shared = {
-    instance: body['id'],
-    account: orchestrator.account.id,
-    request_id: headers.get('X-Request-Id'),
-  };
-  const told = ['request', 'instance is online', 'the machine is proved gone'];
-  for (const message of told)
-    expect(lines.find((line) => line.message === message)?.fields).toMatchObject(shared);
-});

@@ -1,5 +1,5 @@
 import { isAccountId } from '../accounts/accounts.ts';
-import type { InstanceRecord } from '../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../instances/instance-record.ts';
 import { instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import type { ObservedMachine } from '../ports/platform-driver.ts';
 import type { Unadopted } from './absence.ts';
@@ -47,7 +47,7 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
     if (plan.work !== undefined)
       await putInstanceWork(tx, record.id, plan.work, context.clock.now(), plan.deadlineAt);
     log.warn(
-      { instance: record.id, status: record.status, power: machine.power },
+      { ...logNames(record), status: record.status, power: machine.power },
       'a machine that is younger than the backup has its row again, from its note',
     );
   });

@@ -5,7 +5,7 @@ import { claimWhatItHas } from '../volumes/claim-storage.ts';
 import { workOnAttachments } from '../volumes/inline-attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
 import { followAttachments } from '../volumes/transition.ts';
-import type { Attachment, VolumeRecord } from '../volumes/volume-record.ts';
+import { type Attachment, logNames, type VolumeRecord } from '../volumes/volume-record.ts';
 import { type Adopted, noAccount } from './adopt-machine.ts';
 import type { ReconcileContext } from './context.ts';
 import { readNote } from './read-note.ts';
@@ -30,7 +30,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     await claimWhatItHas(tx, record);
     const { status } = await followShown(tx, record, shown, clock.now());
     log.warn(
-      { volume: record.id, status, attachments: shown.length },
+      { ...logNames(record), status, attachments: shown.length },
       'a volume that is younger than the backup has its row again, from its note',
     );
   });
@@ -38,11 +38,11 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
 }
 
 function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
-  const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt } = noted;
+  const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt, requestId } = noted;
   return {
     ...{ id, accountId, ownerRef: ref, name, sizeGb, region, type },
     ...{ status: 'AVAILABLE', priceMicroUsdPerHour, createdAt, deletedAt: null },
-    createOpenUntil: null,
+    ...{ createOpenUntil: null, requestId },
   };
 }
 

@@ -58,6 +58,7 @@ const volume = (deletedAt: number | null): VolumeRecord => ({
     type: null,
   },
   ...{ status: 'DELETING', priceMicroUsdPerHour: 1, createdAt: 0, deletedAt, createOpenUntil: null },
+  requestId: null,
 });
 
 it('is made at the first start and stays', async () => {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { InstanceRecord } from '../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../instances/instance-record.ts';
 import { instanceNoteSchema } from '../instances/note.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../ports/platform-driver.ts';
-import type { VolumeRecord } from '../volumes/volume-record.ts';
+import { type VolumeRecord, logNames as volumeNames } from '../volumes/volume-record.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expectations.ts';
@@ -91,8 +91,9 @@ export class OrphanSweep {
   }
 
   /** A create that turned up after the proof that there was nothing, or a volume that only seemed gone. */
-  async #deleteAgain({ id, ownerRef: ref }: VolumeRecord, begunAt: number): Promise<void> {
+  async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
     const { store, clock, log } = this.#context;
+    const { id, ownerRef: ref } = volume;
     await store.transact(async (tx) => {
       const deletedAt = (await tx.volumes.byId(id))?.deletedAt ?? null;
       if (
@@ -102,7 +103,7 @@ export class OrphanSweep {
       )
         return;
       await putVolumeWork(tx, id, 'destroy', clock.now());
-      log.error({ volume: id, ref }, 'a volume that was deleted is there: it is deleted again');
+      log.error({ ...volumeNames(volume), ref }, 'a volume that was deleted is there: it is deleted again');
     });
   }
 
@@ -149,7 +150,7 @@ export class OrphanSweep {
       if (!hasEnded || !isOld || (await tx.work.of(id)) !== null) return;
       await putInstanceWork(tx, id, 'destroy', clock.now());
       log.error(
-        { instance: id, ref, power, status: row.status },
+        { ...logNames(row), ref, power, status: row.status },
         'the machine of an instance that has ended is there: it is destroyed again',
       );
     });

@@ -3,6 +3,7 @@ import { LeaseEnding } from './call-platform.ts';
 import { isInStep, outOfStep } from './clock-step.ts';
 import type { ReconcileContext, StepContext } from './context.ts';
 import { CreateCalls } from './create-calls.ts';
+import { namesOf } from './log-names.ts';
 import { Places } from './places.ts';
 import { pauseMs } from './retry.ts';
 import { runStep } from './run-step.ts';
@@ -159,9 +160,9 @@ export class Reconciler {
   }
 
   async #breakOff(lease: Lease, error: unknown): Promise<void> {
-    const { clock, log } = this.#context;
-    const { resourceId: resource, kind: step, attempt } = lease;
-    const fields = { err: error, resource, step, attempt };
+    const { clock, log, store } = this.#context;
+    const names = await namesOf(store, lease);
+    const fields = { err: error, ...names, step: lease.kind, attempt: lease.attempt };
     // Nothing was sent: whoever claims it next begins with a lease of its own.
     const isLate = error instanceof LeaseEnding;
     if (isLate) log.warn(fields, 'a step came to its call too late for its lease; it is given back');
@@ -169,7 +170,7 @@ export class Reconciler {
     const notBefore = clock.now() + pauseMs(this.#context, lease);
     const again = { cookie: lease.cookie, notBefore, lastError: 'the step broke off' };
     await giveBack(this.#context, lease, again).catch((failure) =>
-      log.error({ err: failure, resource: lease.resourceId }, 'its lease will run out instead'),
+      log.error({ err: failure, ...names }, 'its lease will run out instead'),
     );
   }
 

@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../instances/instance-record.ts';
+import { type InstanceRecord, logNames } from '../instances/instance-record.ts';
 import { amend } from '../instances/transition.ts';
 import type { ObservedMachine, OwnerRef } from '../ports/platform-driver.ts';
 import type { Transaction } from '../ports/store.ts';
@@ -44,8 +44,9 @@ export async function followMachines(
   const take = async () => {
     for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
       const { id } = row;
+      const names = logNames(row);
       const isFollowed = await followRow(context, row, shown, since).catch((error) => {
-        log.error({ err: error, instance: id }, 'a row could not be brought to where its machine is');
+        log.error({ err: error, ...names }, 'a row could not be brought to where its machine is');
         return false;
       });
       if (isFollowed) doubts.endInstance(id);

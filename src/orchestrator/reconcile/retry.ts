@@ -4,7 +4,7 @@ import type { Next } from './settle.ts';
 import type { Lease } from './work.ts';
 
 export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
-type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'log' | 'health'>;
+type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
 
 /** Codes after which the same step cannot succeed. */
 const FINAL = new Set<Failed['code']>([
@@ -50,14 +50,10 @@ export function pauseMs(
   return Math.round(pause * (0.75 + random.next() / 2));
 }
 
-/** Tries again after a pause, or when the platform asked for it. Raises an alarm in time. */
+/** Tries again after a pause, or when the platform asked for it. Every tenth attempt is an alarm. */
 export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Next {
-  if (lease.attempt % ALARM_AFTER_ATTEMPTS === 0)
-    context.log.error(
-      { resource: lease.resourceId, step: lease.kind, attempt: lease.attempt, problem },
-      'a step keeps failing; it is tried for ever, look at the platform',
-    );
-  return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem };
+  const isAlarm = lease.attempt % ALARM_AFTER_ATTEMPTS === 0;
+  return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem, isAlarm };
 }
 
 /**

@@ -98,7 +98,7 @@ describe('a step that comes back', () => {
     const before = [await store.read.instances.byId('a'), await work()];
     expect(await settle(lease, { step: 'destroy' }, () => null)).toBe(0);
     expect([await store.read.instances.byId('a'), await work()]).toEqual(before);
-    expect(warnings).toEqual([{ resource: 'a', step: 'create' }]);
+    expect(warnings).toEqual([{ instance: 'a', account: expect.any(String), step: 'create' }]);
   });
 
   it('leaves to a use case what was put meanwhile', async () => {

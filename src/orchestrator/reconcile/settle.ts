@@ -1,7 +1,7 @@
 import { type InstanceRecord, logNames } from '../instances/instance-record.ts';
 import { amend } from '../instances/transition.ts';
 import type { Transaction } from '../ports/store.ts';
-import type { VolumeRecord } from '../volumes/volume-record.ts';
+import { type VolumeRecord, logNames as volumeNames } from '../volumes/volume-record.ts';
 import { isInStep } from './clock-step.ts';
 import type { ReconcileContext } from './context.ts';
 import { lockInstances, lockVolumesOf } from './lock-rows.ts';
@@ -12,8 +12,11 @@ import type { Lease, Work } from './work.ts';
 export type Next =
   /** Nothing is left to do. */
   | { step: 'finish' }
-  /** The same step goes on. `attempt` counts from there on, where the claim that ends here is not to count. */
-  | { step: 'again'; afterMs: number; cookie?: string; problem?: string; attempt?: number }
+  /**
+   * The same step goes on. `attempt` counts from there on, where the claim that ends here is not to count. `isAlarm`: an
+   * operator is to know that it keeps failing.
+   */
+  | { step: 'again'; afterMs: number; cookie?: string; problem?: string; isAlarm?: boolean; attempt?: number }
   /** Another step follows. */
   | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
 
@@ -71,7 +74,7 @@ export async function settleVolume(
     const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
     return {
-      names: { volume: record.id, account: record.accountId },
+      names: volumeNames(record),
       learn: async () => {
         const createOpenUntil = learnt(record.createOpenUntil);
         if (createOpenUntil === record.createOpenUntil) return record;
@@ -116,10 +119,12 @@ async function settle<Row>(
   lock: (tx: Transaction) => Promise<Locked<Row>>,
 ): Promise<void> {
   const { store, clock, health, log, failpoint } = context;
-  let failure: object | undefined;
+  let names: object = {};
+  let failure: { fields: object; isAlarm: boolean } | undefined;
   const writing = store.transact(async (tx) => {
     failure = undefined;
     const locked = await lock(tx);
+    names = locked.names;
     const found = await tx.work.check(lease);
     if (found === 'lost') return found;
     const row = await locked.learn();
@@ -130,7 +135,10 @@ async function settle<Row>(
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await follow(context, tx, lease, next);
       if (next.step === 'again' && next.problem !== undefined)
-        failure = { ...locked.names, reason: next.problem, tryAgainMs: next.afterMs };
+        failure = {
+          fields: { reason: next.problem, tryAgainMs: next.afterMs },
+          isAlarm: next.isAlarm === true,
+        };
     }
     return found;
   });
@@ -141,11 +149,15 @@ async function settle<Row>(
   });
   if (state === 'lost')
     log.warn(
-      { resource: lease.resourceId, step: lease.kind },
+      { ...names, step: lease.kind },
       'a step came back after its lease was lost; nothing was written',
     );
-  if (state === 'held' && failure !== undefined)
-    log.info({ ...failure, step: lease.kind, attempt: lease.attempt }, 'a step failed; it is tried again');
+  if (state === 'held' && failure !== undefined) {
+    const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };
+    if (failure.isAlarm)
+      log.error(fields, 'a step keeps failing; it is tried for ever, look at the platform');
+    else log.info(fields, 'a step failed; it is tried again');
+  }
   failpoint(`${lease.kind}:settled`);
 }
 

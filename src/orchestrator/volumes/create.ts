@@ -33,14 +33,14 @@ export async function createVolume(
   deps: Deps,
   accountId: string,
   request: CreateVolumeRequest,
-  key?: string,
+  { key, requestId }: { key?: string | undefined; requestId?: string } = {},
 ): Promise<Created<VolumeRecord>> {
   return deps.store.transact((tx) =>
     createOnce(
       tx,
       { accountId, operation: 'createVolume', request, key },
       (id) => tx.volumes.byId(id),
-      () => insertVolume(deps, tx, accountId, request),
+      () => insertVolume(deps, tx, accountId, request, requestId),
     ),
   );
 }
@@ -50,6 +50,7 @@ async function insertVolume(
   tx: Transaction,
   accountId: string,
   request: CreateVolumeRequest,
+  requestId: string | undefined,
 ): Promise<VolumeRecord> {
   const found = findType(catalog, request);
   const instanceIds = [...new Set(request.instance_ids ?? [])];
@@ -77,6 +78,7 @@ async function insertVolume(
     createdAt: now,
     deletedAt: null,
     createOpenUntil: CREATE_IS_OPEN,
+    requestId: requestId ?? null,
   };
   await assertWithinQuotas(tx, quotas, accountId, { volumes: 1, storageGb: record.sizeGb }, now);
   await tx.volumes.insert(record);

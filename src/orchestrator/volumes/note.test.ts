@@ -18,6 +18,7 @@ const records: fc.Arbitrary<VolumeRecord> = fc
     type: fc.option(token),
     priceMicroUsdPerHour: fc.nat(),
     createdAt: fc.nat(),
+    requestId: fc.option(fc.string({ minLength: 1, maxLength: 64, unit: 'grapheme-ascii' })),
   })
   .map(({ hex, ...rest }) => ({
     ...rest,

@@ -6,15 +6,23 @@ import type { VolumeRecord } from './volume-record.ts';
 /** What of a volume a note brings back. */
 export type NotedVolume = Pick<
   VolumeRecord,
-  'id' | 'accountId' | 'name' | 'region' | 'type' | 'sizeGb' | 'priceMicroUsdPerHour' | 'createdAt'
+  | 'id'
+  | 'accountId'
+  | 'name'
+  | 'region'
+  | 'type'
+  | 'sizeGb'
+  | 'priceMicroUsdPerHour'
+  | 'createdAt'
+  | 'requestId'
 >;
 
 /** What the platform keeps of a volume for us: all of its row that cannot be observed. */
 export function toNote(installationId: string, record: VolumeRecord): Note {
-  const { id, accountId, name, region, type, sizeGb, priceMicroUsdPerHour, createdAt } = record;
+  const { id, accountId, name, region, type, sizeGb, priceMicroUsdPerHour, createdAt, requestId } = record;
   return JSON.stringify({
     ...{ installation: installationId, kind: 'volume', id, accountId, name, region, type, sizeGb },
-    ...{ priceMicroUsdPerHour, createdAt },
+    ...{ priceMicroUsdPerHour, createdAt, requestId },
   });
 }
 
@@ -31,4 +39,5 @@ export const volumeNoteSchema: z.ZodType<NotedVolume> = z.object({
   sizeGb: z.number().positive(),
   priceMicroUsdPerHour: z.int().nonnegative(),
   createdAt: z.int().nonnegative(),
+  requestId: z.string().max(64).nullable().default(null),
 });

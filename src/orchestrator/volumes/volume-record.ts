@@ -14,6 +14,13 @@ export interface VolumeRecord extends PlatformResource {
   createdAt: number;
   /** When its absence was proved. */
   deletedAt: number | null;
+  /** The request that made it, as its line in the log names it. Null: it was made before that was kept. */
+  requestId: string | null;
+}
+
+/** What all lines of the log about a volume share, from its create on. */
+export function logNames({ id, accountId, requestId }: Pick<VolumeRecord, 'id' | 'accountId' | 'requestId'>) {
+  return { volume: id, account: accountId, ...(requestId !== null && { request_id: requestId }) };
 }
 
 /**

@@ -183,6 +183,7 @@ describe('two replicas', () => {
           ...{ id, accountId, ownerRef: `berth-${id}`, name: id, sizeGb: 100, region: 'here', type: null },
           ...{ status: 'CREATING', priceMicroUsdPerHour: 1, createdAt: now, deletedAt: null },
           createOpenUntil: null,
+          requestId: null,
         });
         return tx.storageClaims.take({ volumeId: id, region: 'here', gb: 100, capacityGb: 750 });
       });

@@ -83,6 +83,7 @@ export const volumes = pgTable('volumes', {
   createdAt: bigint('created_at', { mode: 'number' }).notNull(),
   deletedAt: bigint('deleted_at', { mode: 'number' }),
   createOpenUntil: bigint('create_open_until', { mode: 'number' }),
+  requestId: text('request_id'),
 });
 
 export const attachments = pgTable(

@@ -70,6 +70,7 @@ export const volumes = sqliteTable('volumes', {
   createdAt: integer('created_at').notNull(),
   deletedAt: integer('deleted_at'),
   createOpenUntil: integer('create_open_until'),
+  requestId: text('request_id'),
 });
 
 export const attachments = sqliteTable(

@@ -137,7 +137,9 @@ export function volumeRoutes(deps: HttpDeps) {
       const { accountId } = context.get('principal');
       rateLimits.admitCreate(accountId);
       const { 'idempotency-key': key } = context.req.valid('header');
-      const created = await createVolume(deps, accountId, context.req.valid('json'), key);
+      const requestId = context.get('requestId');
+      const created = await createVolume(deps, accountId, context.req.valid('json'), { key, requestId });
+      context.set('made', { volume: created.record.id, account: accountId });
       return context.json(await toVolume(volumes, markReplay(context, created)), 201);
     })
     .openapi(getRoute, async (context) => {

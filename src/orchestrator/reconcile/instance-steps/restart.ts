@@ -31,7 +31,7 @@ export async function stepRestart(
   // Of the backup of a database that was restored: it is over, and no machine is reset for it again.
   if (restart === undefined)
     return settleInstance(context, lease, async () =>
-      giveUp(context, lease, 'nothing is known of it any more'),
+      giveUp(context, record, 'nothing is known of it any more'),
     );
   if (restart.phase === 'order') return order(context, lease, record, restart);
   return prove(context, lease, record, restart);
@@ -50,7 +50,7 @@ async function order(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await ordered(context, lease, tx, current, { restart, step, found });
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
-    return isOpen ? giveUp(context, lease, 'the platform did not carry it out in time') : next;
+    return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
   await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
 }
@@ -75,10 +75,10 @@ async function ordered(
   }
   if (found?.answer === 'gone')
     return kept(restart, lease, await vanished(context, lease, tx, record, found.lookedAt));
-  if (isFinal(step)) return giveUp(context, lease, describeFailure(step));
+  if (isFinal(step)) return giveUp(context, record, describeFailure(step));
   // It went down by itself before it could be reset.
   if (found?.answer === 'observed' && isOff(found.value))
-    return giveUp(context, lease, describeFailure(step));
+    return giveUp(context, record, describeFailure(step));
   return kept(restart, lease, retryFailed(context, lease, step));
 }
 
@@ -102,9 +102,9 @@ async function prove(
       return kept(restart, lease, await fails(context, lease, tx, current, found.value));
     // The platform said that it runs again: off now, it went down after that.
     if (found?.answer === 'observed' && isOff(found.value))
-      return giveUp(context, lease, `the machine is ${found.value.power}`);
+      return giveUp(context, current, `the machine is ${found.value.power}`);
     const problem = `${result.step}: ${result.detail}`;
-    if (isPastDeadline(lease, now)) return giveUp(context, lease, `SSH was not ready in time (${problem})`);
+    if (isPastDeadline(lease, now)) return giveUp(context, current, `SSH was not ready in time (${problem})`);
     if (found?.answer === 'observed' && found.value.endpoint !== undefined)
       await amend(tx, current, now, { endpoint: found.value.endpoint });
     const pause = Math.min(
@@ -135,9 +135,9 @@ function kept(restart: Restart, lease: Lease, next: Next): Next {
 }
 
 /** The instance is looked at, and follows what is certain. */
-function giveUp({ log }: ReconcileContext, lease: Lease, reason: string): Next {
+function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
   log.warn(
-    { instance: lease.resourceId, reason },
+    { ...logNames(record), reason },
     'a restart is given up; the instance is as the platform shows it',
   );
   return { step: 'observe' };

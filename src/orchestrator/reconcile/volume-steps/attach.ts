@@ -3,7 +3,7 @@ import type { ObservedVolume, Step, VolumeDriver } from '../../ports/platform-dr
 import type { Transaction } from '../../ports/store.ts';
 import { isAttachable } from '../../volumes/attachable.ts';
 import { followAttachments } from '../../volumes/transition.ts';
-import type { Attachment, VolumeRecord } from '../../volumes/volume-record.ts';
+import { type Attachment, logNames, type VolumeRecord } from '../../volumes/volume-record.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../attach-cycle.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
@@ -40,7 +40,7 @@ export async function stepAttach(
       return retryFailed(context, lease, step);
     if (step.outcome === 'failed')
       context.log.warn(
-        { volume: current.id, instance: instance.id, reason: describeFailure(step) },
+        { ...logNames(current), instance: instance.id, reason: describeFailure(step) },
         'the platform refused an attachment',
       );
     await write(tx, current, open, step.outcome === 'done' ? 'attached' : 'detaching');
@@ -180,7 +180,7 @@ async function prepare(
       if ((await tx.work.of(id)) === null) await beginAttachCycle(context, tx, instance);
     } else if (mustStop && open.state === 'attaching') {
       context.log.warn(
-        { volume: volume.id, instance: id },
+        { ...logNames(volume), instance: id },
         'a volume cannot be attached: it needs a restart',
       );
       await write(tx, volume, open, 'detaching');

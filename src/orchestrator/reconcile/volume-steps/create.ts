@@ -2,7 +2,7 @@ import type { ObservedVolume, Step, VolumeDriver } from '../../ports/platform-dr
 import type { Transaction } from '../../ports/store.ts';
 import { toNote } from '../../volumes/note.ts';
 import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
-import type { VolumeRecord } from '../../volumes/volume-record.ts';
+import { logNames, type VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
 import type { StepContext } from '../context.ts';
 import { isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
@@ -77,7 +77,7 @@ async function refused(
   record: VolumeRecord,
   failed: Failed,
 ): Promise<Next> {
-  log.warn({ volume: record.id, reason: describeFailure(failed) }, 'the platform refused a volume');
+  log.warn({ ...logNames(record), reason: describeFailure(failed) }, 'the platform refused a volume');
   for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(record.id))
     await tx.volumes.removeAttachment(volumeId, instanceId);
   await transitionVolume(tx, record, 'ERROR');

@@ -1,7 +1,7 @@
 import type { ObservedVolume, Step, VolumeDriver } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { claimWhatItHas } from '../../volumes/claim-storage.ts';
-import type { VolumeRecord } from '../../volumes/volume-record.ts';
+import { logNames, type VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findVolume } from '../find.ts';
@@ -81,8 +81,8 @@ async function giveUp(
   record: VolumeRecord,
   reason: string,
 ): Promise<Next> {
-  const { id, sizeGb } = record;
+  const { sizeGb } = record;
   await claimWhatItHas(tx, record);
-  log.warn({ volume: id, sizeGb, reason }, 'a resize is given up; the volume keeps its size');
+  log.warn({ ...logNames(record), sizeGb, reason }, 'a resize is given up; the volume keeps its size');
   return { step: 'attach' };
 }
