@@ -34,6 +34,7 @@ interface NewDeployment {
   key: SshKeyRecord;
   volumes: readonly VolumeRecord[];
   createdAt: number;
+  requestId: string | undefined;
 }
 
 /**
@@ -46,6 +47,7 @@ export async function createDeployment(
   deps: CreateDeps,
   caller: Caller,
   request: CreateDeployment,
+  { requestId }: { requestId?: string } = {},
 ): Promise<Deployment> {
   const { store, clock, random, providers } = deps;
   const requestedKey = toRequestedKey(request);
@@ -66,7 +68,7 @@ export async function createDeployment(
     });
     // What others began meanwhile counts too: here the team is locked, after the volumes.
     await assertMayRun(deps, tx, asked);
-    return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt });
+    return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt, requestId });
   });
   deps.wake(record.providerId);
   return showDeployment({ store, clock, providers }, record);
@@ -124,7 +126,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
 
 function whatWasAsked(
   { installationId }: Pick<Deps, 'installationId'>,
-  { id, caller, teamId, request, plan, key, volumes }: NewDeployment,
+  { id, caller, teamId, request, plan, key, volumes, requestId }: NewDeployment,
 ) {
   const { provider, offer, region, operatingSystem } = plan;
   const { offerId, gpuType, gpuModel, gpuCount, instanceType, vcpus, memoryGb, storageGb, extras } = offer;
@@ -143,7 +145,10 @@ function whatWasAsked(
     ...{ sshKeyId: key.id, tempSshKeyId: key.isTemporary ? key.id : null },
     ...{ sshKeyName: key.name, sshKeyFingerprint: key.fingerprint },
     providerMinimumRuntimeMinutes: minimumReservationMinutes(provider, offer, region),
-    launch: { state: 'wanted' as const, request: launch, sentAt: null, looks: 0 },
+    launch: {
+      ...{ state: 'wanted' as const, request: launch, sentAt: null, looks: 0 },
+      ...(requestId !== undefined && { requestId }),
+    },
   };
 }
 

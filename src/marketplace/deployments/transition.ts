@@ -5,7 +5,7 @@ import { priceFor } from '../discounts/price-for.ts';
 import { endBilling, startBilling } from '../ledger/bill.ts';
 import { notifyDeployment } from '../mail/notify.ts';
 import type { Transaction } from '../ports/store.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import { releaseVolumes } from '../volumes/release.ts';
 import { toFailureDetails } from './failure-details.ts';
 import { originalStoppedRate, providerStoppedRate } from './stopped-rate.ts';
@@ -125,7 +125,7 @@ async function toStopped(
   if (original === null)
     deps.log.error(
       {
-        deployment: moved.id,
+        ...logNames(moved),
         provider: moved.providerId,
         offer: moved.offerId,
         instanceType: moved.instanceType,

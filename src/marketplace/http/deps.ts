@@ -16,6 +16,12 @@ export interface HttpDeps extends Deps {
 
 /** What middleware leaves for the routes. `caller` is there wherever a credential is required. */
 export interface HttpEnv {
-  Variables: { requestId: string; address: string; caller: Caller };
+  Variables: {
+    requestId: string;
+    address: string;
+    caller: Caller;
+    /** What the request made, as all lines of the log about it name it. */
+    made: object | undefined;
+  };
   Bindings: { incoming?: { socket: { remoteAddress?: string | undefined } } };
 }

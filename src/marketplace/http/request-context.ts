@@ -39,7 +39,14 @@ export function requestContext({
     const ms = clock.now() - startedAt;
     const route = routePath(context, -1);
     metrics.countRequest(method, route === '/*' ? 'none' : route, status, ms / 1000);
-    const line = { request_id: requestId, method, path: path.slice(0, 200), status, ms };
+    const line = {
+      request_id: requestId,
+      method,
+      path: path.slice(0, 200),
+      status,
+      ms,
+      ...context.get('made'),
+    };
     if (method === 'GET' && status < 400) log.debug(line, 'request');
     else log.info(line, 'request');
   };

@@ -59,7 +59,7 @@ export class Accrual {
     }
     for (const teamId of await this.#accrueAll(deps, now)) this.#watched.add(teamId);
     for (const teamId of [...this.#watched])
-      await this.#attempt({ teamId }, () => this.#watch(deps, teamId, now));
+      await this.#attempt({ team: teamId }, () => this.#watch(deps, teamId, now));
   }
 
   /** Accrues every open segment, and returns whose they are. */
@@ -74,7 +74,8 @@ export class Accrual {
       });
       for (const segment of segments) {
         teams.add(segment.teamId);
-        await this.#attempt({ segmentId: segment.id }, () => accrue(deps, segment, now));
+        const { subjectKind, subjectId, teamId } = segment;
+        await this.#attempt({ [subjectKind]: subjectId, team: teamId }, () => accrue(deps, segment, now));
       }
       if (segments.length < PAGE) return teams;
       afterId = segments.at(-1)?.id;

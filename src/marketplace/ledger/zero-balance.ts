@@ -1,8 +1,8 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../ports/store.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
+import { type VolumeRecord, logNames as volumeNames } from '../records/volume-record.ts';
 import { VolumesAreKept, watchVolumes } from './watch-volumes.ts';
 
 /**
@@ -57,36 +57,33 @@ export class ZeroBalance {
     await Promise.all(this.#underWay.values());
   }
 
-  #begin(store: Store, { id, teamId }: DeploymentRecord, step: Step): void {
+  #begin(store: Store, deployment: DeploymentRecord, step: Step): void {
+    const { id } = deployment;
     if (this.#underWay.has(id)) return;
     const { log } = this.#deps;
-    log.warn(
-      { deploymentId: id, teamId, step },
-      'the balance of the team is used up: its deployment is ended',
-    );
+    const fields = { ...logNames(deployment), step };
+    log.warn(fields, 'the balance of the team is used up: its deployment is ended');
     this.#run(
       id,
       this.#do(store, id, step).catch((err) =>
-        log.error({ err, deploymentId: id, step }, 'a deployment without balance goes on'),
+        log.error({ err, ...fields }, 'a deployment without balance goes on'),
       ),
     );
   }
 
   #beginDeletion(store: Store, volume: VolumeRecord): void {
-    const { id, volumeId, teamId } = volume;
+    const { id } = volume;
+    const names = volumeNames(volume);
     if (this.#underWay.has(id)) return;
     const { log } = this.#deps;
-    log.warn(
-      { volumeId, teamId },
-      'the balance of the team is used up, and its time is over: its volume is deleted',
-    );
+    log.warn(names, 'the balance of the team is used up, and its time is over: its volume is deleted');
     this.#run(
       id,
       this.#enforce.deleteVolume(volume, store).catch((err) => {
-        if (err instanceof VolumesAreKept) log.info({ volumeId, teamId }, 'the volumes of the team are kept');
+        if (err instanceof VolumesAreKept) log.info(names, 'the volumes of the team are kept');
         else
           log.error(
-            { err, volumeId, teamId },
+            { err, ...names },
             'a volume without balance is still there; its deletion is tried again',
           );
       }),

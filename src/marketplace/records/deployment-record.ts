@@ -16,6 +16,8 @@ export interface Launch {
   sentAt: number | null;
   /** How often the provider's list was looked at in vain since an answer was lost. */
   looks: number;
+  /** The request that made the deployment, as its line in the log names it. Absent: it is older than this field. */
+  requestId?: string;
 }
 
 /** A change that a request began and that is not over yet: others get 409. */
@@ -127,4 +129,10 @@ export interface DeploymentRecord {
   revision: number;
   /** Null before its instance is known, and where it is older than the proof. */
   sshProof: SshProof | null;
+}
+
+/** What all lines of the log about a deployment share, from its create on. */
+export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>) {
+  const { requestId } = launch;
+  return { deployment: id, team: teamId, ...(requestId !== undefined && { request_id: requestId }) };
 }

@@ -49,6 +49,17 @@ export interface VolumeRecord {
   revision: number;
   /** When the provider said that it deletes it: a 404 after that is the proof, and one without it a denial. */
   deletionTakenAt: number | null;
+  /** The request that made it, as its line in the log names it. Null: it is older than this field. */
+  requestId: string | null;
+}
+
+/** What all lines of the log about a volume share, from its create on. */
+export function logNames({
+  volumeId,
+  teamId,
+  requestId,
+}: Pick<VolumeRecord, 'volumeId' | 'teamId' | 'requestId'>) {
+  return { volume: volumeId, team: teamId, ...(requestId !== null && { request_id: requestId }) };
 }
 
 /** A volume on a deployment, until the provider's record of it is gone. */

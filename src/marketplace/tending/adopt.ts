@@ -1,4 +1,5 @@
 import type { Instance } from '../../contract/instance.ts';
+import { logNames } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 import { unproved } from './prove-ssh.ts';
 
@@ -6,10 +7,15 @@ import { unproved } from './prove-ssh.ts';
  * The instance is the deployment's. Where that ended meanwhile, it is what has to be cleaned up; where it has another
  * one, this one is left to the sweep.
  */
-export async function adopt({ store, log }: TendingContext, id: string, instance: Instance): Promise<void> {
-  const outcome = await store.transact(async (tx) => {
+export async function adopt(
+  { store, provider, log }: TendingContext,
+  id: string,
+  instance: Instance,
+): Promise<void> {
+  const { outcome, names } = await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
-    if (record === null || record.providerInstanceId !== null) return 'ignored';
+    const names = record === null ? { deployment: id } : logNames(record);
+    if (record === null || record.providerInstanceId !== null) return { outcome: 'ignored', names };
     const isWaitedFor = record.status === 'deploying';
     await tx.deployments.update({
       ...record,
@@ -18,7 +24,10 @@ export async function adopt({ store, log }: TendingContext, id: string, instance
       launch: { ...record.launch, state: isWaitedFor ? 'made' : 'over', request: null },
       cleanup: isWaitedFor ? record.cleanup : 'wanted',
     });
-    return isWaitedFor ? 'adopted' : 'too late';
+    return { outcome: isWaitedFor ? 'adopted' : 'too late', names };
   });
-  log.info({ deployment: id, instance: instance.id, outcome }, 'the provider has made an instance');
+  log.info(
+    { ...names, provider: provider.id, instance: instance.id, outcome },
+    'the provider has made an instance',
+  );
 }

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { isDenialBelieved } from '../losses/loss-cap.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 import { isBeingDestroyed, isNamed } from './names.ts';
 
@@ -27,7 +27,7 @@ export async function cleanUp(context: TendingContext, record: DeploymentRecord)
     health.answered(record.id);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(record.id, error);
+    health.failed(record, error);
   }
   return retry(context, record);
 }
@@ -53,7 +53,7 @@ function retry({ clock, random, log, cleanups }: TendingContext, record: Deploym
   const isAlarm = openMs >= ALARM_AFTER_MS && (toldAt === null || now - toldAt >= ALARM_AFTER_MS);
   if (isAlarm)
     log.error(
-      { deployment: record.id, provider: record.providerId, instance: record.providerInstanceId, openMs },
+      { ...logNames(record), provider: record.providerId, instance: record.providerInstanceId, openMs },
       'the instance of a deployment that is over is still at the provider, and costs; it is tried for ever, look there',
     );
   cleanups.set(record.id, { attempts: attempts + 1, toldAt: isAlarm ? now : toldAt });

@@ -1,6 +1,6 @@
 import type { FailureReason } from '../contract/deployment.ts';
 import { transition } from '../deployments/transition.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 
 /** The deployment came to nothing, if it is still what it was when that was decided. What may exist is cleaned up. */
@@ -21,7 +21,7 @@ export async function fail(
   });
   if (hasFailed)
     log.warn(
-      { deployment: seen.id, provider: seen.providerId, failureReason, failureDetails },
+      { ...logNames(seen), provider: seen.providerId, failureReason, failureDetails },
       'a deployment failed',
     );
 }

@@ -1,6 +1,6 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import { adopt } from './adopt.ts';
 import type { TendingContext } from './context.ts';
 import { failOverdue, isOverdue } from './deploy-timeout.ts';
@@ -23,7 +23,7 @@ export async function findLaunched(context: TendingContext, record: DeploymentRe
     health.answered(record.id);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(record.id, error);
+    health.failed(record, error);
     if (isOverdue(context, record)) await failOverdue(context, record);
     return LAST_LOOKS_MS;
   }
@@ -55,15 +55,18 @@ function byAge(a: Instance, b: Instance): number {
 /** What cannot be deleted now is found by the sweep. */
 async function remove(
   { provider, health, log, call }: TendingContext,
-  { id, region }: DeploymentRecord,
+  record: DeploymentRecord,
   instance: Instance,
 ): Promise<void> {
-  log.warn({ deployment: id, instance: instance.id }, 'a create has made a second instance: it is deleted');
+  log.warn(
+    { ...logNames(record), provider: provider.id, instance: instance.id },
+    'a create has made a second instance: it is deleted',
+  );
   try {
-    await provider.client.deleteInstance(instance.id, region, call);
+    await provider.client.deleteInstance(instance.id, record.region, call);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(id, error);
+    health.failed(record, error);
   }
 }
 

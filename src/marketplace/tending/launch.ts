@@ -47,7 +47,7 @@ async function checkAvailability(
     return { reason: 'out_of_stock', details: soldOut(offerId, region) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(id, error);
+    health.failed(record, error);
     return error.problem === 'unauthorized' ? toRefusal(error, record) : 'unknown';
   }
 }
@@ -80,7 +80,7 @@ async function send(
     return options.polling.intervalMs[0];
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(record.id, error);
+    health.failed(record, error);
     if (error.mayHaveHappened) return FIRST_LOOK_MS;
     if (!isAnswer(error)) return takeBack(context, record);
     const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };

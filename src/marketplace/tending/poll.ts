@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { type Applied, applyObservation } from '../deployments/apply-observation.ts';
 import { needsList, type Observation } from '../deployments/observe.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 import { failOverdue, isOverdue } from './deploy-timeout.ts';
 import { settleAction } from './settle-action.ts';
@@ -41,7 +41,7 @@ async function look(
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     if (error.problem !== 'not_found') {
-      health.failed(record.id, error);
+      health.failed(record, error);
       return { problem: error.problem };
     }
   }
@@ -51,25 +51,26 @@ async function look(
     return { gone: true, isListed: listed.some((instance) => instance.id === id) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(record.id, error);
+    health.failed(record, error);
     return { gone: true };
   }
 }
 
 function tell(
   { health, log }: TendingContext,
-  { id, status, providerId }: DeploymentRecord,
+  record: DeploymentRecord,
   observation: Observation,
   applied: Applied,
 ): void {
   if ('problem' in observation || applied.outcome === 'dropped') return;
+  const { status, providerId } = record;
   const doubt = doubtOf(applied);
-  if (doubt !== undefined) health.doubted(id, doubt);
-  else health.answered(id);
+  if (doubt !== undefined) health.doubted(record, doubt);
+  else health.answered(record.id);
   if (applied.outcome !== 'written' || applied.record.status === status) return;
   const { status: to } = applied.record;
   log.info(
-    { deployment: id, provider: providerId, from: status, to, why: applied.why },
+    { ...logNames(record), provider: providerId, from: status, to, why: applied.why },
     'a deployment changed',
   );
 }

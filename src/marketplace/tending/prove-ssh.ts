@@ -1,7 +1,7 @@
 import type { ProbeResult, ProbeStep, SshProbe } from '../../ports/ssh-probe.ts';
 import { type Endpoint, toSshAddress } from '../deployments/endpoint.ts';
 import { transition } from '../deployments/transition.ts';
-import type { DeploymentRecord, SshProof } from '../records/deployment-record.ts';
+import { type DeploymentRecord, logNames, type SshProof } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 
 /** One that could not be tried more often than this, because nobody tended it, is not given up. */
@@ -125,8 +125,8 @@ async function tell(
   before: SshProof,
   result: ProbeResult,
 ): Promise<void> {
-  const { id, providerId, teamId, providerInstanceId } = record;
-  const fields = { deployment: id, provider: providerId, team: teamId, instance: providerInstanceId };
+  const { id, providerId, providerInstanceId } = record;
+  const fields = { ...logNames(record), provider: providerId, instance: providerInstanceId };
   if (result.ok) {
     sshAlarm.proved(id);
     log.info(

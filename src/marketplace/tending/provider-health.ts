@@ -1,11 +1,15 @@
 import type { ProviderError, ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 
 /** These are the provider's as a whole; any other is one of the thing that was asked for. */
 const OF_ALL: readonly ProviderProblem[] = ['unreachable', 'timeout', 'unauthorized', 'limited', 'failed'];
 /** A problem that was not seen for so long is over: one that comes and goes is told of once. */
 const OVER_AFTER_MS = 60_000;
+
+/** What a call was about: a deployment, or anything else by its id. */
+type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
 
 /** What is wrong with a provider's answers: told once, not with every poll, and again when it is over. */
 export class ProviderHealth {
@@ -20,7 +24,7 @@ export class ProviderHealth {
   }
 
   /** A call about `subject` did not succeed. */
-  failed(subject: string, error: ProviderError): void {
+  failed(subject: Subject, error: ProviderError): void {
     if (!OF_ALL.includes(error.problem)) {
       this.doubted(subject, `${error.problem}: ${error.message}`);
       return;
@@ -34,11 +38,13 @@ export class ProviderHealth {
   }
 
   /** What was said of `subject` cannot be used, or not yet. */
-  doubted(subject: string, doubt: string): void {
-    if (this.#doubts.get(subject) === doubt) return;
-    this.#doubts.set(subject, doubt);
+  doubted(subject: Subject, doubt: string): void {
+    const [id, names] =
+      typeof subject === 'string' ? [subject, { subject }] : [subject.id, logNames(subject)];
+    if (this.#doubts.get(id) === doubt) return;
+    this.#doubts.set(id, doubt);
     this.#deps.log.warn(
-      { provider: this.#providerId, subject, doubt },
+      { ...names, provider: this.#providerId, doubt },
       'what the provider says is not applied',
     );
   }

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Observation } from '../deployments/observe.ts';
 import { mayBeOver } from '../deployments/reboot-status.ts';
-import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
+import { type Action, type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
@@ -22,7 +22,7 @@ export async function settleAction(
   if (!isTooOld && !(await hasRestarted(context, record))) return;
   if (isTooOld)
     log.warn(
-      { deployment: record.id, provider: record.providerId, action: action.kind, ageMs },
+      { ...logNames(record), provider: record.providerId, action: action.kind, ageMs },
       'a change never showed at the provider: it is not waited for any more',
     );
   await context.store.transact(async (tx) => {
@@ -38,8 +38,9 @@ function isUnheard(observation: Observation, kind: Action['kind']): boolean {
 
 async function hasRestarted(
   { clock, provider, health, call }: TendingContext,
-  { id, action, region, offerId, providerInstanceId }: DeploymentRecord,
+  record: DeploymentRecord,
 ): Promise<boolean> {
+  const { action, region, offerId, providerInstanceId } = record;
   if (action?.kind !== 'restart' || providerInstanceId === null) return false;
   if (!mayBeOver(action, clock.now())) return false;
   if (provider.catalog.offers.get(offerId)?.announcesRestart !== true) return false;
@@ -47,7 +48,7 @@ async function hasRestarted(
     return !(await provider.client.restartStatus(providerInstanceId, region, call)).restarting;
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    health.failed(id, error);
+    health.failed(record, error);
     return false;
   }
 }

@@ -1,6 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
+import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import type { TendingContext } from './context.ts';
 import { isBeingDestroyed, ownName } from './names.ts';
 
@@ -18,24 +19,27 @@ export class Sweep {
       const listed = await provider.client.listInstances(call);
       health.answered('list');
       const before = this.#seen;
-      const seen = new Set<string>();
-      for (const instance of listed)
-        if (!isBeingDestroyed(instance) && (await this.#isLeftOver(context, instance))) seen.add(instance.id);
-      this.#seen = seen;
-      for (const instance of listed)
-        if (seen.has(instance.id) && before.has(instance.id)) await remove(context, instance);
+      const leftOver = new Map<Instance, DeploymentRecord>();
+      for (const instance of listed) {
+        const record = isBeingDestroyed(instance) ? null : await this.#leftOverOf(context, instance);
+        if (record !== null) leftOver.set(instance, record);
+      }
+      this.#seen = new Set([...leftOver.keys()].map(({ id }) => id));
+      for (const [instance, record] of leftOver)
+        if (before.has(instance.id)) await remove(context, record, instance);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       health.failed('list', error);
     }
   }
 
-  async #isLeftOver(
+  /** The deployment that the instance was made for and that does not need it; null: it is not to be deleted. */
+  async #leftOverOf(
     { store, installationId, provider, log }: TendingContext,
     instance: Instance,
-  ): Promise<boolean> {
+  ): Promise<DeploymentRecord | null> {
     const providerName = ownName(instance, installationId);
-    if (providerName === null) return false;
+    if (providerName === null) return null;
     const record = await store.read.deployments.byProviderName(providerName);
     if (record === null || record.providerId !== provider.id) {
       if (!this.#told.has(instance.id))
@@ -44,18 +48,24 @@ export class Sweep {
           'an instance has our name and no deployment: it may be costing money, look at the provider',
         );
       this.#told.add(instance.id);
-      return false;
+      return null;
     }
     const isKnown = record.providerInstanceId === instance.id;
-    if (activeStatuses.includes(record.status)) return record.launch.state === 'made' && !isKnown;
-    // Its own clean-up is under way.
-    return !(isKnown && record.cleanup === 'wanted');
+    const isNeeded = activeStatuses.includes(record.status)
+      ? record.launch.state !== 'made' || isKnown
+      : // Its own clean-up is under way.
+        isKnown && record.cleanup === 'wanted';
+    return isNeeded ? null : record;
   }
 }
 
-async function remove({ provider, health, log, call }: TendingContext, instance: Instance): Promise<void> {
+async function remove(
+  { provider, health, log, call }: TendingContext,
+  record: DeploymentRecord,
+  instance: Instance,
+): Promise<void> {
   log.warn(
-    { provider: provider.id, instance: instance.id, name: instance.name },
+    { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
     'an instance has no live deployment any more: it is deleted',
   );
   try {

@@ -1,6 +1,7 @@
 import { fencedStore, LeaseLost } from '../fenced-store.ts';
 import { type LeaseRecord, StoreUnavailable } from '../ports/store.ts';
 import type { Provider } from '../providers/provider.ts';
+import { logNames } from '../records/deployment-record.ts';
 import { endFailedVolumes } from '../volumes/end-failed.ts';
 import { tendVolumes } from '../volumes/tend.ts';
 import type { TendingContext, TendingDeps } from './context.ts';
@@ -49,11 +50,11 @@ export class ProviderWorker {
     this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#deployments = new Schedule(clock, {
       concurrency: options.polling.concurrency,
-      run: (id) => this.#guard(id, (context) => tendDeployment(context, id)),
+      run: (id) => this.#guard('poll', (context) => tendDeployment(context, id), id),
     });
     this.#proofs = new Schedule(clock, {
       concurrency: PROOFS_AT_ONCE,
-      run: (id) => this.#guard(`proof of ${id}`, (context) => this.#prove(context, id)),
+      run: (id) => this.#guard('ssh proof', (context) => this.#prove(context, id), id),
     });
     this.#chores = new Schedule(clock, {
       concurrency: Number.POSITIVE_INFINITY,
@@ -159,9 +160,11 @@ export class ProviderWorker {
 
   /** A step that throws is a fault of ours or the store's: it is told of once, and tried again. */
   async #guard(
-    key: string,
+    name: string,
     step: (context: TendingContext) => Promise<number | null>,
+    deploymentId?: string,
   ): Promise<number | null> {
+    const key = `${name} ${deploymentId ?? ''}`;
     const context = this.#context;
     if (!this.#lease.isHeld || context === undefined) return null;
     try {
@@ -176,10 +179,24 @@ export class ProviderWorker {
         return null;
       }
       const cause = error instanceof StoreUnavailable ? STORE : key;
-      const fields = { err: error, provider: this.#provider.id, step: key };
-      if (!this.#failing.has(cause)) this.#deps.log.error(fields, 'a step broke off; it is tried again');
-      this.#failing.add(cause);
+      if (!this.#failing.has(cause)) {
+        this.#failing.add(cause);
+        const fields = {
+          err: error,
+          ...(await this.#namesOf(deploymentId)),
+          provider: this.#provider.id,
+          step: name,
+        };
+        this.#deps.log.error(fields, 'a step broke off; it is tried again');
+      }
       return AFTER_FAILURE_MS;
     }
+  }
+
+  /** Its id alone while the store does not answer. */
+  async #namesOf(deploymentId: string | undefined): Promise<object> {
+    if (deploymentId === undefined) return {};
+    const record = await this.#deps.store.read.deployments.byId(deploymentId).catch(() => null);
+    return record === null ? { deployment: deploymentId } : logNames(record);
   }
 }

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import { actionAfter, ofAttachments } from './action-after.ts';
 import { beginVolumeAction, endVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
@@ -136,9 +136,9 @@ function isOverdue(
   return clock.now() - since >= options.polling.actionMs;
 }
 
-async function giveUpAttach(deps: VolumeDeps, { id }: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
-  await transactOnVolume(deps.store, id, (tx, seen) => undoAttach(tx, seen, deploymentId));
-  deps.log.warn({ volume: id, deploymentId }, 'an attachment of a volume was given up');
+async function giveUpAttach(deps: VolumeDeps, record: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
+  await transactOnVolume(deps.store, record.id, (tx, seen) => undoAttach(tx, seen, deploymentId));
+  deps.log.warn({ ...logNames(record), deployment: deploymentId }, 'an attachment of a volume was given up');
 }
 
 /** The provider does not have an attachment that was on its way: the volume is as it is without it. */
@@ -159,9 +159,12 @@ export async function undoAttach(
   await dropAttachments(tx, record, dropped);
 }
 
-async function giveUpDetach(deps: VolumeDeps, { id }: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
-  await transactOnVolume(deps.store, id, (tx, seen) => undoDetach(tx, seen, deploymentId));
-  deps.log.warn({ volume: id, deploymentId }, 'a volume is still attached although it was to be detached');
+async function giveUpDetach(deps: VolumeDeps, record: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
+  await transactOnVolume(deps.store, record.id, (tx, seen) => undoDetach(tx, seen, deploymentId));
+  deps.log.warn(
+    { ...logNames(record), deployment: deploymentId },
+    'a volume is still attached although it was to be detached',
+  );
 }
 
 /** The provider has not taken the detach: the volume stays attached. */

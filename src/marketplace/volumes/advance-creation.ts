@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
 import { transactOnVolume } from './look.ts';
@@ -25,7 +25,7 @@ export async function advanceCreation(
 ): Promise<void> {
   const { clock, options, log } = deps;
   const now = clock.now();
-  const { createSentAt, volumeId, providerId, providerName } = record;
+  const { createSentAt, providerId, providerName } = record;
   const since = createSentAt ?? record.createdAt;
   // Whoever accepted or sent it may still be at it.
   if (now - since < 2 * options.polling.callTimeoutMs) return;
@@ -37,7 +37,8 @@ export async function advanceCreation(
     await sendCreation(deps, seller, record);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    log.debug({ volumeId, providerId, providerName, problem: error.problem }, 'a volume is not made yet');
+    const fields = { ...logNames(record), provider: providerId, name: providerName, problem: error.problem };
+    log.debug(fields, 'a volume is not made yet');
   }
 }
 
@@ -95,9 +96,9 @@ async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord): Promise
 
 /** Nobody knows whether the provider has made it. It costs the user nothing, and an operator has to look. */
 export async function giveUpCreation(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
-  const { volumeId, providerId, providerName } = record;
+  const { providerId, providerName } = record;
   deps.log.error(
-    { volumeId, providerId, providerName },
+    { ...logNames(record), provider: providerId, name: providerName },
     'the answer to the create of a volume was lost: look at the provider for one of this name, and remove it there',
   );
   await change(deps, record, { status: 'error', action: null });

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { admitLoss, tellOfLosses } from '../losses/loss-cap.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import { acceptDeletion } from './accept-deletion.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
@@ -131,8 +131,11 @@ async function alarm({ store, clock, options, log }: VolumeDeps, seen: VolumeRec
   const now = clock.now();
   const since = Math.max(seen.observedAt ?? 0, seen.deletedAt ?? 0);
   if (now - since < options.polling.actionMs) return;
-  const { volumeId, providerId, providerVolumeId } = seen;
-  log.error({ volumeId, providerId, providerVolumeId }, 'a volume is still there although it was deleted');
+  const { providerId, providerVolumeId } = seen;
+  log.error(
+    { ...logNames(seen), provider: providerId, providerVolumeId },
+    'a volume is still there although it was deleted',
+  );
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(seen.id);
     if (record?.status === 'deleting') await writeVolume(tx, record, { observedAt: now });

@@ -1,6 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Provider } from '../providers/provider.ts';
+import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import { actionAfter } from './action-after.ts';
 import { advanceAttachments } from './advance-attachments.ts';
 import { advanceCreation } from './advance-creation.ts';
@@ -59,7 +60,7 @@ export async function observeVolume(
   seller: VolumeSeller,
   seen: SeenVolume,
 ): Promise<VolumeObservation | null> {
-  const { providerVolumeId, providerId, volumeId } = seen.record;
+  const { providerVolumeId, volumeId } = seen.record;
   if (providerVolumeId === null) return null;
   try {
     const volume = await seller.provider.client.getVolume(providerVolumeId, {
@@ -69,7 +70,7 @@ export async function observeVolume(
     return { volume, busy: await findBusy(deps, seller, seen) };
   } catch (error) {
     if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
-    tellOnce(deps, seller, { volumeId, providerId, providerVolumeId });
+    tellOnce(deps, seller, seen.record);
     return null;
   }
 }
@@ -77,15 +78,13 @@ export async function observeVolume(
 /** Which of its volumes a provider does not know, as far as an operator was told. */
 const unknown = new WeakMap<Provider, Set<string>>();
 
-function tellOnce(
-  { log }: Pick<VolumeDeps, 'log'>,
-  { provider }: VolumeSeller,
-  fields: { volumeId: string; providerId: string; providerVolumeId: string },
-): void {
+function tellOnce({ log }: Pick<VolumeDeps, 'log'>, { provider }: VolumeSeller, record: VolumeRecord): void {
   const told = unknown.get(provider) ?? new Set();
   unknown.set(provider, told);
-  if (told.has(fields.volumeId)) return;
-  told.add(fields.volumeId);
+  const { volumeId, providerId, providerVolumeId } = record;
+  if (told.has(volumeId)) return;
+  told.add(volumeId);
+  const fields = { ...logNames(record), provider: providerId, providerVolumeId };
   log.error(fields, 'the provider does not know a volume of ours: look there; it is kept and billed here');
 }
 
@@ -158,7 +157,9 @@ export async function advanceQuietly(deps: VolumeDeps, seller: VolumeSeller, id:
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;
-    deps.log.debug({ volume: id, providerId: seller.provider.id, problem, message }, 'a volume was not seen');
+    const record = await deps.store.read.volumes.byId(id);
+    const names = record === null ? { volume: id } : logNames(record);
+    deps.log.debug({ ...names, provider: seller.provider.id, problem, message }, 'a volume was not seen');
   }
 }
 

@@ -34,7 +34,12 @@ const RETRY_EVERY_MS = 1_000;
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS: nothing was written or sent.
  *   PROVIDER_REFUSED: there is no volume, and nothing is billed.
  */
-export async function createVolume(deps: VolumeDeps, caller: Caller, input: CreateVolume): Promise<Volume> {
+export async function createVolume(
+  deps: VolumeDeps,
+  caller: Caller,
+  input: CreateVolume,
+  { requestId }: { requestId?: string } = {},
+): Promise<Volume> {
   const { store, clock, options, providers } = deps;
   const deadline = clock.now() + options.lifecycleWaitMs;
   const seller = volumeSeller(providers, input.provider);
@@ -49,7 +54,7 @@ export async function createVolume(deps: VolumeDeps, caller: Caller, input: Crea
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
     if (deployment !== null) await assertAttachable(tx, seller, wanted, deployment);
-    return insert(deps, tx, seller, caller, { wanted, deployment, price, now });
+    return insert(deps, tx, seller, caller, { wanted, deployment, price, now, requestId });
   });
   await makeVolume(deps, seller, record, deadline);
   const seen = await advanceUntil(
@@ -116,9 +121,10 @@ async function insert(
     deployment: DeploymentRecord | null;
     price: Awaited<ReturnType<typeof newPrice>>;
     now: number;
+    requestId: string | undefined;
   },
 ): Promise<VolumeRecord> {
-  const { wanted, deployment, price, now } = asked;
+  const { wanted, deployment, price, now, requestId } = asked;
   const { name, sizeInGb: sizeGb, region, cloudId, teamId } = wanted;
   const id = newId(random, 'vol');
   const record: VolumeRecord = {
@@ -129,7 +135,7 @@ async function insert(
     ...{ lastAttachedAt: null, lastDetachedAt: null },
     ...{ providerName: toProviderName(installationId, id), providerVolumeId: null, createSentAt: null },
     ...{ action: { kind: 'create', since: now }, observedAt: null, cleanup: 'none', revision: 1 },
-    deletionTakenAt: null,
+    ...{ deletionTakenAt: null, requestId: requestId ?? null },
   };
   await tx.volumes.insert(record);
   if (deployment !== null) {

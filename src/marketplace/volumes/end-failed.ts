@@ -2,7 +2,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { endBilling } from '../ledger/bill.ts';
 import { isDenialBelieved } from '../losses/loss-cap.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import type { VolumeDeps } from './deps.ts';
 import { transactOnVolume } from './look.ts';
 import { writeVolume } from './write.ts';
@@ -40,9 +40,8 @@ async function endBill(deps: FailedDeps, { id, providerId, providerVolumeId }: V
     if (record.status !== 'error' || record.deletedAt !== null) return;
     const deletedAt = await endBilling(deps, tx, 'volume', id, deps.clock.now());
     await writeVolume(tx, record, { deletedAt });
-    const { volumeId } = record;
     deps.log.info(
-      { volumeId, providerId },
+      { ...logNames(record), provider: providerId },
       'the provider does not have a broken volume: it is not billed any more',
     );
   });

@@ -1,6 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Caller } from '../caller.ts';
 import type { Volume } from '../contract/volume.ts';
+import { logNames } from '../records/volume-record.ts';
 import { ownVolume } from './access.ts';
 import { observeVolume } from './advance.ts';
 import type { VolumeDeps } from './deps.ts';
@@ -32,6 +33,9 @@ async function refresh(deps: VolumeDeps, id: string): Promise<void> {
     if (observation !== null) await followVolume(deps, seller, seen, observation);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    deps.log.debug({ volume: id, providerId, problem: error.problem }, 'a volume is shown as it is known');
+    deps.log.debug(
+      { ...logNames(seen.record), provider: providerId, problem: error.problem },
+      'a volume is shown as it is known',
+    );
   }
 }

@@ -88,7 +88,7 @@ function toOffer(providerId: string, offer: CatalogFile['offers'][number]): Cata
 export interface World {
   clock: VirtualClock;
   deps: VolumeDeps;
-  logged: { level: string; message: string }[];
+  logged: { level: string; message: string; fields: Record<string, unknown> }[];
   woken: string[];
   plain: (letter: string) => PlainProvider;
   provider: (letter: string) => Provider;
@@ -141,7 +141,8 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
   const plain = (letter: string) => plains.get(`provider-${letter}`) as PlainProvider;
   const logged: World['logged'] = [];
   const woken: string[] = [];
-  const say = (level: string) => (_: object, message: string) => void logged.push({ level, message });
+  const say = (level: string) => (fields: object, message: string) =>
+    void logged.push({ level, message, fields: { ...fields } });
   const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
   let drawn = 0;
   const random = {

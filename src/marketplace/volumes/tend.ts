@@ -1,4 +1,5 @@
 import type { Provider } from '../providers/provider.ts';
+import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import { advanceQuietly } from './advance.ts';
 import type { VolumeDeps } from './deps.ts';
 import { toSeller, type VolumeSeller } from './seller.ts';
@@ -12,15 +13,18 @@ const AT_THE_SAME_TIME = 8;
 export async function tendVolumes(deps: VolumeDeps, provider: Provider): Promise<void> {
   const seller = toSeller(provider);
   if (seller === null) return;
-  const ids = (await deps.store.read.volumes.toTend(provider.id)).map(({ id }) => id);
-  for (let from = 0; from < ids.length; from += AT_THE_SAME_TIME)
-    await Promise.all(ids.slice(from, from + AT_THE_SAME_TIME).map((id) => tend(deps, seller, id)));
+  const records = await deps.store.read.volumes.toTend(provider.id);
+  for (let from = 0; from < records.length; from += AT_THE_SAME_TIME)
+    await Promise.all(
+      records.slice(from, from + AT_THE_SAME_TIME).map((record) => tend(deps, seller, record)),
+    );
 }
 
-async function tend(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+async function tend(deps: VolumeDeps, seller: VolumeSeller, record: VolumeRecord): Promise<void> {
   try {
-    await advanceQuietly(deps, seller, id);
+    await advanceQuietly(deps, seller, record.id);
   } catch (error) {
-    deps.log.error({ volume: id, err: error }, 'a volume could not be looked after; it is tried again');
+    const fields = { err: error, ...logNames(record), provider: record.providerId };
+    deps.log.error(fields, 'a volume could not be looked after; it is tried again');
   }
 }

@@ -135,7 +135,7 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
     ...{ lastPriceUpdateAt: now, totalCostMicroUsd: 0, createdAt: now, startedAt: now, deletedAt: null },
     ...{ lastAttachedAt: null, lastDetachedAt: null },
     ...{ providerName: `bm-test-${id}`, providerVolumeId: `pv-${id}`, createSentAt: now, action: null },
-    ...{ observedAt: null, cleanup: 'none', revision: 1, deletionTakenAt: null },
+    ...{ observedAt: null, cleanup: 'none', revision: 1, deletionTakenAt: null, requestId: null },
     ...changes,
   };
 }

@@ -137,9 +137,14 @@ const canTerminateRoute = createRoute({
 /** M: Deployments, but for the lifecycle. */
 export function deploymentRoutes(deps: HttpDeps) {
   return createRouter()
-    .openapi(createRouteOfDeployment, async (context) =>
-      context.json(await createDeployment(deps, context.get('caller'), context.req.valid('json')), 201),
-    )
+    .openapi(createRouteOfDeployment, async (context) => {
+      const requestId = context.get('requestId');
+      const made = await createDeployment(deps, context.get('caller'), context.req.valid('json'), {
+        requestId,
+      });
+      context.set('made', { deployment: made.id, team: made.teamId });
+      return context.json(made, 201);
+    })
     .openapi(listRoute, async (context) =>
       context.json(await listDeployments(deps, context.get('caller'), context.req.valid('query')), 200),
     )

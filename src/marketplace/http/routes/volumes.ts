@@ -152,9 +152,12 @@ export function volumeRoutes(deps: HttpDeps) {
     .openapi(listRoute, async (context) =>
       context.json(await listVolumes(deps, context.get('caller'), context.req.valid('query')), 200),
     )
-    .openapi(createRouteOfVolume, async (context) =>
-      context.json(await createVolume(deps, context.get('caller'), context.req.valid('json')), 201),
-    )
+    .openapi(createRouteOfVolume, async (context) => {
+      const requestId = context.get('requestId');
+      const made = await createVolume(deps, context.get('caller'), context.req.valid('json'), { requestId });
+      context.set('made', { volume: made.volumeId, team: made.teamId });
+      return context.json(made, 201);
+    })
     .openapi(pricingRoute, (context) =>
       context.json(readVolumePricing(deps, context.req.valid('query')), 200),
     )

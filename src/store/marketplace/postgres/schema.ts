@@ -200,6 +200,7 @@ export const volumes = pgTable('volumes', {
   cleanup: text('cleanup').$type<Cleanup>().notNull(),
   revision: integer('revision').notNull(),
   deletionTakenAt: bigint('deletion_taken_at', { mode: 'number' }),
+  requestId: text('request_id'),
 });
 
 export const attachments = pgTable(

@@ -189,6 +189,7 @@ export const volumes = sqliteTable('volumes', {
   cleanup: text('cleanup').$type<Cleanup>().notNull(),
   revision: integer('revision').notNull(),
   deletionTakenAt: integer('deletion_taken_at'),
+  requestId: text('request_id'),
 });
 
 export const attachments = sqliteTable(

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import type { ProviderFaultPlan } from '../../../test/support/provider-faults.ts';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { attachVolume } from './attach.ts';
+import { createVolume } from './create.ts';
+import { deleteVolume } from './delete.ts';
+import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
+import { tendVolumes } from './tend.ts';
+
+const requestId = 'req-of-the-create';
+
+async function tend({ deps, provider, clock, settle }: World, minutes: number): Promise<void> {
+  for (let minute = 0; minute < minutes; minute++) {
+    await clock.advance(60_000);
+    await settle(tendVolumes(deps, provider('a')));
+  }
+}
+
+const notFound = { error: new ProviderError('not_found', '404') };
+
+it('all lines of a volume share its id, its team and the request that made it, to the proof of its deletion', async () => {
+  const world = await openWorld();
+  const { deps, settle, logged, plain } = world;
+  const { faults } = plain('a');
+  const { volumeId } = await settle(createVolume(deps, caller, bodyFor('a') as never, { requestId }));
+  const { id: deployment } = await world.deploy('a', 'us-dallas');
+  const lost: ProviderFaultPlan = (method) => (method === 'attachVolume' ? 'lose' : 'none');
+  faults.plan = lost;
+  await settle(attachVolume(deps, caller, volumeId, deployment)).catch(() => undefined);
+  faults.plan = (method) => (method === 'getVolume' ? notFound : 'none');
+  await tend(world, 1);
+  faults.plan = lost;
+  await tend(world, 30);
+  faults.plan = (method) => (method === 'deleteVolume' ? 'lose' : 'none');
+  await settle(deleteVolume(deps, caller, volumeId)).catch(() => undefined);
+  await tend(world, 60);
+  faults.plan = () => 'none';
+  await tend(world, 2);
+  expect(await deps.store.read.volumes.byVolumeId(volumeId)).toMatchObject({ status: 'deleted', requestId });
+  await world.close();
+  const shared = { volume: volumeId, team: 'team-1', request_id: requestId };
+  for (const { message, fields } of logged) expect({ message, ...fields }).toMatchObject(shared);
+  const told = new Set(logged.map(({ level, message }) => `${level}: ${message}`));
+  expect([...told].sort()).toEqual([
+    'debug: a volume was not seen',
+    'error: a volume is still there although it was deleted',
+    'error: the provider does not know a volume of ours: look there; it is kept and billed here',
+    'warn: an attachment of a volume was given up',
+  ]);
+});

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest';
+import { collectLog } from '../support/collect-log.ts';
+import { newPublicKey } from '../support/keys.ts';
+import { startTestMarketplace } from '../support/marketplace.ts';
+import { PlainProvider } from '../support/plain-provider.ts';
+import { VirtualClock } from '../support/virtual-clock.ts';
+
+it('the line of a create names what it made, its team and its request, as the lines of the work do', async () => {
+  const clock = new VirtualClock();
+  const plain = new PlainProvider(clock);
+  const { log, lines } = collectLog();
+  const providers = { 'provider-d': { client: plain.client } };
+  await using market = await startTestMarketplace({ clock, log, providers });
+  const { request, user } = market;
+  const key = await request('POST', '/api/ssh-keys', { body: { name: 'laptop', publicKey: newPublicKey() } });
+  const deployment = await request('POST', '/api/deployments', {
+    body: {
+      ...{
+        provider: 'provider-d',
+        offerId: 'gpu-1',
+        gpuCount: 1,
+        region: 'eu-one',
+        sshKeyId: key.body['id'],
+      },
+      ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'dedicated' },
+    },
+  });
+  const volume = await request('POST', '/api/volumes', {
+    body: { name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' },
+  });
+  for (let second = 0; second < 120; second++) await clock.advance(1_000);
+  const named = (request_id: string | null) =>
+    lines.filter(({ fields }) => fields['request_id'] === request_id);
+  const ofDeployment = named(deployment.headers.get('X-Request-Id'));
+  expect(ofDeployment.map(({ message }) => message)).toEqual([
+    'request',
+    'the provider has made an instance',
+    'a deployment changed',
+  ]);
+  for (const { fields } of ofDeployment)
+    expect(fields).toMatchObject({ deployment: deployment.body['id'], team: user.teamId });
+  const [made, ...others] = named(volume.headers.get('X-Request-Id'));
+  expect(made?.fields).toMatchObject({ volume: volume.body['volumeId'], team: user.teamId });
+  expect(others).toEqual([]);
+});
