@@ -39,6 +39,7 @@ export class Metrics {
     });
     tellStore(registers, deps);
     tellProviders(registers, deps);
+    tellWaiting(registers, deps);
   }
 
   countRequest(method: string, route: string, status: number, seconds: number): void {
@@ -100,6 +101,37 @@ function tellProviders(registers: Registry[], { providers, clock }: Deps): void 
       }
     },
   });
+}
+
+/** What an operator may have to look at, by provider. */
+function tellWaiting(registers: Registry[], { store, clock, providers }: Deps): void {
+  const tell = (
+    name: string,
+    help: string,
+    count: () => Promise<{ providerId: string; count: number }[]>,
+  ) => {
+    const kept = keptFigure(clock, count);
+    const gauge = new Gauge({
+      ...{ name, help, labelNames: ['provider'], registers },
+      collect: async () => {
+        const counts = await kept();
+        gauge.reset();
+        if (counts === undefined) return;
+        for (const provider of providers.ids()) gauge.set({ provider }, 0);
+        for (const { providerId: provider, count } of counts) gauge.set({ provider }, count);
+      },
+    });
+  };
+  tell(
+    'berth_marketplace_deployments_waiting_for_ssh',
+    'Machines that are ONLINE at their provider and could not be logged in to by SSH yet: not running, and not billed.',
+    () => store.read.deployments.countUnproved(),
+  );
+  tell(
+    'berth_marketplace_losses_held',
+    'Deployments and volumes that their provider denies, and that `berth marketplace losses accept` would end.',
+    () => store.read.losses.countHeld(),
+  );
 }
 
 /** Undefined while the database does not answer: the rest of the metrics is needed most then. */

@@ -126,6 +126,8 @@ export interface DeploymentReader {
   countToTend(): Promise<{ providerId: string; count: number }[]>;
   /** How many there are in each status that is not over. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
+  /** How many machines of each provider are ONLINE there and could not be logged in to yet, of each that has any. */
+  countUnproved(): Promise<{ providerId: string; count: number }[]>;
   /** How many deployments of each GPU type were made since then. */
   countByGpuType(since: number): Promise<{ gpuType: string; count: number }[]>;
 }
@@ -266,6 +268,8 @@ export interface LossReader {
   countSince(providerId: string, time: number): Promise<number>;
   /** The oldest first. */
   held(providerId: string): Promise<LossRecord[]>;
+  /** How many are held at each provider that has any. */
+  countHeld(): Promise<{ providerId: string; count: number }[]>;
   /** How many active deployments with an instance, and volumes that are not deleted, a provider has. */
   countLive(providerId: string): Promise<number>;
   /** Those that have lost something. */

@@ -283,6 +283,25 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(await tended()).toEqual(['deploying', 'running']);
       });
 
+      it('are counted by provider while they are ONLINE there and nobody could log in to them', async () => {
+        const tried = { keys: [], attempts: 1, failedAt: 'auth', provedEndpoint: null } as const;
+        const sshProof = { ...tried, keys: [], onlineAt: now, provedAt: null };
+        await insert(
+          deployment({ id: 'not-made' }),
+          deployment({ id: 'boots', sshProof: { ...sshProof, onlineAt: null } }),
+          deployment({ id: 'a', sshProof }),
+          deployment({ id: 'b', sshProof }),
+          deployment({ id: 'c', sshProof, providerId: 'provider-b' }),
+          deployment({ id: 'proved', sshProof: { ...sshProof, provedAt: now } }),
+          deployment({ id: 'over', sshProof, status: 'failed' }),
+          runningDeployment({ id: 'running', sshProof }),
+        );
+        expect(await store.read.deployments.countUnproved()).toEqual([
+          { providerId, count: 2 },
+          { providerId: 'provider-b', count: 1 },
+        ]);
+      });
+
       it('grow their revision with each update, which leaves what the ledger wrote', async () => {
         await insert(runningDeployment());
         await write(async (tx) => {
@@ -398,6 +417,21 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
     });
 
     describeLedger(() => store);
+
+    it('losses that are held are counted by provider', async () => {
+      const loss = (subjectId: string, provider: string, isHeld: boolean) =>
+        ({ subjectId, kind: 'deployment', providerId: provider, at: now, isHeld }) as const;
+      await write(async (tx) => {
+        for (const id of ['a', 'b']) await tx.losses.put(loss(id, providerId, true));
+        await tx.losses.put(loss('c', 'provider-b', true));
+        await tx.losses.put(loss('ended', providerId, false));
+        await tx.losses.release('b');
+      });
+      expect(await store.read.losses.countHeld()).toEqual([
+        { providerId, count: 1 },
+        { providerId: 'provider-b', count: 1 },
+      ]);
+    });
 
     describe('mail', () => {
       it('is kept once for its news, and given out when it is due, oldest first', async () => {

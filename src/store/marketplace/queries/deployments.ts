@@ -61,6 +61,21 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         // In the words of the partial index, which counts without reading a row.
         .where(sql`${deployments.status} IN ('deploying', 'running', 'stopped')`)
         .groupBy(deployments.status),
+    countUnproved: async () => {
+      const [onlineAt, provedAt] = ['onlineAt', 'provedAt'].map(
+        (key) => sql`${deployments.sshProof} ->> ${sql.raw(`'${key}'`)}`,
+      );
+      return db
+        .select({ providerId: deployments.providerId, count: count() })
+        .from(deployments)
+        .where(
+          // The first condition is that of the partial index.
+          sql`${deployments.status} IN ('deploying', 'running', 'stopped') AND ${deployments.status} = 'deploying'
+            AND ${onlineAt} IS NOT NULL AND ${provedAt} IS NULL`,
+        )
+        .groupBy(deployments.providerId)
+        .orderBy(asc(deployments.providerId));
+    },
     countByGpuType: async (since) =>
       db
         .select({ gpuType: deployments.gpuType, count: count() })

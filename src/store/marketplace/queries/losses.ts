@@ -20,6 +20,13 @@ export function lossReader({ db, tables: { losses, deployments, volumes } }: Con
         .from(losses)
         .where(and(eq(losses.providerId, providerId), eq(losses.isHeld, true)))
         .orderBy(asc(losses.at), asc(losses.subjectId)),
+    countHeld: async () =>
+      db
+        .select({ providerId: losses.providerId, count: count() })
+        .from(losses)
+        .where(eq(losses.isHeld, true))
+        .groupBy(losses.providerId)
+        .orderBy(asc(losses.providerId)),
     countLive: async (providerId) => {
       const [active] = await db
         .select({ count: count() })

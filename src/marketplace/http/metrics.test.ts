@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { accept, MINUTE_MS, openTended, read, type Tended } from '../tending/tending.fixture.ts';
+import { Metrics } from './metrics.ts';
+
+let tended: Tended;
+let metrics: Metrics;
+beforeEach(async () => {
+  tended = await openTended({ bootMs: 1_000 });
+  const { store, clock, deps } = tended;
+  metrics = new Metrics({
+    ...{ version: '0.0.0', store, clock, providers: deps.providers },
+    writes: { areWritesTaken: true },
+  });
+});
+afterEach(() => tended.close());
+
+/** Of each provider. */
+async function told(name: string): Promise<Record<string, number>> {
+  const { text } = await metrics.render();
+  const lines = text.matchAll(new RegExp(`^${name}\\{provider="([^"]+)"\\} (\\S+)$`, 'gm'));
+  return Object.fromEntries([...lines].map(([, provider, value]) => [provider, Number(value)]));
+}
+
+it('machines that nobody can log in to yet are told by provider, counted at most once in five seconds', async () => {
+  const name = 'berth_marketplace_deployments_waiting_for_ssh';
+  const { clock, ssh, store } = tended;
+  let counts = 0;
+  const { countUnproved } = store.read.deployments;
+  store.read.deployments.countUnproved = () => {
+    counts++;
+    return countUnproved();
+  };
+  ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'none' : 'closed');
+  for (const number of [1, 2, 3]) await accept(tended, { number });
+  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  tended.tending.start();
+  await clock.advance(2 * MINUTE_MS);
+  expect(await told(name)).toEqual({ 'provider-x': 2, 'provider-y': 0 });
+  for (let scrape = 0; scrape < 20; scrape++) await told(name);
+  expect(counts).toBe(2);
+  ssh.fault = () => 'none';
+  await clock.advance(2 * MINUTE_MS);
+  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+});
+
+it('losses that are held beyond the cap are told by provider, until the provider knows them again', async () => {
+  const name = 'berth_marketplace_losses_held';
+  const { clock, plain, tending } = tended;
+  const ids: string[] = [];
+  for (let number = 1; number <= 8; number++) ids.push(await accept(tended, { number }));
+  tending.start();
+  await clock.advance(2 * MINUTE_MS);
+  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+  plain.faults.plan = (method) => {
+    if (method === 'listInstances') return { instead: [] };
+    return method === 'getInstance' ? { error: new ProviderError('not_found', '404') } : 'none';
+  };
+  await clock.advance(10 * MINUTE_MS);
+  const records = await Promise.all(ids.map((id) => read(tended, id)));
+  const held = records.filter(({ status }) => status === 'running').length;
+  expect(held).toBeGreaterThan(0);
+  expect(await told(name)).toEqual({ 'provider-x': held, 'provider-y': 0 });
+  plain.faults.plan = () => 'none';
+  await clock.advance(10 * MINUTE_MS);
+  expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
+});
