@@ -1,12 +1,22 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { teamId } from '../../store/marketplace/records.fixture.ts';
 import { createEnforcement } from './enforcement.ts';
 import { deploy, type Market, openMarket, outcomeOf, read } from './market.fixture.ts';
 
 let market: Market;
 beforeEach(async () => {
   market = await openMarket();
+  await writeExhausted(0);
 });
 afterEach(() => market.store.close());
+
+/** Since when the balance of the team is used up; null: it is above zero. */
+async function writeExhausted(exhaustedAt: number | null): Promise<void> {
+  await market.store.transact(async (tx) => {
+    const team = await tx.teams.byId(teamId);
+    if (team !== null) await tx.teams.update({ ...team, watch: { ...team.watch, exhaustedAt } });
+  });
+}
 
 it('stops what runs as its owner could', async () => {
   const { id } = await deploy(market);
@@ -54,4 +64,23 @@ it('ends what runs, also before its minimum runtime is met, and has it deleted; 
   expect(market.woken).toEqual(['provider-x']);
   await enforcement.terminate(id, market.deps.store);
   expect(await read(market, id)).toEqual(ended);
+});
+
+describe('a team that has paid since its turn came', () => {
+  it.each(['stop', 'terminate'] as const)(
+    'keeps what runs: a %s that was due is not carried out',
+    async (step) => {
+      const { id } = await deploy(market);
+      const before = await read(market, id);
+      const enforcement = createEnforcement(market.deps);
+      await writeExhausted(null);
+      await expect(enforcement[step](id, market.deps.store)).rejects.toThrow('is above zero again');
+      // It is used up again, and the grace begins anew.
+      await writeExhausted(market.clock.now());
+      await expect(enforcement[step](id, market.deps.store)).rejects.toThrow('is above zero again');
+      expect(await read(market, id)).toEqual(before);
+      expect(market.plain.faults.calls.filter(({ method }) => method === 'stopInstance')).toEqual([]);
+      expect(market.woken).toEqual([]);
+    },
+  );
 });

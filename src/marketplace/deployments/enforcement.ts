@@ -1,9 +1,10 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertVolumesDue } from '../ledger/watch-volumes.ts';
-import type { Enforcement } from '../ledger/zero-balance.ts';
+import { BalanceIsBack, dueStep, type Enforcement } from '../ledger/zero-balance.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { TeamRecord } from '../records/people.ts';
 import { deleteVolume } from '../volumes/delete.ts';
 import type { VolumeDeps } from '../volumes/deps.ts';
 import type { ApplyDeps } from './apply-observation.ts';
@@ -16,18 +17,22 @@ export function createEnforcement(all: Omit<ApplyDeps & VolumeDeps, 'store'>): E
   return {
     stop: async (id, store) => {
       const deps = { ...all, store };
-      const team = await ownerOf(deps, id);
-      if (team !== null) await pauseDeployment(deps, { userId: team.ownerId }, id).catch(unlessSlow);
+      const record = await store.read.deployments.byId(id);
+      const team = record === null ? null : await store.read.teams.byId(record.teamId);
+      if (record === null || team === null) return;
+      assertStillDue(deps, record, team);
+      await pauseDeployment(deps, { userId: team.ownerId }, id).catch(unlessSlow);
     },
     terminate: async (id, store) => {
       const deps = { ...all, store };
       const ended = await store.transact(async (tx) => {
         const record = await tx.deployments.byId(id);
         if (record === null || !isLive(record)) return null;
-        return transition(deps, tx, record, {
-          to: 'terminated',
-          at: endsAt(deps.providers, record, deps.clock.now()),
-        });
+        const at = endsAt(deps.providers, record, deps.clock.now());
+        const terminated = await transition(deps, tx, record, { to: 'terminated', at });
+        // Locked last, as everybody does: what this throws takes all of it back.
+        assertStillDue(deps, record, await tx.teams.byId(record.teamId));
+        return terminated;
       });
       if (ended !== null) deps.wake(ended.providerId);
     },
@@ -45,9 +50,16 @@ function isLive({ status }: DeploymentRecord): boolean {
   return status === 'running' || status === 'stopped';
 }
 
-async function ownerOf({ store }: Pick<Deps, 'store'>, id: string): Promise<{ ownerId: string } | null> {
-  const record = await store.read.deployments.byId(id);
-  return record === null ? null : store.read.teams.byId(record.teamId);
+/** @throws {BalanceIsBack} where the team has paid since it was decided, or its grace has begun anew */
+function assertStillDue(
+  { clock, options }: Pick<Deps, 'clock' | 'options'>,
+  record: DeploymentRecord,
+  team: TeamRecord | null,
+): void {
+  const exhaustedAt = team?.watch.exhaustedAt ?? null;
+  const { zeroBalance } = options.billing;
+  if (exhaustedAt !== null && dueStep(record, exhaustedAt, zeroBalance, clock.now()) !== null) return;
+  throw new BalanceIsBack(`the balance of ${record.teamId} is above zero again, or was since`);
 }
 
 /** A slow provider has taken the stop: a poll will show it. */

@@ -10,11 +10,20 @@ import { VolumesAreKept, watchVolumes } from './watch-volumes.ts';
  * that of the round that decided it: it refuses what another process decides by now.
  */
 export interface Enforcement {
-  /** Rejects with an {@link ApiError} ACTION_UNSUPPORTED where the machine cannot be stopped. */
+  /**
+   * Rejects with an {@link ApiError} ACTION_UNSUPPORTED where the machine cannot be stopped, and with
+   * {@link BalanceIsBack} where nothing is due any more.
+   */
   stop(deploymentId: string, store: Store): Promise<void>;
+  /** Rejects with {@link BalanceIsBack} where nothing is due any more. */
   terminate(deploymentId: string, store: Store): Promise<void>;
   /** Rejects with {@link VolumesAreKept} where the team has a balance again. */
   deleteVolume(volume: VolumeRecord, store: Store): Promise<void>;
+}
+
+/** The balance was above zero again before a deployment was ended: it goes on. */
+export class BalanceIsBack extends Error {
+  override readonly name = 'BalanceIsBack';
 }
 
 /** A machine whose stop has failed for so long is terminated: nobody runs for free. */
@@ -65,9 +74,14 @@ export class ZeroBalance {
     log.warn(fields, 'the balance of the team is used up: its deployment is ended');
     this.#run(
       id,
-      this.#do(store, id, step).catch((err) =>
-        log.error({ err, ...fields }, 'a deployment without balance goes on'),
-      ),
+      this.#do(store, id, step).catch((err) => {
+        if (err instanceof BalanceIsBack) log.info(fields, 'the team has paid: its deployment goes on');
+        else
+          log.error(
+            { err, ...fields },
+            'a deployment of a team without balance could not be ended and costs money that nobody has: it is tried again',
+          );
+      }),
     );
   }
 
