@@ -11,7 +11,14 @@ import type { ReconcileContext } from './context.ts';
 
 const volume: VolumeRecord = {
   ...{ id: 'v', accountId, ownerRef: 'berth-v', name: 'v', sizeGb: 10, region: 'here', type: 'nvme' },
-  ...{ status: 'AVAILABLE', priceMicroUsdPerHour: 1, createdAt: now, deletedAt: null, createOpenUntil: null },
+  ...{
+    status: 'AVAILABLE',
+    priceMicroUsdPerHour: 1,
+    createdAt: now,
+    deletedAt: null,
+    createOpenUntil: null,
+    requestId: null,
+  },
 };
 const shown = { ref: volume.ownerRef, note: '', createdAt: now, sizeGb: 20, attachedTo: [] };
 
