@@ -1,16 +1,25 @@
 import { and, count, eq } from 'drizzle-orm';
 import type { ClaimReader, ClaimWriter } from '../../orchestrator/ports/store.ts';
 import type { Connection } from './connection.ts';
+import { often } from './often.ts';
 
-export function claimReader({ db, tables: { claims } }: Connection): ClaimReader {
+export function claimReader(connection: Connection): ClaimReader {
+  const {
+    db,
+    tables: { claims },
+  } = connection;
   return {
     use: async () =>
       db
         .select({ offerId: claims.offerId, region: claims.region, claimed: count() })
         .from(claims)
         .groupBy(claims.offerId, claims.region),
-    isHeldBy: async (instanceId) =>
-      (await db.select().from(claims).where(eq(claims.instanceId, instanceId))).length > 0,
+    isHeldBy: async (instanceId) => {
+      const held = await often(connection, 'claims of instance', { instanceId }, (values) =>
+        db.select().from(claims).where(eq(claims.instanceId, values.instanceId)),
+      );
+      return held.length > 0;
+    },
   };
 }
 
@@ -28,8 +37,12 @@ export function claimWriter(connection: Connection): ClaimWriter {
       // Two that count at once would both find the last unit free; of one placement, one counts at a time.
       await locking.name(`placement ${JSON.stringify([offerId, region])}`);
       if (await reader.isHeldBy(instanceId)) return true;
-      const placement = and(eq(claims.offerId, offerId), eq(claims.region, region));
-      const [found] = await db.select({ claimed: count() }).from(claims).where(placement);
+      const [found] = await often(connection, 'claims of placement', { offerId, region }, (values) =>
+        db
+          .select({ claimed: count() })
+          .from(claims)
+          .where(and(eq(claims.offerId, values.offerId), eq(claims.region, values.region))),
+      );
       if ((found?.claimed ?? 0) >= capacity) return false;
       await db.insert(claims).values({ instanceId, offerId, region });
       return true;

@@ -17,9 +17,23 @@ export function toConnection<Schema>(
   tables: SameRows<Schema>,
 ): Connection<Schema> {
   return {
-    db: drizzle(connection) as unknown as Db,
+    db: drizzle(compilingOnce(connection)) as unknown as Db,
     tables: tables as unknown as Schema,
     locking: noLocking,
     isLasting: true,
   };
+}
+
+/** A value that something is compared with, or that says how many rows are wanted. */
+const COMPARED = /(?<=[=<>] |limit )\?/g;
+
+/**
+ * Where rows are ordered, and a column is compared with a bare `?`, SQLite compiles the statement anew for every value:
+ * a query of 5 µs takes 100. `+?` is the same value, and SQLite does not look into it.
+ */
+function compilingOnce(connection: Database.Database): Database.Database {
+  const prepare = connection.prepare.bind(connection);
+  connection.prepare = ((source: string) =>
+    prepare(source.replace(COMPARED, '+?'))) as typeof connection.prepare;
+  return connection;
 }

@@ -45,8 +45,12 @@ export function deploymentReader(connection: Connection): DeploymentReader {
           .where(and(eq(deployments.providerId, values.provider), isToTend(connection)))
           .orderBy(asc(deployments.createdAt), asc(deployments.id)),
       ),
-    byProviderName: async (name) =>
-      (await db.select().from(deployments).where(eq(deployments.providerName, name)))[0] ?? null,
+    byProviderName: async (name) => {
+      const [record] = await often(connection, 'deployment of a name', { name }, (values) =>
+        db.select().from(deployments).where(eq(deployments.providerName, values.name)),
+      );
+      return record ?? null;
+    },
     countToTend: async () =>
       db
         .select({ providerId: deployments.providerId, count: count() })

@@ -37,6 +37,8 @@ export function keyWriter(connection: Connection): KeyWriter {
     revoke: async (id, at) =>
       void (await db.update(apiKeys).set({ revokedAt: at }).where(eq(apiKeys.id, id))),
     recordUse: async (id, at) =>
-      void (await db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id))),
+      void (await often(connection, 'key used', { id, at }, (values) =>
+        db.update(apiKeys).set({ lastUsedAt: values.at }).where(eq(apiKeys.id, values.id)),
+      )),
   };
 }

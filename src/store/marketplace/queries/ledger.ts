@@ -72,13 +72,15 @@ export function ledgerReader(connection: Connection): LedgerReader {
             isNull(segments.endedAt),
           ),
         ),
-    openSegments: async ({ afterId = '', limit }) =>
-      db
-        .select()
-        .from(segments)
-        .where(and(isNull(segments.endedAt), gt(segments.id, afterId)))
-        .orderBy(asc(segments.id))
-        .limit(limit),
+    openSegments: ({ afterId = '', limit }) =>
+      often(connection, 'open segments', { afterId, limit }, (values) =>
+        db
+          .select()
+          .from(segments)
+          .where(and(isNull(segments.endedAt), gt(segments.id, values.afterId)))
+          .orderBy(asc(segments.id))
+          .limit(values.limit),
+      ),
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
     transactionsOf: async (teamId, limit) =>
@@ -130,7 +132,9 @@ export function ledgerWriter(connection: Connection): LedgerWriter {
       void (await often(connection, 'slice', { ...record }, (values) => db.insert(slices).values(values))),
     book: async (transaction, entries) => {
       assertBalanced(transaction, entries);
-      await db.insert(ledgerTransactions).values(transaction);
+      await often(connection, 'ledger transaction', { ...transaction }, (values) =>
+        db.insert(ledgerTransactions).values(values),
+      );
       await db
         .insert(ledgerEntries)
         .values(entries.map((entry) => ({ ...entry, transactionId: transaction.id })));
@@ -187,11 +191,14 @@ async function addToBalances(connection: Connection, entries: readonly Entry[]):
   const sorted = [...entries].sort((a, b) => (a.account < b.account ? -1 : 1));
   for (const { account, amountMicroUsd } of sorted) {
     if (!account.startsWith('team:')) continue;
-    const changed = await db
-      .update(teams)
-      .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amountMicroUsd}` })
-      .where(eq(teams.id, account.slice('team:'.length)))
-      .returning({ id: teams.id });
+    const values = { id: account.slice('team:'.length), amountMicroUsd };
+    const changed = await often(connection, 'balance', values, ({ id, amountMicroUsd: amount }) =>
+      db
+        .update(teams)
+        .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amount}` })
+        .where(eq(teams.id, id))
+        .returning({ id: teams.id }),
+    );
     if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
   }
 }

@@ -1,10 +1,20 @@
 import { eq } from 'drizzle-orm';
 import type { SettingReader, SettingWriter } from '../../../marketplace/ports/store.ts';
+import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 
-export function settingReader({ db, tables: { settings } }: Connection): SettingReader {
+export function settingReader(connection: Connection): SettingReader {
+  const {
+    db,
+    tables: { settings },
+  } = connection;
   return {
-    get: async (name) => (await db.select().from(settings).where(eq(settings.name, name)))[0]?.value ?? null,
+    get: async (name) => {
+      const [setting] = await often(connection, 'setting', { name }, (values) =>
+        db.select().from(settings).where(eq(settings.name, values.name)),
+      );
+      return setting?.value ?? null;
+    },
   };
 }
 

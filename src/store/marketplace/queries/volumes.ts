@@ -20,12 +20,14 @@ export function volumeReader(connection: Connection): VolumeReader {
       return record ?? null;
     },
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
-    ofTeam: async (teamId) =>
-      db
-        .select()
-        .from(volumes)
-        .where(and(eq(volumes.teamId, teamId), ne(volumes.status, 'deleted')))
-        .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+    ofTeam: (teamId) =>
+      often(connection, 'volumes of a team', { teamId }, (values) =>
+        db
+          .select()
+          .from(volumes)
+          .where(and(eq(volumes.teamId, values.teamId), ne(volumes.status, 'deleted')))
+          .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+      ),
     page: async ({ teamId, statuses, offset, limit }) => {
       const conditions: SQL[] = [eq(volumes.teamId, teamId)];
       if (statuses !== undefined) conditions.push(inArray(volumes.status, [...statuses]));
@@ -48,12 +50,14 @@ export function volumeReader(connection: Connection): VolumeReader {
           .where(and(eq(volumes.providerId, values.provider), isToTend(connection)))
           .orderBy(asc(volumes.createdAt), asc(volumes.id)),
       ),
-    failed: async (providerId) =>
-      db
-        .select()
-        .from(volumes)
-        .where(and(eq(volumes.providerId, providerId), isFailed(connection)))
-        .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+    failed: (providerId) =>
+      often(connection, 'failed volumes', { providerId }, (values) =>
+        db
+          .select()
+          .from(volumes)
+          .where(and(eq(volumes.providerId, values.providerId), isFailed(connection)))
+          .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+      ),
     countByProvider: async () =>
       db
         .select({ providerId: volumes.providerId, count: count() })
