@@ -27,3 +27,13 @@ export function assertIdle(record: VolumeRecord, now: number, { polling }: Marke
     details: { action: action.kind },
   });
 }
+
+/**
+ * What the provider has not made yet cannot be attached or detached, however long that takes: it would not be made.
+ *
+ * @throws {ApiError} CHANGE_IN_PROGRESS
+ */
+export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
+  if (status === 'creating')
+    throw new ApiError('CHANGE_IN_PROGRESS', `${inWords.create} Wait a moment and try again.`);
+}

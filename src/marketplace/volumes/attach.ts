@@ -10,7 +10,7 @@ import { ownVolume } from './access.ts';
 import { advanceUntil } from './advance.ts';
 import { sendAttach, undoAttach } from './advance-attachments.ts';
 import { assertFits, assertRoom } from './assert-attachable.ts';
-import { assertIdle } from './assert-idle.ts';
+import { assertIdle, assertMade } from './assert-idle.ts';
 import { beginVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { isInTransit, type SeenVolume, transactOnVolume } from './look.ts';
@@ -75,6 +75,7 @@ async function begin(
   if (same === undefined) assertFits(field, seller, record, existing, deployment);
   const others = await tx.volumes.attachmentsOf({ deploymentId });
   assertRoom(field, seller, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
+  assertMade(record);
   assertIdle(record, now, options);
   await assertNotFrozen(tx, record.teamId, now);
   await beginVolumeAction(tx, deployment, now, options);

@@ -65,6 +65,23 @@ describe('an attachment of which the answer is late', () => {
   });
 });
 
+it('of a volume that is still to be made for the deployment is refused, however long that takes', async () => {
+  world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'lose' : 'none');
+  const body = { ...bodyFor('a'), deploymentId } as never;
+  ({ volumeId } = await world.settle(createVolume(world.deps, caller, body)));
+  expect(await stored()).toMatchObject({ status: 'creating', providerVolumeId: null });
+  await world.clock.advance(20 * 60_000);
+  expect([await attach(), await detach()]).toEqual(['CHANGE_IN_PROGRESS', 'CHANGE_IN_PROGRESS']);
+  expect(await stored()).toMatchObject({ status: 'creating', action: { kind: 'create' } });
+  world.plain('a').faults.plan = () => 'none';
+  for (let round = 0; round < 3; round++) {
+    await tend();
+    await world.clock.advance(60_000);
+  }
+  // What it was made for has waited too long by then.
+  expect(await stored()).toMatchObject({ status: 'available', providerVolumeId: expect.any(String) });
+});
+
 describe('a detachment', () => {
   beforeEach(async () => {
     expect(await attach()).toBe('done');

@@ -9,7 +9,7 @@ import type { VolumeRecord } from '../records/volume-record.ts';
 import { ownVolume } from './access.ts';
 import { advanceUntil } from './advance.ts';
 import { sendDetach, undoDetach } from './advance-attachments.ts';
-import { assertIdle, isExclusive } from './assert-idle.ts';
+import { assertIdle, assertMade, isExclusive } from './assert-idle.ts';
 import { beginVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { isActive, type SeenVolume, transactOnVolume } from './look.ts';
@@ -61,6 +61,7 @@ async function begin(
   const attachment = existing.find((one) => one.deploymentId === deploymentId);
   if (attachment === undefined)
     throw invalid('deploymentId', `the volume ${record.volumeId} is not attached to the deployment`);
+  assertMade(record);
   if (isExclusive(record)) assertIdle(record, now, options);
   if (isActive(deployment)) {
     assertAllowed(seller, deployment);
