@@ -29,6 +29,9 @@ async function happen(world: MarketWorld, chance: Chance, name: keyof MarketMish
     case 'outage':
       outage(world, chance, provider);
       break;
+    case 'denial':
+      denial(world, chance, provider);
+      break;
     case 'soldOut':
       soldOut(world, chance, provider);
       break;
@@ -80,6 +83,11 @@ function outage(world: MarketWorld, chance: Chance, provider: TrueProvider): voi
   provider.outageUntil = world.scheduler.now + chance.pick([5_000, 60_000, 240_000]);
 }
 
+/** Long enough for a 404 to be confirmed of all that there is. */
+function denial(world: MarketWorld, chance: Chance, provider: TrueProvider): void {
+  provider.deniesUntil = world.scheduler.now + chance.pick([60_000, 240_000, 400_000]);
+}
+
 function soldOut(world: MarketWorld, chance: Chance, { plain }: TrueProvider): void {
   const configuration = chance.pick(plain.configurations);
   configuration.available = false;
@@ -90,7 +98,7 @@ function soldOut(world: MarketWorld, chance: Chance, { plain }: TrueProvider): v
 
 type Befalls = Exclude<
   keyof MarketMishaps,
-  'crash' | 'powerCut' | 'clockJump' | 'pause' | 'outage' | 'soldOut' | 'volumeBreak'
+  'crash' | 'powerCut' | 'clockJump' | 'pause' | 'outage' | 'denial' | 'soldOut' | 'volumeBreak'
 >;
 const isSpot = ({ configuration_id: id }: Instance): boolean => id === 'spot';
 const isOnline = ({ status }: Instance): boolean => status === 'ONLINE';

@@ -1,9 +1,12 @@
 import { assignDiscount } from '../../src/marketplace/discounts/assign.ts';
 import { endDiscount } from '../../src/marketplace/discounts/end.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
+import { acceptLosses } from '../../src/marketplace/losses/loss-cap.ts';
 import type { MarketUser } from './accounts.ts';
 import { virtualClock } from './providers/truth.ts';
 import type { MarketWorld } from './world.ts';
+
+const ACCEPTED_FOR_MS = 3_600_000;
 
 function depsOf(world: MarketWorld, what: string) {
   const { database, scheduler, chance, tally } = world;
@@ -53,4 +56,14 @@ export async function endDiscountOf(world: MarketWorld, { teamId }: MarketUser):
   const { id } = users.chance.pick(discounts);
   await endDiscount(depsOf(world, 'end-discount'), id);
   journal.note('operator', `ends ${id}`);
+}
+
+/** Whoever has looked at what the providers deny, and found that it is gone, says so. */
+export async function acceptAllLosses(world: MarketWorld): Promise<void> {
+  const { database, scheduler, providers, journal } = world;
+  for (const { id } of providers)
+    if ((await database.store.read.losses.held(id)).length > 0) {
+      journal.note('operator', `accepts what ${id} denies`);
+      await acceptLosses(database, id, Math.floor(scheduler.now) + ACCEPTED_FOR_MS);
+    }
 }

@@ -9,11 +9,14 @@ import {
   mailsAreSent,
   volumesRest,
 } from './invariants/rest.ts';
+import { acceptAllLosses } from './operator.ts';
 import type { MarketWorld } from './world.ts';
 
 const STEP_MS = 30_000;
 /** By then every backoff, timeout, lease and doubt is over. */
 const LONGEST_MS = 30 * 60_000;
+/** By then a provider that had denied everything has shown again what it has. */
+const KNOWN_AGAIN_WITHIN_MS = 180_000;
 const STEADY_MS = 60_000;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;
@@ -59,6 +62,9 @@ function calm(world: MarketWorld): void {
     replica.clockOffsetMs = 0;
     replica.life?.resume();
   }
+  world.scheduler.after(KNOWN_AGAIN_WITHIN_MS, () =>
+    acceptAllLosses(world).catch((error: unknown) => world.fail(error)),
+  );
 }
 
 /** The first thing that is not as it should be at rest. */

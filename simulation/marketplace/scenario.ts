@@ -9,6 +9,8 @@ export interface MarketMishaps {
   clockJump: number;
   pause: number;
   outage: number;
+  /** A provider knows nothing of ours for a while, as with the key of another account. */
+  denial: number;
   reclaim: number;
   blink: number;
   break: number;
@@ -48,6 +50,7 @@ const MISHAPS: MarketMishaps = {
     volumeBreak: 0.01,
     pause: 0.04,
     outage: 0.03,
+    denial: 0.02,
     reclaim: 0.05,
     blink: 0.05,
     break: 0.02,
@@ -98,6 +101,7 @@ function drawOptions(chance: Chance): MarketplaceOptions {
       ...{ blinkMs: 90_000, sweepMs: 60_000, findCreateMs: 60_000, actionMs: 180_000 },
       sshWindowMs: 120_000,
     },
+    maxLosses: { share: 0.2, least: chance.pick([1, 2, 5]), windowMs: 600_000 },
     spending: { ...defaultOptions.spending, balanceForMs: 60_000 },
     billing: {
       ...defaultOptions.billing,

@@ -3,10 +3,12 @@ import type { DeploymentRecord } from '../../../src/marketplace/records/deployme
 import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
 import { hold, Violation } from '../../invariants/violation.ts';
 import type { Life } from '../../replicas/life.ts';
+import type { TrueProvider } from '../providers/truth.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
 import { clockErrorMs } from '../scenario.ts';
 import type { MarketWorld } from '../world.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
+import { lossesAreCapped, type WrongLoss } from './losses.ts';
 import { endIsTrue, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
 
@@ -24,6 +26,8 @@ export class MarketInspector {
   /** What each team was given, in micro-USD. */
   readonly credits = new Map<string, bigint>();
   readonly mails = new Map<string, number>();
+  /** Ended by a provider that denied all that it had. */
+  readonly wrongLosses: WrongLoss[] = [];
 
   constructor(world: MarketWorld) {
     this.#world = world;
@@ -87,11 +91,31 @@ export class MarketInspector {
         wasAskedFor: before.suspicion === null && before.action?.kind === 'pause',
         errorMs,
       });
+    if (after.status === 'terminated-provider' && this.#isWronglyLost(after)) return;
     const wasAskedFor = before.action?.kind === 'pause';
     if (after.status === 'terminated-provider' || (after.status === 'stopped' && !wasAskedFor))
       isNoBlink(after, machine, this.#world.scheduler.now);
     if (after.status === 'terminated-provider' || after.failureReason === 'runtime_failure')
       endIsTrue(after, machine, errorMs);
+  }
+
+  #isWronglyLost({ id, providerId, providerInstanceId }: DeploymentRecord): boolean {
+    const provider = this.#world.provider(providerId);
+    const isThere = provider.living.some((instance) => instance.id === providerInstanceId);
+    return isThere && this.#wronglyLost(provider, id, providerInstanceId);
+  }
+
+  #isVolumeWronglyLost({ id, providerId, providerVolumeId }: VolumeRecord): boolean {
+    const provider = this.#world.provider(providerId);
+    const isThere = provider.plain.volumes.some((volume) => volume.id === providerVolumeId);
+    return isThere && this.#wronglyLost(provider, id, providerVolumeId);
+  }
+
+  #wronglyLost(provider: TrueProvider, id: string, deniedId: string | null): boolean {
+    if (!provider.denied.has(deniedId ?? '')) return false;
+    this.wrongLosses.push({ id, providerId: provider.id, at: this.#world.scheduler.now });
+    lossesAreCapped(this.#world, provider);
+    return true;
   }
 
   #volume(life: Life, { record: after, attachments }: WrittenVolume): void {
@@ -107,6 +131,8 @@ export class MarketInspector {
     const cause = causeOfVolume(before, after);
     if (cause !== undefined) causes.push(cause);
     volumeIsWhole(before, after, attachments);
+    if (after.status === 'deleted' && before?.status !== 'deleted' && this.#isVolumeWronglyLost(after))
+      return;
     volumeIsTrue(before, after, this.#world.provider(after.providerId));
   }
 }

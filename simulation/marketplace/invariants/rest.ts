@@ -54,7 +54,10 @@ function deploymentRests(record: DeploymentRecord, { living }: TrueProvider): vo
 /** I24, I15: the same of volumes. */
 export async function volumesRest(world: MarketWorld): Promise<void> {
   const { inspector, database } = world;
+  const lost = new Set(inspector.wrongLosses.map(({ id }) => id));
   for (const { record } of inspector.volumes.values()) {
+    // Nobody looks for it any more: its provider denied it when it was to be deleted.
+    if (lost.has(record.id)) continue;
     const attachments = await database.store.read.volumes.attachmentsOf({ volumeId: record.id });
     volumeRests(record, attachments, world.provider(record.providerId), (id) => {
       const { providerInstanceId } = inspector.deployments.get(id)?.record ?? {};

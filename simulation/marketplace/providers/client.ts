@@ -21,6 +21,9 @@ const FAULTS = {
   deny: 3,
 };
 export type MarketFault = keyof typeof FAULTS;
+/** As with the key of another account: the catalog is there, and nothing else. */
+const DENY_ALL = 'denyAll';
+const CATALOG: readonly ProviderMethod[] = ['listConfigurations', 'listAvailability', 'listVolumeLocations'];
 
 /** What was asked for is done all the same. */
 const HAPPENS: readonly MarketFault[] = ['loseAfter', 'garbage', 'failAfter'];
@@ -59,6 +62,7 @@ class ProviderPath {
     tally.calls++;
     await scheduler.sleep(this.#latencyMs());
     if (method === 'getInstance') this.#polled(call.id ?? '');
+    if (this.#deniesAll(method)) return this.#denyAll(method, call.id);
     const fault = this.#draw(method, call);
     const truly = (): T => this.#commit(method, call, commit);
     if (fault === undefined) {
@@ -69,6 +73,24 @@ class ProviderPath {
     faults.set(fault, (faults.get(fault) ?? 0) + 1);
     journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
     return this.#fail(fault, method, call, truly);
+  }
+
+  #deniesAll(method: ProviderMethod): boolean {
+    const { scheduler, isCalm } = this.#world;
+    return !isCalm && scheduler.now < this.#provider.deniesUntil && !CATALOG.includes(method);
+  }
+
+  #denyAll<T>(method: ProviderMethod, id?: string): T {
+    const { faults, journal } = this.#world;
+    faults.set(DENY_ALL, (faults.get(DENY_ALL) ?? 0) + 1);
+    journal.note(this.#provider.id, `${method} ${id ?? ''}: ${DENY_ALL}`);
+    if (method === 'listInstances') return [] as T;
+    if (id === undefined) throw toError('unauthorized', method);
+    this.#provider.denied.add(id);
+    // The client takes a 404 for a deletion that is done, and says of a volume's that it was not taken.
+    if (method === 'deleteInstance') return null as T;
+    if (method === 'deleteVolume') return false as T;
+    throw toError('deny', method);
   }
 
   async #fail<T>(fault: MarketFault, method: ProviderMethod, call: Call, truly: () => T): Promise<T> {

@@ -43,6 +43,10 @@ export class TrueProvider {
   readonly #chance: Chance;
   /** Until then nobody reaches it. */
   outageUntil = 0;
+  /** Until then it denies all that there is. */
+  deniesUntil = 0;
+  /** The machines and volumes that it denied so. */
+  readonly denied = new Set<string>();
 
   constructor(scheduler: Scheduler, profile: ProviderProfile, chance: Chance, capacity: number) {
     this.#scheduler = scheduler;

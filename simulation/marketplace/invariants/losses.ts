@@ -1,0 +1,45 @@
+import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
+import { hold } from '../../invariants/violation.ts';
+import type { TrueProvider } from '../providers/truth.ts';
+import { clockErrorMs } from '../scenario.ts';
+import type { MarketWorld } from '../world.ts';
+
+/** What ended because its provider denied it, and is there. */
+export interface WrongLoss {
+  id: string;
+  providerId: string;
+  at: number;
+}
+
+/** I23: a provider that denies all that it has ends no more of it at once than may end so. */
+export function lossesAreCapped(
+  { inspector, scenario, scheduler }: MarketWorld,
+  { id: providerId }: TrueProvider,
+): void {
+  const { share, least, windowMs } = scenario.options.maxLosses;
+  const since = scheduler.now - windowMs + 2 * clockErrorMs(scenario);
+  const lost = inspector.wrongLosses.filter((loss) => loss.providerId === providerId && loss.at > since);
+  const cap = Math.max(least, Math.floor(share * knownSince(inspector, providerId, since)));
+  hold(
+    'I23',
+    lost.length <= cap,
+    () => `${providerId} denied what it has, and ${lost.map(({ id }) => id)} ended: more than ${cap}`,
+    lost.map(({ id }) => id),
+  );
+}
+
+/** How many deployments and volumes of a provider there were at any time since then. */
+function knownSince(
+  { deployments, volumes }: MarketWorld['inspector'],
+  providerId: string,
+  since: number,
+): number {
+  const isOf = ({ record }: { record: { providerId: string } }) => record.providerId === providerId;
+  const there = [...deployments.values()].filter(
+    ({ record }) => activeStatuses.includes(record.status) || (record.stoppedAt ?? 0) >= since,
+  );
+  const stored = [...volumes.values()].filter(
+    ({ record }) => record.status !== 'deleted' || (record.deletedAt ?? 0) >= since,
+  );
+  return there.filter(isOf).length + stored.filter(isOf).length;
+}
