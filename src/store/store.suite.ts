@@ -241,6 +241,13 @@ export function describeStore(
           await tx.credentials.insertToken({ ...token, digest: Buffer.from('2'), expiresAt: now + 1 });
         });
         expect(await use(accountId)).toEqual([1, 1, 2.5, 1]);
+        const end = (owner: string, parent: string) =>
+          store.transact((tx) => tx.credentials.deleteTokensBoughtWith(owner, Buffer.from(parent)));
+        await end(accountId, 'q');
+        await end('acct-2', 'p');
+        expect(await use(accountId)).toEqual([1, 1, 2.5, 1]);
+        await end(accountId, 'p');
+        expect(await use(accountId)).toEqual([1, 1, 2.5, 0]);
       });
     });
 
