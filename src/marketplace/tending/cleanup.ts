@@ -8,6 +8,8 @@ import { isBeingDestroyed, isNamed } from './names.ts';
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 5 * 60_000;
 const ALARM_AFTER_MS = 60 * 60_000;
+const STILL_THERE = 'the provider still has it';
+const DENIED = 'the provider denies it, and too much else to be believed: see `berth marketplace losses`';
 
 /**
  * Deletes what a deployment that is over has at its provider, until the provider says that it is gone; tried for ever.
@@ -16,20 +18,24 @@ const ALARM_AFTER_MS = 60 * 60_000;
 export async function cleanUp(context: TendingContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;
   if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, toldAt: null });
+  let reason: string;
   try {
+    const isDenied = await isGone(context, record);
     // What a provider denies that denies everything is not gone.
-    if ((await isGone(context, record)) && (await isDenialBelieved(context, record.providerId))) {
+    if (isDenied && (await isDenialBelieved(context, record.providerId))) {
       await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
       cleanups.delete(record.id);
       health.forget(record.id);
       return null;
     }
+    reason = isDenied ? DENIED : STILL_THERE;
     health.answered(record.id);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);
+    reason = `${error.problem}: ${error.message}`;
   }
-  return retry(context, record);
+  return retry(context, record, reason);
 }
 
 async function isGone({ provider, call }: TendingContext, record: DeploymentRecord): Promise<boolean> {
@@ -46,15 +52,22 @@ async function isGone({ provider, call }: TendingContext, record: DeploymentReco
   return found.length === 0;
 }
 
-function retry({ clock, random, log, cleanups }: TendingContext, record: DeploymentRecord): number {
+function retry(
+  { clock, random, log, cleanups }: TendingContext,
+  record: DeploymentRecord,
+  reason: string,
+): number {
   const now = clock.now();
   const { attempts, toldAt } = cleanups.get(record.id) ?? { attempts: 0, toldAt: null };
   const openMs = now - (record.stoppedAt ?? now);
   const isAlarm = openMs >= ALARM_AFTER_MS && (toldAt === null || now - toldAt >= ALARM_AFTER_MS);
   if (isAlarm)
     log.error(
-      { ...logNames(record), provider: record.providerId, instance: record.providerInstanceId, openMs },
-      'the instance of a deployment that is over is still at the provider, and costs; it is tried for ever, look there',
+      {
+        ...logNames(record),
+        ...{ provider: record.providerId, instance: record.providerInstanceId, openMs, reason },
+      },
+      'the instance of a deployment that is over is not proved to be gone, and may cost: its deletion is tried for ever',
     );
   cleanups.set(record.id, { attempts: attempts + 1, toldAt: isAlarm ? now : toldAt });
   const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));

@@ -70,6 +70,6 @@ it('all lines of a deployment share its id, its team and the request that made i
     'a new machine was reached by SSH with its key',
     'a deployment changed',
     'an instance has no live deployment any more: it is deleted',
-    expect.stringContaining('is still at the provider, and costs'),
+    expect.stringContaining('is not proved to be gone'),
   ]);
 });

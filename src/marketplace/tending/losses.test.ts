@@ -112,6 +112,13 @@ describe('a provider that denies everything', () => {
     tended.tending.wake('provider-x');
     await tended.clock.advance(30 * MINUTE_MS);
     expect(await read(tended, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
+    await tended.clock.advance(HOUR_MS);
+    const alarm = tended.told.find(({ message }) => message.includes('not proved to be gone'));
+    // Nobody is sent to look for a machine of which the provider says that it is not there.
+    expect(alarm?.fields).toMatchObject({
+      deployment: held.id,
+      reason: expect.stringMatching(/denies it, .*`berth marketplace losses`/),
+    });
     expect((await losses()).held).toBe(MACHINES - CAP - 1);
     tended.plain.faults.plan = () => 'none';
     await tended.clock.advance(10 * MINUTE_MS);
