@@ -29,13 +29,14 @@ export async function advanceDeletion(
     const isTaken =
       volume.status === 'DELETING' || (await sendDeletion(deps, seller, providerVolumeId, volume));
     if (isTaken) await writeTaken(deps, record);
-    if (volume.status === 'DELETING') return alarm(deps, record);
-    await client.getVolume(providerVolumeId, call);
+    if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);
   } catch (error) {
-    if (error instanceof ProviderError && error.problem === 'not_found') return endDeletion(deps, record);
-    await alarm(deps, record);
+    if (!(error instanceof ProviderError)) throw error;
+    if (error.problem === 'not_found') return endDeletion(deps, record);
+    await alarm(deps, record, `${error.problem}: ${error.message}`);
     throw error;
   }
+  await alarm(deps, record, 'the provider still has it');
 }
 
 /** From now on a 404 is the proof of it. The provider has shown the volume: it is not held any more. */
@@ -127,14 +128,18 @@ async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): 
 }
 
 /** Never given up: a deletion that is not proved is told of again and again, but not with every look. */
-async function alarm({ store, clock, options, log }: VolumeDeps, seen: VolumeRecord): Promise<void> {
+async function alarm(
+  { store, clock, options, log }: VolumeDeps,
+  seen: VolumeRecord,
+  reason: string,
+): Promise<void> {
   const now = clock.now();
   const since = Math.max(seen.observedAt ?? 0, seen.deletedAt ?? 0);
   if (now - since < options.polling.actionMs) return;
   const { providerId, providerVolumeId } = seen;
   log.error(
-    { ...logNames(seen), provider: providerId, providerVolumeId },
-    'a volume is still there although it was deleted',
+    { ...logNames(seen), provider: providerId, providerVolumeId, reason },
+    'a volume that was deleted is not proved to be gone, and may cost: its deletion is tried for ever',
   );
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(seen.id);

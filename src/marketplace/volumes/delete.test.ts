@@ -227,3 +227,30 @@ describe('of a volume that is still on an instance of a deployment that is over'
     expect((await stored())?.action).toMatchObject({ kind: 'delete' });
   });
 });
+
+describe('an operator is told of a deletion that is not proved', () => {
+  const notProved = () =>
+    world.logged.filter(
+      ({ level, message }) => level === 'error' && message.includes('not proved to be gone'),
+    );
+  const pass = async (minutes: number) => {
+    for (let minute = 0; minute < minutes; minute++) {
+      await world.clock.advance(60_000);
+      await tend();
+    }
+  };
+
+  it.each([
+    ['takes it, and keeps the volume', 'deleteVolume', { instead: true }, 'the provider still has it'],
+    ['does not answer', 'getVolume', 'refuse', 'unreachable: getVolume: ECONNREFUSED'],
+  ] as const)('where its provider %s', async (_name, failing, fault, reason) => {
+    world.plain('a').faults.plan = (method) => (method === failing ? fault : 'none');
+    await world.settle(deleteVolume(world.deps, caller, volumeId));
+    await pass(10);
+    expect(notProved()).toEqual([]);
+    await pass(60);
+    expect(notProved().length).toBeGreaterThan(1);
+    expect(notProved().length).toBeLessThan(8);
+    expect(notProved()[0]?.fields).toMatchObject({ volume: volumeId, provider: 'provider-a', reason });
+  });
+});

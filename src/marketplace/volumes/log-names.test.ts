@@ -43,7 +43,7 @@ it('all lines of a volume share its id, its team and the request that made it, t
   const told = new Set(logged.map(({ level, message }) => `${level}: ${message}`));
   expect([...told].sort()).toEqual([
     'debug: a volume was not seen',
-    'error: a volume is still there although it was deleted',
+    'error: a volume that was deleted is not proved to be gone, and may cost: its deletion is tried for ever',
     'error: the provider does not know a volume of ours: look there; it is kept and billed here',
     'warn: an attachment of a volume was given up',
   ]);
