@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
 import { ApiError } from '../contract/errors.ts';
+import { LeaseLost } from '../fenced-store.ts';
 import { openBooks } from './ledger.fixture.ts';
 import { dueStep, ZeroBalance } from './zero-balance.ts';
 
@@ -57,4 +58,15 @@ it('terminates what cannot be stopped, tries again what failed, and waits for no
   expect(books.lines).toContainEqual(
     expect.objectContaining({ level: 'error', message: expect.stringContaining('could not be ended') }),
   );
+});
+
+it('says nothing of what another process decides by now', async () => {
+  const books = await openBooks();
+  await books.run();
+  const isLost = () => Promise.reject(new LeaseLost('the lease billing is another process’s by now'));
+  const zeroBalance = new ZeroBalance(books.deps, { stop: isLost, terminate: isLost, deleteVolume: isLost });
+  const exhaustedAt = books.clock.now();
+  await zeroBalance.look(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
+  await zeroBalance.settled();
+  expect(books.lines.filter(({ level }) => level === 'error')).toEqual([]);
 });

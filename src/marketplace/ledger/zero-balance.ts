@@ -1,5 +1,6 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
+import { LeaseLost } from '../fenced-store.ts';
 import type { Store } from '../ports/store.ts';
 import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
 import { type VolumeRecord, logNames as volumeNames } from '../records/volume-record.ts';
@@ -75,6 +76,7 @@ export class ZeroBalance {
     this.#run(
       id,
       this.#do(store, id, step).catch((err) => {
+        if (err instanceof LeaseLost) return;
         if (err instanceof BalanceIsBack) log.info(fields, 'the team has paid: its deployment goes on');
         else
           log.error(
@@ -94,6 +96,7 @@ export class ZeroBalance {
     this.#run(
       id,
       this.#enforce.deleteVolume(volume, store).catch((err) => {
+        if (err instanceof LeaseLost) return;
         if (err instanceof VolumesAreKept) log.info(names, 'the volumes of the team are kept');
         else
           log.error(
