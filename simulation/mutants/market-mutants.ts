@@ -38,7 +38,7 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${MARKET}/tending/sweep.ts`,
-        find: 'if (seen.has(instance.id) && before.has(instance.id)) await',
+        find: 'if (before.has(instance.id)) await',
         replace: 'if (instance.id === undefined) await',
       },
     ],
@@ -160,7 +160,7 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${VOLUMES}/advance-deletion.ts`,
-        find: "if (volume.status === 'DELETING') return alarm(deps, record);",
+        find: "if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);",
         replace: "if (volume.status === 'DELETING') return endDeletion(deps, record);",
       },
     ],
