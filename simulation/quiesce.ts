@@ -4,10 +4,12 @@ import {
   claimsMatchRows,
   createsAreCounted,
   everyIntentEnds,
+  growthIsClaimed,
   noStorageIsOversold,
   nothingIsLeft,
   nothingIsOversold,
   rowsMatchMachines,
+  sizeIsTrue,
   storageClaimsMatch,
   volumesAreThere,
 } from './invariants/quiescence.ts';
@@ -105,13 +107,21 @@ async function checkRest(world: World): Promise<void> {
   for (const volume of history.volumes()) {
     storageClaimsMatch(volume, await read.storageClaims.heldBy(volume.id));
     const real = truth.get(volume.ownerRef);
-    if (real !== undefined)
+    if (real !== undefined) {
+      sizeIsTrue(volume, volumes.sizeGbOf(real));
       attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(volume.id), volumes.holders(real));
+    }
   }
 }
 
 /** I1, at any time: after each step that may have changed what is taken. */
-export async function checkCapacity({ database, inspector }: World): Promise<void> {
+export async function checkCapacity({ database, inspector, volumes }: World): Promise<void> {
+  for (const volume of volumes.all()) {
+    const row = inspector.history.volumeByRef(volume.spec.ref);
+    const hasGrown = volumes.sizeGbOf(volume) > volume.spec.sizeGb;
+    if (row === undefined || !hasGrown || row.deletedAt !== null) continue;
+    growthIsClaimed(row, volumes.sizeGbOf(volume), await database.store.read.storageClaims.heldBy(row.id));
+  }
   if (!inspector.areClaimsWritten) return;
   inspector.areClaimsWritten = false;
   nothingIsOversold(

@@ -26,6 +26,7 @@ const weights = {
   pollVolume: 4,
   attach: 5,
   detach: 3,
+  resizeVolume: 8,
   destroyVolume: 3,
   hurryVolume: 4,
   configurations: 2,

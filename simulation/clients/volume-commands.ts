@@ -6,7 +6,14 @@ import type { Tenant } from './tenant.ts';
 export async function volumeCommand(
   world: World,
   tenant: Tenant,
-  what: 'createVolume' | 'pollVolume' | 'attach' | 'detach' | 'destroyVolume' | 'hurryVolume',
+  what:
+    | 'createVolume'
+    | 'pollVolume'
+    | 'attach'
+    | 'detach'
+    | 'resizeVolume'
+    | 'destroyVolume'
+    | 'hurryVolume',
 ): Promise<void> {
   const { clients } = world;
   const { chance } = clients;
@@ -34,6 +41,12 @@ export async function volumeCommand(
     case 'detach':
       await clients.ask(tenant, { method: 'POST', path: `${path}/detach`, body: {} });
       return;
+    case 'resizeVolume': {
+      // A volume of these is made with 20 GB; a size that it has already, or had, is asked for too.
+      const body = { size_gb: chance.pick([15, 20, 25, 30, 30, 40, 60]) };
+      await clients.ask(tenant, { method: 'POST', path: `/v1/x/volumes/${id}/resize`, body });
+      return;
+    }
     case 'destroyVolume':
       tenant.deleteSent.add(id);
       await clients.ask(tenant, { method: 'DELETE', path });

@@ -5,10 +5,12 @@ import {
   claimsMatchRows,
   createsAreCounted,
   everyIntentEnds,
+  growthIsClaimed,
   noStorageIsOversold,
   nothingIsLeft,
   nothingIsOversold,
   rowsMatchMachines,
+  sizeIsTrue,
   storageClaimsMatch,
   volumesAreThere,
 } from './quiescence.ts';
@@ -34,6 +36,15 @@ it('I4: a volume that claims another size than it has, or something after it is 
   expect(() => storageClaimsMatch({ ...volume, status: 'ERROR' }, 20)).toThrow('I4');
   storageClaimsMatch(volume, 20);
   storageClaimsMatch({ ...volume, deletedAt: 1 }, 0);
+});
+
+it('I4, I15: a volume that is larger than what it claims, or not as large as it is told to be', () => {
+  expect(() => growthIsClaimed(aVolume(), 40, 20)).toThrow('I4');
+  growthIsClaimed(aVolume(), 20, 40);
+  const volume = aVolume({ sizeGb: 40, status: 'AVAILABLE' });
+  expect(() => sizeIsTrue(volume, 20)).toThrow('I15');
+  sizeIsTrue(volume, 40);
+  sizeIsTrue({ ...volume, status: 'ERROR' }, 20);
 });
 
 it('I24: what never ends', () => {

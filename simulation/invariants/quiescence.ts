@@ -139,6 +139,23 @@ export function volumesAreThere(volumes: readonly VolumeRecord[], refs: Readonly
   }
 }
 
+/**
+ * I15: a volume is as large as its row says: what was carried out is told and sold, and what was not is neither. A resize
+ * that was given up may be carried out all the same.
+ */
+export function sizeIsTrue({ id, ownerRef, status, sizeGb }: VolumeRecord, trueGb: number): void {
+  if (status === 'ERROR') return;
+  hold('I15', sizeGb === trueGb, () => `${id} is told to have ${sizeGb} GB, and has ${trueGb}`, [
+    id,
+    ownerRef,
+  ]);
+}
+
+/** I4, at any time: what a volume grew by was claimed before the platform was asked for it. */
+export function growthIsClaimed({ id }: VolumeRecord, trueGb: number, claimedGb: number): void {
+  hold('I4', trueGb <= claimedGb, () => `${id} has ${trueGb} GB, and claims ${claimedGb}`, [id]);
+}
+
 /** I26: where nothing changes, the platform is asked no more than the watch needs. */
 export function callsAreFew(calls: number, allowed: number): void {
   hold('I26', calls <= allowed, () => `${calls} calls to the platform where ${allowed} are enough`);

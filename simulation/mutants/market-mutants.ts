@@ -165,4 +165,16 @@ export const marketMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'losses-uncapped',
+    subject: 'marketplace',
+    title: 'a provider that denies all that it has ends all of it',
+    patches: [
+      {
+        file: `${MARKET}/losses/loss-cap.ts`,
+        find: '(losses.count < losses.cap && othersHeld === 0)',
+        replace: 'losses.count >= 0',
+      },
+    ],
+  },
 ];

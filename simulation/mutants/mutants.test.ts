@@ -22,12 +22,13 @@ it('plants each leak, and each guard that is easy to lose', () => {
   const leaks = Array.from({ length: 13 }, (_, index) => `L${index + 1}`);
   const guards = [
     ...['late-create', 'visibility', 'volume-visibility', 'look'],
-    ...['fencing', 'synchronous', 'claim-outside', 'denial-on-doubt'],
+    ...['fencing', 'synchronous', 'claim-outside'],
+    ...['resize-lost', 'resize-unclaimed', 'denial-on-doubt'],
   ];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
-    ...['delete-forgotten', 'delete-unproved'],
+    ...['delete-forgotten', 'delete-unproved', 'losses-uncapped'],
   ];
   expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards, ...ofMarketplace]);
   for (const { title, patches } of mutants) {

@@ -266,6 +266,34 @@ const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'resize-lost',
+    title: 'a resize of a volume whose answer was lost counts as refused',
+    patches: [
+      {
+        file: `${RECONCILE}/volume-steps/resize.ts`,
+        find: 'const reason = whyGivenUp(',
+        replace:
+          "const reason = step.outcome === 'failed' && step.sideEffect !== 'none' ? 'no answer' : whyGivenUp(",
+      },
+      {
+        file: `${RECONCILE}/volume-steps/resize.ts`,
+        find: "found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;",
+        replace: 'false;',
+      },
+    ],
+  },
+  {
+    id: 'resize-unclaimed',
+    title: 'a volume is made larger without a claim on the storage',
+    patches: [
+      {
+        file: 'src/orchestrator/volumes/resize.ts',
+        find: 'await claimStorage(tx, { catalog, platform }, volume, sizeGb);',
+        replace: '',
+      },
+    ],
+  },
+  {
     id: 'denial-on-doubt',
     title: 'where the store cannot tell, the answer is that there is nothing',
     patches: [

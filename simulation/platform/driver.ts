@@ -97,7 +97,13 @@ function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDr
       network.send(life, { method: 'volumes.detach', ref }, () => volumes.detach(ref, machine), {
         revoked: () => failed('auth', 'the credential is not known'),
       }),
-    resize: async () => failed('unsupported', 'volumes cannot be resized here'),
+    resize: (ref, sizeGb, cookie) =>
+      network.send(
+        life,
+        { method: 'volumes.resize', ref },
+        () => volumes.resize(ref, sizeGb, cookie),
+        idleLies(() => volumes.get(ref)),
+      ),
     destroy: (ref) =>
       network.send(life, { method: 'volumes.destroy', ref }, () => volumes.destroy(ref), {
         idle: () => done(null),

@@ -15,6 +15,7 @@ export type Method =
   | 'volumes.create'
   | 'volumes.attach'
   | 'volumes.detach'
+  | 'volumes.resize'
   | 'volumes.destroy';
 
 /**
@@ -59,6 +60,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   'volumes.create': { ...ORDER, after: 8 },
   'volumes.attach': ORDER,
   'volumes.detach': ORDER,
+  'volumes.resize': { ...ORDER, refused: 1, after: 8, idle: 1 },
   'volumes.destroy': { ...ORDER, idle: 2 },
 };
 

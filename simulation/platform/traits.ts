@@ -38,7 +38,7 @@ export function drawTraits(chance: Chance): Traits {
       resume: !chance.happens(0.1),
       restart: !chance.happens(0.1),
       attachVolume: chance.happens(0.5) ? 'hot' : 'cold',
-      resizeVolume: 'none',
+      resizeVolume: chance.fork('resize').weighted({ attached: 4, detached: 4, none: 1 }),
       createVisibleWithinMs: chance.happens(0.5) ? 0 : chance.whole(1, 8) * 1_000,
       keepsNotes,
     },

@@ -13,6 +13,9 @@ import type { Traits } from './traits.ts';
 /** A volume as it is. */
 export interface TrueVolume {
   spec: VolumeSpec;
+  sizeGb: number;
+  /** Where it is being made larger. */
+  growth: { toGb: number; readyAt: number } | undefined;
   createdAt: number;
   visibleAt: number;
   readyAt: number;
@@ -52,6 +55,12 @@ export class Volumes {
     return [...this.#volumes.values()];
   }
 
+  /** How large it is now. */
+  sizeGbOf(volume: TrueVolume): number {
+    this.#grow(volume);
+    return volume.sizeGb;
+  }
+
   /** The live machines that a volume is attached to. */
   holders(volume: TrueVolume): string[] {
     return [...volume.records]
@@ -75,7 +84,7 @@ export class Volumes {
     const known = this.#volumes.get(spec.ref);
     if (known === undefined && cookie !== null) return failed('gone', 'the platform has no such volume');
     const volume = known ?? {
-      ...{ spec, createdAt: scheduler.now },
+      ...{ spec, sizeGb: spec.sizeGb, growth: undefined, createdAt: scheduler.now },
       visibleAt: scheduler.now + chance.between(0, observer.promiseLeftMs()),
       readyAt: scheduler.now + chance.between(0, 6_000),
       records: new Map<string, number>(),
@@ -114,6 +123,31 @@ export class Volumes {
     return done(null);
   }
 
+  /** Takes its time; another order of the same size goes on with it. */
+  resize(ref: string, sizeGb: number, cookie: string | null): Step<ObservedVolume> {
+    const { scheduler, chance, traits } = this.#parts;
+    const volume = this.#visible(ref);
+    if (volume === undefined) return failed('gone', 'the platform has no such volume');
+    this.#grow(volume);
+    if (volume.sizeGb >= sizeGb) return done(this.#show(volume));
+    if (traits.manifest.resizeVolume === 'detached' && this.holders(volume).length > 0)
+      return failed('conflict', 'the volume is attached');
+    if (volume.growth?.toGb !== sizeGb) {
+      if (cookie !== null) return failed('gone', 'there is no such resize');
+      volume.growth = { toGb: sizeGb, readyAt: scheduler.now + chance.between(0, 20_000) };
+    }
+    const leftMs = volume.growth.readyAt - scheduler.now;
+    if (leftMs > 0) return pending('growing', leftMs);
+    this.#grow(volume);
+    return done(this.#show(volume));
+  }
+
+  #grow(volume: TrueVolume): void {
+    const { growth } = volume;
+    if (growth === undefined || growth.readyAt > this.#parts.scheduler.now) return;
+    Object.assign(volume, { sizeGb: growth.toGb, growth: undefined });
+  }
+
   destroy(ref: string): Step<null> {
     const volume = this.#visible(ref);
     if (volume === undefined) return done(null);
@@ -129,9 +163,11 @@ export class Volumes {
 
   #show(volume: TrueVolume): ObservedVolume {
     this.#forgetRecords(volume);
+    this.#grow(volume);
     const { traits } = this.#parts;
     return {
       ...{ ref: volume.spec.ref, createdAt: volume.createdAt, attachedTo: [...volume.records.keys()] },
+      sizeGb: volume.sizeGb,
       ...(traits.keepsNotes && { note: volume.spec.note }),
     };
   }

@@ -95,6 +95,27 @@ describe('a resize', () => {
     expect((await given.settle())['size_gb']).toBe(250);
   });
 
+  it('that the platform calls done, and shows as not done, is asked for until it is', async () => {
+    let lies = 2;
+    await using given = await startWithVolume({
+      wrapDriver: ({ volumes, ...driver }) => ({
+        ...driver,
+        ...(volumes !== undefined && {
+          volumes: {
+            ...volumes,
+            resize: async (ref, sizeGb, cookie) => {
+              const shown = await volumes.get(ref);
+              if (lies-- > 0 && shown.answer === 'observed') return { outcome: 'done', value: shown.value };
+              return volumes.resize(ref, sizeGb, cookie);
+            },
+          },
+        }),
+      }),
+    });
+    await given.resize(250);
+    expect([(await given.settle())['size_gb'], given.sizeThere()]).toEqual([250, 250]);
+  });
+
   it('that never succeeds is given up in the end, and what was asked of the volume meanwhile is done', async () => {
     await using given = await startWithVolume();
     const { setup, id } = given;

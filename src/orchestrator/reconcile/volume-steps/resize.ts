@@ -29,9 +29,10 @@ export async function stepResize(
       await claimWhatItHas(tx, current);
       return { step: 'attach' };
     });
-  const step = await callStep(context, lease, () =>
+  const answer = await callStep(context, lease, () =>
     volumes.resize(record.ownerRef, resize.sizeGb, resize.driver),
   );
+  const step = asShown(answer, resize);
   const reason = whyGivenUp(step, isPastDeadline(lease, context.clock.now()));
   // What was sent may have been carried out all the same.
   const found = reason === undefined ? undefined : await findVolume(context, volumes, record.ownerRef);
@@ -55,6 +56,13 @@ export async function stepResize(
     return next.step === 'again' ? { attempt: lease.attempt, ...next, cookie: toCookie(resize) } : next;
   };
   await settleVolume(context, lease, settle, found && { learnt: afterLook(found) });
+}
+
+/** A platform that says that it is done, and shows the volume smaller, has not done it yet. */
+function asShown(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
+  if (step.outcome !== 'done' || step.value.sizeGb === undefined || step.value.sizeGb >= sizeGb) return step;
+  const detail = `the platform said that it has ${sizeGb} GB, and shows it with ${step.value.sizeGb}`;
+  return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail };
 }
 
 /** Undefined: it goes on. */
