@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import ssh2, { type AuthContext, type ServerChannel, type Session } from 'ssh2';
+import { vi } from 'vitest';
 import type { SshLogin, SshOutcome } from './ssh-client.ts';
 import { ssh2Client } from './ssh2-client.ts';
 
 export const client = ssh2Client();
 const user = client.newKeyPair('user');
 export const hostKey = ssh2.utils.generateKeyPairSync('ecdsa', { bits: 256 });
+
+/** Of each login here; only {@link loginInVain} waits for its end. */
+const TIMEOUT_MS = 60_000;
 
 const cleanups: (() => Promise<void>)[] = [];
 
@@ -65,10 +69,24 @@ export function login(port: number, options: Partial<SshLogin> = {}): Promise<Ss
     port,
     username: 'ubuntu',
     privateKey: user.privateKey,
-    timeoutMs: 5_000,
+    timeoutMs: TIMEOUT_MS,
     allowPrivate: true,
   };
   return client.login({ ...common, ...options });
+}
+
+/** A login whose time is over as soon as `reached` settles and what the server sent by then has arrived. */
+export async function loginInVain(port: number, reached: Promise<void>): Promise<SshOutcome> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const outcome = login(port);
+    await reached;
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(TIMEOUT_MS);
+    return await outcome;
+  } finally {
+    vi.useRealTimers();
+  }
 }
 
 export function fingerprintOfHost(): string {

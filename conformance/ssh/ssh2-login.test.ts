@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import { afterEach, describe, expect, it } from 'vitest';
-import { closeAll, hostKey, listen, listenSsh, login, running } from './ssh-servers.fixture.ts';
+import { closeAll, hostKey, listen, listenSsh, login, loginInVain, running } from './ssh-servers.fixture.ts';
 
 afterEach(closeAll);
 
@@ -42,9 +42,15 @@ describe('a hostile or broken target', () => {
     talk: (socket: Socket) => void,
     rung: string,
     message: RegExp,
-    timeoutMs?: number,
+    ends?: 'in vain',
   ][] = [
-    ['is silent', () => {}, 'handshake', /accepted the connection, but sent no SSH banner within 80 ms$/, 80],
+    [
+      'is silent',
+      () => {},
+      'handshake',
+      /accepted the connection, but sent no SSH banner within 60000 ms$/,
+      'in vain',
+    ],
     [
       'closes',
       (socket) => socket.end(),
@@ -68,7 +74,7 @@ describe('a hostile or broken target', () => {
       (socket) => socket.write('HTTP/1.1 400\r\n'),
       'handshake',
       /is no SSH server: what it sent is no SSH identification$/,
-      150,
+      'in vain',
     ],
     [
       'sends a banner without end',
@@ -90,8 +96,8 @@ describe('a hostile or broken target', () => {
       'stops after its banner',
       identify,
       'handshake',
-      /^no key exchange with 127\.0\.0\.1:\d+ within 150 ms$/,
-      150,
+      /^no key exchange with 127\.0\.0\.1:\d+ within 60000 ms$/,
+      'in vain',
     ],
     [
       'closes after its banner',
@@ -106,9 +112,13 @@ describe('a hostile or broken target', () => {
       /^no key exchange/,
     ],
   ];
-  it.each(raw)('that %s', async (_name, talk, rung, message, timeoutMs = 60_000) => {
-    const port = await listen((socket) => void talk(socket));
-    expect(await login(port, { timeoutMs })).toMatchObject({
+  it.each(raw)('that %s', async (_name, talk, rung, message, ends) => {
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+    const port = await listen((socket) => {
+      socket.once('data', () => reach());
+      talk(socket);
+    });
+    expect(await (ends === undefined ? login(port) : loginInVain(port, reached))).toMatchObject({
       rung,
       message: expect.stringMatching(message),
     });
@@ -127,10 +137,11 @@ describe('a hostile or broken target', () => {
   );
 
   it('that never answers to the key', async () => {
-    const port = await listenSsh({ authenticate: () => {} });
-    expect(await login(port, { timeoutMs: 200 })).toMatchObject({
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
+    const port = await listenSsh({ authenticate: () => ask() });
+    expect(await loginInVain(port, asked)).toMatchObject({
       rung: 'authenticate',
-      message: 'no answer to the key for user ubuntu within 200 ms',
+      message: 'no answer to the key for user ubuntu within 60000 ms',
     });
   });
 
@@ -148,10 +159,13 @@ describe('a hostile or broken target', () => {
   });
 
   it('whose command never ends', async () => {
-    const port = await listenSsh({ onSession: running((channel) => channel.write('starting')) });
-    expect(await login(port, { timeoutMs: 200 })).toMatchObject({
+    const { promise: started, resolve: start } = Promise.withResolvers<void>();
+    const port = await listenSsh({
+      onSession: running((channel) => void channel.write('starting', () => start())),
+    });
+    expect(await loginInVain(port, started)).toMatchObject({
       rung: 'execute',
-      message: 'logged in, but the command did not end within 200 ms',
+      message: 'logged in, but the command did not end within 60000 ms',
     });
   });
 
