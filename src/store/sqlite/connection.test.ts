@@ -2,8 +2,8 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { toConnection } from './connection.ts';
 
-const RUNS = 50;
-const COLUMNS = Array.from({ length: 1_000 }, (_, number) => `column${number}`);
+const RUNS = 500;
+const COLUMNS = Array.from({ length: 40 }, (_, number) => `column${number}`);
 const ASK = `SELECT ${COLUMNS.join(', ')} FROM notes WHERE about = ? ORDER BY at, id`;
 
 /** The fastest of many runs: what else the machine does makes none faster. */
@@ -18,11 +18,14 @@ function fastest(run: (index: number) => unknown): number {
 }
 
 it('compiles a query once, and not anew for each value', () => {
-  const database = new Database(':memory:');
-  database.exec(`CREATE TABLE notes (id TEXT PRIMARY KEY, about TEXT, at INTEGER, ${COLUMNS.join(', ')})`);
-  toConnection(database, {});
-  const compilingMs = fastest(() => database.prepare(ASK));
-  const statement = database.prepare(ASK);
-  expect(fastest((index) => statement.all(String(index)))).toBeLessThan(compilingMs / 2);
-  database.close();
+  const asked = (isOurs: boolean): number => {
+    const database = new Database(':memory:');
+    database.exec(`CREATE TABLE notes (id TEXT PRIMARY KEY, about TEXT, at INTEGER, ${COLUMNS.join(', ')})`);
+    if (isOurs) toConnection(database, {});
+    const statement = database.prepare(ASK);
+    const leastMs = fastest((index) => statement.all(String(index)));
+    database.close();
+    return leastMs;
+  };
+  expect(asked(true)).toBeLessThan(asked(false) / 3);
 });
