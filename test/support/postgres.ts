@@ -49,6 +49,8 @@ export async function startPostgres(): Promise<PostgresServer> {
 
 function useServer(serverUrl: string, stop: () => Promise<void> = async () => undefined): PostgresServer {
   const made: string[] = [];
+  /** By the URL of the database that they empty: a connection takes longer than what is asked of it. */
+  const sweepers = new Map<string, Client>();
   const query = async (text: string, url = serverUrl): Promise<Record<string, unknown>[]> => {
     const client = new Client({ connectionString: url });
     await client.connect();
@@ -61,13 +63,20 @@ function useServer(serverUrl: string, stop: () => Promise<void> = async () => un
   return {
     query,
     async empty(url) {
-      const tables = await query(
+      let sweeper = sweepers.get(url);
+      if (sweeper === undefined) {
+        sweeper = new Client({ connectionString: url });
+        // A test may take the connections of all away.
+        sweeper.on('error', () => sweepers.delete(url));
+        sweepers.set(url, sweeper);
+        await sweeper.connect();
+      }
+      const { rows: tables } = await sweeper.query<{ name: string }>(
         "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relname NOT LIKE 'berth%schema' AND relnamespace = 'public'::regnamespace",
-        url,
       );
       // The tables hold a few rows: to delete those takes a tenth of the time of TRUNCATE, which makes new files.
       const deletes = tables.map(({ name }) => `DELETE FROM ${name}`);
-      await query(['SET session_replication_role = replica', ...deletes].join('; '), url);
+      await sweeper.query(['SET session_replication_role = replica', ...deletes].join('; '));
     },
     async createDatabase() {
       const name = `berth_test_${randomBytes(6).toString('hex')}`;
@@ -78,6 +87,7 @@ function useServer(serverUrl: string, stop: () => Promise<void> = async () => un
       return url.href;
     },
     async [Symbol.asyncDispose]() {
+      for (const sweeper of sweepers.values()) await sweeper.end();
       for (const name of made) await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
       await stop();
     },

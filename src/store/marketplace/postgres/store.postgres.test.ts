@@ -25,19 +25,32 @@ import { openMarketplacePostgresStore } from './store.ts';
 
 let server: PostgresServer;
 let url: string;
+/** Opened anew only once a test has closed it: what it keeps of its own is connections. */
+let shared: Store | undefined;
 
 beforeAll(async () => {
   server = await startPostgres();
   url = await server.createDatabase();
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(async () => {
+  await shared?.close();
+  await server[Symbol.asyncDispose]();
+});
 
 describeMarketplaceStore("the marketplace's PostgreSQL store", {
   setup: async () => {
     await server.empty(url);
-    return openMarketplacePostgresStore(url);
+    shared ??= await openMarketplacePostgresStore(url);
+    const { close, ...store } = shared;
+    return {
+      ...store,
+      close: async () => {
+        shared = undefined;
+        await close();
+      },
+    };
   },
-  teardown: (store) => store.close(),
+  teardown: async () => undefined,
 });
 
 it('two servers that end what a provider denies end no more than the cap, however many at once', async () => {
