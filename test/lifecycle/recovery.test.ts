@@ -366,7 +366,7 @@ describe('in a database that was restored from a backup', () => {
     let rounds = 0;
     await until('there were some rounds', async () => {
       expect(await restored.read(`/instances/${id}`)).toBe('503');
-      return ++rounds > 200;
+      return ++rounds > 60;
     });
     expect(await restored.read(`/instances/${UNKNOWN}`)).toBe('404');
     expect(await first.driver.get(`berth-${id}`)).toMatchObject({ value: { power: 'running' } });

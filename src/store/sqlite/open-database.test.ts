@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { is } from 'drizzle-orm';
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
@@ -121,20 +119,6 @@ describe('migrations', () => {
   };
   const second = { version: 2, sql: 'INSERT INTO runs VALUES (2);' };
 
-  /** Opens the file and writes a row in processes of their own, all at the same moment. */
-  async function openInProcesses(count: number, migrations: readonly object[]): Promise<void> {
-    const module = new URL('./open-database.ts', import.meta.url).href;
-    const at = Date.now() + 1_500;
-    const script = `
-      const { openDatabase } = await import(${JSON.stringify(module)});
-      while (Date.now() < ${at});
-      const db = openDatabase(${JSON.stringify(path)}, { migrations: ${JSON.stringify(migrations)} });
-      db.exec('INSERT INTO runs VALUES (0)');
-      db.close();`;
-    const run = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
-    await Promise.all(Array.from({ length: count }, run));
-  }
-
   it('are left to the server: a command beside it refuses a database of an earlier version', () => {
     openDatabase(path, { migrations: [first] }).close();
     const command = () => openDatabase(path, { migrations: [first, second], mayMigrate: false });
@@ -154,12 +138,6 @@ describe('migrations', () => {
     return found;
   }
 
-  it('run once when 4 processes make the same database at once', async () => {
-    await openInProcesses(4, [first, second]);
-    expect(runs()).toEqual([2, 0, 0, 0, 0]);
-    expect(readdirSync(join(folder, 'new'))).toEqual(['berth.db']);
-  });
-
   it('end with what another process made in the meantime', () => {
     const meanwhile = (): void => {
       const other = openDatabase(path, { migrations: [first] });
@@ -168,12 +146,6 @@ describe('migrations', () => {
     };
     openDatabase(path, { migrations: [first, second], beforeWriting: meanwhile }).close();
     expect(runs()).toEqual([7, 2]);
-  });
-
-  it('run once when 4 processes bring the same database to a new version at once', async () => {
-    openDatabase(path, { migrations: [first] }).close();
-    await openInProcesses(4, [first, second]);
-    expect(runs()).toEqual([2, 0, 0, 0, 0]);
   });
 
   it('leave the database as it was when one of them fails', () => {
