@@ -81,6 +81,8 @@ export default defineConfig({
           exclude: [...configDefaults.exclude, ...alone, ...leftOut],
           globalSetup: ['test/support/memory-folder.ts', 'test/support/shared-postgres.ts'],
           isolate: false,
+          // Node runs TypeScript by itself: nothing is transformed, and no module of these is replaced.
+          experimental: { viteModuleRunner: false },
           sequence: { groupOrder: 1 },
         },
       },
