@@ -335,6 +335,21 @@ describe('a volume', () => {
   });
 });
 
+it('a volume that is attached long after its detach is detached again', async () => {
+  await using berth = await startPlainOrchestrator(first('volumes.attach', { kind: 'late', ms: 120_000 }));
+  const { clock, count, platform } = berth;
+  const machine = await online(berth);
+  const path = `/volumes/${await berth.createVolume({ instance_ids: [machine] })}`;
+  await berth.passUntil(path, 'ATTACHING');
+  await berth.post(`${path}/detach`);
+  await berth.passUntil(path, 'AVAILABLE');
+  expect(count('volumes.detach')).toBe(1);
+  await clock.advance(120_000);
+  expect(await berth.read(path)).toMatchObject({ status: 'AVAILABLE', attached_instance_ids: [] });
+  expect(count('volumes.detach')).toBe(2);
+  expect([...platform.volumes.values()].map(({ attachedTo }) => attachedTo)).toEqual([[]]);
+});
+
 describe('a proof before which no host key was known', () => {
   it.each([
     ['is not believed of a machine that moved, until it is where the proof was', { publicIp: '192.0.2.9' }],

@@ -131,6 +131,29 @@ describe('a resize', () => {
     expect(await given.settle()).toMatchObject({ size_gb: 100, attached_instance_ids: [instance] });
   });
 
+  it('that was given up and is carried out after all is told and claimed', async () => {
+    await using given = await startWithVolume();
+    const { setup, id, ref } = given;
+    setup.setPlan(({ method }) =>
+      method === 'volumes.resize'
+        ? { kind: 'misclaim', code: 'capacity', sideEffect: 'none', isDone: false }
+        : 'none',
+    );
+    const before = await given.read();
+    await given.resize(250);
+    expect(await given.settle()).toEqual(before);
+    const there = setup.platform.volumes.get(ref);
+    if (there === undefined) throw new Error('the platform has no such volume');
+    there.sizeGb = 250;
+    await setup.clock.advance(5_000);
+    expect(await given.read()).toEqual({
+      ...before,
+      size_gb: 250,
+      price_per_hour: 2.5 * Number(before['price_per_hour']),
+    });
+    expect(await setup.orchestrator.store.read.storageClaims.heldBy(id)).toBe(250);
+  });
+
   it('of an attached volume keeps it attached, where the platform can', async () => {
     await using given = await startWithVolume();
     const instance = await given.setup.create();

@@ -47,7 +47,7 @@ function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
 }
 
 /** It may have grown since what is known of it was written: its price per GB stays. */
-function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
+export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
   if (sizeGb <= record.sizeGb) return record;
   const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
   return { ...record, sizeGb, priceMicroUsdPerHour };

@@ -9,10 +9,18 @@ import { changedBefore } from './expectations.ts';
 import { isShownFirst, markVolumeShown } from './mark-shown.ts';
 import { putInstanceWork, putVolumeWork } from './put-work.ts';
 import { readNote } from './read-note.ts';
+import { compareVolume, followDrift, toShown } from './volume-drift.ts';
 
 const AT_ONCE = 16;
 /** For how long a volume that stays listed is not read again, in milliseconds. */
 const OWNED_FOR_MS = 10 * 60_000;
+
+interface Owned {
+  readAt: number;
+  /** See {@link toShown}. */
+  shown: string;
+}
+
 /** Whatever else a note says: whose it is, and that it is on the resource that it was written for. */
 const anyNote = z.looseObject({ id: z.string() });
 
@@ -26,9 +34,10 @@ export class OrphanSweep {
   #seen: ReadonlySet<OwnerRef> = new Set();
   readonly #told = new Set<OwnerRef>();
   readonly #foreign = new Set<OwnerRef>();
-  /** The volumes that were listed last and have a live row, with when that was read. */
-  #ownedVolumes = new Map<OwnerRef, number>();
-  #seenVolumes: ReadonlySet<OwnerRef> = new Set();
+  /** The volumes that were listed last and are as their live row says, with when that was read. */
+  #ownedVolumes = new Map<OwnerRef, Owned>();
+  /** All that were listed last, as they were shown. */
+  #seenVolumes: ReadonlyMap<OwnerRef, string> = new Map();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
@@ -48,36 +57,41 @@ export class OrphanSweep {
 
   /**
    * Volumes hold data: one that never had a row is never touched, only told of. One whose row is deleted is a deletion
-   * that is not finished, as with a machine.
+   * that is not finished, as with a machine. What differs from its row in two listings is brought in line with it.
    */
   async sweepVolumes(volumes: readonly ObservedVolume[], begunAt: number): Promise<void> {
     const before = this.#seenVolumes;
-    this.#seenVolumes = new Set(volumes.map(({ ref }) => ref));
+    this.#seenVolumes = new Map(volumes.map((volume) => [volume.ref, toShown(volume)]));
     const owned = this.#ownedVolumes;
     this.#ownedVolumes = new Map();
     for (const volume of volumes) {
       if (this.#isForeign(volume)) continue;
-      const readAt = await this.#ownedSince(volume, owned.get(volume.ref), before.has(volume.ref), begunAt);
-      if (readAt !== null) this.#ownedVolumes.set(volume.ref, readAt);
+      const known = await this.#holdVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
+      if (known !== null) this.#ownedVolumes.set(volume.ref, known);
     }
   }
 
-  /** When the volume was read to have a live row; null: it has none, and is dealt with. */
-  async #ownedSince(
+  /** Null: it has no live row, or is not as that says, and is dealt with once it was shown so before. */
+  async #holdVolume(
     volume: ObservedVolume,
-    readAt: number | undefined,
-    isSeenAgain: boolean,
+    known: Owned | undefined,
+    shownBefore: string | undefined,
     begunAt: number,
-  ): Promise<number | null> {
-    const { clock, store } = this.#context;
+  ): Promise<Owned | null> {
+    const { absence, clock, store } = this.#context;
     const now = clock.now();
-    if (readAt !== undefined && Math.abs(now - readAt) < OWNED_FOR_MS) return readAt;
+    const shown = toShown(volume);
+    if (known?.shown === shown && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byOwnerRef(volume.ref);
     if (row !== null && row.deletedAt === null) {
       if (isShownFirst(row, begunAt, this.#context)) await markVolumeShown(this.#context, row);
-      return now;
+      const found = await compareVolume(this.#context, row, volume);
+      // In a restored database it is rather the row that is behind.
+      if (found === 'more' && shown === shownBefore && !absence.isRestored)
+        await followDrift(this.#context, row, volume);
+      return found === 'as-told' ? { readAt: now, shown } : null;
     }
-    if (!isSeenAgain) return null;
+    if (shownBefore === undefined) return null;
     if (row !== null) await this.#deleteAgain(row, begunAt);
     else this.#tellOfVolume(volume);
     return null;
