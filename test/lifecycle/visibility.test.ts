@@ -158,6 +158,24 @@ describe('a DELETE before the platform shows the resource reads 404 only when it
     expect(await statusOf(berth, path)).toBe('GONE');
   });
 
+  it('of a volume whose create was answered to a server with a clock that is behind', async () => {
+    await using berth = await startHiding(['destroy']);
+    const id = await berth.createVolume();
+    const path = `/volumes/${id}`;
+    await berth.passUntil(path, 'AVAILABLE', 1_000);
+    await berth.orchestrator.store.transact(async (tx) => {
+      const row = await tx.volumes.byId(id);
+      if (row === null || row.createOpenUntil === null) throw new Error('it was shown already');
+      await tx.volumes.update({ ...row, createOpenUntil: row.createOpenUntil - 2_000 });
+    });
+    await berth.clock.advance(1_500);
+    await berth.orchestrator.request('DELETE', path);
+    await berth.pass(40_000, async () => {
+      if ((await statusOf(berth, path)) === 'GONE') expect(berth.platform.volumes.size).toBe(0);
+    });
+    expect(await statusOf(berth, path)).toBe('GONE');
+  });
+
   it('of an instance whose create failed and left a machine, and which holds its unit until then', async () => {
     await using berth = await startHiding(['destroy']);
     const { create } = berth.platform.driver;

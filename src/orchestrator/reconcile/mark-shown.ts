@@ -2,9 +2,9 @@ import { amend } from '../instances/transition.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
 import type { ReconcileContext } from './context.ts';
 import { lockInstances } from './lock-rows.ts';
-import { CREATE_IS_OPEN, type PlatformResource } from './visibility.ts';
+import { CREATE_IS_OPEN, hiddenForMs, type PlatformResource } from './visibility.ts';
 
-type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'driver'>;
+type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'driver' | 'options'>;
 
 /** Rows that one transaction locks. */
 const AT_ONCE = 100;
@@ -16,10 +16,10 @@ const AT_ONCE = 100;
 export function isShownFirst(
   { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
   begunAt: number,
-  { driver }: Pick<Deps, 'driver'>,
+  context: Pick<Deps, 'driver' | 'options'>,
 ): boolean {
   if (createOpenUntil === null || createOpenUntil === CREATE_IS_OPEN) return false;
-  return begunAt < createOpenUntil + driver.manifest.createVisibleWithinMs;
+  return begunAt < createOpenUntil + hiddenForMs(context);
 }
 
 /** The platform has listed the machines of these instances: from now on their absence can be proved. */

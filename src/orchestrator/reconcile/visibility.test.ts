@@ -4,11 +4,14 @@ import type { Step } from '../ports/platform-driver.ts';
 import type { ReconcileContext } from './context.ts';
 import { afterCreate, afterLook, CREATE_IS_OPEN, mayTurnUpForMs } from './visibility.ts';
 
+/** With what the clocks of two servers may differ by. */
 const VISIBLE_MS = 240_000;
+const MARGIN_MS = 5_000;
 const NOW = 2_000;
 const context = {
   clock: new VirtualClock(NOW),
-  driver: { manifest: { createVisibleWithinMs: VISIBLE_MS } },
+  driver: { manifest: { createVisibleWithinMs: VISIBLE_MS - MARGIN_MS } },
+  options: { leaseMs: 4 * MARGIN_MS },
 } as unknown as ReconcileContext;
 
 const failed = (code: 'capacity' | 'boot_failed' | 'conflict', sideEffect: 'none' | 'possible' | 'certain') =>

@@ -1,4 +1,5 @@
 import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
+import { clockMarginMs } from './clock-step.ts';
 import type { ReconcileContext } from './context.ts';
 import { isFinal } from './retry.ts';
 import type { Lease } from './work.ts';
@@ -47,17 +48,26 @@ export function afterLook({ answer, lookedAt }: Pick<Look<unknown>, 'answer' | '
 }
 
 /**
+ * For how long after `createOpenUntil` a `gone` proves nothing. That moment may be another server's, and its clock some
+ * seconds behind. Where what is made is shown at once, the order of the calls proves it, and no clock.
+ */
+export function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'options'>): number {
+  const { createVisibleWithinMs } = driver.manifest;
+  return createVisibleWithinMs === 0 ? 0 : createVisibleWithinMs + clockMarginMs(options);
+}
+
+/**
  * After how many milliseconds to look again, where a look that began at `lookedAt` says `gone` and proves nothing; 0:
  * it does. A look that took long may be from before the platform had to show the resource, however late it is now.
  */
 export function mayTurnUpForMs(
-  { clock, driver }: Pick<ReconcileContext, 'clock' | 'driver'>,
+  context: Pick<ReconcileContext, 'clock' | 'driver' | 'options'>,
   createOpenUntil: number | null,
   lookedAt: number,
 ): number {
   if (createOpenUntil === null) return 0;
-  const { createVisibleWithinMs } = driver.manifest;
-  if (lookedAt >= createOpenUntil + createVisibleWithinMs) return 0;
+  const hiddenMs = hiddenForMs(context);
+  if (lookedAt >= createOpenUntil + hiddenMs) return 0;
   // A clock that was set back makes it no longer.
-  return Math.min(createVisibleWithinMs, Math.max(1, createOpenUntil + createVisibleWithinMs - clock.now()));
+  return Math.min(hiddenMs, Math.max(1, createOpenUntil + hiddenMs - context.clock.now()));
 }
