@@ -46,6 +46,11 @@ beforeAll(async () => {
   servers = await Promise.all([serve(), serve()]);
   apiKey = servers[0].apiKey || servers[1].apiKey;
   clients = [createClient(servers[0].baseUrl, apiKey), createClient(servers[1].baseUrl, apiKey)];
+  for (const client of clients)
+    await until('it has listed the platform and sells', async () => {
+      const { body } = await client.request('GET', '/availability');
+      return (body['configurations'] as unknown[]).length > 0;
+    });
 });
 
 afterAll(async () => {
