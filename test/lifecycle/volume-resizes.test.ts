@@ -131,6 +131,32 @@ describe('a resize', () => {
     expect(await given.settle()).toMatchObject({ size_gb: 100, attached_instance_ids: [instance] });
   });
 
+  it('that the platform is at for longer than it has stays claimed until it is done', async () => {
+    const begunAt: number[] = [];
+    await using given = await startWithVolume({
+      wrapDriver: ({ volumes, ...driver }) => ({
+        ...driver,
+        ...(volumes !== undefined && {
+          volumes: {
+            ...volumes,
+            resize: async (ref, sizeGb, cookie) => {
+              const now = given.setup.clock.now();
+              begunAt.push(now);
+              if (now < (begunAt[0] ?? now) + 660_000)
+                return { outcome: 'pending', cookie: 'growing', pollAfterMs: 30_000 };
+              return volumes.resize(ref, sizeGb, cookie);
+            },
+          },
+        }),
+      }),
+    });
+    const { setup, id } = given;
+    await given.resize(250);
+    await setup.clock.advance(630_000);
+    expect(await setup.orchestrator.store.read.storageClaims.heldBy(id)).toBe(250);
+    expect([(await given.settle())['size_gb'], given.sizeThere()]).toEqual([250, 250]);
+  });
+
   it('that was given up and is carried out after all is told and claimed', async () => {
     await using given = await startWithVolume();
     const { setup, id, ref } = given;

@@ -11,11 +11,12 @@ import { type Next, settleVolume } from '../settle.ts';
 import { afterLook, mayTurnUpForMs } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 
+const LATE = 'the platform has not carried the resize out in time, and says that it is at it';
 const NOT_SHOWN = 'the platform may not show the volume yet';
 
 /**
- * The volume reads its new size and price once the platform has carried it out. One that is refused, or does not get
- * there in time, keeps what it has. Then what was asked of its attachments meanwhile is done.
+ * The volume reads its new size and price once the platform has carried it out. One that is refused, or that the platform
+ * has not begun in time, keeps what it has. Then what was asked of its attachments meanwhile is done.
  */
 export async function stepResize(
   context: ReconcileContext,
@@ -33,7 +34,8 @@ export async function stepResize(
     volumes.resize(record.ownerRef, resize.sizeGb, resize.driver),
   );
   const step = asShown(answer, resize);
-  const reason = whyGivenUp(step, isPastDeadline(lease, context.clock.now()));
+  const isLate = isPastDeadline(lease, context.clock.now());
+  const reason = whyGivenUp(step, isLate);
   // What was sent may have been carried out all the same.
   const found = reason === undefined ? undefined : await findVolume(context, volumes, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
@@ -51,6 +53,7 @@ export async function stepResize(
       return {
         ...{ step: 'again', afterMs: step.pollAfterMs },
         cookie: toCookie({ ...resize, driver: step.cookie }),
+        ...(isLate && { problem: LATE }),
       };
     const next = retryFailed(context, lease, step);
     return next.step === 'again' ? { attempt: lease.attempt, ...next, cookie: toCookie(resize) } : next;
@@ -65,11 +68,10 @@ function asShown(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedV
   return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail };
 }
 
-/** Undefined: it goes on. */
+/** Undefined: it goes on. What the platform is at, it will have carried out: however late that is, it stays claimed. */
 function whyGivenUp(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
-  if (step.outcome === 'failed')
-    return isLate || isFinal(step) || step.code === 'gone' ? describeFailure(step) : undefined;
-  return step.outcome === 'pending' && isLate ? 'the platform did not carry it out in time' : undefined;
+  if (step.outcome !== 'failed') return undefined;
+  return isLate || isFinal(step) || step.code === 'gone' ? describeFailure(step) : undefined;
 }
 
 async function resized(
