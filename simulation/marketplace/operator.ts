@@ -2,6 +2,7 @@ import { assignDiscount } from '../../src/marketplace/discounts/assign.ts';
 import { endDiscount } from '../../src/marketplace/discounts/end.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { acceptLosses } from '../../src/marketplace/losses/loss-cap.ts';
+import type { Store } from '../../src/marketplace/ports/store.ts';
 import type { MarketUser } from './accounts.ts';
 import { virtualClock } from './providers/truth.ts';
 import type { MarketWorld } from './world.ts';
@@ -15,6 +16,17 @@ function depsOf(world: MarketWorld, what: string) {
     clock: virtualClock(scheduler),
     random: chance.fork(`${what}/${tally.commands}`),
   };
+}
+
+/** The same for a change of a team's discounts. */
+function discountDepsOf(world: MarketWorld, what: string, teamId: string) {
+  const { database, inspector } = world;
+  const transact: Store['transact'] = (body) =>
+    database.store.transact(async (tx) => {
+      await inspector.discountsChange(tx, teamId);
+      return body(tx);
+    });
+  return { ...depsOf(world, what), store: { ...database.store, transact } };
 }
 
 /** A payment that is booked twice, as payment providers send them. */
@@ -45,7 +57,12 @@ export async function assignDiscountTo(world: MarketWorld, { teamId }: MarketUse
   const startsAt = now + (chance.happens(0.5) ? 0 : chance.whole(1_000, 90_000));
   const endsAt = chance.happens(0.5) ? startsAt + chance.whole(1_000, 120_000) : null;
   const percentage = chance.whole(5, 50);
-  const discount = await assignDiscount(depsOf(world, 'discount'), { teamId, percentage, startsAt, endsAt });
+  const discount = await assignDiscount(discountDepsOf(world, 'discount', teamId), {
+    teamId,
+    percentage,
+    startsAt,
+    endsAt,
+  });
   world.journal.note('operator', `assigns ${discount.id} of ${percentage} % to ${teamId}`);
 }
 
@@ -54,7 +71,7 @@ export async function endDiscountOf(world: MarketWorld, { teamId }: MarketUser):
   const discounts = await database.store.read.discounts.ofTeam(teamId);
   if (discounts.length === 0) return;
   const { id } = users.chance.pick(discounts);
-  await endDiscount(depsOf(world, 'end-discount'), id);
+  await endDiscount(discountDepsOf(world, 'end-discount', teamId), id);
   journal.note('operator', `ends ${id}`);
 }
 

@@ -15,7 +15,7 @@ export async function booksAreExact(world: MarketWorld): Promise<void> {
   const look = async (kind: SubjectKind, id: string, teamId: string, causes: readonly Cause[]) => {
     const segments = await read.ledger.segmentsOf(kind, id);
     const discounts = await read.discounts.ofTeam(teamId);
-    segmentsAreExact(id, segments, integrate(causes, discounts));
+    segmentsAreExact(id, segments, integrate(causes, discounts, inspector.postedBefore.get(id) ?? []));
     const posted = segments.reduce((sum, { postedMicroUsd }) => sum + BigInt(postedMicroUsd), 0n);
     used.set(teamId, (used.get(teamId) ?? 0n) + posted);
     return posted;

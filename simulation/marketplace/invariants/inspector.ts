@@ -1,5 +1,7 @@
 import { deploymentTransitions } from '../../../src/marketplace/contract/deployment.ts';
+import type { Transaction } from '../../../src/marketplace/ports/store.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
+import type { SubjectKind } from '../../../src/marketplace/records/ledger-records.ts';
 import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
 import { hold, Violation } from '../../invariants/violation.ts';
 import type { Life } from '../../replicas/life.ts';
@@ -8,6 +10,7 @@ import type { Written, WrittenVolume } from '../replicas/store.ts';
 import { clockErrorMs } from '../scenario.ts';
 import type { MarketWorld } from '../world.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
+import type { PostedBefore } from './integral.ts';
 import { lossesAreCapped, type WrongLoss } from './losses.ts';
 import { endIsTrue, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
@@ -28,6 +31,8 @@ export class MarketInspector {
   readonly mails = new Map<string, number>();
   /** Ended by a provider that denied all that it had. */
   readonly wrongLosses: WrongLoss[] = [];
+  /** For each deployment and volume, at each change of its team's discounts. */
+  readonly postedBefore = new Map<string, PostedBefore[]>();
 
   constructor(world: MarketWorld) {
     this.#world = world;
@@ -46,6 +51,22 @@ export class MarketInspector {
 
   credited(teamId: string, amountMicroUsd: number): void {
     this.credits.set(teamId, (this.credits.get(teamId) ?? 0n) + BigInt(amountMicroUsd));
+  }
+
+  /** The discounts of a team change in this transaction: what a clock that is ahead has posted stays as it is. */
+  async discountsChange({ ledger, discounts }: Transaction, teamId: string): Promise<void> {
+    const { scheduler, scenario } = this.#world;
+    const latest = Math.floor(scheduler.now) + clockErrorMs(scenario);
+    const before = await discounts.ofTeam(teamId);
+    const remember = async (kind: SubjectKind, { record }: { record: { id: string; teamId: string } }) => {
+      if (record.teamId !== teamId) return;
+      const segments = await ledger.segmentsOf(kind, record.id);
+      const until = Math.min(latest, Math.max(0, ...segments.map(({ postedUntil }) => postedUntil)));
+      const known = this.postedBefore.get(record.id) ?? [];
+      this.postedBefore.set(record.id, [...known, { until, discounts: before }]);
+    };
+    for (const subject of this.deployments.values()) await remember('deployment', subject);
+    for (const subject of this.volumes.values()) await remember('volume', subject);
   }
 
   mailed(id: string): void {

@@ -7,6 +7,39 @@ interface Discount {
   endsAt: number | null;
 }
 
+/** Up to when something was posted as its team's discounts changed, and those by which it was. */
+export interface PostedBefore {
+  until: number;
+  discounts: readonly Discount[];
+}
+
+/** The discounts of a subject: what was posted before they changed stays as it was. */
+class KnownDiscounts {
+  readonly #discounts: readonly Discount[];
+  readonly #posted: readonly PostedBefore[];
+
+  constructor(discounts: readonly Discount[], posted: readonly PostedBefore[]) {
+    this.#discounts = discounts;
+    this.#posted = posted;
+  }
+
+  bestAt(at: number): number {
+    const before = this.#posted.find(({ until }) => at < until);
+    let best = 0;
+    for (const { percentage, startsAt, endsAt } of before?.discounts ?? this.#discounts)
+      if (startsAt <= at && (endsAt === null || at < endsAt) && percentage > best) best = percentage;
+    return best;
+  }
+
+  /** When another one may be the best, in order. */
+  edges(after: number): number[] {
+    const lists = [this.#discounts, ...this.#posted.map(({ discounts }) => discounts)];
+    const all = lists.flat().flatMap(({ startsAt, endsAt }) => [startsAt, endsAt ?? startsAt]);
+    const posted = this.#posted.map(({ until }) => until);
+    return [...new Set([...all, ...posted])].filter((at) => at > after).sort((a, b) => a - b);
+  }
+}
+
 /** A time in which something cost one rate, as it follows from what happened alone. */
 export interface Expected {
   from: number;
@@ -20,19 +53,24 @@ export interface Expected {
  * What a subject cost when, from the causes alone: no code of production is used here. A deployment has the best
  * discount of each moment; a volume the one that was locked in, until the team has none as good.
  */
-export function integrate(causes: readonly Cause[], discounts: readonly Discount[]): Expected[] {
+export function integrate(
+  causes: readonly Cause[],
+  discounts: readonly Discount[],
+  posted: readonly PostedBefore[],
+): Expected[] {
+  const known = new KnownDiscounts(discounts, posted);
   return causes.flatMap((cause, index) => {
     const until = causes[index + 1]?.at ?? null;
-    return cause.state === 'over' ? [] : piecesOf(cause, until, discounts);
+    return cause.state === 'over' ? [] : piecesOf(cause, until, known);
   });
 }
 
-function piecesOf(cause: Cause, until: number | null, discounts: readonly Discount[]): Expected[] {
+function piecesOf(cause: Cause, until: number | null, discounts: KnownDiscounts): Expected[] {
   const pieces: Expected[] = [];
   let known = -1;
-  for (const from of [cause.at, ...edges(discounts, cause.at)]) {
+  for (const from of [cause.at, ...discounts.edges(cause.at)]) {
     if (until !== null && from >= until) break;
-    const percentage = percentageAt(cause, known, bestAt(discounts, from));
+    const percentage = percentageAt(cause, known, discounts.bestAt(from));
     if (percentage === known) continue;
     known = percentage;
     const last = pieces.at(-1);
@@ -52,16 +90,4 @@ function percentageAt({ state, locked = 0 }: Cause, known: number, best: number)
 
 export function costOf({ from, rate }: Expected, until: number): bigint {
   return until <= from ? 0n : (rate * BigInt(until - from)) / 3_600_000n;
-}
-
-function edges(discounts: readonly Discount[], after: number): number[] {
-  const all = discounts.flatMap(({ startsAt, endsAt }) => [startsAt, endsAt ?? startsAt]);
-  return [...new Set(all)].filter((at) => at > after).sort((a, b) => a - b);
-}
-
-function bestAt(discounts: readonly Discount[], at: number): number {
-  let best = 0;
-  for (const { percentage, startsAt, endsAt } of discounts)
-    if (startsAt <= at && (endsAt === null || at < endsAt) && percentage > best) best = percentage;
-  return best;
 }
