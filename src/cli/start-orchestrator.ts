@@ -207,7 +207,10 @@ function composeReconcile(
   const expectations = new Expectations(deps.store);
   const machines = new Inventory(base, () => driver.list(), judgeMachines(base, expectations));
   const { volumes: volumeDriver } = driver;
-  const volumes = volumeDriver && new Inventory(base, () => volumeDriver.list(), judgeVolumes(base));
+  // A revoked key shows no volumes, as a platform does that has none: only the machines tell the one from the other.
+  const showsMachines = async (): Promise<boolean> => (await machines.look()) !== null;
+  const volumes =
+    volumeDriver && new Inventory(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
   const context = { ...base, machines, volumes, doubts: new Doubts() };
   const reconciler = new Reconciler(context);
   return {

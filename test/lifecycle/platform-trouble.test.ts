@@ -125,13 +125,17 @@ function lying(
 
 function lyingVolumes(volumes: VolumeDriver, lie: () => Lie): VolumeDriver {
   return {
-    get: (ref) => volumes.get(ref),
-    list: async () => (lie().hidesVolumes ? { answer: 'unknown', reason: 'no answer' } : volumes.list()),
+    get: async (ref) => (lie().deniesAll ? { answer: 'gone' } : volumes.get(ref)),
+    list: async () => {
+      if (lie().hidesVolumes) return { answer: 'unknown', reason: 'no answer' };
+      return lie().deniesAll ? { answer: 'listed', items: [] } : volumes.list();
+    },
     create: (spec, cookie) => volumes.create(spec, cookie),
     attach: (ref, machine, cookie) => volumes.attach(ref, machine, cookie),
     detach: (ref, machine, cookie) => volumes.detach(ref, machine, cookie),
     resize: (ref, sizeGb, cookie) => volumes.resize(ref, sizeGb, cookie),
-    destroy: (ref, cookie) => volumes.destroy(ref, cookie),
+    destroy: async (ref, cookie) =>
+      lie().deniesAll ? { outcome: 'done', value: null } : volumes.destroy(ref, cookie),
   };
 }
 
@@ -337,6 +341,24 @@ describe('a proof of absence', () => {
     expect(await status()).toBe('DELETING');
     say({});
     await until('it is gone', async () => (await orchestrator.request('GET', path)).status === 404);
+  });
+
+  it('of the only volume takes a listing of the machines that can be believed', async () => {
+    await using troubled = await startTroubled({ reconcile: { watch_interval_s: 10 } });
+    const { orchestrator, say } = troubled;
+    await online(orchestrator, 2);
+    const { body } = await orchestrator.request('POST', '/volumes', { body: volumeRequest() });
+    const path = `/volumes/${body['id']}`;
+    const status = async () => (await orchestrator.request('GET', path)).body?.['status'];
+    await until('it is there', async () => (await status()) === 'AVAILABLE');
+    say({ deniesAll: true });
+    await orchestrator.request('DELETE', path);
+    const work = () => orchestrator.store.read.work.of(String(body['id']));
+    await until('it was not proved', async () => /not proved gone/.test((await work())?.lastError ?? ''));
+    expect(await status()).toBe('DELETING');
+    say({});
+    await until('it is gone', async () => (await orchestrator.request('GET', path)).status === 404);
+    expect(await orchestrator.simulator.volumes?.list()).toEqual({ answer: 'listed', items: [] });
   });
 });
 

@@ -67,7 +67,7 @@ async function start(options: TestOptions = {}) {
   };
 }
 
-const cold = { attach_volume: 'cold', stop_ms: [150, 150] } as const;
+const cold = { attach_volume: 'cold', stop_ms: [2_000, 2_000] } as const;
 
 /** The driver with some calls of its volumes answered by the test. */
 function withVolumes(

@@ -28,6 +28,7 @@ export class Inventory<T extends { ref: OwnerRef }> {
   readonly #deps: Deps;
   readonly #list: () => Promise<Listing<T>>;
   readonly #judge: Judge<T>;
+  readonly #mayBeEmpty: () => Promise<boolean>;
   #next: Promise<Listed<T> | null> | undefined;
   #running: Promise<unknown> = Promise.resolve();
   #pauseEndsAt = Number.NEGATIVE_INFINITY;
@@ -35,10 +36,17 @@ export class Inventory<T extends { ref: OwnerRef }> {
   #endPause: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(deps: Deps, list: () => Promise<Listing<T>>, judge: Judge<T>) {
+  /** `mayBeEmpty`: whether a listing of nothing, that has just ended, proves an absence. */
+  constructor(
+    deps: Deps,
+    list: () => Promise<Listing<T>>,
+    judge: Judge<T>,
+    mayBeEmpty: () => Promise<boolean> = async () => true,
+  ) {
     this.#deps = deps;
     this.#list = list;
     this.#judge = judge;
+    this.#mayBeEmpty = mayBeEmpty;
   }
 
   /** A listing that begins after this call; null: there was none that can be believed. Never rejects. */
@@ -53,7 +61,7 @@ export class Inventory<T extends { ref: OwnerRef }> {
    */
   async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
     const listed = await this.look();
-    if (listed === null)
+    if (listed === null || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
       return { isProved: false, reason: 'the platform says that it is gone, and cannot be believed now' };
     return listed.items.has(ref)
       ? { isProved: false, reason: 'the platform says that it is gone, and still lists it' }
