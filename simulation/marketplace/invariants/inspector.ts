@@ -112,7 +112,9 @@ export class MarketInspector {
         wasAskedFor: before.suspicion === null && before.action?.kind === 'pause',
         errorMs,
       });
-    if (after.status === 'terminated-provider' && this.#isWronglyLost(after)) return;
+    // One that its provider has shown again since ends by what that says of it.
+    const isDenied = after.status === 'terminated-provider' && before.suspicion?.status === 'GONE';
+    if (isDenied && this.#isWronglyLost(after)) return;
     const wasAskedFor = before.action?.kind === 'pause';
     if (after.status === 'terminated-provider' || (after.status === 'stopped' && !wasAskedFor))
       isNoBlink(after, machine, this.#world.scheduler.now);
