@@ -3,11 +3,22 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Hunt, type Hunted, MOST_SEEDS } from './hunt.ts';
 import { type Mutant, mutants } from './mutants.ts';
-import { replaceTable, toTable } from './table.ts';
+import { replaceTable, seedOf, toTable } from './table.ts';
 
+/**
+ * Looks for each planted fault among the seeds from 1 on, and writes the table with `--update`.
+ *
+ *     npm run sim:mutants -- [--only <id>,<id>] [--update | --repeat]
+ *
+ * With `--repeat` it runs no more than the seed that the table names for each.
+ */
 const { values } = parseArgs({
-  options: { update: { type: 'boolean', default: false }, only: { type: 'string' } },
+  options: {
+    ...{ update: { type: 'boolean', default: false }, repeat: { type: 'boolean', default: false } },
+    only: { type: 'string' },
+  },
 });
+if (values.update && values.repeat) throw new Error('--update and --repeat exclude each other');
 const document = new URL('../../docs/reliability.md', import.meta.url);
 
 function say(line: string): void {
@@ -19,11 +30,13 @@ async function findAll(hunt: Hunt, wanted: readonly Mutant[]): Promise<Map<strin
   const queue = [...wanted];
   const take = async (): Promise<void> => {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const hunted = await hunt.find(mutant);
+      const hunted = await (values.repeat
+        ? hunt.repeat(mutant, seedOf(mutant.id, readFileSync(document, 'utf8')))
+        : hunt.find(mutant));
       found.set(mutant.id, hunted);
       const [what] = hunted?.message.split('\n') ?? [];
       say(
-        `${mutant.id}: ${hunted === null ? `not found in ${MOST_SEEDS} seeds` : `seed ${hunted.seed}, ${what}`}`,
+        `${mutant.id}: ${hunted === null ? `not found ${values.repeat ? 'by the seed of the table' : `in ${MOST_SEEDS} seeds`}` : `seed ${hunted.seed}, ${what}`}`,
       );
     }
   };

@@ -52,6 +52,19 @@ export class Hunt {
     return null;
   }
 
+  /** Whether it is that seed that fails with the mutant, and holds without it. */
+  async repeat(
+    { id, subject = 'orchestrator' }: Pick<Mutant, 'id' | 'subject'>,
+    seed: number,
+  ): Promise<Hunted | null> {
+    const hunted = await ask(subject, seed, seed, id);
+    if (hunted === null) return null;
+    const own = await this.#withoutMutant(subject, seed);
+    if (own === null) return hunted;
+    this.ownFailures.set(`${subject} ${seed}`, own.message);
+    return null;
+  }
+
   #withoutMutant(subject: Subject, seed: number): Promise<Hunted | null> {
     const name = `${subject} ${seed}`;
     const known = this.#own.get(name) ?? ask(subject, seed, seed);

@@ -12,7 +12,7 @@ export function toTable(
   known = '',
 ): string {
   const rows = mutants.map(({ id, title, subject = 'orchestrator' }) => {
-    const row = known.split('\n').find((line) => line.startsWith(`| ${id} |`));
+    const row = rowOf(id, known);
     if (!found.has(id) && row !== undefined) return row;
     const hunted = found.get(id);
     if (hunted === null || hunted === undefined) return `| ${id} | ${title} | not found | | |`;
@@ -25,6 +25,18 @@ export function toTable(
     '|---|---|---|---|---|',
     ...rows,
   ].join('\n');
+}
+
+/** The seed that finds the mutant by the table of that text. @throws {Error} if there is none */
+export function seedOf(id: string, text: string): number {
+  const seed = Number(rowOf(id, text)?.split('|')[4]);
+  if (!(seed > 0))
+    throw new Error(`no seed is known for ${id}: npm run sim:mutants -- --update --only ${id}`);
+  return seed;
+}
+
+function rowOf(id: string, text: string): string | undefined {
+  return text.split('\n').find((line) => line.startsWith(`| ${id} |`));
 }
 
 /** @throws {Error} if the text has no place for the table */
