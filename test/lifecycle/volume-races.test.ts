@@ -374,4 +374,36 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     await orchestrator.waitFor(machine, 'ONLINE');
     await waitForVolume(id, 'AVAILABLE');
   });
+
+  it('an attachment to a stopped machine that has failed is taken back', async () => {
+    let isBroken = false;
+    const conflict = {
+      outcome: 'failed',
+      code: 'conflict',
+      sideEffect: 'none',
+      detail: 'it is broken',
+    } as const;
+    const { orchestrator, available, online, attach, waitForVolume } = await start({
+      platform: cold,
+      wrapDriver: (driver) => ({
+        ...withVolumes(driver, (volumes) => ({
+          attach: async (...given) => (isBroken ? conflict : volumes.attach(...given)),
+        })),
+        get: async (ref) => {
+          const found = await driver.get(ref);
+          if (!isBroken || found.answer !== 'observed') return found;
+          return { answer: 'observed', value: { ...found.value, power: 'failed' } };
+        },
+      }),
+    });
+    await using _ = orchestrator;
+    const machine = await online();
+    const id = await available();
+    await orchestrator.request('POST', `/instances/${machine}/stop`);
+    await orchestrator.waitFor(machine, 'STOPPED');
+    isBroken = true;
+    await attach(id, machine);
+    await waitForVolume(id, 'AVAILABLE');
+    expect(await orchestrator.store.read.volumes.attachmentsOfVolume(id)).toEqual([]);
+  });
 });

@@ -7,8 +7,8 @@ import { type Attachment, logNames, type VolumeRecord } from '../../volumes/volu
 import { beginAttachCycle, canCycle, endAttachCycle } from '../attach-cycle.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
-import { findVolume } from '../find.ts';
-import { describeFailure, isFinal, retry, retryFailed } from '../retry.ts';
+import { findMachine, findVolume } from '../find.ts';
+import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
 import { afterLook, type Look, mayTurnUpForMs } from '../visibility.ts';
 import type { Lease } from '../work.ts';
@@ -34,9 +34,10 @@ export async function stepAttach(
   const step = await callStep(context, lease, () =>
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
   );
+  const isInVain = step.outcome === 'failed' && (isFinal(step) || (await hasFailed(context, instance, step)));
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
-    if (step.outcome === 'failed' && !isFinal(step) && !isOverdue(context, instance))
+    if (step.outcome === 'failed' && !isInVain && !isOverdue(context, instance))
       return retryFailed(context, lease, step);
     if (step.outcome === 'failed')
       context.log.warn(
@@ -48,6 +49,17 @@ export async function stepAttach(
     return { step: 'attach' };
   };
   await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
+}
+
+/** Whether it is refused because the machine has failed: a stopped one is not told of until it is started. */
+async function hasFailed(
+  context: ReconcileContext,
+  { ownerRef }: InstanceRecord,
+  { code }: Failed,
+): Promise<boolean> {
+  if (code !== 'conflict') return false;
+  const found = await findMachine(context, ownerRef);
+  return found.answer === 'observed' && found.value.power === 'failed';
 }
 
 /** The one whose call is under way, else a removal, else one whose instance is ready: none waits for another's. */
