@@ -31,6 +31,8 @@ export interface Tally {
 }
 
 const ACCEPTED_FOR_MS = 180_000;
+/** At rest: longer than any clock was ahead. A server comes back to its clock by a tenth of the time that passes. */
+const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
 
 export const START_AT = Date.UTC(2026, 10, 21);
 
@@ -114,10 +116,11 @@ export class World {
     return Math.min(this.scheduler.now, ...times) < this.#lossesAcceptedUntil;
   }
 
-  /** The operator says so, for some minutes. */
+  /** The operator says so, for some minutes; at rest for some hours. */
   async acceptLosses(): Promise<void> {
     this.journal.note('operator', 'accepts the losses');
-    const until = Math.ceil(this.scheduler.now) + ACCEPTED_FOR_MS;
+    const forMs = this.isCalm ? ACCEPTED_AT_REST_MS : ACCEPTED_FOR_MS;
+    const until = Math.ceil(this.scheduler.now) + forMs;
     // Clocks that are off count it as longer.
     this.#lossesAcceptedUntil = until + ACCEPTED_FOR_MS;
     this.database.writer = null;
