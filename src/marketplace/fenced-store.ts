@@ -8,8 +8,7 @@ export class LeaseLost extends Error {
 /**
  * The store as the holder of a lease writes it: each transaction begins by asking whether this process still holds
  * the lease, by its token, and keeps it from being taken until the commit. A holder that stood still and was replaced
- * writes nothing.
- * Its transactions throw {@link LeaseLost} then.
+ * writes nothing: its transactions throw {@link LeaseLost}.
  */
 export function fencedStore(store: Store, lease: LeaseRecord): Store {
   return {
