@@ -128,9 +128,11 @@ export class MarketInspector {
     return isThere && this.#wronglyLost(provider, id, providerInstanceId);
   }
 
-  #isVolumeWronglyLost({ id, providerId, providerVolumeId }: VolumeRecord): boolean {
+  /** No loss is one whose deletion its provider has taken: that ends by any 404. */
+  #isVolumeWronglyLost({ id, providerId, providerVolumeId, deletionTakenAt }: VolumeRecord): boolean {
     const provider = this.#world.provider(providerId);
     const isThere = provider.plain.volumes.some((volume) => volume.id === providerVolumeId);
+    if (isThere && deletionTakenAt !== null) return provider.denied.has(providerVolumeId ?? '');
     return isThere && this.#wronglyLost(provider, id, providerVolumeId);
   }
 

@@ -1,11 +1,12 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Provider } from '../providers/provider.ts';
-import { logNames, type VolumeRecord } from '../records/volume-record.ts';
+import { logNames, type VolumeAction, type VolumeRecord } from '../records/volume-record.ts';
 import { actionAfter } from './action-after.ts';
 import { advanceAttachments } from './advance-attachments.ts';
 import { advanceCreation } from './advance-creation.ts';
 import { advanceDeletion, settleDeletion } from './advance-deletion.ts';
+import { isGivenUp } from './assert-idle.ts';
 import type { VolumeDeps } from './deps.ts';
 import { followVolume, type VolumeObservation } from './follow.ts';
 import { isInTransit, type SeenVolume, seeVolume, transactOnVolume } from './look.ts';
@@ -19,19 +20,18 @@ const LOOK_EVERY_MS = 1_500;
  *
  * @throws {ProviderError}
  */
-async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
-  const seen = await seeVolume(deps.store.read, id);
-  if (seen === null || seen.record.status === 'deleted') return;
+async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, seen: SeenVolume): Promise<void> {
   const { record } = seen;
+  if (record.status === 'deleted') return;
   if (record.status === 'deleting') return advanceDeletion(deps, seller, record);
   if (record.action?.kind === 'delete') return settleDeletion(deps, record);
   if (isSettled(seen) || isWaitingForLaunch(seen)) return;
   if (record.providerVolumeId === null) return advanceCreation(deps, seller, record);
   const observation = await observeVolume(deps, seller, seen);
-  if (observation !== null) await followVolume(deps, seller, seen, observation);
-  await giveUpResize(deps, record.id);
   if (observation === null) return;
-  const followed = await seeVolume(deps.store.read, id);
+  await followVolume(deps, seller, seen, observation);
+  await giveUpResize(deps, record.id);
+  const followed = await seeVolume(deps.store.read, record.id);
   if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);
 }
 
@@ -119,11 +119,11 @@ async function isOnline(
   }
 }
 
-/** A resize that never showed is not waited for any more. */
+/** A resize is not waited for any more where the provider has shown the volume without it for that long. */
 async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): Promise<void> {
   const current = await store.read.volumes.byId(id);
-  const isOver = ({ kind, since }: { kind: string; since: number }) =>
-    kind === 'resize' && clock.now() - since >= options.polling.actionMs;
+  const isOver = (action: VolumeAction) =>
+    action.kind === 'resize' && isGivenUp(action, clock.now(), options);
   if (current === null || current.action === null || !isOver(current.action)) return;
   await transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.action === null || !isOver(record.action)) return;
@@ -152,14 +152,15 @@ export async function advanceUntil(
 
 /** Keeps what is known where the provider says nothing that could be used. */
 export async function advanceQuietly(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+  const seen = await seeVolume(deps.store.read, id);
+  if (seen === null) return;
   try {
-    await advanceVolume(deps, seller, id);
+    await advanceVolume(deps, seller, seen);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;
-    const record = await deps.store.read.volumes.byId(id);
-    const names = record === null ? { volume: id } : logNames(record);
-    deps.log.debug({ ...names, provider: seller.provider.id, problem, message }, 'a volume was not seen');
+    const names = { ...logNames(seen.record), provider: seller.provider.id };
+    deps.log.debug({ ...names, problem, message }, 'a volume was not seen');
   }
 }
 

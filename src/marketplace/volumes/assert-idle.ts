@@ -15,14 +15,19 @@ export function isExclusive({ action }: Pick<VolumeRecord, 'action'>): boolean {
   return action?.kind === 'resize' || action?.kind === 'delete';
 }
 
+/** Whether a change was waited for as long as any is. */
+export function isGivenUp({ since }: VolumeAction, now: number, { polling }: MarketplaceOptions): boolean {
+  return now - since >= polling.actionMs;
+}
+
 /**
  * One change of a volume at a time. One that is given up after `actionMs` holds nobody back, unless it is exclusive.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
-export function assertIdle(record: VolumeRecord, now: number, { polling }: MarketplaceOptions): void {
+export function assertIdle(record: VolumeRecord, now: number, options: MarketplaceOptions): void {
   const { action } = record;
-  if (action === null || (!isExclusive(record) && now - action.since >= polling.actionMs)) return;
+  if (action === null || (!isExclusive(record) && isGivenUp(action, now, options))) return;
   throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a moment and try again.`, {
     details: { action: action.kind },
   });

@@ -2,13 +2,13 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
 import type { Transaction } from '../ports/store.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import type { VolumeAction, VolumeRecord } from '../records/volume-record.ts';
 import { acceptDeletion } from './accept-deletion.ts';
 import { ownVolume } from './access.ts';
 import { actionAfter } from './action-after.ts';
 import { advanceQuietly } from './advance.ts';
 import { isBeingSent, sendDeletion } from './advance-deletion.ts';
-import { assertIdle } from './assert-idle.ts';
+import { assertIdle, isGivenUp } from './assert-idle.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
 import { isActive, isInTransit, type SeenVolume, transactOnVolume } from './look.ts';
@@ -40,9 +40,10 @@ export async function deleteVolume(
     const isRepeated = seen.record.action?.kind === 'delete';
     assertDeletable(seen, clock.now(), options);
     await assertStillWanted(tx);
-    if (seen.record.providerVolumeId === null) return { record: await endWithoutVolume(), isRepeated };
+    if (seen.record.providerVolumeId === null)
+      return { record: await endWithoutVolume(), isRepeated, before: null };
     const action = { kind: 'delete', since: clock.now() } as const;
-    return { record: await writeVolume(tx, seen.record, { action }), isRepeated };
+    return { record: await writeVolume(tx, seen.record, { action }), isRepeated, before: seen.record.action };
 
     async function endWithoutVolume(): Promise<VolumeRecord> {
       await dropAttachments(tx, seen.record, seen.attachments);
@@ -51,7 +52,7 @@ export async function deleteVolume(
     }
   });
   if (begun === null || begun.record.providerVolumeId === null) return { success: true };
-  const { record, isRepeated } = begun;
+  const { record, isRepeated, before } = begun;
   // Nobody pays for what they cannot be rid of: it is deleted there once the configuration has the provider again.
   if (seller === null) {
     await acceptDeletion(deps, record);
@@ -63,7 +64,8 @@ export async function deleteVolume(
       isTaken = await sendDeletion(deps, seller, record.providerVolumeId ?? '');
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      if (isDefinite(error) && (await takeBack(deps, record))) throw refusal('deletion', record, error);
+      if (isDefinite(error) && (await takeBack(deps, record, before)))
+        throw refusal('deletion', record, error);
     }
   }
   await acceptDeletion(deps, record, isTaken);
@@ -87,15 +89,25 @@ function assertDeletable(
     throw new ApiError('CHANGE_IN_PROGRESS', 'The volume is being created. Wait a moment and try again.');
   // What is left on deployments that are over is detached on the way.
   const isRepeated = record.action?.kind === 'delete' && !isBeingSent(record, now, options);
-  if (record.action?.kind !== 'detach' && !isRepeated) assertIdle(record, now, options);
+  // Nobody pays on because a provider does not say what became of a larger size.
+  const isUnanswered = record.action?.kind === 'resize' && isGivenUp(record.action, now, options);
+  if (record.action?.kind !== 'detach' && !isRepeated && !isUnanswered) assertIdle(record, now, options);
 }
 
-/** The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. */
-async function takeBack({ store, clock }: VolumeDeps, { id }: VolumeRecord): Promise<boolean> {
+/**
+ * The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. A resize in
+ * whose place it was begun is waited for again.
+ */
+async function takeBack(
+  { store, clock }: VolumeDeps,
+  { id }: VolumeRecord,
+  before: VolumeAction | null,
+): Promise<boolean> {
   return transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.status === 'deleting' || record.status === 'deleted') return false;
     const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
-    await writeVolume(tx, record, { action: actionAfter(record, { ...under, over: ['delete'] }) });
+    const resize = before?.kind === 'resize' && record.action?.kind === 'delete' ? before : null;
+    await writeVolume(tx, record, { action: resize ?? actionAfter(record, { ...under, over: ['delete'] }) });
     return true;
   });
 }

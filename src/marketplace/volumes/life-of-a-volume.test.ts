@@ -471,18 +471,53 @@ it.each(Object.keys(unreadableAnswers))('shows what is known when the provider a
   expect(await only()).toEqual(before);
 });
 
-it('keeps a volume that the provider does not know any more, tells the operator once, and ends its resize', async () => {
-  const volume = await create('a');
+describe('a volume that the provider does not know any more while it is resized', () => {
   const gone = new ProviderError('not_found', '404', { status: 404, code: 'not_found' });
-  world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? 'none' : { error: gone });
-  await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
-  expect((await read(volume.volumeId)).status).toBe('available');
-  await tend('a');
+  let volumeId: string;
+  beforeEach(async () => {
+    ({ volumeId } = await create('a'));
+    world.plain('a').faults.plan = (method) =>
+      method === 'resizeVolume' ? 'commit-then-lose' : { error: gone };
+    await failure(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }));
+    await world.clock.advance(2 * world.deps.options.polling.actionMs);
+    await tend('a');
+  });
+
+  it('is kept, the operator is told once, and its size is taken over when the provider knows it again', async () => {
+    expect((await read(volumeId)).status).toBe('available');
+    expect(await only()).toMatchObject({ sizeGb: 100, action: { kind: 'resize' } });
+    expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+    world.plain('a').faults.plan = () => 'none';
+    await tend('a');
+    expect(await only()).toMatchObject({ sizeGb: 300, action: null });
+  });
+
+  it('can be deleted', async () => {
+    // The client takes a 404 for a deletion that is done.
+    world.plain('a').faults.plan = (method) =>
+      method === 'deleteVolume' ? { instead: false } : { error: gone };
+    await world.settle(deleteVolume(world.deps, caller, volumeId));
+    await tend('a');
+    expect(await only()).toMatchObject({ status: 'deleted', action: null });
+  });
+
+  it('goes on being resized where the provider refuses to delete it', async () => {
+    const refused = new ProviderError('refused', '400: no', { status: 400 });
+    world.plain('a').faults.plan = (method) => ({ error: method === 'deleteVolume' ? refused : gone });
+    expect((await failure(deleteVolume(world.deps, caller, volumeId))).code).toBe('PROVIDER_REFUSED');
+    expect(await only()).toMatchObject({ action: { kind: 'resize', toSizeGb: 300 } });
+  });
+});
+
+it('a resize that the provider never shows is given up after a time', async () => {
+  const { volumeId } = await create('a');
+  const lost = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
+  world.plain('a').faults.plan = (method) => (method === 'resizeVolume' ? { error: lost } : 'none');
+  await failure(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }));
   expect(await only()).toMatchObject({ action: { kind: 'resize' } });
   await world.clock.advance(world.deps.options.polling.actionMs);
   await tend('a');
-  expect(await only()).toMatchObject({ status: 'available', action: null });
-  expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+  expect(await only()).toMatchObject({ status: 'available', sizeGb: 100, action: null });
 });
 
 it('gives volumes of other teams to nobody: 403, and 404 for those that are not there', async () => {
