@@ -59,9 +59,19 @@ export function integrate(
   posted: readonly PostedBefore[],
 ): Expected[] {
   const known = new KnownDiscounts(discounts, posted);
-  return causes.flatMap((cause, index) => {
-    const until = causes[index + 1]?.at ?? null;
+  const ordered = inOrder(causes);
+  return ordered.flatMap((cause, index) => {
+    const until = ordered[index + 1]?.at ?? null;
     return cause.state === 'over' ? [] : piecesOf(cause, until, known);
+  });
+}
+
+/** What a process says whose clock is behind counts from when the one before began. */
+function inOrder(causes: readonly Cause[]): Cause[] {
+  let latest = 0;
+  return causes.map((cause) => {
+    latest = Math.max(latest, cause.at);
+    return { ...cause, at: latest };
   });
 }
 
