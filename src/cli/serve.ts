@@ -8,7 +8,7 @@ import { ApiError } from '../contract/errors.ts';
 import { requestIds } from '../http/request-ids.ts';
 import { refuseWire } from '../orchestrator/http/wire-errors.ts';
 import type { Store } from '../orchestrator/ports/store.ts';
-import type { Failpoint } from '../orchestrator/reconcile/context.ts';
+import type { Failpoint } from '../orchestrator/reconcile/call-platform.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { createSharedClock, createSystemClock, systemRandom } from '../runtime/system.ts';
 import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';

@@ -1,5 +1,6 @@
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
-import { type CatalogFile, parseCatalogFile, toCatalog } from '../orchestrator/catalog/catalog-file.ts';
+import { parseCatalogFile, toCatalog } from '../orchestrator/catalog/catalog-file.ts';
+import type { CatalogFile } from '../orchestrator/catalog/catalog-schema.ts';
 import { ConfigError, type Finding, toFindings, toPlainIssues } from './findings.ts';
 import { readYamlFile } from './yaml-file.ts';
 

@@ -10,7 +10,7 @@ import { createAccount, createKey } from '../../src/orchestrator/accounts/accoun
 import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/ports/store.ts';
-import type { Failpoint } from '../../src/orchestrator/reconcile/context.ts';
+import type { Failpoint } from '../../src/orchestrator/reconcile/call-platform.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';

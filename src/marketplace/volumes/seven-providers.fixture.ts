@@ -9,7 +9,8 @@ import {
   plainConfigurations,
 } from '../../../test/support/plain-provider.ts';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import { type CatalogFile, parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
+import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
+import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';
 import {
   member,

@@ -1,4 +1,4 @@
-import type { OfferFile, RegionFile } from './catalog-file.ts';
+import type { OfferFile, RegionFile } from './catalog-schema.ts';
 
 /** What is wrong and where; `at: 'key'` when it is about the key, not about its value. */
 export type CatalogIssue = {

@@ -2,7 +2,7 @@ import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { InstanceType } from '../../contract/configuration.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Endpoint } from '../ports/platform-driver.ts';
-import type { PlatformResource } from '../reconcile/visibility.ts';
+import type { PlatformResource } from '../ports/platform-resource.ts';
 
 /** What was bought, frozen at create: a later change of the catalog does not touch it. */
 export interface InstanceSpec {

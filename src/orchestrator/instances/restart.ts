@@ -2,12 +2,12 @@ import { ApiError } from '../../contract/errors.ts';
 import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { canRestart } from '../catalog/catalog.ts';
+import { getInstance } from '../ports/own-rows.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Reader, Store, Transaction } from '../ports/store.ts';
 import { putInstanceWork } from '../reconcile/put-work.ts';
-import { fromCookie, toCookie } from '../reconcile/restart-cookie.ts';
+import { restartCookie } from '../reconcile/work-cookies.ts';
 import type { InstanceRecord } from './instance-record.ts';
-import { getInstance } from './read.ts';
 
 interface Deps {
   store: Store;
@@ -52,7 +52,14 @@ export async function restartInstance(
       phase: 'order',
       driver: null,
     } as const;
-    await putInstanceWork(tx, id, 'restart', now, now + record.spec.onlineWithinMs, toCookie(restart));
+    await putInstanceWork(
+      tx,
+      id,
+      'restart',
+      now,
+      now + record.spec.onlineWithinMs,
+      restartCookie.encode(restart),
+    );
     return record;
   });
 }
@@ -73,7 +80,7 @@ export async function restartStatus(
 ): Promise<RestartStatus> {
   await getInstance(instances, accountId, id);
   const open = await work.of(id);
-  const restart = open?.kind === 'restart' ? fromCookie(open.cookie) : undefined;
+  const restart = open?.kind === 'restart' ? restartCookie.decode(open.cookie) : undefined;
   if (restart === undefined) return { restarting: false };
   return { restarting: true, since: new Date(restart.since).toISOString() };
 }

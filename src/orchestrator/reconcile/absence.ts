@@ -1,12 +1,12 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { OwnerRef } from '../ports/platform-driver.ts';
+import { idOf } from '../ports/platform-resource.ts';
 import type { Reader, Store, Transaction } from '../ports/store.ts';
 import type { ResourceKind } from './work.ts';
 
 const RETRY_AFTER_SECONDS = 2;
 /** The ids that this program gives out. */
 const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
-const REF_PREFIX = 'berth-';
 
 /** What the platform shows with our tag, and that could not be given its row. */
 export interface Unadopted {
@@ -15,11 +15,6 @@ export interface Unadopted {
   placement?: { offerId: string; region: string };
   /** The storage that a volume takes, where its note tells. */
   storage?: { region: string; gb: number };
-}
-
-/** The id that an owner ref is made of. */
-export function idOf(ref: OwnerRef): string {
-  return ref.startsWith(REF_PREFIX) ? ref.slice(REF_PREFIX.length) : ref;
 }
 
 /**

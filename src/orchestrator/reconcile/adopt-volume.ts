@@ -4,6 +4,7 @@ import { isAttachable } from '../volumes/attachable.ts';
 import { claimWhatItHas } from '../volumes/claim-storage.ts';
 import { workOnAttachments } from '../volumes/inline-attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
+import { withSize } from '../volumes/size.ts';
 import { followAttachments } from '../volumes/transition.ts';
 import { type Attachment, logNames, type VolumeRecord } from '../volumes/volume-record.ts';
 import { type Adopted, noAccount } from './adopt-machine.ts';
@@ -44,13 +45,6 @@ function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
     ...{ status: 'AVAILABLE', priceMicroUsdPerHour, createdAt, deletedAt: null },
     ...{ createOpenUntil: null, requestId },
   };
-}
-
-/** It may have grown since what is known of it was written: its price per GB stays. */
-export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
-  if (sizeGb <= record.sizeGb) return record;
-  const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
-  return { ...record, sizeGb, priceMicroUsdPerHour };
 }
 
 /** In a restored database: the size and the attachments of a volume that has its row follow what the platform shows. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../ports/platform-driver.ts';
 import { cleanText } from './clean-text.ts';
-import type { ReconcileContext } from './context.ts';
+import type { PlatformHealth } from './platform-health.ts';
 import type { Lease } from './work.ts';
 
 interface Waiting {
@@ -10,7 +10,10 @@ interface Waiting {
   options: { callTimeoutMs: number };
 }
 
-type Caller = Waiting & Pick<ReconcileContext, 'failpoint' | 'health'>;
+/** A moment at which a test may end the process: around each call to the platform and each write after it. */
+export type Failpoint = (name: string) => void;
+
+type Caller = Waiting & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
 
 /** What a call is about. */
 type Called = Pick<Lease, 'resourceId' | 'kind'> & Partial<Pick<Lease, 'until'>>;

@@ -5,15 +5,12 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../ports/platform-driver.ts';
 import type { Store } from '../ports/store.ts';
 import type { Absence } from './absence.ts';
-import type { CreateCalls } from './create-calls.ts';
+import type { Failpoint } from './call-platform.ts';
 import type { Doubts } from './doubts.ts';
 import type { Inventory } from './inventory.ts';
 import type { LossCap } from './loss-cap.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
-
-/** A moment at which a test may end the process: around each call to the platform and each write after it. */
-export type Failpoint = (name: string) => void;
 
 /** What the steps of durable work use. */
 export interface ReconcileContext {
@@ -38,11 +35,4 @@ export interface ReconcileContext {
   losses: LossCap;
   options: ReconcileOptions;
   failpoint: Failpoint;
-}
-
-/** What a step of the reconciler uses. */
-export interface StepContext extends ReconcileContext {
-  creates: CreateCalls;
-  /** When this process began: what is older was in other hands before. */
-  startedAt: number;
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { OwnerRef } from '../ports/platform-driver.ts';
+import type { ReconcileContext } from './context.ts';
 
 /**
  * The creates of this process that have not come back, also long after the core stopped waiting for them: a platform
@@ -37,4 +38,11 @@ export class CreateCalls {
     const calls = this.#out.get(ref);
     if (calls?.delete(call) && calls.size === 0) this.#out.delete(ref);
   }
+}
+
+/** What a step of the reconciler uses. */
+export interface StepContext extends ReconcileContext {
+  creates: CreateCalls;
+  /** When this process began: what is older was in other hands before. */
+  startedAt: number;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Presence } from '../ports/platform-driver.ts';
-import type { StepContext } from './context.ts';
+import type { StepContext } from './create-calls.ts';
 import { isRefused, lookBeforeCreate, waitForEarlier } from './look-before-create.ts';
 import type { Lease } from './work.ts';
 

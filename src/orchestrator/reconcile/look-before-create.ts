@@ -1,8 +1,9 @@
-import type { OwnerRef, Presence } from '../ports/platform-driver.ts';
+import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
 import { look } from './call-platform.ts';
-import type { StepContext } from './context.ts';
+import type { StepContext } from './create-calls.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
 import type { Next } from './settle.ts';
+import type { Learnt } from './visibility.ts';
 import type { Lease } from './work.ts';
 
 /** What a create finds before it is sent. */
@@ -52,4 +53,15 @@ function waitingText({ attempt }: Lease): string {
 /** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */
 export function isRefused(failed: Failed): boolean {
   return isFinal(failed) && failed.sideEffect !== 'possible';
+}
+
+/** What a step of a create came to; some of them send nothing. */
+type Attempted = Step<unknown> | { outcome: 'building' | 'absent' | 'unknown' | 'open' };
+
+/** After an attempt to create. As long as the create may be sent again, it stays open. */
+export function afterCreate(attempted: Attempted, { cookie }: Pick<Lease, 'cookie'>, now: number): Learnt {
+  if (attempted.outcome === 'done') return () => now;
+  // With a cookie a refusal says nothing of what the calls before it made.
+  const isRefusal = attempted.outcome === 'failed' && isFinal(attempted) && attempted.sideEffect === 'none';
+  return isRefusal && cookie === null ? () => null : (known) => known;
 }

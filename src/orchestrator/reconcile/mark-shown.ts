@@ -1,8 +1,9 @@
 import { amend } from '../instances/transition.ts';
+import { CREATE_IS_OPEN, type PlatformResource } from '../ports/platform-resource.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
 import type { ReconcileContext } from './context.ts';
 import { lockInstances } from './lock-rows.ts';
-import { CREATE_IS_OPEN, hiddenForMs, type PlatformResource } from './visibility.ts';
+import { hiddenForMs } from './visibility.ts';
 
 type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'driver' | 'options'>;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Note, OwnerRef } from '../ports/platform-driver.ts';
-import { idOf } from './absence.ts';
+import { idOf } from '../ports/platform-resource.ts';
 
 /** How long a note may be, in bytes: what the platforms' tags and metadata hold. */
 export const MAX_NOTE_BYTES = 8 * 1024;

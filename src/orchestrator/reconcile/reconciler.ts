@@ -1,8 +1,8 @@
 import type { Timer } from '../../ports/clock.ts';
 import { LeaseEnding } from './call-platform.ts';
 import { isInStep, outOfStep } from './clock-step.ts';
-import type { ReconcileContext, StepContext } from './context.ts';
-import { CreateCalls } from './create-calls.ts';
+import type { ReconcileContext } from './context.ts';
+import { CreateCalls, type StepContext } from './create-calls.ts';
 import { namesOf } from './log-names.ts';
 import { Places } from './places.ts';
 import { pauseMs } from './retry.ts';

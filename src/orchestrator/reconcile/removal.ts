@@ -1,9 +1,10 @@
 import type { Step } from '../ports/platform-driver.ts';
+import type { PlatformResource } from '../ports/platform-resource.ts';
 import { callStep } from './call-platform.ts';
-import type { StepContext } from './context.ts';
+import type { StepContext } from './create-calls.ts';
 import { retry, retryFailed } from './retry.ts';
 import type { Next } from './settle.ts';
-import { afterLook, type Learnt, type Look, mayTurnUpForMs, type PlatformResource } from './visibility.ts';
+import { afterLook, type Learnt, type Look, mayTurnUpForMs } from './visibility.ts';
 import type { Lease } from './work.ts';
 
 /** What a driver said of a resource that it was asked to remove, and what a look then showed. */

@@ -1,6 +1,7 @@
 import { type InstanceRecord, logNames } from '../instances/instance-record.ts';
 import { amend } from '../instances/transition.ts';
 import type { ObservedMachine, OwnerRef } from '../ports/platform-driver.ts';
+import { CREATE_IS_OPEN } from '../ports/platform-resource.ts';
 import type { Transaction } from '../ports/store.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 import { look } from './call-platform.ts';
@@ -8,7 +9,7 @@ import type { ReconcileContext } from './context.ts';
 import { findMachine } from './find.ts';
 import { failInstance } from './instance-steps/fail.ts';
 import { putInstanceWork } from './put-work.ts';
-import { CREATE_IS_OPEN, mayTurnUpForMs } from './visibility.ts';
+import { mayTurnUpForMs } from './visibility.ts';
 import type { InstanceWorkKind } from './work.ts';
 
 /** At once: each may take a look at the platform. */

@@ -1,7 +1,7 @@
 import type { InstanceRecord } from '../instances/instance-record.ts';
 import type { VolumeDriver } from '../ports/platform-driver.ts';
 import type { VolumeRecord } from '../volumes/volume-record.ts';
-import type { StepContext } from './context.ts';
+import type { StepContext } from './create-calls.ts';
 import { stepCreate } from './instance-steps/create.ts';
 import { stepDestroy } from './instance-steps/destroy.ts';
 import { stepObserve } from './instance-steps/observe.ts';

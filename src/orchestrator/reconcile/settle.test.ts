@@ -5,10 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { account, claim, dueWork, instance, now } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
 import { transition } from '../instances/transition.ts';
+import { CREATE_IS_OPEN } from '../ports/platform-resource.ts';
 import type { Store } from '../ports/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { finish, giveBack, type Next, settleInstance } from './settle.ts';
-import { CREATE_IS_OPEN, type Learnt } from './visibility.ts';
+import type { Learnt } from './visibility.ts';
 import type { Lease, Work } from './work.ts';
 
 let folder: string;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Step } from '../ports/platform-driver.ts';
+import { CREATE_IS_OPEN } from '../ports/platform-resource.ts';
 import type { ReconcileContext } from './context.ts';
-import { afterCreate, afterLook, CREATE_IS_OPEN, mayTurnUpForMs } from './visibility.ts';
+import { afterCreate } from './look-before-create.ts';
+import { afterLook, mayTurnUpForMs } from './visibility.ts';
 
 /** With what the clocks of two servers may differ by. */
 const VISIBLE_MS = 240_000;

@@ -1,42 +1,15 @@
-import type { OwnerRef, Presence, Step } from '../ports/platform-driver.ts';
+import type { Presence } from '../ports/platform-driver.ts';
 import { clockMarginMs } from './clock-step.ts';
 import type { ReconcileContext } from './context.ts';
-import { isFinal } from './retry.ts';
-import type { Lease } from './work.ts';
 
 // A platform may show a machine or a volume only some time after it was made (`createVisibleWithinMs`). That is a fact
 // of the resource, so it is a column of its row: it outlives the work, the process and a restore of the database.
-
-/** `createOpenUntil` of a resource whose create may still be sent, or may be out without anybody who knows its answer. */
-export const CREATE_IS_OPEN = Number.MAX_SAFE_INTEGER;
-
-/** The columns that an instance and a volume share here. */
-export interface PlatformResource {
-  ownerRef: OwnerRef;
-  /**
-   * The last moment at which a create of this resource may have been answered, in milliseconds since the epoch;
-   * {@link CREATE_IS_OPEN}: one may still be sent. A `gone` of the platform proves nothing until `createVisibleWithinMs`
-   * after it. Null: the platform has shown the resource, or nothing was made.
-   */
-  createOpenUntil: number | null;
-}
 
 /** What a step has learnt of `createOpenUntil`, given what the row says. */
 export type Learnt = (known: number | null) => number | null;
 
 /** A presence, and when the look began. */
 export type Look<T> = Presence<T> & { lookedAt: number };
-
-/** What a step of a create came to; some of them send nothing. */
-type Attempted = Step<unknown> | { outcome: 'building' | 'absent' | 'unknown' | 'open' };
-
-/** After an attempt to create. As long as the create may be sent again, it stays open. */
-export function afterCreate(attempted: Attempted, { cookie }: Pick<Lease, 'cookie'>, now: number): Learnt {
-  if (attempted.outcome === 'done') return () => now;
-  // With a cookie a refusal says nothing of what the calls before it made.
-  const isRefusal = attempted.outcome === 'failed' && isFinal(attempted) && attempted.sideEffect === 'none';
-  return isRefusal && cookie === null ? () => null : (known) => known;
-}
 
 /**
  * After a look that a step other than the create made. What is shown needs no waiting any more. That step began after

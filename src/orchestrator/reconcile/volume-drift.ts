@@ -2,9 +2,9 @@ import type { ObservedVolume } from '../ports/platform-driver.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
 import { claimWhatItHas } from '../volumes/claim-storage.ts';
 import { workOnAttachments } from '../volumes/inline-attachments.ts';
+import { withSize } from '../volumes/size.ts';
 import { followAttachments } from '../volumes/transition.ts';
 import { logNames, type VolumeRecord } from '../volumes/volume-record.ts';
-import { withSize } from './adopt-volume.ts';
 import type { ReconcileContext } from './context.ts';
 import { lockInstances } from './lock-rows.ts';
 

@@ -23,7 +23,7 @@ export interface Work {
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;
-  /** The driver's own note between two calls of the same step; of a restart or a resize more, see *-cookie.ts. */
+  /** The driver's own note between two calls of the same step; of a restart or a resize more, see work-cookies.ts. */
   cookie: string | null;
   /** How often this step was claimed; above 1 an earlier call may have done something. */
   attempt: number;

@@ -1,11 +1,10 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { getInstance } from '../instances/read.ts';
+import { getInstance, getVolume } from '../ports/own-rows.ts';
 import type { Store } from '../ports/store.ts';
 import { lockInstances } from '../reconcile/lock-rows.ts';
 import { assertAttachable } from './attachable.ts';
 import { workOnAttachments } from './inline-attachments.ts';
-import { getVolume } from './read.ts';
 import { followAttachments } from './transition.ts';
 import type { VolumeRecord } from './volume-record.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
+import { getVolume } from '../ports/own-rows.ts';
 import type { Store } from '../ports/store.ts';
 import { dropAttachments } from './inline-attachments.ts';
-import { getVolume } from './read.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
 /**

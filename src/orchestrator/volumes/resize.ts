@@ -3,13 +3,13 @@ import type { Clock } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
+import { getVolume } from '../ports/own-rows.ts';
 import type { DriverManifest } from '../ports/platform-driver.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import { putVolumeWork } from '../reconcile/put-work.ts';
-import { toCookie } from '../reconcile/resize-cookie.ts';
+import { resizeCookie } from '../reconcile/work-cookies.ts';
 import { claimStorage } from './claim-storage.ts';
 import { findVolumeType } from './locations.ts';
-import { getVolume } from './read.ts';
 import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
 import type { VolumeRecord } from './volume-record.ts';
 
@@ -56,7 +56,7 @@ export async function resizeVolume(
     await assertWithinQuotas(tx, quotas, accountId, { storageGb: added }, now);
     await claimStorage(tx, { catalog, platform }, volume, sizeGb);
     const price = priceMicroUsdPerHour(type, sizeGb);
-    const cookie = toCookie({ sizeGb, priceMicroUsdPerHour: price, driver: null });
+    const cookie = resizeCookie.encode({ sizeGb, priceMicroUsdPerHour: price, driver: null });
     await putVolumeWork(tx, id, 'resize', now, now + RESIZE_WITHIN_MS, cookie);
     return volume;
   });

@@ -1,5 +1,7 @@
 import type { Issue } from '../../contract/errors.ts';
 import type { VolumeType } from '../catalog/catalog.ts';
+import type { ObservedVolume } from '../ports/platform-driver.ts';
+import type { VolumeRecord } from './volume-record.ts';
 
 /** What is wrong with a size that is asked for; undefined: nothing. */
 export function sizeIssue({ name, minSizeGb, maxSizeGb }: VolumeType, sizeGb: number): Issue | undefined {
@@ -10,4 +12,11 @@ export function sizeIssue({ name, minSizeGb, maxSizeGb }: VolumeType, sizeGb: nu
 /** What a volume of that size costs. */
 export function priceMicroUsdPerHour({ priceMicroUsdPerGbHour }: VolumeType, sizeGb: number): number {
   return Math.round(priceMicroUsdPerGbHour * sizeGb);
+}
+
+/** It may have grown since what is known of it was written: its price per GB stays. */
+export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
+  if (sizeGb <= record.sizeGb) return record;
+  const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
+  return { ...record, sizeGb, priceMicroUsdPerHour };
 }

@@ -1,5 +1,5 @@
 import type { VolumeStatus } from '../../contract/volume.ts';
-import type { PlatformResource } from '../reconcile/visibility.ts';
+import type { PlatformResource } from '../ports/platform-resource.ts';
 
 /** One row of the volumes table; a volume that is gone stays as a tombstone. */
 export interface VolumeRecord extends PlatformResource {

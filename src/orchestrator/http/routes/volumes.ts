@@ -6,12 +6,13 @@ import {
   volumeLocationListSchema,
   volumeSchema,
 } from '../../../contract/volume.ts';
+import { getVolume } from '../../ports/own-rows.ts';
 import { attachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
 import { detachVolume } from '../../volumes/detach.ts';
 import { listVolumeLocations } from '../../volumes/locations.ts';
-import { getVolume, toVolume } from '../../volumes/read.ts';
+import { toVolume } from '../../volumes/to-volume.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { createHeaders, markReplay } from '../idempotency.ts';

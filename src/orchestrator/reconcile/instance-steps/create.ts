@@ -4,12 +4,12 @@ import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { callStep } from '../call-platform.ts';
-import type { ReconcileContext, StepContext } from '../context.ts';
-import { isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
+import type { ReconcileContext } from '../context.ts';
+import type { StepContext } from '../create-calls.ts';
+import { afterCreate, isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
 import { hastenAttachments } from '../put-work.ts';
 import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
-import { afterCreate } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 import { describeWindow, failInstance } from './fail.ts';
 

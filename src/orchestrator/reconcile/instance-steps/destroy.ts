@@ -2,7 +2,8 @@ import { type InstanceRecord, logNames } from '../../instances/instance-record.t
 import { transition } from '../../instances/transition.ts';
 import type { Transaction } from '../../ports/store.ts';
 import { dropAttachments } from '../../volumes/inline-attachments.ts';
-import type { ReconcileContext, StepContext } from '../context.ts';
+import type { ReconcileContext } from '../context.ts';
+import type { StepContext } from '../create-calls.ts';
 import { findMachine } from '../find.ts';
 import { lockVolumesOf } from '../lock-rows.ts';
 import { remove, unproved, whatItShowed } from '../removal.ts';

@@ -8,11 +8,11 @@ import type { ReconcileContext } from '../context.ts';
 import { findMachine } from '../find.ts';
 import { fails, vanished } from '../lose.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
-import { fromCookie, type Restart, toCookie } from '../restart-cookie.ts';
 import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterLook, type Look } from '../visibility.ts';
 import type { Lease } from '../work.ts';
+import { type Restart, restartCookie } from '../work-cookies.ts';
 
 const FIRST_PAUSE_MS = 200;
 
@@ -27,7 +27,7 @@ export async function stepRestart(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const restart = fromCookie(lease.cookie);
+  const restart = restartCookie.decode(lease.cookie);
   // Of the backup of a database that was restored: it is over, and no machine is reset for it again.
   if (restart === undefined)
     return settleInstance(context, lease, async () =>
@@ -68,10 +68,14 @@ async function ordered(
 ): Promise<Next> {
   const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
   if (step.outcome === 'pending')
-    return { step: 'again', afterMs: step.pollAfterMs, cookie: toCookie(isSent) };
+    return { step: 'again', afterMs: step.pollAfterMs, cookie: restartCookie.encode(isSent) };
   if (step.outcome === 'done') {
     await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
-    return { step: 'again', afterMs: 0, cookie: toCookie({ ...restart, phase: 'prove', driver: null }) };
+    return {
+      step: 'again',
+      afterMs: 0,
+      cookie: restartCookie.encode({ ...restart, phase: 'prove', driver: null }),
+    };
   }
   if (found?.answer === 'gone')
     return kept(restart, lease, await vanished(context, lease, tx, record, found.lookedAt));
@@ -131,7 +135,9 @@ function isOff({ power }: ObservedMachine): boolean {
 
 /** The same step goes on, with what is known of the restart, and its attempts are counted on. */
 function kept(restart: Restart, lease: Lease, next: Next): Next {
-  return next.step === 'again' ? { attempt: lease.attempt, ...next, cookie: toCookie(restart) } : next;
+  return next.step === 'again'
+    ? { attempt: lease.attempt, ...next, cookie: restartCookie.encode(restart) }
+    : next;
 }
 
 /** The instance is looked at, and follows what is certain. */

@@ -4,11 +4,10 @@ import { toNote } from '../../volumes/note.ts';
 import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
 import { logNames, type VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
-import type { StepContext } from '../context.ts';
-import { isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
+import type { StepContext } from '../create-calls.ts';
+import { afterCreate, isRefused, lookBeforeCreate, waitForEarlier } from '../look-before-create.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
-import { afterCreate } from '../visibility.ts';
 import type { Lease } from '../work.ts';
 
 /** CREATING → AVAILABLE, and on to the attachments that were asked for at create. */

@@ -2,7 +2,7 @@ import type { VolumeDriver } from '../../ports/platform-driver.ts';
 import type { Transaction } from '../../ports/store.ts';
 import type { VolumeRecord } from '../../volumes/volume-record.ts';
 import { endAttachCycle } from '../attach-cycle.ts';
-import type { StepContext } from '../context.ts';
+import type { StepContext } from '../create-calls.ts';
 import { findVolume } from '../find.ts';
 import { remove, unproved, whatItShowed } from '../removal.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';

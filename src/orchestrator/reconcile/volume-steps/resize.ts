@@ -5,11 +5,11 @@ import { logNames, type VolumeRecord } from '../../volumes/volume-record.ts';
 import { callStep } from '../call-platform.ts';
 import type { ReconcileContext } from '../context.ts';
 import { findVolume } from '../find.ts';
-import { fromCookie, type Resize, toCookie } from '../resize-cookie.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 import { afterLook, mayTurnUpForMs } from '../visibility.ts';
 import type { Lease } from '../work.ts';
+import { type Resize, resizeCookie } from '../work-cookies.ts';
 
 const LATE = 'the platform has not carried the resize out in time, and says that it is at it';
 const NOT_SHOWN = 'the platform may not show the volume yet';
@@ -24,7 +24,7 @@ export async function stepResize(
   lease: Lease,
   record: VolumeRecord,
 ): Promise<void> {
-  const resize = fromCookie(lease.cookie);
+  const resize = resizeCookie.decode(lease.cookie);
   if (resize === undefined)
     return settleVolume(context, lease, async (tx, current): Promise<Next> => {
       await claimWhatItHas(tx, current);
@@ -42,7 +42,7 @@ export async function stepResize(
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
     // Whether it was carried out is not known: the storage stays claimed, and the platform is asked again.
-    const again = { step: 'again', attempt: lease.attempt, cookie: toCookie(resize) } as const;
+    const again = { step: 'again', attempt: lease.attempt, cookie: resizeCookie.encode(resize) } as const;
     if (reason !== undefined && found?.answer === 'unknown')
       return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
     const waitMs =
@@ -52,11 +52,13 @@ export async function stepResize(
     if (step.outcome === 'pending')
       return {
         ...{ step: 'again', afterMs: step.pollAfterMs },
-        cookie: toCookie({ ...resize, driver: step.cookie }),
+        cookie: resizeCookie.encode({ ...resize, driver: step.cookie }),
         ...(isLate && { problem: LATE }),
       };
     const next = retryFailed(context, lease, step);
-    return next.step === 'again' ? { attempt: lease.attempt, ...next, cookie: toCookie(resize) } : next;
+    return next.step === 'again'
+      ? { attempt: lease.attempt, ...next, cookie: resizeCookie.encode(resize) }
+      : next;
   };
   await settleVolume(context, lease, settle, found && { learnt: afterLook(found) });
 }

@@ -1,16 +1,7 @@
-import { ApiError } from '../../contract/errors.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Volume } from '../../contract/volume.ts';
 import type { VolumeReader } from '../ports/store.ts';
 import type { Attachment, VolumeRecord } from './volume-record.ts';
-
-/** O: GET /volumes/{volumeId}. @throws {ApiError} `not_found` */
-export async function getVolume(volumes: VolumeReader, accountId: string, id: string): Promise<VolumeRecord> {
-  const record = await volumes.byId(id);
-  if (record === null || record.accountId !== accountId || record.deletedAt !== null)
-    throw new ApiError('not_found', 'There is no such volume.');
-  return record;
-}
 
 /** O: Volume, as the wire has it. An attachment counts until its record is gone (O: Volume status, rules). */
 export async function toVolume(volumes: VolumeReader, record: VolumeRecord): Promise<Volume> {

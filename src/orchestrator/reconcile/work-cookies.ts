@@ -1,0 +1,50 @@
+import { z } from 'zod';
+
+/** What a use case or a step leaves in the cookie of a row of work for the step that goes on. */
+interface CookieCodec<T> {
+  encode(value: T): string;
+  /** Undefined: it is no cookie of this kind of work, or it was lost with the work that it was about. */
+  decode(cookie: string | null): T | undefined;
+}
+
+function cookieCodec<T>(schema: z.ZodType<T>): CookieCodec<T> {
+  return {
+    encode: (value) => JSON.stringify(value),
+    decode: (cookie) => {
+      if (cookie === null) return undefined;
+      try {
+        return schema.safeParse(JSON.parse(cookie)).data;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+const restartSchema = z.object({
+  /** When it was accepted, in milliseconds since the epoch. */
+  since: z.int().nonnegative(),
+  /** Tells this restart from every other of the machine, for the platform. */
+  id: z.string().min(1),
+  /** `order`: the platform has not said that it is done · `prove`: it has, and the SSH endpoint is not proved yet. */
+  phase: z.enum(['order', 'prove']),
+  /** The driver's own note between two calls. */
+  driver: z.string().nullable(),
+});
+export type Restart = z.infer<typeof restartSchema>;
+
+/** What the work of a restart keeps. */
+export const restartCookie: CookieCodec<Restart> = cookieCodec(restartSchema);
+
+const resizeSchema = z.object({
+  /** What the volume is to have. */
+  sizeGb: z.number().positive(),
+  /** What it costs then. */
+  priceMicroUsdPerHour: z.int().nonnegative(),
+  /** The driver's own note between two calls. */
+  driver: z.string().nullable(),
+});
+export type Resize = z.infer<typeof resizeSchema>;
+
+/** What the work of a resize keeps. */
+export const resizeCookie: CookieCodec<Resize> = cookieCodec(resizeSchema);
