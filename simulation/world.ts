@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { loadConfig } from '../src/config/load.ts';
 import type { Config } from '../src/config/schema.ts';
-import { callTimeoutMs } from '../src/orchestrator/reconcile/options.ts';
+import { callTimeoutMs } from '../src/orchestrator/platform/options.ts';
 import type { Accounts } from './clients/accounts.ts';
 import { Clients } from './clients/clients.ts';
 import { Inspector } from './invariants/inspector.ts';

@@ -1,5 +1,5 @@
-import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
-import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
 
 /** A committed state of a row. */
 export interface Version<Row = InstanceRecord> {

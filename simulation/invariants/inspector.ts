@@ -1,6 +1,6 @@
-import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
-import type { Lease } from '../../src/orchestrator/reconcile/work.ts';
-import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import type { Lease } from '../../src/orchestrator/model/work.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Cause, MachineObserver } from '../platform/machines.ts';
 import type { Call } from '../platform/network.ts';

@@ -1,4 +1,4 @@
-import type { Lease } from '../../src/orchestrator/reconcile/work.ts';
+import type { Lease } from '../../src/orchestrator/model/work.ts';
 import { hold } from './violation.ts';
 
 /** Who claimed a row of work last. */

@@ -1,6 +1,6 @@
-import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
 import { toInstance } from '../../src/orchestrator/instances/to-instance.ts';
-import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
 import { hold } from './violation.ts';
 
 /** A reply, as its client has it. Times are virtual. */

@@ -4,7 +4,7 @@ import type {
   Presence,
   Step,
   VolumeDriver,
-} from '../../src/orchestrator/ports/platform-driver.ts';
+} from '../../src/orchestrator/model/platform-driver.ts';
 import type { Life } from '../replicas/life.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Machines } from './machines.ts';

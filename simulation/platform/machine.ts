@@ -3,7 +3,7 @@ import type {
   MachineSpec,
   ObservedMachine,
   Power,
-} from '../../src/orchestrator/ports/platform-driver.ts';
+} from '../../src/orchestrator/model/platform-driver.ts';
 
 /** A machine as it is, whatever the platform says of it. Times are virtual milliseconds. */
 export interface Machine {

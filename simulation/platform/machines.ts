@@ -3,7 +3,7 @@ import type {
   ObservedMachine,
   Presence,
   Step,
-} from '../../src/orchestrator/ports/platform-driver.ts';
+} from '../../src/orchestrator/model/platform-driver.ts';
 import { unitsOf } from '../world/catalog.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Scheduler } from '../world/scheduler.ts';

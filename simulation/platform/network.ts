@@ -1,4 +1,4 @@
-import type { Listing, Presence, Step } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Listing, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Life } from '../replicas/life.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Journal } from '../world/journal.ts';

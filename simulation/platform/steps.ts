@@ -1,4 +1,4 @@
-import type { FailureCode, Step } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { FailureCode, Step } from '../../src/orchestrator/model/platform-driver.ts';
 
 export function done<T>(value: T): Step<T> {
   return { outcome: 'done', value };

@@ -1,4 +1,4 @@
-import type { DriverManifest } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
 import { catalog } from '../world/catalog.ts';
 import type { Chance } from '../world/chance.ts';
 

@@ -3,7 +3,7 @@ import type {
   Presence,
   Step,
   VolumeSpec,
-} from '../../src/orchestrator/ports/platform-driver.ts';
+} from '../../src/orchestrator/model/platform-driver.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Scheduler } from '../world/scheduler.ts';
 import type { MachineObserver, Machines } from './machines.ts';

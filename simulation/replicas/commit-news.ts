@@ -1,5 +1,5 @@
-import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
-import type { CommitListener } from '../../src/orchestrator/ports/store.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { CommitListener } from '../../src/orchestrator/model/store.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Scheduler } from '../world/scheduler.ts';
 import type { Life } from './life.ts';

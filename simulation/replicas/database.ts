@@ -2,8 +2,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import type { CommitListener, Store, Transaction } from '../../src/orchestrator/ports/store.ts';
-import type { Lease } from '../../src/orchestrator/reconcile/work.ts';
+import type { CommitListener, Store, Transaction } from '../../src/orchestrator/model/store.ts';
+import type { Lease } from '../../src/orchestrator/model/work.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Life } from './life.ts';
 

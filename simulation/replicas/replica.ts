@@ -1,7 +1,7 @@
 import { type Orchestrator, startOrchestrator } from '../../src/cli/start-orchestrator.ts';
 import type { Config } from '../../src/config/schema.ts';
-import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
-import type { Store } from '../../src/orchestrator/ports/store.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { emptyDriver, simulatedDriver } from '../platform/driver.ts';

@@ -3,9 +3,9 @@ import {
   type Store,
   StoreUnavailable,
   type Transaction,
-} from '../../src/orchestrator/ports/store.ts';
-import type { Lease } from '../../src/orchestrator/reconcile/work.ts';
-import type { VolumeRecord } from '../../src/orchestrator/volumes/volume-record.ts';
+} from '../../src/orchestrator/model/store.ts';
+import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import type { Lease } from '../../src/orchestrator/model/work.ts';
 import type { Chance } from '../world/chance.ts';
 import type { CommitNews } from './commit-news.ts';
 import type { Database } from './database.ts';

@@ -8,7 +8,7 @@ import { connectSimulator } from '../drivers/simulator/remote-driver.ts';
 import { assertStateFile, NotAState } from '../drivers/simulator/state.ts';
 import { assertStateFree, StateInUse } from '../drivers/simulator/state-lock.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
-import type { PlatformDriver } from '../orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import { Fatal } from './fatal.ts';
 

@@ -1,8 +1,8 @@
 import { ConfigError } from '../config/findings.ts';
 import { OperatorError } from '../marketplace/operator-error.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
-import { StoreUnavailable } from '../orchestrator/ports/store.ts';
-import { PlatformMismatch } from '../orchestrator/reconcile/installation.ts';
+import { StoreUnavailable } from '../orchestrator/model/store.ts';
+import { PlatformMismatch } from '../orchestrator/recovery/installation.ts';
 import { DatabaseRefused } from '../store/database-refused.ts';
 
 /** A reason to end with a sentence for the person at the terminal, and exit code 1. */

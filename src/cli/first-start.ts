@@ -1,7 +1,7 @@
 import { digestSecret } from '../keys/api-key.ts';
 import { addAccount, addKey } from '../orchestrator/accounts/accounts.ts';
-import type { AccountRecord } from '../orchestrator/accounts/credential-records.ts';
-import type { Store } from '../orchestrator/ports/store.ts';
+import type { AccountRecord } from '../orchestrator/model/credential-records.ts';
+import type { Store } from '../orchestrator/model/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { readSecret } from './read-secret.ts';
 

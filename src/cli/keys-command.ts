@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { createKey, revokeKey } from '../orchestrator/accounts/accounts.ts';
-import type { ApiKeyRecord } from '../orchestrator/accounts/credential-records.ts';
+import type { ApiKeyRecord } from '../orchestrator/model/credential-records.ts';
 import { DEFAULT_ACCOUNT } from './first-start.ts';
 import { type StoreFlags, withStore } from './open-store.ts';
 import { parseTimeToCome } from './parse-time.ts';

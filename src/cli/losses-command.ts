@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { loadConfig } from '../config/load.ts';
-import type { Reader } from '../orchestrator/ports/store.ts';
-import { countLosses, HELD, type LossCount } from '../orchestrator/reconcile/loss-cap.ts';
-import type { LossCapOptions } from '../orchestrator/reconcile/options.ts';
+import type { Reader } from '../orchestrator/model/store.ts';
+import { countLosses, HELD, type LossCount } from '../orchestrator/platform/loss-cap.ts';
+import type { LossCapOptions } from '../orchestrator/platform/options.ts';
 import { Fatal } from './fatal.ts';
 import { toTime, withDatabase } from './keys-command.ts';
 import { type StoreFlags, withStore } from './open-store.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { loadConfig } from '../config/load.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
-import type { Store } from '../orchestrator/ports/store.ts';
+import type { Store } from '../orchestrator/model/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import { toAddress } from '../store/postgres/address.ts';

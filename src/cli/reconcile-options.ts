@@ -3,7 +3,7 @@ import {
   callTimeoutMs,
   fixedReconcileOptions,
   type ReconcileOptions,
-} from '../orchestrator/reconcile/options.ts';
+} from '../orchestrator/platform/options.ts';
 
 /** What `reconcile:` in berth.yaml says, in milliseconds. */
 export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { CREATE_IS_OPEN } from '../orchestrator/ports/platform-resource.ts';
+import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import { readMigrations } from './migrations.ts';
 import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from './visibility-migration.fixture.ts';
 

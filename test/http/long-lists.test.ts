@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type Store, StoreUnavailable } from '../../src/orchestrator/ports/store.ts';
+import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import { insertInstances } from '../support/insert-instances.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { until } from '../support/until.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/cli/log.ts';
 import { digestSecret } from '../../src/keys/api-key.ts';
 import { setPassword } from '../../src/orchestrator/accounts/accounts.ts';
-import { type Store, StoreUnavailable, type Transaction } from '../../src/orchestrator/ports/store.ts';
+import { type Store, StoreUnavailable, type Transaction } from '../../src/orchestrator/model/store.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { until } from '../support/http-client.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Step } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toHostname } from '../../src/orchestrator/reconcile/instance-steps/create.ts';
+import { toHostname } from '../../src/orchestrator/steps/instance/create.ts';
 import { newPublicKey, publicKeyFixtures } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';

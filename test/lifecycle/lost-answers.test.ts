@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
-import type { Power } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { everyProbeWorks } from '../support/plain-platform.ts';

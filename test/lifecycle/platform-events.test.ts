@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Endpoint, MachineSpec } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';

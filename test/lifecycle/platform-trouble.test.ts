@@ -5,7 +5,7 @@ import type {
   PlatformDriver,
   Step,
   VolumeDriver,
-} from '../../src/orchestrator/ports/platform-driver.ts';
+} from '../../src/orchestrator/model/platform-driver.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';

@@ -4,9 +4,9 @@ import { type InstanceStatus, instanceTransitions } from '../../src/contract/ins
 import { canTransition, IllegalTransition } from '../../src/contract/transitions.ts';
 import { type Fault, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
-import type { InstanceRecord } from '../../src/orchestrator/instances/instance-record.ts';
 import { transition } from '../../src/orchestrator/instances/transition.ts';
-import type { Transaction } from '../../src/orchestrator/ports/store.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { Transaction } from '../../src/orchestrator/model/store.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { instanceRequest } from '../support/requests.ts';

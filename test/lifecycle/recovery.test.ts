@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAccount } from '../../src/orchestrator/accounts/accounts.ts';
-import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
-import { StoreUnavailable } from '../../src/orchestrator/ports/store.ts';
+import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PlatformDriver, Power } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver, Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { everyProbeWorks } from '../support/plain-platform.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OwnerRef, Presence, Step } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const VISIBLE_MS = 3_000;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { PlatformDriver } from '../../src/orchestrator/ports/platform-driver.ts';
-import { type Store, StoreUnavailable } from '../../src/orchestrator/ports/store.ts';
+import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { PlatformDriver, Step, VolumeDriver } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver, Step, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
 import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { until } from '../support/until.ts';

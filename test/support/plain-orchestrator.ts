@@ -1,5 +1,5 @@
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { DriverManifest } from '../../src/orchestrator/ports/platform-driver.ts';
+import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
 import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
 import { everyProbeWorks, PlainPlatform } from './plain-platform.ts';
 import { instanceRequest, volumeRequest } from './requests.ts';

@@ -6,7 +6,7 @@ import type {
   Power,
   Presence,
   Step,
-} from '../../src/orchestrator/ports/platform-driver.ts';
+} from '../../src/orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 

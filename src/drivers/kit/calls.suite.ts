@@ -6,7 +6,7 @@ import type {
   PlatformDriver,
   Step,
   VolumeSpec,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 
 /** What a driver's platform must offer to the suite. */
 export interface DriverSuiteContext {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import type { PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { type Fault, InjectedFault, withFaults } from './faults.ts';
 
 /** A platform of one machine that only counts what reaches it. */

@@ -6,7 +6,7 @@ import type {
   Presence,
   Step,
   VolumeDriver,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 
 /**

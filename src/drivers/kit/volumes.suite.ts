@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { OwnerRef, VolumeDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { OwnerRef, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
 import { create, type DriverSuiteContext, destroy, finish, finishAfterCrash, NOTE } from './calls.suite.ts';
 
 /** What the core relies on of volumes; a platform without any has none of it. */

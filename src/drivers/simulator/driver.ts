@@ -1,4 +1,4 @@
-import type { DriverManifest, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { DriverManifest, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { SimulatedMachines } from './machines.ts';
 import {

@@ -1,5 +1,5 @@
 import type { CloudInitFile } from '../../contract/cloud-init.ts';
-import type { MachineSpec } from '../../orchestrator/ports/platform-driver.ts';
+import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 import { FileError, GUEST_USER } from './guest.ts';
 import type { GuestFiles } from './guest-files.ts';
 

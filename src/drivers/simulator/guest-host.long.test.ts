@@ -4,7 +4,7 @@ import ssh2, { type Client } from 'ssh2';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { PATIENCE_MS } from '../../../test/support/patience.ts';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import type { Endpoint, MachineSpec, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { Endpoint, MachineSpec, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { createSimulator } from './driver.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe, realClock } from './simulator.fixture.ts';

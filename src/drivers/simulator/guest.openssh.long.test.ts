@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import type { MachineSpec, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { MachineSpec, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from './driver.ts';
 import {
   doneValue,

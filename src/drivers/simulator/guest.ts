@@ -1,4 +1,4 @@
-import type { MachineSpec } from '../../orchestrator/ports/platform-driver.ts';
+import type { MachineSpec } from '../../orchestrator/model/platform-driver.ts';
 
 export const GUEST_USER = 'ubuntu';
 

@@ -6,7 +6,7 @@ import type {
   OwnerRef,
   Presence,
   Step,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { GUEST_USER } from './guest.ts';
 import { generateHostKey } from './host-key.ts';

@@ -1,4 +1,4 @@
-import type { Listing, PlatformDriver, Presence, Step } from '../../orchestrator/ports/platform-driver.ts';
+import type { Listing, PlatformDriver, Presence, Step } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { manifestOf } from './driver.ts';
 import type { SimulatorConfig } from './options.ts';

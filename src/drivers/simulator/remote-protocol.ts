@@ -9,7 +9,7 @@ import type {
   Presence,
   Step,
   VolumeSpec,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 
 /**
  * An order that has not been begun so long after it was sent is not begun at all: who lost the answer, or died over

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { PlatformDriver, VolumeDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver, VolumeDriver } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type Fault, type FaultyDriver, withFaults } from '../kit/faults.ts';
 import type { Simulator } from './driver.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import type { PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { createSimulator, type SimulatorTruth } from './driver.ts';
 import type { SimulatorOptions } from './options.ts';
 import { connectSimulator } from './remote-driver.ts';

@@ -9,7 +9,7 @@ import type {
   MachineSpec,
   ObservedMachine,
   PlatformDriver,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from './driver.ts';
 import type { SimulatorOptions } from './options.ts';
 import {

@@ -1,4 +1,4 @@
-import type { OwnerRef, Step } from '../../orchestrator/ports/platform-driver.ts';
+import type { OwnerRef, Step } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
 import { GUEST_USER, type GuestFacts } from './guest.ts';

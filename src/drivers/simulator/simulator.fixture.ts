@@ -8,7 +8,7 @@ import type {
   ObservedMachine,
   PlatformDriver,
   Step,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /** A machine of the offer `h100` in `fra`. */

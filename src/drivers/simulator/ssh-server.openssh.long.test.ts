@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import type { Endpoint, PlatformDriver } from '../../orchestrator/ports/platform-driver.ts';
+import type { Endpoint, PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from './driver.ts';
 import { SoftwareSecurityKey, startAgent } from './security-key-agent.fixture.ts';
 import { doneValue, endpointOf, instantly, machineSpec, Workstation } from './simulator.fixture.ts';

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/ports/platform-driver.ts';
+import type { MachineSpec, OwnerRef, Power, VolumeSpec } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { HostKey } from './host-key.ts';
 import { takeStateLock } from './state-lock.ts';

@@ -1,4 +1,4 @@
-import type { FailureCode, Step } from '../../orchestrator/ports/platform-driver.ts';
+import type { FailureCode, Step } from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /** The longest that a caller is asked to wait before it looks again. */

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { OwnerRef } from '../../orchestrator/ports/platform-driver.ts';
+import type { OwnerRef } from '../../orchestrator/model/platform-driver.ts';
 import type { MachineRecord } from './state.ts';
 
 /** A unit of an offer was taken or freed by a machine, or refused because all of them were taken. */

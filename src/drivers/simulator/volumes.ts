@@ -6,7 +6,7 @@ import type {
   Step,
   VolumeDriver,
   VolumeSpec,
-} from '../../orchestrator/ports/platform-driver.ts';
+} from '../../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { volumeDisk } from './guest-files.ts';
 import type { Draws, SimulatorConfig } from './options.ts';

@@ -1,7 +1,7 @@
 import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import type { Store, Transaction } from '../ports/store.ts';
-import type { AccountRecord, ApiKeyRecord } from './credential-records.ts';
+import type { AccountRecord, ApiKeyRecord } from '../model/credential-records.ts';
+import type { Store, Transaction } from '../model/store.ts';
 import { hashPassword } from './password.ts';
 
 /** An operator asked for what cannot be done; the message says why. */

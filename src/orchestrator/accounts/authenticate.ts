@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { ApiError } from '../../contract/errors.ts';
 import { digestSecret } from '../../keys/api-key.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Reader, Store } from '../ports/store.ts';
+import type { Reader, Store } from '../model/store.ts';
 
 /** Who is asking. */
 export interface Principal {

@@ -2,7 +2,7 @@ import { ApiError } from '../../contract/errors.ts';
 import type { Token, TokenRequest } from '../../contract/token.ts';
 import { digestSecret, generateToken } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store } from '../model/store.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { PasswordChecks } from './password-checks.ts';
 import { assertWithinQuotas, type Quotas } from './quotas.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../../contract/errors.ts';
-import type { AccountUse, Transaction } from '../ports/store.ts';
+import type { AccountUse, Transaction } from '../model/store.ts';
 
 /** What each account may have at most; undefined: as much as there is. */
 export interface Quotas {

@@ -1,5 +1,5 @@
 import type { Catalog, Offer } from '../catalog/catalog.ts';
-import type { PlacementUse } from '../ports/store.ts';
+import type { PlacementUse } from '../model/store.ts';
 
 /** What is known of the platform's capacity, beside the claims. */
 export interface Sale {

@@ -1,5 +1,5 @@
 import type { InstanceType } from '../../contract/configuration.ts';
-import type { DriverManifest } from '../ports/platform-driver.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
 
 /** A place where machines are sold. `datacenter` is the platform's code for it and never leaves. */
 export interface Region {

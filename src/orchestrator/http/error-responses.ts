@@ -8,7 +8,7 @@ import {
   invalidRequest,
 } from '../../contract/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { StoreUnavailable } from '../ports/store.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import type { HttpEnv } from './deps.ts';
 
 /** Any thrown value as the one error that a client sees. What a 5xx was is for the log only. */

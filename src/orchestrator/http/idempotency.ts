@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { Created } from '../idempotency/create-once.ts';
+import type { Created } from '../accounts/create-once.ts';
 import type { HttpEnv } from './deps.ts';
 
 /** The headers of a create. */

@@ -2,8 +2,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { tellBuild } from '../../http/build-info.ts';
 import { keptFigure } from '../../http/kept-figure.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
-import { instanceWorkKinds } from '../reconcile/work.ts';
+import type { Store } from '../model/store.ts';
+import { instanceWorkKinds } from '../model/work.ts';
 
 let ofProcess: Registry | undefined;
 

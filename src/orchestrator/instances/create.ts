@@ -1,15 +1,15 @@
 import { ApiError, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
-import { type Created, createOnce } from '../idempotency/create-once.ts';
-import { CREATE_IS_OPEN } from '../ports/platform-resource.ts';
-import type { Store, Transaction } from '../ports/store.ts';
-import { putInstanceWork } from '../reconcile/put-work.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
+import { putInstanceWork } from '../model/put-work.ts';
+import type { Store, Transaction } from '../model/store.ts';
 import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
-import type { InstanceRecord } from './instance-record.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
 
 interface Deps {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../ports/clock.ts';
-import { getInstance } from '../ports/own-rows.ts';
-import type { Store } from '../ports/store.ts';
-import { putInstanceWork } from '../reconcile/put-work.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import { getInstance } from '../model/own-rows.ts';
+import { putInstanceWork } from '../model/put-work.ts';
+import type { Store } from '../model/store.ts';
 import { transition } from './transition.ts';
 
 /**

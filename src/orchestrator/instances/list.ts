@@ -1,5 +1,5 @@
-import type { InstanceReader } from '../ports/store.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { InstanceReader } from '../model/store.ts';
 
 /** Instances that are read at once: some hundred KB of them. */
 export const INSTANCES_PER_PAGE = 500;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
 import { parseSshPublicKey } from '../../contract/ssh-key.ts';
-import type { Note } from '../ports/platform-driver.ts';
-import { MAX_NOTE_BYTES } from '../reconcile/read-note.ts';
-import type { InstanceRecord, InstanceSpec } from './instance-record.ts';
+import type { InstanceRecord, InstanceSpec } from '../model/instance-record.ts';
+import type { Note } from '../model/platform-driver.ts';
+import { MAX_NOTE_BYTES } from '../model/read-note.ts';
 
 /** What of an instance a note brings back. */
 export type NotedInstance = Pick<

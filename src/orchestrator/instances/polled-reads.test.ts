@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CommitListener, InstanceReader, Store } from '../ports/store.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { CommitListener, InstanceReader, Store } from '../model/store.ts';
 import { PolledReads } from './polled-reads.ts';
 
 /** Later states have a higher version, as they have in a store. */

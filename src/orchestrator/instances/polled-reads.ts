@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { getInstance } from '../ports/own-rows.ts';
-import type { Store } from '../ports/store.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import { getInstance } from '../model/own-rows.ts';
+import type { Store } from '../model/store.ts';
 import { toInstance } from './to-instance.ts';
 
 /** The reply to `GET /instances/{id}`, ready to be written. */

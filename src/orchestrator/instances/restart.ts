@@ -2,12 +2,12 @@ import { ApiError } from '../../contract/errors.ts';
 import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { canRestart } from '../catalog/catalog.ts';
-import { getInstance } from '../ports/own-rows.ts';
-import type { DriverManifest } from '../ports/platform-driver.ts';
-import type { Reader, Store, Transaction } from '../ports/store.ts';
-import { putInstanceWork } from '../reconcile/put-work.ts';
-import { restartCookie } from '../reconcile/work-cookies.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import { getInstance } from '../model/own-rows.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
+import { putInstanceWork } from '../model/put-work.ts';
+import type { Reader, Store, Transaction } from '../model/store.ts';
+import { restartCookie } from '../model/work-cookies.ts';
 
 interface Deps {
   store: Store;

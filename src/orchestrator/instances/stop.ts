@@ -1,10 +1,10 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { getInstance } from '../ports/own-rows.ts';
-import type { DriverManifest } from '../ports/platform-driver.ts';
-import type { Store } from '../ports/store.ts';
-import { putInstanceWork } from '../reconcile/put-work.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import { getInstance } from '../model/own-rows.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
+import { putInstanceWork } from '../model/put-work.ts';
+import type { Store } from '../model/store.ts';
 import { transition } from './transition.ts';
 
 interface Deps {

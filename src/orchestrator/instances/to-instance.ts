@@ -1,6 +1,6 @@
 import type { Instance } from '../../contract/instance.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
 
 /** O: Instance, as the wire has it. */
 export function toInstance(record: InstanceRecord): Instance {

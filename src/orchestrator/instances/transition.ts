@@ -1,7 +1,7 @@
 import { type InstanceStatus, instanceTransitions } from '../../contract/instance.ts';
 import { assertTransition } from '../../contract/transitions.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { InstanceRecord } from './instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { Transaction } from '../model/store.ts';
 
 type Changes = Partial<
   Pick<

@@ -1,12 +1,12 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { getInstance, getVolume } from '../ports/own-rows.ts';
-import type { Store } from '../ports/store.ts';
-import { lockInstances } from '../reconcile/lock-rows.ts';
+import { lockInstances } from '../model/lock-rows.ts';
+import { getInstance, getVolume } from '../model/own-rows.ts';
+import type { Store } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { assertAttachable } from './attachable.ts';
 import { workOnAttachments } from './inline-attachments.ts';
 import { followAttachments } from './transition.ts';
-import type { VolumeRecord } from './volume-record.ts';
 
 /**
  * O: POST /volumes/{volumeId}/attach. All of the instances or none; attaching to an already-attached instance

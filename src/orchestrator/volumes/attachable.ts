@@ -1,8 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { InstanceRecord } from '../instances/instance-record.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { Attachment, VolumeRecord } from '../model/volume-record.ts';
 import { findVolumeType } from './locations.ts';
-import type { Attachment, VolumeRecord } from './volume-record.ts';
 
 /** Whether the instance has, or will have, a machine to attach to. */
 export function isAttachable({ status }: InstanceRecord): boolean {

@@ -1,8 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import { type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { VolumeRecord } from './volume-record.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 
 /**
  * Makes the volume's claim on the storage of its location one of `gb`. A claim is given back when the volume is proved

@@ -1,18 +1,18 @@
 import { type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateVolumeRequest } from '../../contract/volume.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import { type Created, createOnce } from '../idempotency/create-once.ts';
-import { CREATE_IS_OPEN } from '../ports/platform-resource.ts';
-import type { Store, Transaction } from '../ports/store.ts';
-import { lockInstances } from '../reconcile/lock-rows.ts';
-import { putVolumeWork } from '../reconcile/put-work.ts';
+import { lockInstances } from '../model/lock-rows.ts';
+import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
+import { putVolumeWork } from '../model/put-work.ts';
+import type { Store, Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { isAttachable } from './attachable.ts';
 import { claimStorage } from './claim-storage.ts';
 import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
-import type { VolumeRecord } from './volume-record.ts';
 
 interface Deps {
   store: Store;

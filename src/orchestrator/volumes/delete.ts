@@ -1,8 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { getVolume } from '../ports/own-rows.ts';
-import type { Store } from '../ports/store.ts';
-import { putVolumeWork } from '../reconcile/put-work.ts';
+import { getVolume } from '../model/own-rows.ts';
+import { putVolumeWork } from '../model/put-work.ts';
+import type { Store } from '../model/store.ts';
 import { transitionVolume } from './transition.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { Clock } from '../../ports/clock.ts';
-import { getVolume } from '../ports/own-rows.ts';
-import type { Store } from '../ports/store.ts';
+import { getVolume } from '../model/own-rows.ts';
+import type { Store } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { dropAttachments } from './inline-attachments.ts';
-import type { VolumeRecord } from './volume-record.ts';
 
 /**
  * O: POST /volumes/{volumeId}/detach. Without `instanceIds` from all instances; detaching what is not attached

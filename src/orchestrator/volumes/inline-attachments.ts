@@ -1,12 +1,12 @@
 import type { Issue } from '../../contract/errors.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { InstanceRecord } from '../instances/instance-record.ts';
-import type { Transaction } from '../ports/store.ts';
-import { lockVolumes } from '../reconcile/lock-rows.ts';
-import { putVolumeWork } from '../reconcile/put-work.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import { lockVolumes } from '../model/lock-rows.ts';
+import { putVolumeWork } from '../model/put-work.ts';
+import type { Transaction } from '../model/store.ts';
+import type { Attachment, VolumeRecord } from '../model/volume-record.ts';
 import { isShareable } from './attachable.ts';
 import { followAttachments } from './transition.ts';
-import type { Attachment, VolumeRecord } from './volume-record.ts';
 
 const HAS_ATTACHMENTS: readonly VolumeRecord['status'][] = ['CREATING', 'ATTACHING', 'ATTACHED', 'DETACHING'];
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { nameSchema } from '../../contract/instance.ts';
-import { MAX_NOTE_BYTES, readNote } from '../reconcile/read-note.ts';
+import { MAX_NOTE_BYTES, readNote } from '../model/read-note.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { toNote, volumeNoteSchema } from './note.ts';
-import type { VolumeRecord } from './volume-record.ts';
 
 const token = fc.string({ minLength: 1, maxLength: 255, unit: 'grapheme-ascii' });
 const records: fc.Arbitrary<VolumeRecord> = fc

@@ -3,15 +3,15 @@ import type { Clock } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import { getVolume } from '../ports/own-rows.ts';
-import type { DriverManifest } from '../ports/platform-driver.ts';
-import type { Store, Transaction } from '../ports/store.ts';
-import { putVolumeWork } from '../reconcile/put-work.ts';
-import { resizeCookie } from '../reconcile/work-cookies.ts';
+import { getVolume } from '../model/own-rows.ts';
+import type { DriverManifest } from '../model/platform-driver.ts';
+import { putVolumeWork } from '../model/put-work.ts';
+import type { Store, Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { resizeCookie } from '../model/work-cookies.ts';
 import { claimStorage } from './claim-storage.ts';
 import { findVolumeType } from './locations.ts';
 import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
-import type { VolumeRecord } from './volume-record.ts';
 
 interface Deps {
   store: Store;

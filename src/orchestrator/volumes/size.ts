@@ -1,7 +1,7 @@
 import type { Issue } from '../../contract/errors.ts';
 import type { VolumeType } from '../catalog/catalog.ts';
-import type { ObservedVolume } from '../ports/platform-driver.ts';
-import type { VolumeRecord } from './volume-record.ts';
+import type { ObservedVolume } from '../model/platform-driver.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 
 /** What is wrong with a size that is asked for; undefined: nothing. */
 export function sizeIssue({ name, minSizeGb, maxSizeGb }: VolumeType, sizeGb: number): Issue | undefined {

@@ -1,7 +1,7 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Volume } from '../../contract/volume.ts';
-import type { VolumeReader } from '../ports/store.ts';
-import type { Attachment, VolumeRecord } from './volume-record.ts';
+import type { VolumeReader } from '../model/store.ts';
+import type { Attachment, VolumeRecord } from '../model/volume-record.ts';
 
 /** O: Volume, as the wire has it. An attachment counts until its record is gone (O: Volume status, rules). */
 export async function toVolume(volumes: VolumeReader, record: VolumeRecord): Promise<Volume> {

@@ -1,7 +1,7 @@
 import { assertTransition } from '../../contract/transitions.ts';
 import { type VolumeStatus, volumeTransitions } from '../../contract/volume.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { Attachment, VolumeRecord } from './volume-record.ts';
+import type { Transaction } from '../model/store.ts';
+import type { Attachment, VolumeRecord } from '../model/volume-record.ts';
 
 /** The one writer of a volume's status. @throws {IllegalTransition} if the table has no such edge. */
 export async function transitionVolume(

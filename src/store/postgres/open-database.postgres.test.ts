@@ -2,7 +2,7 @@ import { is } from 'drizzle-orm';
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
-import { CREATE_IS_OPEN } from '../../orchestrator/ports/platform-resource.ts';
+import { CREATE_IS_OPEN } from '../../orchestrator/model/platform-resource.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from '../visibility-migration.fixture.ts';

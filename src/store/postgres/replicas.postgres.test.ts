@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { until } from '../../../test/support/until.ts';
 import { ensureAccess } from '../../cli/first-start.ts';
-import { createOnce } from '../../orchestrator/idempotency/create-once.ts';
+import { createOnce } from '../../orchestrator/accounts/create-once.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
-import type { Store, Transaction } from '../../orchestrator/ports/store.ts';
-import { ensureInstallation } from '../../orchestrator/reconcile/installation.ts';
+import type { Store, Transaction } from '../../orchestrator/model/store.ts';
+import { ensureInstallation } from '../../orchestrator/recovery/installation.ts';
 import { systemClock, systemRandom } from '../../runtime/system.ts';
 import { account, accountId, claim, dueWork, instance, now } from '../records.fixture.ts';
 import { FEED_NAME } from './commit-feed.ts';

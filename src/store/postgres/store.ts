@@ -1,5 +1,5 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
-import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
+import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import type { Log } from '../../ports/log.ts';
 import { type Connection, type Lockable, noLocking } from '../queries/connection.ts';
 import { instancesByIds } from '../queries/instances.ts';

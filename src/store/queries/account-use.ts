@@ -1,5 +1,5 @@
 import { and, count, eq, gt, isNull, ne, sum } from 'drizzle-orm';
-import type { AccountUse } from '../../orchestrator/ports/store.ts';
+import type { AccountUse } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { toGb } from './storage-claims.ts';
 

@@ -1,5 +1,5 @@
 import { and, count, eq } from 'drizzle-orm';
-import type { ClaimReader, ClaimWriter } from '../../orchestrator/ports/store.ts';
+import type { ClaimReader, ClaimWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 

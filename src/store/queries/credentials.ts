@@ -1,5 +1,5 @@
 import { and, asc, eq, lt } from 'drizzle-orm';
-import type { CredentialReader, CredentialWriter } from '../../orchestrator/ports/store.ts';
+import type { CredentialReader, CredentialWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 

@@ -1,5 +1,5 @@
 import { and, eq, lt } from 'drizzle-orm';
-import type { Transaction } from '../../orchestrator/ports/store.ts';
+import type { Transaction } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 
 export function idempotencyWriter({

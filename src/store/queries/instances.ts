@@ -1,6 +1,6 @@
 import { and, asc, count, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
-import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
-import type { InstanceReader, InstanceWriter } from '../../orchestrator/ports/store.ts';
+import type { InstanceRecord } from '../../orchestrator/model/instance-record.ts';
+import type { InstanceReader, InstanceWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 

@@ -6,7 +6,7 @@ import type {
   LossWriter,
   MarkReader,
   MarkWriter,
-} from '../../orchestrator/ports/store.ts';
+} from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 

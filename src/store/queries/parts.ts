@@ -1,5 +1,5 @@
-import type { InstanceRecord } from '../../orchestrator/instances/instance-record.ts';
-import type { CommitListener, Reader, Transaction } from '../../orchestrator/ports/store.ts';
+import type { InstanceRecord } from '../../orchestrator/model/instance-record.ts';
+import type { CommitListener, Reader, Transaction } from '../../orchestrator/model/store.ts';
 import { accountUse } from './account-use.ts';
 import { claimReader, claimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';

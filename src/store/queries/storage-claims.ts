@@ -1,5 +1,5 @@
 import { and, eq, ne, type SQL, sum } from 'drizzle-orm';
-import type { StorageClaimReader, StorageClaimWriter } from '../../orchestrator/ports/store.ts';
+import type { StorageClaimReader, StorageClaimWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 
 /** Sums are kept in whole MB: what fits exactly is not refused for a rounding error. */

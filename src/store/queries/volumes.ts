@@ -1,5 +1,5 @@
 import { and, count, eq, isNull, type SQL } from 'drizzle-orm';
-import type { VolumeReader, VolumeWriter } from '../../orchestrator/ports/store.ts';
+import type { VolumeReader, VolumeWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 

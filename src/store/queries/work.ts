@@ -13,8 +13,8 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
-import type { Store, WorkReader, WorkWriter } from '../../orchestrator/ports/store.ts';
-import type { InstanceWorkKind, Lease } from '../../orchestrator/reconcile/work.ts';
+import type { Store, WorkReader, WorkWriter } from '../../orchestrator/model/store.ts';
+import type { InstanceWorkKind, Lease } from '../../orchestrator/model/work.ts';
 import type { Connection } from './connection.ts';
 import { often } from './often.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Store, StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { account, claim, dueWork, instance } from '../records.fixture.ts';
 import { openSqliteStore } from './store.ts';
 

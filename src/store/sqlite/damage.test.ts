@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
-import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { openDatabase, openReader } from './open-database.ts';
 import { openSqliteStore } from './store.ts';

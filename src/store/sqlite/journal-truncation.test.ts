@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Store } from '../../orchestrator/ports/store.ts';
+import type { Store } from '../../orchestrator/model/store.ts';
 import { openSqliteStore } from './store.ts';
 
 let folder: string;

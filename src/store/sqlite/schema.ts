@@ -1,11 +1,11 @@
 import { blob, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
-import type { InstanceSpec } from '../../orchestrator/instances/instance-record.ts';
-import type { Endpoint } from '../../orchestrator/ports/platform-driver.ts';
-import type { MarkName } from '../../orchestrator/ports/store.ts';
-import type { ResourceKind, Work } from '../../orchestrator/reconcile/work.ts';
-import type { AttachmentState } from '../../orchestrator/volumes/volume-record.ts';
+import type { InstanceSpec } from '../../orchestrator/model/instance-record.ts';
+import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
+import type { MarkName } from '../../orchestrator/model/store.ts';
+import type { AttachmentState } from '../../orchestrator/model/volume-record.ts';
+import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
 
 // The tables as migrations/ leaves them; a test compares the two.
 

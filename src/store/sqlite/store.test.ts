@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { StoreUnavailable } from '../../orchestrator/ports/store.ts';
+import { StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { describeStore } from '../store.suite.ts';
 import { openSqliteStore } from './store.ts';
 

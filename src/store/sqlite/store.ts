@@ -1,4 +1,4 @@
-import type { CommitListener, Store } from '../../orchestrator/ports/store.ts';
+import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import type { Tables } from '../queries/connection.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';

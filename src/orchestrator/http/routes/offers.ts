@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { configurationListSchema, instanceTypeSchema } from '../../../contract/configuration.ts';
-import { listAvailable, listConfigurations } from '../../catalog/list-configurations.ts';
+import { listAvailable, listConfigurations } from '../../capacity/list-configurations.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';

@@ -6,7 +6,7 @@ import {
   volumeLocationListSchema,
   volumeSchema,
 } from '../../../contract/volume.ts';
-import { getVolume } from '../../ports/own-rows.ts';
+import { getVolume } from '../../model/own-rows.ts';
 import { attachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';

@@ -1,0 +1,280 @@
+import type { InstanceStatus } from '../../contract/instance.ts';
+import type { AccountRecord, ApiKeyRecord, TokenRecord } from './credential-records.ts';
+import type { InstanceRecord } from './instance-record.ts';
+import type { Attachment, VolumeRecord } from './volume-record.ts';
+import type { InstanceWorkKind, Lease, LeaseState, ResourceKind, Work } from './work.ts';
+
+export { StoreUnavailable } from '../../ports/store-unavailable.ts';
+
+export interface InstanceReader {
+  /** Tombstones included. */
+  byId(id: string): Promise<InstanceRecord | null>;
+  byOwnerRef(ref: string): Promise<InstanceRecord | null>;
+  /** Without the destroyed ones, oldest first. */
+  list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
+  /** The next `limit` of an account's list after one that was listed, from the first one where there is none. */
+  page(filter: {
+    accountId: string;
+    region?: string;
+    after?: Pick<InstanceRecord, 'createdAt' | 'id'>;
+    limit: number;
+  }): Promise<InstanceRecord[]>;
+  /** Without the destroyed ones. */
+  countByStatus(): Promise<{ status: InstanceStatus; count: number }[]>;
+}
+export interface InstanceWriter extends InstanceReader {
+  insert(record: InstanceRecord): Promise<void>;
+  update(record: InstanceRecord): Promise<void>;
+}
+
+export interface VolumeReader {
+  /** Tombstones included. */
+  byId(id: string): Promise<VolumeRecord | null>;
+  byOwnerRef(ref: string): Promise<VolumeRecord | null>;
+  attachmentsOfVolume(volumeId: string): Promise<Attachment[]>;
+  attachmentsOfInstance(instanceId: string): Promise<Attachment[]>;
+  /** Those that are not proved gone. */
+  countLive(): Promise<number>;
+}
+export interface VolumeWriter extends VolumeReader {
+  insert(record: VolumeRecord): Promise<void>;
+  update(record: VolumeRecord): Promise<void>;
+  putAttachment(attachment: Attachment): Promise<void>;
+  removeAttachment(volumeId: string, instanceId: string): Promise<void>;
+}
+
+/** Units of a placement that are taken. */
+export interface PlacementUse {
+  offerId: string;
+  region: string;
+  claimed: number;
+}
+export interface ClaimReader {
+  use(): Promise<PlacementUse[]>;
+  isHeldBy(instanceId: string): Promise<boolean>;
+}
+export interface ClaimWriter extends ClaimReader {
+  /** Takes one unit unless all `capacity` units are taken; true if the instance holds one now. */
+  take(claim: { instanceId: string; offerId: string; region: string; capacity: number }): Promise<boolean>;
+  /** Gives the unit back; true if the instance held one. Releasing twice frees nothing twice. */
+  release(instanceId: string): Promise<boolean>;
+}
+
+/** Storage of a location that volumes take. */
+export interface StorageClaimReader {
+  use(): Promise<{ region: string; claimedGb: number }[]>;
+  /** In GB; 0: none. */
+  heldBy(volumeId: string): Promise<number>;
+}
+export interface StorageClaimWriter extends StorageClaimReader {
+  /**
+   * Makes the volume's claim one of `gb`, be it larger or smaller than before, unless that is more than what the other
+   * volumes leave of `capacityGb`; null: whatever they leave. True if the volume holds it now.
+   */
+  take(claim: { volumeId: string; region: string; gb: number; capacityGb: number | null }): Promise<boolean>;
+  /** Gives back what the volume holds; true if it held something. */
+  release(volumeId: string): Promise<boolean>;
+}
+
+/** What an account has. Only after `lock` does it stay so until the end of the transaction. */
+export interface AccountUse {
+  /** Of one account, one at a time adds to what it has. */
+  lock(accountId: string): Promise<void>;
+  /** Those that are not destroyed. */
+  instances(accountId: string): Promise<number>;
+  /** Those that are not proved gone. */
+  volumes(accountId: string): Promise<number>;
+  /** What its volumes claim. */
+  storageGb(accountId: string): Promise<number>;
+  liveTokens(accountId: string, now: number): Promise<number>;
+}
+
+export interface WorkReader {
+  of(resourceId: string): Promise<Work | null>;
+  /** Counts the rows of open work, and tells when the oldest first became due, however often it was tried since. */
+  backlog(): Promise<{ count: number; oldestDueAt: number | null }>;
+  /** How many instances have open work, by its kind. */
+  countInstancesByStep(): Promise<{ step: InstanceWorkKind; count: number }[]>;
+}
+export interface WorkWriter extends WorkReader {
+  /**
+   * Replaces what is to be done; without a `cookie` nothing is known of it yet. A lease that is out stays out, so that a
+   * call under way settles first.
+   */
+  put(
+    work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'> &
+      Partial<Pick<Work, 'cookie'>>,
+  ): Promise<void>;
+  /** Makes open work due at once. */
+  hasten(resourceId: string, now: number): Promise<void>;
+  /**
+   * Locks the row for this transaction and tells whether `lease` still holds it. Where it does, its deadline is brought
+   * up to date: the end of an outage may have moved it since the claim.
+   */
+  check(lease: Lease): Promise<LeaseState>;
+  /** Gives the lease back; `later` is when and with which note the same step goes on. */
+  release(
+    lease: Lease,
+    later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> & { attempt?: number },
+  ): Promise<void>;
+  /** Every open step's deadline is moved by `byMs`: a time in which nothing could be done does not count. */
+  extendDeadlines(byMs: number): Promise<void>;
+  /** The step is over and nothing follows. */
+  finish(lease: Lease): Promise<void>;
+}
+
+/**
+ * Moments that outlive every process, by name: when the platform was first missed in the outage that goes on, since
+ * when too many volumes are missing, until when the operator lets losses pass the cap, when the backup was taken that this database was restored from.
+ */
+export type MarkName =
+  | 'platform_down_since'
+  | 'volumes_doubted_since'
+  | 'losses_accepted_until'
+  | 'restored_from';
+export interface MarkReader {
+  /** Milliseconds since the epoch; null: there is no such mark. */
+  get(name: MarkName): Promise<number | null>;
+}
+export interface MarkWriter extends MarkReader {
+  put(name: MarkName, at: number): Promise<void>;
+  /** The mark that there was; one of several that remove it at once gets it. */
+  remove(name: MarkName): Promise<number | null>;
+}
+
+/** What this database is to its platform. */
+export interface Installation {
+  /** Tells our resources from those of another Berth on the same platform. */
+  id: string;
+  /** The driver's name. */
+  platform: string;
+}
+export interface InstallationReader {
+  /** Null: it was never started. */
+  get(): Promise<Installation | null>;
+}
+export interface InstallationWriter extends InstallationReader {
+  put(installation: Installation): Promise<void>;
+}
+
+/** Which instances the platform took, and when: what the cap on mass losses counts. */
+export interface LossReader {
+  countSince(time: number): Promise<number>;
+  /** Whether the platform took this one, whenever that was. */
+  includes(instanceId: string): Promise<boolean>;
+}
+export interface LossWriter extends LossReader {
+  add(loss: { instanceId: string; at: number }): Promise<void>;
+}
+
+export interface IdempotencyRecord {
+  accountId: string;
+  key: string;
+  /** SHA-256 of what was asked. */
+  requestDigest: Buffer;
+  /** What was made. */
+  resourceId: string;
+  createdAt: number;
+}
+
+export interface CredentialReader {
+  accountById(id: string): Promise<AccountRecord | null>;
+  accountByName(name: string): Promise<AccountRecord | null>;
+  listAccounts(): Promise<AccountRecord[]>;
+  keyByDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
+  listKeys(accountId?: string): Promise<ApiKeyRecord[]>;
+  tokenByDigest(digest: Buffer): Promise<TokenRecord | null>;
+}
+export interface CredentialWriter extends CredentialReader {
+  insertAccount(record: AccountRecord): Promise<void>;
+  setPasswordHash(accountId: string, hash: string): Promise<void>;
+  insertKey(record: ApiKeyRecord): Promise<void>;
+  revokeKey(id: string, at: number): Promise<void>;
+  recordKeyUse(id: string, at: number): Promise<void>;
+  insertToken(record: TokenRecord): Promise<void>;
+  /** Of an account, those that the credential of that digest bought. */
+  deleteTokensBoughtWith(accountId: string, parentDigest: Buffer): Promise<void>;
+  deleteTokensExpiredBefore(time: number): Promise<void>;
+}
+
+/**
+ * Reads what is committed. Has no write methods: writes exist only inside a transaction, by type.
+ */
+export interface Reader {
+  instances: InstanceReader;
+  volumes: VolumeReader;
+  claims: ClaimReader;
+  storageClaims: StorageClaimReader;
+  work: WorkReader;
+  credentials: CredentialReader;
+  marks: MarkReader;
+  losses: LossReader;
+  installation: InstallationReader;
+}
+
+/**
+ * Reading an instance, a volume or a row of work by its id in a transaction locks it until the end. Whoever writes
+ * work for a resource has read the resource first, in the order resource, work: so no write is lost between two.
+ * Of several, instances are read before volumes, and each kind in the order of the ids (`lockInstances`,
+ * `lockVolumes`): so no two transactions wait for each other. A row that the transaction itself inserts is nobody's to
+ * wait for, and may come at any place.
+ */
+export interface Transaction extends Reader {
+  instances: InstanceWriter;
+  volumes: VolumeWriter;
+  claims: ClaimWriter;
+  storageClaims: StorageClaimWriter;
+  accountUse: AccountUse;
+  work: WorkWriter;
+  credentials: CredentialWriter;
+  marks: MarkWriter;
+  losses: LossWriter;
+  installation: InstallationWriter;
+  idempotency: {
+    find(accountId: string, key: string): Promise<IdempotencyRecord | null>;
+    insert(record: IdempotencyRecord): Promise<void>;
+    deleteCreatedBefore(time: number): Promise<void>;
+  };
+}
+
+/** Told after each commit, before the transaction's promise resolves; of other processes' commits soon after. */
+export interface CommitListener {
+  /** The instances that the commit wrote, as they are now. */
+  instancesChanged?(records: readonly InstanceRecord[]): void;
+  /** The commit wrote work that may be due. */
+  workChanged?(): void;
+  /** Commits of other processes may have gone untold: what was told before may be old. */
+  commitsMissed?(): void;
+}
+
+/** Every method rejects with {@link StoreUnavailable} while the store cannot answer. */
+export interface Store {
+  readonly read: Reader;
+  /** Whether other processes may serve the same database. */
+  readonly isShared: boolean;
+  /**
+   * Whether every commit, of whatever process, is told within seconds. While it is not, what was told says nothing
+   * of what is. Cheap: it is asked on each polled read.
+   */
+  hearsCommits(): boolean;
+  /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
+  transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Claims up to `limit` rows that are due and not leased, in one statement. */
+  claimWork(claim: {
+    owner: string;
+    now: number;
+    leaseUntil: number;
+    limit: number;
+    resourceKind: ResourceKind;
+  }): Promise<Lease[]>;
+  /** When the next row can be claimed; null: there is no open work. */
+  nextWorkAt(): Promise<number | null>;
+  /** Ends the leases of processes that cannot be alive any more; none where the database is shared. */
+  endAbandonedLeases(): Promise<void>;
+  /**
+   * Writes about as much as a create does and takes it back, in one transaction: whether there is room for a write.
+   */
+  proveWrites(): Promise<void>;
+  subscribe(listener: CommitListener): () => void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { ProbeResult } from '../../ports/ssh-probe.ts';
+import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
+import { callStep, LeaseEnding, look, prove } from './call-platform.ts';
+
+function caller() {
+  const clock = new VirtualClock(0);
+  const refusals: string[] = [];
+  return {
+    ...{ clock, refusals, options: { callTimeoutMs: 1_000 }, failpoint: () => undefined },
+    health: {
+      accepted: () => undefined,
+      refused: (resource: string, problem: string) => void refusals.push(`${resource}: ${problem}`),
+    },
+  };
+}
+
+type Context = Parameters<typeof callStep>[0];
+const call = <T>(context: ReturnType<typeof caller>, step: Step<T>, until?: number): Promise<Step<T>> =>
+  callStep(
+    context as unknown as Context,
+    { resourceId: 'inst-1', kind: 'stop', ...(until !== undefined && { until }) },
+    async () => step,
+  );
+
+const machine: ObservedMachine = {
+  ...{ ref: 'r', power: 'failed', createdAt: 1, note: '{"a":\n1}', detail: 'Xid\u0000 79\n' },
+  endpoint: { publicIp: '192.0.2.1\n', sshPort: 22, sshUsername: 'ro\u0000ot', privateIp: '10.0.0.1\t' },
+};
+const clean: ObservedMachine = {
+  ...{ ref: 'r', power: 'failed', createdAt: 1, note: '{"a":\n1}', detail: 'Xid  79' },
+  endpoint: { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ro ot', privateIp: '10.0.0.1' },
+};
+
+describe('what the platform says', () => {
+  it('is cleaned wherever it comes in; a note is left as it is', async () => {
+    const context = caller();
+    expect(await call(context, { outcome: 'done', value: machine })).toEqual({
+      outcome: 'done',
+      value: clean,
+    });
+    const failed = { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'a\u0000b' } as const;
+    expect(await call(context, failed)).toEqual({ ...failed, detail: 'a b' });
+    expect(await look(context, async () => ({ answer: 'observed', value: machine }))).toEqual({
+      ...{ answer: 'observed', value: clean },
+    });
+    expect(await look(context, async () => ({ answer: 'listed', items: [machine] }))).toEqual({
+      ...{ answer: 'listed', items: [clean] },
+    });
+    expect(await look(context, async () => ({ answer: 'unknown', reason: 'a\nb' }))).toEqual({
+      ...{ answer: 'unknown', reason: 'a b' },
+    });
+    expect(await look(context, () => Promise.reject(new Error('a\nb')))).toMatchObject({ reason: 'a b' });
+    const refused = { ok: false, step: 'banner', detail: 'SSH-\u00072.0' } as const;
+    expect(await prove(context, async () => refused)).toEqual({ ...refused, detail: 'SSH- 2.0' });
+  });
+
+  it.each([
+    [Number.NaN, 1_000],
+    [Number.POSITIVE_INFINITY, 1_000],
+    [-5, 0],
+    [250, 250],
+    [86_400_000, 600_000],
+  ])('of a pause of %d ms is held to be %d ms', async (asked, held) => {
+    const pending = { outcome: 'pending', cookie: 'c', pollAfterMs: asked } as const;
+    expect(await call(caller(), pending)).toEqual({ ...pending, pollAfterMs: held });
+    const failed = { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'x' } as const;
+    expect(await call(caller(), { ...failed, retryAfterMs: asked })).toEqual({
+      ...failed,
+      retryAfterMs: held,
+    });
+  });
+
+  it('of our credentials is told to its health', async () => {
+    const context = caller();
+    await call(context, { outcome: 'failed', code: 'auth', sideEffect: 'none', detail: 'expired' });
+    expect(context.refusals).toEqual(['inst-1: the platform refuses our credentials: expired']);
+  });
+});
+
+describe('a lease that ends before a call would', () => {
+  it.each([
+    [999, 0],
+    [1_000, 1],
+    [undefined, 1],
+  ])('(until %s) calls %d times', async (until, calls) => {
+    const context = caller();
+    let made = 0;
+    const calling = callStep(
+      context as unknown as Context,
+      { resourceId: 'inst-1', kind: 'create', ...(until !== undefined && { until }) },
+      async () => {
+        made++;
+        return { outcome: 'done', value: null };
+      },
+    );
+    if (calls === 0) await expect(calling).rejects.toThrow(LeaseEnding);
+    else await calling;
+    expect(made).toBe(calls);
+  });
+
+  it('is so for a holder that was paused past it', async () => {
+    const context = caller();
+    const until = context.clock.now() + 60_000;
+    await context.clock.advance(61_000);
+    const done = { outcome: 'done', value: null } as const;
+    await expect(call(context, done, until)).rejects.toThrow(LeaseEnding);
+  });
+
+  it('is so for a holder whose time is behind that of the others', async () => {
+    const context = caller();
+    Object.assign(context.clock, { offsetMs: () => -60_000 });
+    const done = { outcome: 'done', value: null } as const;
+    await expect(call(context, done, context.clock.now() + 60_000)).rejects.toThrow(LeaseEnding);
+  });
+});
+
+describe('an answer that has no form', () => {
+  const endpoint = { publicIp: null, sshPort: 22, sshUsername: 'root' };
+  it.each<[string, unknown]>([
+    ['is missing', undefined],
+    ['says something else', { answer: 'perhaps' }],
+    ['lists nothing at all', { answer: 'listed' }],
+    ['lists a hole', { answer: 'listed', items: [machine, null] }],
+    ['lists what has no ref', { answer: 'listed', items: [{ ...machine, ref: undefined }] }],
+    ['lists a detail that is no text', { answer: 'listed', items: [{ ...machine, detail: null }] }],
+    ['shows an address that is no text', { answer: 'observed', value: { ...machine, endpoint } }],
+    ['shows no machine', { answer: 'observed', value: null }],
+    ['gives no reason', { answer: 'unknown' }],
+  ])('is unknown: one that %s', async (_what, answer) => {
+    expect(await look(caller(), async () => answer as Presence<unknown>)).toEqual({
+      ...{ answer: 'unknown', reason: expect.any(String) },
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['is missing', undefined],
+    ['has no outcome', { outcome: 'maybe' }],
+    ['shows an address that is no text', { outcome: 'done', value: { ...machine, endpoint } }],
+    ['fails without a word', { outcome: 'failed', code: 'conflict', sideEffect: 'none' }],
+  ])('of a step leaves its outcome unknown: one that %s', async (_what, step) => {
+    expect(await call(caller(), step as Step<unknown>)).toMatchObject({
+      ...{ outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible' },
+    });
+  });
+
+  it('of a proof proves nothing', async () => {
+    const nothing = undefined as unknown as ProbeResult;
+    expect(await prove(caller(), async () => nothing)).toMatchObject({ ok: false, step: 'connect' });
+  });
+});
+
+it('a call that does not answer in time, or rejects, has an unknown outcome', async () => {
+  const context = caller();
+  const waiting = callStep(
+    context as unknown as Context,
+    { resourceId: 'inst-1', kind: 'stop' },
+    () => new Promise(() => undefined),
+  );
+  await context.clock.advance(1_000);
+  expect(await waiting).toMatchObject({ code: 'unknown_outcome', sideEffect: 'possible' });
+  expect(context.clock.pendingTimers).toBe(0);
+});

@@ -1,0 +1,159 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { ProbeResult } from '../../ports/ssh-probe.ts';
+import { cleanText } from '../model/clean-text.ts';
+import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
+import type { Lease } from '../model/work.ts';
+import type { PlatformHealth } from './platform-health.ts';
+
+interface Waiting {
+  clock: Clock;
+  options: { callTimeoutMs: number };
+}
+
+/** A moment at which a test may end the process: around each call to the platform and each write after it. */
+export type Failpoint = (name: string) => void;
+
+type Caller = Waiting & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
+
+/** What a call is about. */
+type Called = Pick<Lease, 'resourceId' | 'kind'> & Partial<Pick<Lease, 'until'>>;
+
+/** However long a platform asks for. */
+const LONGEST_PAUSE_MS = 10 * 60_000;
+const DEFAULT_PAUSE_MS = 1_000;
+
+/** A lease ends before one more call would: its holder sends nothing and writes nothing. */
+export class LeaseEnding extends Error {
+  override readonly name = 'LeaseEnding';
+}
+
+/**
+ * One step of a driver with a deadline. A rejection or a late answer leaves its outcome unknown; refused credentials
+ * are told to the platform's health.
+ *
+ * @throws {LeaseEnding} if the call could outlast the lease, so that another holder may be at it meanwhile.
+ */
+export async function callStep<T>(
+  context: Caller,
+  { resourceId, kind, until = Number.POSITIVE_INFINITY }: Called,
+  call: () => Promise<Step<T>>,
+): Promise<Step<T>> {
+  context.failpoint(`${kind}:before-call`);
+  const doubtMs = Math.max(0, 0 - (context.clock.offsetMs?.() ?? 0));
+  // Where the time is behind that of the others, the lease ends sooner than it seems.
+  if (context.clock.now() + doubtMs + context.options.callTimeoutMs > until)
+    throw new LeaseEnding(`the lease ends before a ${kind} would`);
+  const answer = await beforeDeadline(context, call, sane);
+  context.failpoint(`${kind}:after-call`);
+  if (!('value' in answer))
+    return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail: answer.problem };
+  const step = answer.value;
+  if (step.outcome === 'failed' && step.code === 'auth')
+    context.health.refused(resourceId, `the platform refuses our credentials: ${step.detail}`);
+  if (step.outcome !== 'failed') context.health.accepted();
+  return step;
+}
+
+/** A look at the platform with a deadline. Whatever goes wrong, or has no form, is `unknown`, never absence. */
+export async function look<Answer extends Presence<unknown> | Listing<unknown>>(
+  context: Waiting,
+  call: () => Promise<Answer>,
+): Promise<Answer | { answer: 'unknown'; reason: string }> {
+  const answer = await beforeDeadline(context, call, read<Answer>);
+  return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
+}
+
+/** @throws {Error} if it is no answer: a driver may pass on what its platform sent. */
+function read<Answer extends Presence<unknown> | Listing<unknown>>(
+  value: Answer,
+): Answer | { answer: 'unknown'; reason: string } {
+  switch (value.answer) {
+    case 'unknown':
+      return { answer: 'unknown', reason: cleanText(value.reason) };
+    case 'observed':
+      return { ...value, value: seen(value.value) };
+    case 'listed':
+      return { ...value, items: value.items.map(seen) };
+    case 'gone':
+      return value;
+    default:
+      throw new Error('the driver answered what is no answer');
+  }
+}
+
+/** One SSH proof with a deadline. What the machine says of itself is no more trusted than the platform's words. */
+export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
+  const answer = await beforeDeadline(context, probe, (result) =>
+    result.ok ? result : { ...result, detail: cleanText(result.detail) },
+  );
+  return 'value' in answer ? answer.value : { ok: false, step: 'connect', detail: answer.problem };
+}
+
+/** Waits for an answer no longer than a call may take; never rejects, also where `read` throws. */
+async function beforeDeadline<T, Read>(
+  { clock, options }: Waiting,
+  call: () => Promise<T>,
+  read: (answer: T) => Read,
+): Promise<{ value: Read } | { problem: string }> {
+  const { promise: deadline, resolve } = Promise.withResolvers<{ problem: string }>();
+  const timer = clock.setTimer(options.callTimeoutMs, () =>
+    resolve({ problem: `no answer within ${options.callTimeoutMs} ms` }),
+  );
+  try {
+    return await Promise.race([call().then((answer) => ({ value: read(answer) })), deadline]);
+  } catch (error) {
+    return { problem: cleanText(error instanceof Error ? error.message : String(error)) };
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** The step with its words cleaned, and with pauses that no platform's slip can make endless. */
+function sane<T>(step: Step<T>): Step<T> {
+  switch (step.outcome) {
+    case 'done':
+      return { ...step, value: cleaned(step.value) };
+    case 'pending':
+      return { ...step, pollAfterMs: pauseOf(step.pollAfterMs) };
+    case 'failed':
+      return {
+        ...{ ...step, detail: cleanText(step.detail) },
+        ...(step.retryAfterMs !== undefined && { retryAfterMs: pauseOf(step.retryAfterMs) }),
+      };
+    default:
+      throw new Error('the driver answered with no outcome');
+  }
+}
+
+function pauseOf(ms: number): number {
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
+}
+
+/** @throws {Error} if it does not say which resource it is. */
+function seen<T>(observed: T): T {
+  if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
+    throw new Error('the driver shows a resource without its ref');
+  return cleaned(observed);
+}
+
+/** What was observed, with the texts that go into rows cleaned. A note is read by who knows its form. */
+function cleaned<T>(observed: T): T {
+  if (observed === null) return observed;
+  const { detail, endpoint } = observed as Partial<ObservedMachine>;
+  if (detail === undefined && endpoint === undefined) return observed;
+  return {
+    ...observed,
+    ...(detail !== undefined && { detail: cleanText(detail) }),
+    ...(endpoint !== undefined && { endpoint: cleanedEndpoint(endpoint) }),
+  };
+}
+
+function cleanedEndpoint(endpoint: Endpoint): Endpoint {
+  const { publicIp, privateIp, sshUsername, hostKeyFingerprint } = endpoint;
+  return {
+    ...endpoint,
+    ...{ publicIp: cleanText(publicIp), sshUsername: cleanText(sshUsername) },
+    ...(privateIp !== undefined && { privateIp: cleanText(privateIp) }),
+    ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint: cleanText(hostKeyFingerprint) }),
+  };
+}

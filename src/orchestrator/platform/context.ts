@@ -1,0 +1,38 @@
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { SshProbe } from '../../ports/ssh-probe.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../model/platform-driver.ts';
+import type { Store } from '../model/store.ts';
+import type { Failpoint } from './call-platform.ts';
+import type { LossCap } from './loss-cap.ts';
+import type { Absence } from './not-found-guard.ts';
+import type { ReconcileOptions } from './options.ts';
+import type { PlatformHealth } from './platform-health.ts';
+import type { Doubts } from './restore-hold.ts';
+import type { Inventory } from './shared-listing.ts';
+
+/** What the steps of durable work use. */
+export interface ReconcileContext {
+  store: Store;
+  /** Of this database, on the platform. */
+  installationId: string;
+  driver: PlatformDriver;
+  probe: SshProbe;
+  catalog: Catalog;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  health: PlatformHealth;
+  /** What may be said not to exist, and whether the database lacks rows since it was restored. */
+  absence: Absence;
+  /** Whose work waits, since the database was restored. */
+  doubts: Doubts;
+  /** The platform's listings, shared by the watch and by every proof of absence. */
+  machines: Inventory<ObservedMachine>;
+  /** Undefined where the platform has no volumes. */
+  volumes: Inventory<ObservedVolume> | undefined;
+  losses: LossCap;
+  options: ReconcileOptions;
+  failpoint: Failpoint;
+}

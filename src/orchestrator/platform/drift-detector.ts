@@ -1,0 +1,129 @@
+import type { Timer } from '../../ports/clock.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { putInstanceWork } from '../model/put-work.ts';
+import type { ReconcileContext } from './context.ts';
+import { changedBefore, type Expectation, type Expectations } from './expected-machines.ts';
+import { OrphanSweep } from './orphan-sweep.ts';
+import type { Listed } from './shared-listing.ts';
+import { isShownFirst, markMachinesShown } from './visibility.ts';
+
+const ROWS_BETWEEN_PAUSES = 5_000;
+
+/** What the platform showed first; null: nothing that can be believed. */
+export interface FirstListings {
+  machines: Listed<ObservedMachine> | null;
+  volumes: Listed<ObservedVolume> | null;
+}
+
+/**
+ * Holds the platform's listing against the rows, every few seconds. A difference decides nothing: it has the
+ * one instance looked at. A listing that fails, or cannot be believed, freezes all that decides something.
+ */
+export class Watch {
+  readonly #context: ReconcileContext;
+  readonly #expectations: Expectations;
+  readonly #orphans: OrphanSweep;
+  #timer: Timer | undefined;
+  #isStopped = false;
+  #round: Promise<void> = Promise.resolve();
+
+  constructor(context: ReconcileContext, expectations: Expectations) {
+    this.#context = context;
+    this.#expectations = expectations;
+    this.#orphans = new OrphanSweep(context);
+  }
+
+  /** Waits for the first listings, as long as a call may take: until then nothing is sold and nothing decided. */
+  async start(): Promise<FirstListings> {
+    await this.#expectations.refresh();
+    const machines = await this.#context.machines.look();
+    const volumes = machines === null ? null : await this.#lookAtVolumes();
+    this.#goOn(this.#hold(machines, async () => volumes));
+    return { machines, volumes };
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#round;
+    this.#expectations.close();
+  }
+
+  /** One round; it never rejects. */
+  async look(): Promise<void> {
+    await this.#hold(await this.#context.machines.look(), () => this.#lookAtVolumes());
+  }
+
+  async #lookAtVolumes(): Promise<Listed<ObservedVolume> | null> {
+    return (await this.#context.volumes?.look()) ?? null;
+  }
+
+  #goOn(round: Promise<void>): void {
+    const { clock, options } = this.#context;
+    this.#round = round.then(() => {
+      if (!this.#isStopped)
+        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#goOn(this.look()));
+    });
+  }
+
+  async #hold(
+    listed: Listed<ObservedMachine> | null,
+    lookAtVolumes: () => Promise<Listed<ObservedVolume> | null>,
+  ): Promise<void> {
+    if (listed === null) return;
+    const { log } = this.#context;
+    try {
+      await this.#compare(listed);
+      await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);
+      const listedVolumes = await lookAtVolumes();
+      if (listedVolumes === null) return;
+      await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes.begunAt);
+    } catch (error) {
+      log.error({ err: error }, 'the listing could not be held against the rows');
+    }
+  }
+
+  /** A row that changed after the listing began is left for the next round. */
+  async #compare({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
+    let seen = 0;
+    const shown: string[] = [];
+    for (const [ref, expectation] of this.#expectations.entries()) {
+      if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
+      const machine = items.get(ref);
+      if (machine !== undefined && isShownFirst(expectation, begunAt, this.#context))
+        shown.push(expectation.id);
+      if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
+        await this.#observe(ref, expectation);
+    }
+    await markMachinesShown(this.#context, shown);
+  }
+
+  /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */
+  #strangers({ items }: Listed<ObservedMachine>): ObservedMachine[] {
+    return [...items.values()].filter(({ ref }) => {
+      const status = this.#expectations.get(ref)?.status;
+      return status === undefined || status === 'ERROR' || status === 'OFFLINE';
+    });
+  }
+
+  async #observe(ref: OwnerRef, { id, version }: Expectation): Promise<void> {
+    const { store, clock } = this.#context;
+    await store.transact(async (tx) => {
+      const record = await tx.instances.byId(id);
+      if (record === null || record.status === 'DESTROYED') return this.#expectations.forget(ref);
+      if (record.version !== version || (await tx.work.of(id)) !== null) return;
+      await putInstanceWork(tx, id, 'observe', clock.now());
+    });
+  }
+}
+
+/** States that are on the way have work of their own, which looks for itself. */
+function differs({ status, endpoint }: Expectation, machine: ObservedMachine | undefined): boolean {
+  if (status === 'STOPPED') return machine === undefined || machine.power === 'running';
+  if (status !== 'ONLINE') return false;
+  if (machine === undefined || machine.power !== 'running') return true;
+  return (
+    machine.endpoint !== undefined &&
+    (machine.endpoint.publicIp !== endpoint?.publicIp || machine.endpoint.sshPort !== endpoint.sshPort)
+  );
+}

@@ -1,0 +1,129 @@
+import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { instance } from '../../store/records.fixture.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { CommitListener, Store } from '../model/store.ts';
+import { changedBefore, Expectations, isExpected } from './expected-machines.ts';
+
+/** A store of which only what is told and what is listed matters. */
+function setUp(...rows: InstanceRecord[]) {
+  let listener: CommitListener = {};
+  const state = { rows, reads: 0, isHeard: true };
+  const store = {
+    read: {
+      instances: {
+        list: async () => {
+          state.reads++;
+          return state.rows;
+        },
+      },
+    },
+    hearsCommits: () => state.isHeard,
+    subscribe: (subscribed: CommitListener) => {
+      listener = subscribed;
+      return () => undefined;
+    },
+  } as unknown as Store;
+  const expectations = new Expectations(store);
+  return {
+    ...{ expectations, state },
+    tell: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
+    miss: () => listener.commitsMissed?.(),
+    expected: () => [...expectations.entries()].map(([, { id, version }]) => `${id}.${version}`).sort(),
+  };
+}
+
+const row = (id: string, version: number, status: InstanceRecord['status'] = 'ONLINE') => ({
+  ...instance(id),
+  ...{ version, status },
+});
+
+it('reads every live row once, and then follows what is told', async () => {
+  const { expectations, state, tell, expected } = setUp(row('a', 1), row('b', 1));
+  await expectations.refresh();
+  tell(row('a', 2), row('b', 2, 'DESTROYED'), row('c', 1));
+  await expectations.refresh();
+  expect([expected(), state.reads]).toEqual([['a.2', 'c.1'], 1]);
+});
+
+it('takes the newer of two copies, in whatever order they are told', async () => {
+  const { expectations, tell, expected } = setUp();
+  await expectations.refresh();
+  tell(row('a', 3));
+  tell(row('a', 2));
+  expect(expected()).toEqual(['a.3']);
+});
+
+it('reads them again after commits were missed, and forgets what is destroyed since', async () => {
+  const { expectations, state, miss, expected } = setUp(row('a', 1), row('b', 1));
+  await expectations.refresh();
+  state.rows = [row('b', 4)];
+  miss();
+  await expectations.refresh();
+  expect([expected(), state.reads]).toEqual([['b.4'], 2]);
+});
+
+it('does not bring back what is destroyed, for an older commit that is told later', async () => {
+  const { expectations, tell, state, miss, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
+  await expectations.refresh();
+  tell({ ...row('a', 5), status: 'DESTROYED' });
+  tell(row('a', 4));
+  state.rows = [row('c', 1)];
+  miss();
+  await expectations.refresh();
+  tell(row('b', 2));
+  expectations.forget('berth-c');
+  tell(row('c', 2));
+  expect(expected()).toEqual([]);
+});
+
+it('reads them each time while commits are not heard, and again after a read that failed', async () => {
+  const { expectations, state, expected } = setUp(row('a', 1));
+  state.isHeard = false;
+  await expectations.refresh();
+  await expectations.refresh();
+  expect(state.reads).toBe(2);
+  state.isHeard = true;
+  const failing = setUp(row('a', 1));
+  const { rows } = failing.state;
+  Object.defineProperty(failing.state, 'rows', {
+    configurable: true,
+    get: () => {
+      throw new Error('the store is away');
+    },
+  });
+  await expect(failing.expectations.refresh()).rejects.toThrow('away');
+  Object.defineProperty(failing.state, 'rows', { value: rows });
+  await failing.expectations.refresh();
+  expect([failing.expected(), expected()]).toEqual([['a.1'], ['a.1']]);
+});
+
+it.each([
+  ['PROVISIONING', false],
+  ['ONLINE', true],
+  ['STOPPING', true],
+  ['STOPPED', true],
+  ['OFFLINE', false],
+  ['DESTROYING', false],
+  ['ERROR', false],
+] as const)('a row that is %s, without an endpoint, is expected on the platform: %s', (status, expected) => {
+  const { id, version } = row('a', 1);
+  expect(isExpected({ id, version, status, endpoint: null, since: 0, createOpenUntil: null })).toBe(expected);
+});
+
+it('a machine that was seen while it is PROVISIONING is expected', () => {
+  const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ubuntu' };
+  expect(
+    isExpected({ id: 'a', version: 1, status: 'PROVISIONING', endpoint, since: 0, createOpenUntil: null }),
+  ).toBe(true);
+});
+
+it.each([
+  ['before it began', 9_999, true],
+  ['as it began', 10_000, false],
+  ['within a lease of now', 41_000, false],
+  ['in a future that no clock of ours has seen', 41_001, true],
+])('a row that changed %s is held against the listing', (_name, since, isHeld) => {
+  const context = { clock: new VirtualClock(11_000), options: { leaseMs: 30_000 } };
+  expect(changedBefore(since, 10_000, context)).toBe(isHeld);
+});

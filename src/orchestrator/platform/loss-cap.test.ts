@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { accountId, instance } from '../../store/records.fixture.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { Store } from '../model/store.ts';
+import { LossCap } from './loss-cap.ts';
+
+const MINUTE_MS = 60_000;
+const LAST_RETRY_MS = 30_000;
+
+let folder: string;
+let store: Store;
+let clock: VirtualClock;
+let alarms: object[];
+let losses: LossCap;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-losses-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  clock = new VirtualClock();
+  alarms = [];
+  const none = () => undefined;
+  losses = new LossCap({
+    clock,
+    log: { debug: none, info: none, warn: none, error: (fields) => void alarms.push(fields) },
+    options: { lastRetryMs: LAST_RETRY_MS, maxLosses: { share: 0.2, least: 2, windowMs: 10 * MINUTE_MS } },
+  });
+  await store.transact((tx) =>
+    tx.credentials.insertAccount({ id: accountId, name: 'one', passwordHash: null, createdAt: 0 }),
+  );
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function insert(count: number, status: InstanceRecord['status'] = 'ONLINE'): Promise<void> {
+  await store.transact(async (tx) => {
+    for (let nth = 0; nth < count; nth++)
+      await tx.instances.insert({ ...instance(`${status}-${nth}`), status });
+  });
+}
+
+/** Loses the instance if it may be lost. */
+async function lose(nth: number): Promise<boolean> {
+  return store.transact(async (tx) => {
+    const record = await tx.instances.byId(`ONLINE-${nth}`);
+    if (record === null) throw new Error('no such instance');
+    const isAdmitted = await losses.admits(tx, record);
+    if (isAdmitted) await tx.instances.update({ ...record, status: 'ERROR' });
+    return isAdmitted;
+  });
+}
+
+async function loseAll(count: number): Promise<number> {
+  let lost = 0;
+  for (let nth = 0; nth < count; nth++) if (await lose(nth)) lost++;
+  return lost;
+}
+
+it.each([
+  { live: 4, may: 2 },
+  { live: 10, may: 2 },
+  { live: 20, may: 4 },
+  { live: 50, may: 10 },
+])(
+  'of $live instances $may may be lost: the share of what there was, or the least',
+  async ({ live, may }) => {
+    await insert(live);
+    expect(await loseAll(live)).toBe(may);
+  },
+);
+
+it('counts no instance that is not there to be lost', async () => {
+  await insert(4);
+  await insert(50, 'PROVISIONING');
+  await insert(50, 'OFFLINE');
+  expect(await loseAll(4)).toBe(2);
+});
+
+it('lets more be lost when the window has passed', async () => {
+  await insert(6);
+  expect(await loseAll(3)).toBe(2);
+  await clock.advance(10 * MINUTE_MS + 1);
+  expect(await loseAll(6)).toBe(2);
+});
+
+it('lets all be lost while losses are accepted, and counts them', async () => {
+  await insert(6);
+  await store.transact((tx) => tx.marks.put('losses_accepted_until', clock.now() + MINUTE_MS));
+  expect(await loseAll(5)).toBe(5);
+  await clock.advance(MINUTE_MS);
+  expect(await lose(5)).toBe(false);
+});
+
+it('raises one alarm in a window, and tells how many are held', async () => {
+  await insert(6);
+  await loseAll(6);
+  for (const nth of [2, 3, 4, 5]) expect(await lose(nth)).toBe(false);
+  expect(alarms).toMatchObject([{ losses: 2, cap: 2 }]);
+  expect(losses.held).toBe(4);
+  await store.transact((tx) => tx.marks.put('losses_accepted_until', clock.now() + MINUTE_MS));
+  await lose(5);
+  expect(losses.held).toBe(3);
+  await clock.advance(2 * LAST_RETRY_MS + 1);
+  expect(losses.held).toBe(0);
+});

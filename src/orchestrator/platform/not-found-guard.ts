@@ -1,0 +1,160 @@
+import { ApiError } from '../../contract/errors.ts';
+import type { OwnerRef } from '../model/platform-driver.ts';
+import { idOf } from '../model/platform-resource.ts';
+import type { Reader, Store, Transaction } from '../model/store.ts';
+import type { ResourceKind } from '../model/work.ts';
+
+const RETRY_AFTER_SECONDS = 2;
+/** The ids that this program gives out. */
+const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
+
+/** What the platform shows with our tag, and that could not be given its row. */
+export interface Unadopted {
+  ref: OwnerRef;
+  /** The unit that it takes, where its note tells. */
+  placement?: { offerId: string; region: string };
+  /** The storage that a volume takes, where its note tells. */
+  storage?: { region: string; gb: number };
+}
+
+/**
+ * Whether an id without a row names nothing. A database that was restored from a backup lacks what was made since:
+ * so nothing is denied before the platform's listing was held against the rows, nor while the platform shows
+ * something of that id which could not be given its row again.
+ */
+export class Absence {
+  readonly #held = new Set<ResourceKind>();
+  readonly #unadopted: Record<ResourceKind, ReadonlySet<string>> = { instance: new Set(), volume: new Set() };
+  /** Units taken by machines without a row, by offer and region. */
+  #unclaimed: ReadonlyMap<string, number> = new Map();
+  /** GB taken by volumes without a row, by region. */
+  #unclaimedGb: ReadonlyMap<string, number> = new Map();
+  #isRestored = false;
+  #areStrangersSeen = false;
+
+  /** From now on until it is recovered, the database is known to lack rows. */
+  restored(): void {
+    this.#isRestored = true;
+  }
+
+  /** All that the platform has of ours has its row again. */
+  recovered(): void {
+    this.#isRestored = false;
+  }
+
+  /** While it is, nothing is known to be an orphan. */
+  get isRestored(): boolean {
+    return this.#isRestored;
+  }
+
+  /** A listing that may be believed was held against the rows; `unadopted` is what it shows and has no row. */
+  held(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
+    this.shown(kind, unadopted);
+    this.#held.add(kind);
+  }
+
+  /** The same for a listing that may lack something. */
+  shown(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
+    this.#unadopted[kind] = new Set(unadopted.map(({ ref }) => idOf(ref)));
+    if (kind === 'volume') {
+      const sums = new Map<string, number>();
+      for (const { storage } of unadopted)
+        if (storage !== undefined) sums.set(storage.region, (sums.get(storage.region) ?? 0) + storage.gb);
+      this.#unclaimedGb = sums;
+      return;
+    }
+    const unclaimed = new Map<string, number>();
+    for (const { placement } of unadopted) {
+      if (placement === undefined) continue;
+      const key = `${placement.offerId} ${placement.region}`;
+      unclaimed.set(key, (unclaimed.get(key) ?? 0) + 1);
+    }
+    this.#unclaimed = unclaimed;
+  }
+
+  /** A listing shows machines that have no row yet. */
+  strangersSeen(): void {
+    this.#areStrangersSeen = true;
+  }
+
+  /** Whether the claims say what is taken, but for {@link unclaimedUnits}: every machine was given its row, if it can. */
+  get areClaimsComplete(): boolean {
+    return this.#held.has('instance') || !(this.#isRestored || this.#areStrangersSeen);
+  }
+
+  /** Whether the claims say what volumes take, but for {@link unclaimedStorageGb}. */
+  get areStorageClaimsComplete(): boolean {
+    return this.#held.has('volume') || !this.#isRestored;
+  }
+
+  /** GB of a location that volumes take which cannot be given their row. */
+  unclaimedStorageGb(region: string): number {
+    return this.#unclaimedGb.get(region) ?? 0;
+  }
+
+  /** Units of a placement that machines take which cannot be given their row. */
+  unclaimedUnits(offerId: string, region: string): number {
+    return this.#unclaimed.get(`${offerId} ${region}`) ?? 0;
+  }
+
+  /** Whether the platform shows it, and it could not be given its row. */
+  isUnadopted(ref: OwnerRef): boolean {
+    const id = idOf(ref);
+    return this.#unadopted.instance.has(id) || this.#unadopted.volume.has(id);
+  }
+
+  /** Only with the read of the row after this question, not before it, is the answer about the same moment. */
+  isProved(id: string): boolean {
+    if (!ID.test(id)) return true;
+    const kind = id.startsWith('vol-') ? 'volume' : 'instance';
+    return this.#held.has(kind) && !this.#unadopted[kind].has(id);
+  }
+
+  /** Whether a list of the rows may lack what a client knows of. */
+  get isListComplete(): boolean {
+    return !this.#isRestored || this.#held.has('instance');
+  }
+}
+
+/**
+ * The store as requests see it: where no row proves that there is nothing, it answers 503 and not that nothing is
+ * there. O: a 404 is taken for DESTROYED, so every doubt is `unavailable`.
+ */
+export function withoutDenials(store: Store, absence: Absence): Store {
+  return {
+    ...store,
+    read: { ...store.read, ...doubting(store.read, absence) },
+    transact: (body) =>
+      store.transact((tx) => {
+        const { instances, volumes } = doubting<Transaction>(tx, absence);
+        return body({ ...tx, instances, volumes });
+      }),
+  };
+}
+
+function doubting<Part extends Reader>(
+  { instances, volumes }: Pick<Part, 'instances' | 'volumes'>,
+  absence: Absence,
+): Pick<Part, 'instances' | 'volumes'> {
+  return {
+    instances: {
+      ...instances,
+      byId: (id) => unlessInDoubt(absence.isProved(id), instances.byId(id)),
+      page: (filter) => unlessInDoubt(absence.isListComplete, instances.page(filter)),
+      list: (filter) => unlessInDoubt(absence.isListComplete, instances.list(filter)),
+    },
+    volumes: { ...volumes, byId: (id) => unlessInDoubt(absence.isProved(id), volumes.byId(id)) },
+  };
+}
+
+/** @throws {ApiError} `unavailable` */
+async function unlessInDoubt<T>(isCertain: boolean, reading: Promise<T>): Promise<T> {
+  const found = await reading;
+  if (!isCertain && (found === null || Array.isArray(found)))
+    throw new ApiError(
+      'unavailable',
+      'The orchestrator has not yet compared its records with the platform; try again.',
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
+  return found;
+}

@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { instanceNoteSchema } from '../instances/note.ts';
+import { type InstanceRecord, logNames } from '../model/instance-record.ts';
+import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { putInstanceWork, putVolumeWork } from '../model/put-work.ts';
+import { readNote } from '../model/read-note.ts';
+import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
+import { callStep } from './call-platform.ts';
+import type { ReconcileContext } from './context.ts';
+import { changedBefore } from './expected-machines.ts';
+import { isShownFirst, markVolumeShown } from './visibility.ts';
+import { compareVolume, followDrift, toShown } from './volume-drift.ts';
+
+const AT_ONCE = 16;
+/** For how long a volume that stays listed is not read again, in milliseconds. */
+const OWNED_FOR_MS = 10 * 60_000;
+
+interface Owned {
+  readAt: number;
+  /** See {@link toShown}. */
+  shown: string;
+}
+
+/** Whatever else a note says: whose it is, and that it is on the resource that it was written for. */
+const anyNote = z.looseObject({ id: z.string() });
+
+/**
+ * Finds machines that carry our tag and that no live row owns, in two phases: seen in one listing, still there in the
+ * next. One whose row has ended is a deletion that is not finished and is taken up again. One without any row is an
+ * orphan once it is older than the grace: what is done then is the operator's choice, and the default only tells.
+ */
+export class OrphanSweep {
+  readonly #context: ReconcileContext;
+  #seen: ReadonlySet<OwnerRef> = new Set();
+  readonly #told = new Set<OwnerRef>();
+  readonly #foreign = new Set<OwnerRef>();
+  /** The volumes that were listed last and are as their live row says, with when that was read. */
+  #ownedVolumes = new Map<OwnerRef, Owned>();
+  /** All that were listed last, as they were shown. */
+  #seenVolumes: ReadonlyMap<OwnerRef, string> = new Map();
+
+  constructor(context: ReconcileContext) {
+    this.#context = context;
+  }
+
+  /** `strangers`: machines that no live row expects, of a listing that can be believed and began at `begunAt`. */
+  async sweep(strangers: readonly ObservedMachine[], begunAt: number): Promise<void> {
+    const before = this.#seen;
+    this.#seen = new Set(strangers.map(({ ref }) => ref));
+    const queue = strangers.filter((machine) => !this.#isForeign(machine));
+    const take = async () => {
+      for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
+        await this.#look(machine, before.has(machine.ref), begunAt);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, take));
+  }
+
+  /**
+   * Volumes hold data: one that never had a row is never touched, only told of. One whose row is deleted is a deletion
+   * that is not finished, as with a machine. What differs from its row in two listings is brought in line with it.
+   */
+  async sweepVolumes(volumes: readonly ObservedVolume[], begunAt: number): Promise<void> {
+    const before = this.#seenVolumes;
+    this.#seenVolumes = new Map(volumes.map((volume) => [volume.ref, toShown(volume)]));
+    const owned = this.#ownedVolumes;
+    this.#ownedVolumes = new Map();
+    for (const volume of volumes) {
+      if (this.#isForeign(volume)) continue;
+      const known = await this.#holdVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
+      if (known !== null) this.#ownedVolumes.set(volume.ref, known);
+    }
+  }
+
+  /** Null: it has no live row, or is not as that says, and is dealt with once it was shown so before. */
+  async #holdVolume(
+    volume: ObservedVolume,
+    known: Owned | undefined,
+    shownBefore: string | undefined,
+    begunAt: number,
+  ): Promise<Owned | null> {
+    const { absence, clock, store } = this.#context;
+    const now = clock.now();
+    const shown = toShown(volume);
+    if (known?.shown === shown && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
+    const row = await store.read.volumes.byOwnerRef(volume.ref);
+    if (row !== null && row.deletedAt === null) {
+      if (isShownFirst(row, begunAt, this.#context)) await markVolumeShown(this.#context, row);
+      const found = await compareVolume(this.#context, row, volume);
+      // In a restored database it is rather the row that is behind.
+      if (found === 'more' && shown === shownBefore && !absence.isRestored)
+        await followDrift(this.#context, row, volume);
+      return found === 'as-told' ? { readAt: now, shown } : null;
+    }
+    if (shownBefore === undefined) return null;
+    if (row !== null) await this.#deleteAgain(row, begunAt);
+    else this.#tellOfVolume(volume);
+    return null;
+  }
+
+  #tellOfVolume({ ref, createdAt }: ObservedVolume): void {
+    const { clock, options, log } = this.#context;
+    if (this.#told.has(ref) || clock.now() - createdAt < options.orphanGraceMs) return;
+    this.#told.add(ref);
+    log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
+  }
+
+  /** A create that turned up after the proof that there was nothing, or a volume that only seemed gone. */
+  async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
+    const { store, clock, log } = this.#context;
+    const { id, ownerRef: ref } = volume;
+    await store.transact(async (tx) => {
+      const deletedAt = (await tx.volumes.byId(id))?.deletedAt ?? null;
+      if (
+        deletedAt === null ||
+        !changedBefore(deletedAt, begunAt, this.#context) ||
+        (await tx.work.of(id)) !== null
+      )
+        return;
+      await putVolumeWork(tx, id, 'destroy', clock.now());
+      log.error({ ...volumeNames(volume), ref }, 'a volume that was deleted is there: it is deleted again');
+    });
+  }
+
+  /** Another Berth on the same platform made it. */
+  #isForeign(resource: ObservedMachine | ObservedVolume): boolean {
+    const { log, installationId } = this.#context;
+    if (this.#foreign.has(resource.ref)) return true;
+    if (readNote(resource, installationId, anyNote).owner !== 'foreign') return false;
+    this.#foreign.add(resource.ref);
+    log.debug({ ref: resource.ref }, 'another installation made this one');
+    return true;
+  }
+
+  async #look(machine: ObservedMachine, isSeenAgain: boolean, begunAt: number): Promise<void> {
+    const { absence, store, clock, options } = this.#context;
+    const row = await store.read.instances.byOwnerRef(machine.ref);
+    if (!isSeenAgain) return;
+    if (row !== null && (await this.#wasLost(row))) await this.#act(machine, options.orphans);
+    else if (row !== null) await this.#destroyAgain(row, machine, begunAt);
+    // In a restored database a machine without a row is rather a row that was lost.
+    else if (!absence.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
+      await this.#act(machine, this.#actionFor(machine));
+  }
+
+  /** Nobody asked for its end: the platform had lost it and has it again, with what is on its disk. */
+  async #wasLost({ id, status }: InstanceRecord): Promise<boolean> {
+    const { losses, work } = this.#context.store.read;
+    if (status !== 'ERROR' && status !== 'OFFLINE') return false;
+    // Its clean-up is still under way: that removes what there is.
+    return (await work.of(id)) === null && losses.includes(id);
+  }
+
+  /** A create that turned up after the proof that there was nothing: the row stays as it is, the machine goes. */
+  async #destroyAgain(
+    { id }: InstanceRecord,
+    { ref, power }: ObservedMachine,
+    begunAt: number,
+  ): Promise<void> {
+    const { store, clock, log } = this.#context;
+    await store.transact(async (tx) => {
+      const row = await tx.instances.byId(id);
+      const hasEnded = row?.status === 'DESTROYED' || row?.status === 'ERROR' || row?.status === 'OFFLINE';
+      const isOld = row !== null && changedBefore(row.updatedAt, begunAt, this.#context);
+      if (!hasEnded || !isOld || (await tx.work.of(id)) !== null) return;
+      await putInstanceWork(tx, id, 'destroy', clock.now());
+      log.error(
+        { ...logNames(row), ref, power, status: row.status },
+        'the machine of an instance that has ended is there: it is destroyed again',
+      );
+    });
+  }
+
+  async #act({ ref, power }: ObservedMachine, wanted: 'log' | 'stop' | 'reap'): Promise<void> {
+    const { driver, log } = this.#context;
+    const action = wanted === 'stop' && power !== 'running' ? 'log' : wanted;
+    if (!this.#told.has(ref))
+      log.error(
+        { ref, power, action },
+        'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
+      );
+    this.#told.add(ref);
+    if (action === 'log') return;
+    const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
+    const step = await callStep<unknown>(
+      this.#context,
+      { resourceId: ref, kind: action === 'stop' ? 'stop' : 'destroy' },
+      call,
+    );
+    log.warn({ ref, action, outcome: step.outcome }, 'acted on an orphan');
+  }
+
+  /**
+   * A machine without a note of ours, where notes are kept, may be another installation's, and one with the whole note
+   * of an instance is one whose row was lost: rows never go away. They are told of only.
+   */
+  #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
+    const { absence, driver, options, installationId } = this.#context;
+    const isLostRow =
+      absence.isUnadopted(machine.ref) ||
+      readNote(machine, installationId, instanceNoteSchema).owner === 'ours';
+    if (isLostRow) return 'log';
+    const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';
+    return isOurs ? options.orphans : 'log';
+  }
+}

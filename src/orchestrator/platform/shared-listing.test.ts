@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { Listing } from '../model/platform-driver.ts';
+import { fixedReconcileOptions, type ReconcileOptions } from './options.ts';
+import { Inventory, type Judge } from './shared-listing.ts';
+
+type Item = { ref: string };
+
+function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'listed') {
+  const clock = new VirtualClock();
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const options: ReconcileOptions = {
+    ...fixedReconcileOptions,
+    ...{ leaseMs: 30_000, callTimeoutMs: 5_000, probeIntervalMs: 1, watchIntervalMs: 1, suspectShare: 0.5 },
+    ...{ orphans: 'log', orphanGraceMs: 1, maxLosses: { share: 0, least: 1, windowMs: 1 } },
+    listPauseMs: 250,
+  };
+  const open: ((listing: Listing<Item>) => void)[] = [];
+  const list = () => new Promise<Listing<Item>>((resolve) => open.push(resolve));
+  const inventory = new Inventory<Item>({ clock, log, options }, list, isBelieved);
+  return {
+    ...{ clock, inventory, open },
+    /** Ends the listing that began as the `nth`, from 0. */
+    end: async (nth: number, ...refs: string[]) => {
+      open[nth]?.({ answer: 'listed', items: refs.map((ref) => ({ ref })) });
+      await clock.advance(0);
+    },
+  };
+}
+
+describe('a listing', () => {
+  it('that is under way proves nothing for whoever comes later: the next one does', async () => {
+    const { clock, inventory, open, end } = setUp();
+    const early = inventory.lacks('a');
+    await clock.advance(0);
+    const late = inventory.lacks('a');
+    await end(0);
+    expect(await early).toEqual({ isProved: true });
+    await clock.advance(249);
+    expect(open.length).toBe(1);
+    await clock.advance(1);
+    expect(open.length).toBe(2);
+    await end(1, 'a');
+    expect(await late).toMatchObject({ isProved: false, reason: expect.stringMatching(/still lists it/) });
+  });
+
+  it('is shared by all who wait for it', async () => {
+    const { clock, inventory, open, end } = setUp();
+    const first = inventory.look();
+    await clock.advance(0);
+    const proofs = Promise.all(['a', 'b', 'c'].map((ref) => inventory.lacks(ref)));
+    await end(0);
+    await first;
+    await clock.advance(250);
+    await end(1, 'b');
+    expect((await proofs).map(({ isProved }) => isProved)).toEqual([true, false, true]);
+    expect(open.length).toBe(2);
+  });
+
+  it('that took long is not followed by another at once', async () => {
+    const { clock, inventory, open, end } = setUp();
+    const first = inventory.look();
+    await clock.advance(2_000);
+    await end(0);
+    await first;
+    const second = inventory.look();
+    await clock.advance(1_999);
+    expect(open.length).toBe(1);
+    await clock.advance(1);
+    await end(1);
+    expect((await second)?.items.size).toBe(0);
+  });
+
+  it.each<[string, Judge<Item>]>([
+    ['cannot be believed', async () => false],
+    ['cannot be judged', () => Promise.reject(new Error('the store is away'))],
+  ])('that %s proves nothing', async (_, judge) => {
+    const { clock, inventory, end } = setUp(judge);
+    const proof = inventory.lacks('a');
+    await clock.advance(0);
+    await end(0);
+    expect(await proof).toMatchObject({
+      isProved: false,
+      reason: expect.stringMatching(/cannot be believed/),
+    });
+  });
+
+  it('that has no form proves nothing, and the next one is as good as any', async () => {
+    const { clock, inventory, open, end } = setUp();
+    const proof = inventory.lacks('a');
+    await clock.advance(0);
+    open[0]?.({ answer: 'listed' } as unknown as Listing<Item>);
+    expect(await proof).toMatchObject({ isProved: false });
+    const next = inventory.lacks('a');
+    await clock.advance(250);
+    await end(1);
+    expect(await next).toEqual({ isProved: true });
+  });
+
+  it('that does not come in time proves nothing', async () => {
+    const { clock, inventory } = setUp(async () => false);
+    const proof = inventory.lacks('a');
+    await clock.advance(5_000);
+    expect(await proof).toMatchObject({ isProved: false });
+  });
+
+  it('is waited for by nobody once it is stopped', async () => {
+    const { clock, inventory, open, end } = setUp();
+    const first = inventory.look();
+    await clock.advance(0);
+    const second = inventory.look();
+    await end(0);
+    await first;
+    inventory.stop();
+    expect(await second).toBeNull();
+    expect([open.length, clock.pendingTimers]).toEqual([1, 0]);
+  });
+});

@@ -1,0 +1,118 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Listing, OwnerRef } from '../model/platform-driver.ts';
+import { look } from './call-platform.ts';
+import type { ReconcileOptions } from './options.ts';
+
+/** A listing that can be believed. */
+export interface Listed<T> {
+  items: ReadonlyMap<OwnerRef, T>;
+  /** Milliseconds since the epoch. */
+  begunAt: number;
+}
+
+interface Deps {
+  clock: Clock;
+  log: Log;
+  options: ReconcileOptions;
+}
+
+/** Whether a listing can be believed; it tells whom it concerns. */
+export type Judge<T> = (listing: Listing<T>, begunAt: number) => Promise<boolean>;
+
+/**
+ * The platform's listings of one kind of resource. They are made one after another with a pause between them, and
+ * whoever waits for the same one shares it: a hundred deletes cost as many listings as one.
+ */
+export class Inventory<T extends { ref: OwnerRef }> {
+  readonly #deps: Deps;
+  readonly #list: () => Promise<Listing<T>>;
+  readonly #judge: Judge<T>;
+  readonly #mayBeEmpty: () => Promise<boolean>;
+  #next: Promise<Listed<T> | null> | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+  #pauseEndsAt = Number.NEGATIVE_INFINITY;
+  #pauseMs = 0;
+  #endPause: (() => void) | undefined;
+  #isStopped = false;
+
+  /** `mayBeEmpty`: whether a listing of nothing, that has just ended, proves an absence. */
+  constructor(
+    deps: Deps,
+    list: () => Promise<Listing<T>>,
+    judge: Judge<T>,
+    mayBeEmpty: () => Promise<boolean> = async () => true,
+  ) {
+    this.#deps = deps;
+    this.#list = list;
+    this.#judge = judge;
+    this.#mayBeEmpty = mayBeEmpty;
+  }
+
+  /** A listing that begins after this call; null: there was none that can be believed. Never rejects. */
+  look(): Promise<Listed<T> | null> {
+    this.#next ??= this.#lookNext();
+    return this.#next;
+  }
+
+  /**
+   * Whether what a look at `ref` called gone is proved to be: a listing that began after that look, and can be
+   * believed, lacks it too. Never rejects.
+   */
+  async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
+    const listed = await this.look();
+    if (listed === null || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
+      return { isProved: false, reason: 'the platform says that it is gone, and cannot be believed now' };
+    return listed.items.has(ref)
+      ? { isProved: false, reason: 'the platform says that it is gone, and still lists it' }
+      : { isProved: true };
+  }
+
+  /** Whoever waits gets null; nothing is listed any more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#endPause?.();
+  }
+
+  async #lookNext(): Promise<Listed<T> | null> {
+    await this.#running.catch(() => undefined);
+    await this.#pause();
+    // Whoever comes from here on comes after the beginning of this listing and waits for another.
+    this.#next = undefined;
+    if (this.#isStopped) return null;
+    const looking = this.#lookNow();
+    this.#running = looking;
+    return looking;
+  }
+
+  async #lookNow(): Promise<Listed<T> | null> {
+    const { clock, log, options } = this.#deps;
+    const begunAt = clock.now();
+    const listing = await look(this.#deps, this.#list);
+    // A platform that lists slowly is not kept busy with listings alone.
+    this.#pauseMs = Math.max(options.listPauseMs, clock.now() - begunAt);
+    this.#pauseEndsAt = clock.now() + this.#pauseMs;
+    try {
+      if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
+      return { items: new Map(listing.items.map((item) => [item.ref, item])), begunAt };
+    } catch (error) {
+      log.error({ err: error }, 'a listing could not be held against the rows: it is not believed');
+      return null;
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const { clock } = this.#deps;
+    // A clock that is set back makes no pause longer.
+    const waitMs = Math.min(this.#pauseEndsAt - clock.now(), this.#pauseMs);
+    if (waitMs <= 0 || this.#isStopped) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer: Timer = clock.setTimer(waitMs, resolve);
+    this.#endPause = () => {
+      timer.cancel();
+      resolve();
+    };
+    await promise;
+    this.#endPause = undefined;
+  }
+}

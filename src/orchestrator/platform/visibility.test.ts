@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { Step } from '../model/platform-driver.ts';
+import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
+import { afterCreate } from '../steps/adopt-or-create.ts';
+import type { ReconcileContext } from './context.ts';
+import { afterLook, mayTurnUpForMs } from './visibility.ts';
+
+/** With what the clocks of two servers may differ by. */
+const VISIBLE_MS = 240_000;
+const MARGIN_MS = 5_000;
+const NOW = 2_000;
+const context = {
+  clock: new VirtualClock(NOW),
+  driver: { manifest: { createVisibleWithinMs: VISIBLE_MS - MARGIN_MS } },
+  options: { leaseMs: 4 * MARGIN_MS },
+} as unknown as ReconcileContext;
+
+const failed = (code: 'capacity' | 'boot_failed' | 'conflict', sideEffect: 'none' | 'possible' | 'certain') =>
+  ({ outcome: 'failed', detail: 'd', code, sideEffect }) as const satisfies Step<never>;
+
+describe('after an attempt to create', () => {
+  it.each([
+    ['that was refused for good, nothing is out', failed('capacity', 'none'), null, null],
+    ['that left something behind, it may turn up', failed('boot_failed', 'certain'), null, CREATE_IS_OPEN],
+    ['that may have made something, it may turn up', failed('capacity', 'possible'), null, CREATE_IS_OPEN],
+    ['that is sent again, it is open', failed('conflict', 'none'), null, CREATE_IS_OPEN],
+    ['that goes on, it is open', { outcome: 'pending', cookie: 'c', pollAfterMs: 1 }, null, CREATE_IS_OPEN],
+    ['that is done, it may be missing from now on', { outcome: 'done', value: null }, null, NOW],
+    [
+      'whose call with a cookie is refused, nothing is known of those before it',
+      failed('capacity', 'none'),
+      'c',
+      CREATE_IS_OPEN,
+    ],
+    ['that found it being built, the create is still open', { outcome: 'building' }, null, CREATE_IS_OPEN],
+  ] as const)('%s', (_name, attempted, cookie, expected) => {
+    expect(afterCreate(attempted, { cookie }, NOW)(CREATE_IS_OPEN)).toBe(expected);
+  });
+});
+
+describe('after a look of another step', () => {
+  it.each([
+    ['what is shown needs no waiting', 'observed', NOW, null],
+    ['a create that was open was sent before it', 'gone', CREATE_IS_OPEN, 500],
+    ['a create that was answered in a time which has not come yet was answered before it', 'gone', 900, 500],
+    ['what was answered before stays so', 'gone', 100, 100],
+    ['what was shown once stays so', 'gone', null, null],
+  ] as const)('%s', (_name, answer, known, expected) => {
+    expect(afterLook({ answer, lookedAt: 500 })(known)).toBe(expected);
+  });
+});
+
+describe('a look that says gone', () => {
+  it.each([
+    ['proves it of what the platform has shown', null, 0, 0],
+    ['proves nothing before the platform must show it', 1_500, NOW, VISIBLE_MS - 500],
+    ['proves it after that', -VISIBLE_MS, NOW, 0],
+    ['and took long proves nothing if it began before that', -VISIBLE_MS, -1, 1],
+    ['is made again no later than that, whatever the clock says', 9_000_000, NOW, VISIBLE_MS],
+  ])('%s', (_name, createOpenUntil, lookedAt, expected) => {
+    expect(mayTurnUpForMs(context, createOpenUntil, lookedAt)).toBe(expected);
+  });
+});

@@ -1,0 +1,89 @@
+import { amend } from '../instances/transition.ts';
+import { lockInstances } from '../model/lock-rows.ts';
+import type { Presence } from '../model/platform-driver.ts';
+import { CREATE_IS_OPEN, type PlatformResource } from '../model/platform-resource.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { clockMarginMs } from './clock-skew.ts';
+import type { ReconcileContext } from './context.ts';
+
+// A platform may show a machine or a volume only some time after it was made (`createVisibleWithinMs`). That is a fact
+// of the resource, so it is a column of its row: it outlives the work, the process and a restore of the database.
+
+/** What a step has learnt of `createOpenUntil`, given what the row says. */
+export type Learnt = (known: number | null) => number | null;
+
+/** A presence, and when the look began. */
+export type Look<T> = Presence<T> & { lookedAt: number };
+
+/**
+ * After a look that a step other than the create made. What is shown needs no waiting any more. That step began after
+ * the last lease of a create had ended: nothing of the create was sent or answered later than the look.
+ */
+export function afterLook({ answer, lookedAt }: Pick<Look<unknown>, 'answer' | 'lookedAt'>): Learnt {
+  if (answer === 'observed') return () => null;
+  return (known) => (known === null ? null : Math.min(known, lookedAt));
+}
+
+/**
+ * For how long after `createOpenUntil` a `gone` proves nothing. That moment may be another server's, and its clock some
+ * seconds behind. Where what is made is shown at once, the order of the calls proves it, and no clock.
+ */
+function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'options'>): number {
+  const { createVisibleWithinMs } = driver.manifest;
+  return createVisibleWithinMs === 0 ? 0 : createVisibleWithinMs + clockMarginMs(options);
+}
+
+/**
+ * After how many milliseconds to look again, where a look that began at `lookedAt` says `gone` and proves nothing; 0:
+ * it does. A look that took long may be from before the platform had to show the resource, however late it is now.
+ */
+export function mayTurnUpForMs(
+  context: Pick<ReconcileContext, 'clock' | 'driver' | 'options'>,
+  createOpenUntil: number | null,
+  lookedAt: number,
+): number {
+  if (createOpenUntil === null) return 0;
+  const hiddenMs = hiddenForMs(context);
+  if (lookedAt >= createOpenUntil + hiddenMs) return 0;
+  // A clock that was set back makes it no longer.
+  return Math.min(hiddenMs, Math.max(1, createOpenUntil + hiddenMs - context.clock.now()));
+}
+
+type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'driver' | 'options'>;
+
+/** Rows that one transaction locks. */
+const AT_ONCE = 100;
+
+/**
+ * Whether a listing that began at `begunAt`, and shows the resource, tells something new: it was answered so lately
+ * that a `gone` would still prove nothing. A create that is open work tells so by itself.
+ */
+export function isShownFirst(
+  { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
+  begunAt: number,
+  context: Pick<Deps, 'driver' | 'options'>,
+): boolean {
+  if (createOpenUntil === null || createOpenUntil === CREATE_IS_OPEN) return false;
+  return begunAt < createOpenUntil + hiddenForMs(context);
+}
+
+/** The platform has listed the machines of these instances: from now on their absence can be proved. */
+export async function markMachinesShown({ store, clock }: Deps, ids: readonly string[]): Promise<void> {
+  for (let begin = 0; begin < ids.length; begin += AT_ONCE)
+    await store.transact(async (tx) => {
+      const records = await lockInstances(tx, ids.slice(begin, begin + AT_ONCE));
+      for (const record of records.values())
+        if (record.createOpenUntil !== null && record.createOpenUntil !== CREATE_IS_OPEN)
+          await amend(tx, record, clock.now(), { createOpenUntil: null });
+    });
+}
+
+/** {@link markMachinesShown}, for a volume. */
+export async function markVolumeShown({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
+  await store.transact(async (tx) => {
+    const record = await tx.volumes.byId(id);
+    if (record === null || record.createOpenUntil === null || record.createOpenUntil === CREATE_IS_OPEN)
+      return;
+    await tx.volumes.update({ ...record, createOpenUntil: null });
+  });
+}

@@ -1,0 +1,90 @@
+import { lockInstances } from '../model/lock-rows.ts';
+import type { ObservedVolume } from '../model/platform-driver.ts';
+import type { Reader, Transaction } from '../model/store.ts';
+import { logNames, type VolumeRecord } from '../model/volume-record.ts';
+import { claimWhatItHas } from '../volumes/claim-storage.ts';
+import { workOnAttachments } from '../volumes/inline-attachments.ts';
+import { withSize } from '../volumes/size.ts';
+import { followAttachments } from '../volumes/transition.ts';
+import type { ReconcileContext } from './context.ts';
+
+// A call that reaches the platform long after its caller stopped waiting attaches a volume, or makes it larger, after the
+// work that it was sent for has ended.
+
+/** Equal for two listings that show a volume with the same size and attachments. */
+export function toShown({ sizeGb, attachedTo }: ObservedVolume): string {
+  return [sizeGb, ...[...attachedTo].sort()].join(' ');
+}
+
+/** `open`: something is under way for it · `more`: the platform has made it larger, or attached it to more, than told. */
+export async function compareVolume(
+  { store: { read } }: Pick<ReconcileContext, 'store'>,
+  row: VolumeRecord,
+  volume: ObservedVolume,
+): Promise<'open' | 'more' | 'as-told'> {
+  if (!isSettled(row) || (await read.work.of(row.id)) !== null) return 'open';
+  const isMore = withSize(row, volume) !== row || (await untoldHolders(read, row, volume)).length > 0;
+  return isMore ? 'more' : 'as-told';
+}
+
+/** Its size is told and claimed as it is, whether it fits or not; what it is not to be attached to is let go of. */
+export async function followDrift(
+  { store, clock, log }: Pick<ReconcileContext, 'store' | 'clock' | 'log'>,
+  row: VolumeRecord,
+  volume: ObservedVolume,
+): Promise<void> {
+  const holders = await untoldHolders(store.read, row, volume);
+  await store.transact(async (tx) => {
+    await lockInstances(tx, holders);
+    const current = await tx.volumes.byId(row.id);
+    if (current === null || !isSettled(current) || (await tx.work.of(row.id)) !== null) return;
+    const grown = withSize(current, volume);
+    if (grown !== current) {
+      await tx.volumes.update(grown);
+      await claimWhatItHas(tx, grown);
+      const { sizeGb } = grown;
+      log.warn({ ...logNames(row), sizeGb }, 'the platform has made a volume larger after all');
+    }
+    const told = await tx.volumes.attachmentsOfVolume(row.id);
+    const untold = holders.filter((holder) => !told.some(({ instanceId }) => instanceId === holder));
+    if (untold.length > 0) await letGo(tx, grown, untold, clock.now());
+    for (const instance of untold)
+      log.warn(
+        { ...logNames(row), instance },
+        'the platform has attached a volume after all: it is detached',
+      );
+  });
+}
+
+/** By the states in between, as the table of the volume's states has them. */
+async function letGo(
+  tx: Transaction,
+  volume: VolumeRecord,
+  instanceIds: readonly string[],
+  now: number,
+): Promise<void> {
+  let current = volume;
+  for (const state of ['attaching', 'detaching'] as const) {
+    for (const instanceId of instanceIds)
+      await tx.volumes.putAttachment({ volumeId: volume.id, instanceId, state });
+    current = await followAttachments(tx, current);
+  }
+  await workOnAttachments(tx, current, now);
+}
+
+function isSettled({ status, deletedAt }: VolumeRecord): boolean {
+  return deletedAt === null && (status === 'AVAILABLE' || status === 'ATTACHED');
+}
+
+/** Instances of ours whose machines hold the volume, and whose attachment no row tells of. */
+async function untoldHolders(
+  read: Reader,
+  { id }: VolumeRecord,
+  { attachedTo }: ObservedVolume,
+): Promise<string[]> {
+  const told = await read.volumes.attachmentsOfVolume(id);
+  const rows = await Promise.all(attachedTo.map((ref) => read.instances.byOwnerRef(ref)));
+  return rows.flatMap((row) =>
+    row === null || told.some(({ instanceId }) => instanceId === row.id) ? [] : [row.id],
+  );
+}

@@ -1,0 +1,45 @@
+import type { Clock, Timer } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Authenticator } from '../accounts/authenticate.ts';
+import type { Store } from '../model/store.ts';
+
+const INTERVAL_MS = 10_000;
+/** Settled: an Idempotency-Key is kept for 24 hours. */
+const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
+
+/** Forgets what has run out, and writes when each key was last used. */
+export class Housekeeping {
+  readonly #deps: { store: Store; clock: Clock; log: Log; authenticator: Authenticator };
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(deps: { store: Store; clock: Clock; log: Log; authenticator: Authenticator }) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    this.#timer = this.#deps.clock.setTimer(INTERVAL_MS, () => void this.run().then(() => this.start()));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.run();
+  }
+
+  /** One round; it never rejects. */
+  async run(): Promise<void> {
+    const { store, clock, log, authenticator } = this.#deps;
+    try {
+      await authenticator.recordUses();
+      const now = clock.now();
+      await store.transact(async (tx) => {
+        await tx.credentials.deleteTokensExpiredBefore(now);
+        await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
+      });
+    } catch (error) {
+      log.error({ err: error }, 'housekeeping failed; it is tried again in some seconds');
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest';
+import type { Timer } from '../../ports/clock.ts';
+import { StoreUnavailable } from '../model/store.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { Reconciler } from './reconciler.ts';
+
+const LEASE_MS = 60_000;
+
+/** A reconciler whose store has a row that is due, and gives it to nobody. */
+async function start(offsetMs: number) {
+  const napped = Promise.withResolvers<number>();
+  const told: string[] = [];
+  let claims = 0;
+  const context = {
+    store: {
+      isShared: true,
+      endAbandonedLeases: async () => undefined,
+      subscribe: () => () => undefined,
+      nextWorkAt: async () => 0,
+      claimWork: async () => {
+        claims++;
+        return [];
+      },
+    },
+    clock: {
+      now: () => 1_000,
+      offsetMs: () => offsetMs,
+      setTimer: (delayMs: number): Timer => {
+        napped.resolve(delayMs);
+        return { cancel: () => undefined };
+      },
+    },
+    random: { next: () => 0, bytes: (length: number) => Buffer.alloc(length) },
+    health: { isUp: true, onRecovery: () => () => undefined },
+    log: { error: (_fields: object, message: string) => told.push(message), info: () => undefined },
+    driver: { manifest: { createVisibleWithinMs: 0 } },
+    options: { leaseMs: LEASE_MS, maxConcurrentSteps: 8 },
+  };
+  const reconciler = new Reconciler(context as unknown as ReconcileContext);
+  await reconciler.start();
+  const napMs = await napped.promise;
+  await reconciler.stop();
+  return { napMs, claims, told };
+}
+
+it('naps while a row that is due is locked by somebody', async () => {
+  expect(await start(0)).toEqual({ napMs: 100, claims: 2, told: [] });
+});
+
+it.each([LEASE_MS / 4 + 1, -LEASE_MS])('claims nothing while its time is %d ms off', async (offsetMs) => {
+  const { claims, told } = await start(offsetMs);
+  expect(claims).toBe(0);
+  expect(told).toEqual([expect.stringMatching(/too far from the database/)]);
+});
+
+it('tells once that the store does not answer, and once that it answers again', async () => {
+  const told: string[] = [];
+  const answers = ['fails', 'fails', 'answers', 'answers', 'fails'];
+  const ended = Promise.withResolvers<void>();
+  const tell = (level: string) => (_fields: object, message: string) => told.push(`${level}: ${message}`);
+  const context = {
+    store: {
+      endAbandonedLeases: async () => undefined,
+      subscribe: () => () => undefined,
+      nextWorkAt: async () => null,
+      claimWork: async ({ resourceKind }: { resourceKind: string }) => {
+        if (resourceKind === 'instance' && answers.shift() === 'fails') throw new StoreUnavailable('test');
+        return [];
+      },
+    },
+    clock: {
+      now: () => 1_000,
+      setTimer: (_delayMs: number, wake: () => void): Timer => {
+        if (answers.length > 0) queueMicrotask(wake);
+        else ended.resolve();
+        return { cancel: () => undefined };
+      },
+    },
+    random: { next: () => 0, bytes: (length: number) => Buffer.alloc(length) },
+    health: { isUp: true, onRecovery: () => () => undefined },
+    log: { error: tell('error'), info: tell('info') },
+    driver: { manifest: { createVisibleWithinMs: 0 } },
+    options: { leaseMs: LEASE_MS, maxConcurrentSteps: 8 },
+  };
+  const reconciler = new Reconciler(context as unknown as ReconcileContext);
+  await reconciler.start();
+  await ended.promise;
+  await reconciler.stop();
+  const down = 'error: the store does not answer; durable work waits';
+  expect(told).toEqual([down, 'info: the store answers again', down]);
+});

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { Places } from './step-slots.ts';
+
+it('counts the steps of each kind for themselves', () => {
+  const places = new Places(new VirtualClock(), 2);
+  const leave = places.take('instance');
+  places.take('instance');
+  expect([places.free('instance'), places.free('volume')]).toEqual([0, 2]);
+  leave();
+  leave();
+  expect(places.free('instance')).toBe(1);
+});
+
+it('takes no place for a step that is slow', async () => {
+  const clock = new VirtualClock();
+  const places = new Places(clock, 2);
+  places.take('volume');
+  places.take('volume');
+  await clock.advance(1_999);
+  expect(places.free('volume')).toBe(0);
+  await clock.advance(1);
+  expect(places.free('volume')).toBe(2);
+});
+
+it('holds 1,024 steps of a kind, however slow', async () => {
+  const clock = new VirtualClock();
+  const places = new Places(clock, 64);
+  for (let step = 0; step < 1_000; step++) places.take('instance');
+  await clock.advance(60_000);
+  expect(places.free('instance')).toBe(24);
+  for (let step = 0; step < 24; step++) places.take('instance');
+  await clock.advance(60_000);
+  expect(places.free('instance')).toBe(0);
+});

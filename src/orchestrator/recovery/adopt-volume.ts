@@ -1,0 +1,114 @@
+import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import { readNote } from '../model/read-note.ts';
+import type { Transaction } from '../model/store.ts';
+import { type Attachment, logNames, type VolumeRecord } from '../model/volume-record.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { isAttachable } from '../volumes/attachable.ts';
+import { claimWhatItHas } from '../volumes/claim-storage.ts';
+import { workOnAttachments } from '../volumes/inline-attachments.ts';
+import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
+import { withSize } from '../volumes/size.ts';
+import { followAttachments } from '../volumes/transition.ts';
+import { type Adopted, noAccount } from './adopt-machine.ts';
+
+/** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
+export async function adoptVolume(context: ReconcileContext, volume: ObservedVolume): Promise<Adopted> {
+  const { store, log, installationId, clock } = context;
+  const reading = readNote(volume, installationId, volumeNoteSchema);
+  if (reading.owner === 'foreign') return 'foreign';
+  if (reading.owner === 'unknown') return { problem: 'its note cannot be read' };
+  const noted = reading.value;
+  if ((await store.read.credentials.accountById(noted.accountId)) === null)
+    return {
+      problem: noAccount(noted.accountId),
+      storage: { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) },
+    };
+  const shown = await shownAttachments(context, noted.id, volume.attachedTo);
+  await store.transact(async (tx) => {
+    if ((await tx.volumes.byId(noted.id)) !== null) return;
+    const record = withSize(toRecord(volume.ref, noted), volume);
+    await tx.volumes.insert(record);
+    await claimWhatItHas(tx, record);
+    const { status } = await followShown(tx, record, shown, clock.now());
+    log.warn(
+      { ...logNames(record), status, attachments: shown.length },
+      'a volume that is younger than the backup has its row again, from its note',
+    );
+  });
+  return 'adopted';
+}
+
+function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
+  const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt, requestId } = noted;
+  return {
+    ...{ id, accountId, ownerRef: ref, name, sizeGb, region, type },
+    ...{ status: 'AVAILABLE', priceMicroUsdPerHour, createdAt, deletedAt: null },
+    ...{ createOpenUntil: null, requestId },
+  };
+}
+
+/** In a restored database: the size and the attachments of a volume that has its row follow what the platform shows. */
+export async function followPlatform(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
+  const { store, clock } = context;
+  const row = await store.read.volumes.byOwnerRef(volume.ref);
+  if (row === null || isEnding(row)) return;
+  const shown = await shownAttachments(context, row.id, volume.attachedTo);
+  await store.transact(async (tx) => {
+    const current = await tx.volumes.byId(row.id);
+    // Deleted since the listing, it must not be claimed again: nobody would give that back.
+    if (current === null || isEnding(current)) return;
+    const grown = withSize(current, volume);
+    if (grown !== current) {
+      await tx.volumes.update(grown);
+      await claimWhatItHas(tx, grown);
+    }
+    await followShown(tx, grown, shown, clock.now());
+  });
+}
+
+function isEnding({ deletedAt, status }: VolumeRecord): boolean {
+  return deletedAt !== null || status === 'DELETING' || status === 'ERROR';
+}
+
+/** As rows; a machine that is on its way out, or that nobody knows, is let go of. */
+async function shownAttachments(
+  { store }: ReconcileContext,
+  volumeId: string,
+  machines: readonly OwnerRef[],
+): Promise<Attachment[]> {
+  const rows = await Promise.all(machines.map((ref) => store.read.instances.byOwnerRef(ref)));
+  return rows.flatMap((row): Attachment[] =>
+    row === null
+      ? []
+      : [{ volumeId, instanceId: row.id, state: isAttachable(row) ? 'attached' : 'detaching' }],
+  );
+}
+
+/** Each attachment goes by the states in between, as the table of the volume's states has them. */
+async function followShown(
+  tx: Transaction,
+  volume: VolumeRecord,
+  shown: readonly Attachment[],
+  now: number,
+): Promise<VolumeRecord> {
+  let current = volume;
+  const rows = await tx.volumes.attachmentsOfVolume(volume.id);
+  for (const row of rows) {
+    if (row.state !== 'attached' || shown.some(({ instanceId }) => instanceId === row.instanceId)) continue;
+    await tx.volumes.putAttachment({ ...row, state: 'detaching' });
+    current = await followAttachments(tx, current);
+    await tx.volumes.removeAttachment(row.volumeId, row.instanceId);
+    current = await followAttachments(tx, current);
+  }
+  for (const attachment of shown) {
+    const row = rows.find(({ instanceId }) => instanceId === attachment.instanceId);
+    if (row !== undefined && row.state !== 'attaching') continue;
+    await tx.volumes.putAttachment({ ...attachment, state: 'attaching' });
+    current = await followAttachments(tx, current);
+    await tx.volumes.putAttachment(attachment);
+    current = await followAttachments(tx, current);
+  }
+  const left = await tx.volumes.attachmentsOfVolume(volume.id);
+  if (left.some(({ state }) => state !== 'attached')) await workOnAttachments(tx, current, now);
+  return current;
+}

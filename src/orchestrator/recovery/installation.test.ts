@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { Store } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { ensureInstallation, PlatformMismatch } from './installation.ts';
+
+const here = { name: 'libvirt' };
+const elsewhere = { name: 'openstack' };
+const random = createSeededRandom('installation');
+let folder: string;
+let store: Store;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-installation-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  await store.transact((tx) =>
+    tx.credentials.insertAccount({ id: 'acct', name: 'acct', passwordHash: null, createdAt: 0 }),
+  );
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const start = (platform: { name: string }) => ensureInstallation({ store, random }, platform);
+
+const instance = (status: InstanceRecord['status']): InstanceRecord => ({
+  ...{
+    id: 'inst-1',
+    accountId: 'acct',
+    ownerRef: 'berth-inst-1',
+    name: null,
+    offerId: 'o',
+    region: 'r',
+    status,
+  },
+  spec: {
+    ...{ instanceType: 'DEDICATED', vcpus: 1, memoryGb: 1, storageGb: 1, gpuCount: undefined },
+    ...{ gpuType: undefined, image: 'os', sshKeys: [], cloudInit: undefined, onStop: 'release' },
+    ...{ resumable: true, onlineWithinMs: 1 },
+  },
+  ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1 },
+  ...{ error: null, createdAt: 0, updatedAt: 0, version: 1, createOpenUntil: null },
+});
+const volume = (deletedAt: number | null): VolumeRecord => ({
+  ...{
+    id: 'vol-1',
+    accountId: 'acct',
+    ownerRef: 'berth-vol-1',
+    name: 'data',
+    sizeGb: 1,
+    region: 'r',
+    type: null,
+  },
+  ...{ status: 'DELETING', priceMicroUsdPerHour: 1, createdAt: 0, deletedAt, createOpenUntil: null },
+  requestId: null,
+});
+
+it('is made at the first start and stays', async () => {
+  const first = await start(here);
+  expect(first).toEqual({ id: expect.stringMatching(/^[0-9a-f]{24}$/), platform: 'libvirt' });
+  expect(await start(here)).toEqual(first);
+  expect(await store.read.installation.get()).toEqual(first);
+});
+
+it('is not moved to another platform under live instances, nor under live volumes', async () => {
+  const first = await start(here);
+  await store.transact((tx) => tx.instances.insert(instance('ERROR')));
+  await expect(start(elsewhere)).rejects.toThrow(PlatformMismatch);
+  await expect(start(elsewhere)).rejects.toThrow(
+    /holds 1 instances and 0 volumes of the platform "libvirt", and the configuration names "openstack": configure/,
+  );
+  await store.transact((tx) => tx.instances.update(instance('DESTROYED')));
+  await store.transact((tx) => tx.volumes.insert(volume(null)));
+  await expect(start(elsewhere)).rejects.toThrow(/holds 0 instances and 1 volumes/);
+  expect(await store.read.installation.get()).toEqual(first);
+});
+
+it('keeps its id on another platform, once nothing is left on the one before', async () => {
+  const { id } = await start(here);
+  await store.transact(async (tx) => {
+    await tx.instances.insert(instance('DESTROYED'));
+    await tx.volumes.insert(volume(1));
+  });
+  expect(await start(elsewhere)).toEqual({ id, platform: 'openstack' });
+});

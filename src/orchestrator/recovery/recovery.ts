@@ -1,0 +1,241 @@
+import type { Timer } from '../../ports/clock.ts';
+import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
+import type { ResourceKind } from '../model/work.ts';
+import { look } from '../platform/call-platform.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { FirstListings } from '../platform/drift-detector.ts';
+import type { Absence, Unadopted } from '../platform/not-found-guard.ts';
+import type { Listed as BelievedListing, Inventory } from '../platform/shared-listing.ts';
+import { type Adopted, adoptMachine } from './adopt-machine.ts';
+import { adoptVolume, followPlatform } from './adopt-volume.ts';
+import { followMachines } from './restored-rows.ts';
+
+/** Resources that are adopted side by side: each may take an SSH proof. */
+const ADOPTED_AT_ONCE = 16;
+/** How many ids a line of the log names. */
+const SOME = 10;
+
+interface Listed<T> {
+  items: readonly T[];
+  /** Milliseconds since the epoch. */
+  begunAt: number;
+  /** Whether what it lacks is missing. */
+  isBelieved: boolean;
+}
+
+/**
+ * Holds the platform's first listing against the rows before anything is denied, and gives what has lost its row
+ * with the database its row again. In a database that was restored from a backup what the backup says is under way
+ * has ended since: the work of each row waits until it is known where its machine is.
+ */
+export class Recovery {
+  readonly #context: ReconcileContext;
+  readonly #absence: Absence;
+  readonly #begin: () => Promise<void>;
+  /** Owner refs that have a row; a row never goes away. */
+  readonly #rows = new Set<OwnerRef>();
+  readonly #told = new Set<OwnerRef>();
+  readonly #followedVolumes = new Set<OwnerRef>();
+  #isRestored = false;
+  /** What changed before is of the backup, in milliseconds since the epoch. */
+  #beganAt = 0;
+  #isWaitTold = false;
+  #timer: Timer | undefined;
+  #round: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  /** `begin` starts the durable work, once it is known what of it waits. */
+  constructor(context: ReconcileContext, begin: () => Promise<void>) {
+    this.#context = context;
+    this.#absence = context.absence;
+    this.#begin = begin;
+  }
+
+  /** Holds the first listings against the rows, and waits for it no longer than one call may take. */
+  async start(first: FirstListings): Promise<void> {
+    const takenAt = await this.#context.store.read.marks.get('restored_from');
+    if (takenAt !== null) await this.#doubt(takenAt, first);
+    await this.#begin();
+    this.#repeat(first);
+    await this.#roundWithin(this.#context.options.callTimeoutMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#round;
+  }
+
+  async #roundWithin(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#context.clock.setTimer(ms, resolve);
+    await Promise.race([this.#round, promise]);
+    timer.cancel();
+  }
+
+  async #doubt(takenAt: number, { machines }: FirstListings): Promise<void> {
+    const { store, doubts, clock, log } = this.#context;
+    this.#isRestored = true;
+    this.#beganAt = machines?.begunAt ?? clock.now();
+    this.#absence.restored();
+    doubts.begin((await store.read.instances.list({})).map(({ id }) => id));
+    log.warn(
+      { backupTakenAt: new Date(takenAt).toISOString() },
+      'this database was restored from a backup: it is held against the platform before anything else. ' +
+        'API keys that were revoked since the backup are valid again: see `berth keys list`, and end them with `berth keys revoke <id>`',
+    );
+  }
+
+  #repeat(first?: FirstListings): void {
+    const { clock, options, log } = this.#context;
+    this.#round = this.#recover(first)
+      .catch((error) => {
+        log.error({ err: error }, 'the rows could not be held against the platform; it is tried again');
+        return false;
+      })
+      .then((isOver) => {
+        if (!isOver && !this.#isStopped)
+          this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#repeat());
+      });
+  }
+
+  /** One round; true: nothing is left to recover. */
+  async #recover(first?: FirstListings): Promise<boolean> {
+    const areMachinesHeld = await this.#holdMachines(first?.machines);
+    const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes(first?.volumes));
+    this.#tellDoubts();
+    if (areMachinesHeld !== true || areVolumesHeld !== true || !this.#context.doubts.areOver) return false;
+    if (this.#isRestored) await this.#forgetBackup();
+    return true;
+  }
+
+  /** Once when something waits after a round, and once when nothing does any more. */
+  #tellDoubts(): void {
+    const { doubts, log } = this.#context;
+    if (doubts.areOver && this.#isWaitTold)
+      log.info({}, 'it is known of every row of the backup what became of it: all work goes on');
+    if (!doubts.areOver && !this.#isWaitTold) {
+      const [...instances] = doubts.instances;
+      const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
+      log.warn(
+        { ...waiting, volumes: doubts.areVolumesHeld },
+        'the platform has not shown yet what became of these since the backup: their work waits, all other goes on',
+      );
+    }
+    this.#isWaitTold = !doubts.areOver;
+  }
+
+  /** Whether all of them are recovered; undefined: the platform did not list them. */
+  async #holdMachines(first?: FirstListings['machines']): Promise<boolean | undefined> {
+    const { driver, machines, store } = this.#context;
+    const listed = await this.#list(machines, () => driver.list(), first);
+    if (listed === undefined) return undefined;
+    const byRef = new Map(listed.items.map((machine) => [machine.ref, machine]));
+    for (const { ownerRef } of await store.read.instances.list({})) this.#rows.add(ownerRef);
+    const unadopted = await this.#adopt<ObservedMachine>(
+      listed.items,
+      (ref) => store.read.instances.byOwnerRef(ref),
+      (machine) => adoptMachine(this.#context, machine),
+    );
+    if (unadopted === undefined) return undefined;
+    const areHeld = this.#tell('instance', listed.isBelieved, unadopted);
+    const shown = { machines: byRef, isBelieved: listed.isBelieved };
+    await followMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
+    return areHeld;
+  }
+
+  async #holdVolumes(first?: FirstListings['volumes']): Promise<boolean | undefined> {
+    const { driver, volumes, store } = this.#context;
+    const volumeDriver = driver.volumes;
+    if (volumes === undefined || volumeDriver === undefined) {
+      this.#context.doubts.endVolumes();
+      return this.#tell('volume', true, []);
+    }
+    const listed = await this.#list(volumes, () => volumeDriver.list(), first);
+    if (listed === undefined) return undefined;
+    const unadopted = await this.#adopt<ObservedVolume>(
+      listed.items,
+      (ref) => store.read.volumes.byOwnerRef(ref),
+      (volume) => adoptVolume(this.#context, volume),
+    );
+    if (unadopted === undefined) return undefined;
+    await this.#followVolumes(listed);
+    return this.#tell('volume', listed.isBelieved, unadopted);
+  }
+
+  /** Each once: what changes after that does so in this life. */
+  async #followVolumes({ items, isBelieved }: Listed<ObservedVolume>): Promise<void> {
+    const { doubts } = this.#context;
+    if (!doubts.areVolumesHeld) return;
+    for (const volume of items) {
+      if (this.#isStopped) return;
+      if (this.#followedVolumes.has(volume.ref)) continue;
+      await followPlatform(this.#context, volume);
+      this.#followedVolumes.add(volume.ref);
+    }
+    if (isBelieved) doubts.endVolumes();
+  }
+
+  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly Unadopted[]): boolean {
+    if (isBelieved) this.#absence.held(kind, unadopted);
+    else this.#absence.shown(kind, unadopted);
+    return isBelieved && unadopted.length === 0;
+  }
+
+  /** What a listing shows is there, also where it is not believed for what it lacks: a backup lacks much more. */
+  async #list<T extends { ref: OwnerRef }>(
+    inventory: Inventory<T>,
+    list: () => Promise<Listing<T>>,
+    first?: BelievedListing<T> | null,
+  ): Promise<Listed<T> | undefined> {
+    const listed = first === undefined ? await inventory.look() : first;
+    if (listed !== null)
+      return { items: [...listed.items.values()], begunAt: listed.begunAt, isBelieved: true };
+    if (!this.#isRestored) return undefined;
+    const begunAt = this.#context.clock.now();
+    const listing = await look(this.#context, list);
+    return listing.answer === 'listed' ? { items: listing.items, begunAt, isBelieved: false } : undefined;
+  }
+
+  /** Gives what has no row its row; returns those that still have none, unless it is stopped. */
+  async #adopt<T extends { ref: OwnerRef }>(
+    items: readonly T[],
+    findRow: (ref: OwnerRef) => Promise<object | null>,
+    adopt: (item: T) => Promise<Adopted>,
+  ): Promise<Unadopted[] | undefined> {
+    const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
+    if (unknown.length > 0) this.#absence.strangersSeen();
+    const unadopted: Unadopted[] = [];
+    const adoptOne = async (item: T): Promise<void> => {
+      const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';
+      if (adopted === 'adopted') this.#rows.add(item.ref);
+      else if (adopted !== 'foreign') {
+        const { problem, ...taken } = adopted;
+        unadopted.push({ ref: item.ref, ...taken });
+        this.#alarm(item.ref, problem);
+      }
+    };
+    for (let begin = 0; begin < unknown.length; begin += ADOPTED_AT_ONCE) {
+      if (this.#isStopped) return undefined;
+      await Promise.all(unknown.slice(begin, begin + ADOPTED_AT_ONCE).map(adoptOne));
+    }
+    return unadopted;
+  }
+
+  #alarm(ref: OwnerRef, problem: string): void {
+    if (this.#told.has(ref)) return;
+    this.#told.add(ref);
+    this.#context.log.error(
+      { ref, problem },
+      'the platform has a resource with our tag that has no row, and it cannot be given one: its id answers 503 until it can, or until it is removed there',
+    );
+  }
+
+  async #forgetBackup(): Promise<void> {
+    const { store, log } = this.#context;
+    if ((await store.transact((tx) => tx.marks.remove('restored_from'))) !== null)
+      log.info({}, 'the restored database was held against the platform: nothing is missing in it any more');
+    this.#absence.recovered();
+    this.#isRestored = false;
+  }
+}

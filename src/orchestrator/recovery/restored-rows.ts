@@ -1,0 +1,161 @@
+import { amend } from '../instances/transition.ts';
+import { type InstanceRecord, logNames } from '../model/instance-record.ts';
+import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
+import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
+import { putInstanceWork } from '../model/put-work.ts';
+import type { Transaction } from '../model/store.ts';
+import type { InstanceWorkKind } from '../model/work.ts';
+import { look } from '../platform/call-platform.ts';
+import { findMachine } from '../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import { mayTurnUpForMs } from '../platform/visibility.ts';
+import { failInstance } from '../steps/instance/fail.ts';
+import { BEYOND_CAPACITY } from './adopt-machine.ts';
+
+/** At once: each may take a look at the platform. */
+const FOLLOWED_AT_ONCE = 16;
+
+/** What the platform listed. */
+export interface Shown {
+  machines: ReadonlyMap<OwnerRef, ObservedMachine>;
+  /** Whether what it lacks may be gone. */
+  isBelieved: boolean;
+}
+
+/**
+ * Brings the rows of a restored database, and the work that the backup held, to where the machines are now. What
+ * was begun before the backup has ended since, and its cookies and deadlines say nothing any more. A row whose machine
+ * is neither shown nor proved gone stays in doubt.
+ *
+ * @param since what changed from then on did so in this life, or in that of another replica
+ * @param isStopped asked between the looks
+ */
+export async function followMachines(
+  context: ReconcileContext,
+  shown: Shown,
+  since: number,
+  isStopped: () => boolean,
+): Promise<void> {
+  const { doubts, store, log } = context;
+  if (doubts.instances.size === 0) return;
+  const rows = await store.read.instances.list({});
+  const live = new Set(rows.map(({ id }) => id));
+  for (const id of [...doubts.instances]) if (!live.has(id)) doubts.endInstance(id);
+  const queue = rows.filter(({ id }) => doubts.instances.has(id)).reverse();
+  const take = async () => {
+    for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
+      const { id } = row;
+      const names = logNames(row);
+      const isFollowed = await followRow(context, row, shown, since).catch((error) => {
+        log.error({ err: error, ...names }, 'a row could not be brought to where its machine is');
+        return false;
+      });
+      if (isFollowed) doubts.endInstance(id);
+    }
+  };
+  await Promise.all(Array.from({ length: FOLLOWED_AT_ONCE }, take));
+}
+
+/** Whether it is known where the machine is, and the row follows it. */
+async function followRow(
+  context: ReconcileContext,
+  { id, ownerRef, status, createOpenUntil }: InstanceRecord,
+  { machines, isBelieved }: Shown,
+  since: number,
+): Promise<boolean> {
+  let machine = machines.get(ownerRef);
+  let mayTurnUp = false;
+  if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
+    // A listing may lack what is there: whether it is, is decided by a look of its own.
+    const lookedAt = context.clock.now();
+    const found = await (isBelieved
+      ? findMachine(context, ownerRef)
+      : look(context, () => context.driver.get(ownerRef)));
+    if (found.answer === 'unknown') return false;
+    if (found.answer === 'observed') machine = found.value;
+    // What was sent for it after the backup was sent before this life.
+    const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
+    mayTurnUp = mayTurnUpForMs(context, openUntil, lookedAt) > 0;
+  }
+  if (machine === undefined && !isBelieved) return false;
+  return context.store.transact(async (tx) => {
+    // Between the proof and here the platform may have ceased to be believed.
+    if (machine === undefined && !context.health.isUp) return false;
+    const record = await tx.instances.byId(id);
+    if (record === null || record.updatedAt >= since) return true;
+    return follow(context, tx, record, { machine, mayTurnUp });
+  });
+}
+
+/** Whether the row follows; it does not while nothing can be concluded. */
+async function follow(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  { machine, mayTurnUp }: { machine: ObservedMachine | undefined; mayTurnUp: boolean },
+): Promise<boolean> {
+  const work = await tx.work.of(record.id);
+  const isUp = machine?.power === 'running' || machine?.power === 'starting';
+  if (record.status === 'PROVISIONING' && work?.kind === 'create' && machine !== undefined) {
+    await verify(context, tx, record, machine);
+    return true;
+  }
+  if (record.status === 'PROVISIONING' && work?.kind === 'create')
+    return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayTurnUp });
+  // It was started after the backup: it is proved and becomes ONLINE again.
+  if (record.status === 'STOPPED' && isUp) {
+    await verify(context, tx, record, machine);
+    return true;
+  }
+  if (work === null) return true;
+  const now = context.clock.now();
+  const deadlineAt = work.deadlineAt === null ? null : now + record.spec.onlineWithinMs;
+  await putInstanceWork(tx, record.id, work.kind as InstanceWorkKind, now, deadlineAt);
+  return true;
+}
+
+/** The machine is there: what is left is the SSH proof, within a window of its own. */
+async function verify(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  { endpoint = record.endpoint ?? undefined }: ObservedMachine,
+): Promise<void> {
+  const { id: instanceId, offerId, region } = record;
+  const now = clock.now();
+  await tx.claims.take({ instanceId, offerId, region, capacity: BEYOND_CAPACITY });
+  await amend(tx, record, now, {
+    endpoint: endpoint ?? null,
+    hostKeyFingerprint: record.hostKeyFingerprint ?? endpoint?.hostKeyFingerprint ?? null,
+    spec: { ...record.spec, cloudInit: undefined },
+    createOpenUntil: null,
+  });
+  await putInstanceWork(tx, instanceId, 'verify', now, now + record.spec.onlineWithinMs);
+}
+
+/**
+ * A create that the backup held, and no machine: within its window it is begun anew. After it the client has long
+ * seen what became of it, and a machine that nobody waits for is not made.
+ */
+async function begin(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  { deadlineAt, mayTurnUp }: { deadlineAt: number | null; mayTurnUp: boolean },
+): Promise<boolean> {
+  const now = context.clock.now();
+  if (deadlineAt === null || now < deadlineAt) {
+    await amend(tx, record, now, { createOpenUntil: CREATE_IS_OPEN });
+    await putInstanceWork(tx, record.id, 'create', now, deadlineAt);
+    return true;
+  }
+  if (mayTurnUp) return false;
+  await failInstance(
+    context,
+    tx,
+    record,
+    'The records of the orchestrator were restored from a backup, and the platform has no machine of this instance.',
+  );
+  await putInstanceWork(tx, record.id, 'destroy', now);
+  return true;
+}

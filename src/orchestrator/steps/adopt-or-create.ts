@@ -1,0 +1,67 @@
+import type { OwnerRef, Presence, Step } from '../model/platform-driver.ts';
+import type { Lease } from '../model/work.ts';
+import { look } from '../platform/call-platform.ts';
+import type { Learnt } from '../platform/visibility.ts';
+import type { StepContext } from './context.ts';
+import { type Failed, isFinal, isRepeated } from './retry.ts';
+import type { Next } from './settle.ts';
+
+/** What a create finds before it is sent. */
+export type BeforeCreate<T> =
+  | { answer: 'send' }
+  | Presence<T>
+  /** Not there, and an earlier create may still turn up for so long. */
+  | { answer: 'absent'; waitMs: number };
+
+interface Creatable {
+  ownerRef: OwnerRef;
+  createdAt: number;
+}
+
+/**
+ * Looks for what an earlier create may have made, before one is sent: after an attempt whose outcome is not known, or
+ * where the row is older than this process, since a restored backup does not know what was done after it. Who finds
+ * nothing waits as long as the platform may still show it ({@link waitForEarlier}).
+ */
+export async function lookBeforeCreate<T>(
+  context: StepContext,
+  lease: Lease,
+  { ownerRef, createdAt }: Creatable,
+  get: (ref: OwnerRef) => Promise<Presence<T>>,
+): Promise<BeforeCreate<T>> {
+  const isOlder = createdAt < context.startedAt;
+  if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };
+  const found: Presence<T> = await look(context, () => get(ownerRef));
+  if (found.answer !== 'gone') return found;
+  // A first attempt that is made again was refused, and not counted: nothing of it was sent.
+  const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.lastError === waitingText(lease);
+  return { answer: 'absent', waitMs: hasWaited ? 0 : context.driver.manifest.createVisibleWithinMs };
+}
+
+/**
+ * Puts the attempt off until what was sent before it can no longer turn up. The wait is no attempt, so that the count
+ * still tells how often the create has failed; whoever dies after it leaves a claim that counts, and the next waits.
+ */
+export function waitForEarlier(lease: Lease, waitMs: number): Next {
+  return { step: 'again', afterMs: waitMs, attempt: lease.attempt - 1, problem: waitingText(lease) };
+}
+
+function waitingText({ attempt }: Lease): string {
+  return `an earlier create may still turn up before attempt ${attempt}`;
+}
+
+/** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */
+export function isRefused(failed: Failed): boolean {
+  return isFinal(failed) && failed.sideEffect !== 'possible';
+}
+
+/** What a step of a create came to; some of them send nothing. */
+type Attempted = Step<unknown> | { outcome: 'building' | 'absent' | 'unknown' | 'open' };
+
+/** After an attempt to create. As long as the create may be sent again, it stays open. */
+export function afterCreate(attempted: Attempted, { cookie }: Pick<Lease, 'cookie'>, now: number): Learnt {
+  if (attempted.outcome === 'done') return () => now;
+  // With a cookie a refusal says nothing of what the calls before it made.
+  const isRefusal = attempted.outcome === 'failed' && isFinal(attempted) && attempted.sideEffect === 'none';
+  return isRefusal && cookie === null ? () => null : (known) => known;
+}

@@ -1,0 +1,61 @@
+import { transition } from '../../instances/transition.ts';
+import type { InstanceRecord } from '../../model/instance-record.ts';
+import { lockVolumesOf } from '../../model/lock-rows.ts';
+import { putInstanceWork } from '../../model/put-work.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { finish, type Next } from '../settle.ts';
+
+/** Whether an ONLINE instance can be stopped for its volumes and be sure to run again. */
+export function canCycle({ driver }: ReconcileContext, { spec }: InstanceRecord): boolean {
+  return driver.manifest.stop && driver.manifest.resume && spec.resumable;
+}
+
+/**
+ * O: Volume status, rules: "If a stop-attach-start cycle is needed to attach, the orchestrator performs it
+ * internally and reports the intermediate instance states accurately."
+ */
+export async function beginAttachCycle(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instance: InstanceRecord,
+): Promise<void> {
+  const now = clock.now();
+  await transition(tx, instance, 'STOPPING', now, { attachCycle: true });
+  await putInstanceWork(tx, instance.id, 'stop', now);
+}
+
+/**
+ * Starts an instance again that was stopped for its volumes, once nothing more needs it stopped. The caller has locked
+ * the instance, and all its volumes with it.
+ */
+export async function endAttachCycle(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instanceId: string,
+): Promise<void> {
+  const instance = await tx.instances.byId(instanceId);
+  // An instance that has work of its own asks by itself, in `afterStop`.
+  if (instance === null || (await tx.work.of(instanceId)) !== null || !(await isOver(tx, instance))) return;
+  const now = clock.now();
+  await putInstanceWork(tx, instanceId, 'start', now, now + instance.spec.onlineWithinMs);
+}
+
+/** What follows for a machine that is seen stopped: the end of the cycle, if its volumes are done with it. */
+export async function afterStop(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  instance: InstanceRecord,
+): Promise<Next> {
+  if (!(await isOver(tx, instance))) return finish;
+  return { step: 'start', deadlineAt: clock.now() + instance.spec.onlineWithinMs };
+}
+
+/** A volume that is still being made is not waited for: nobody knows how long that takes. */
+async function isOver(tx: Transaction, { id, status, attachCycle }: InstanceRecord): Promise<boolean> {
+  if (!attachCycle || status !== 'STOPPED') return false;
+  const volumes = await lockVolumesOf(tx, [id]);
+  return (await tx.volumes.attachmentsOfInstance(id)).every(
+    ({ state, volumeId }) => state === 'attached' || volumes.get(volumeId)?.status === 'CREATING',
+  );
+}

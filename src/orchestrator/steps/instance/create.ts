@@ -1,0 +1,165 @@
+import { toNote } from '../../instances/note.ts';
+import { amend } from '../../instances/transition.ts';
+import type { InstanceRecord } from '../../model/instance-record.ts';
+import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
+import { hastenAttachments } from '../../model/put-work.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { Lease } from '../../model/work.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterCreate, isRefused, lookBeforeCreate, waitForEarlier } from '../adopt-or-create.ts';
+import type { StepContext } from '../context.ts';
+import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
+import { type Next, settleInstance } from '../settle.ts';
+import { describeWindow, failInstance } from './fail.ts';
+
+const BUILDING_POLL_MS = 500;
+
+/** PROVISIONING, first half: the machine. An earlier call that may have reached the platform is looked for first. */
+export async function stepCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<void> {
+  const attempted = await adoptOrCreate(context, lease, record);
+  await settleInstance(
+    context,
+    lease,
+    async (tx, current): Promise<Next> => {
+      switch (attempted.outcome) {
+        case 'done':
+          return made(context, lease, tx, current, attempted.value);
+        case 'failed':
+          return notMade(context, lease, tx, current, attempted);
+        case 'unknown':
+          return retry(context, lease, attempted.reason);
+      }
+      if (isPastDeadline(lease, context.clock.now()))
+        return failInstance(context, tx, current, lateText(current, unfinished[attempted.outcome]));
+      switch (attempted.outcome) {
+        case 'pending':
+          return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+        case 'building':
+          return { step: 'again', afterMs: BUILDING_POLL_MS };
+        case 'absent':
+          return waitForEarlier(lease, attempted.waitMs);
+      }
+    },
+    { learnt: afterCreate(attempted, lease, context.clock.now()) },
+  );
+}
+
+const unfinished = {
+  pending: 'the platform was still making the machine',
+  building: 'the platform was still making the machine',
+  absent: 'the platform did not get to make the machine',
+};
+
+async function made(
+  { clock }: StepContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  { endpoint }: ObservedMachine,
+): Promise<Next> {
+  const now = clock.now();
+  const hostKeyFingerprint = endpoint?.hostKeyFingerprint ?? record.hostKeyFingerprint;
+  const spec = { ...record.spec, cloudInit: undefined };
+  await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec });
+  await hastenAttachments(tx, record.id, now);
+  return { step: 'verify', deadlineAt: lease.deadlineAt };
+}
+
+/** A refusal that says that nothing was made is believed; any other create is looked for before it counts as failed. */
+async function notMade(
+  context: StepContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  failed: Failed,
+): Promise<Next> {
+  const reason = describeFailure(failed);
+  if (isRefused(failed))
+    return failInstance(context, tx, record, `The platform could not make the machine (${reason}).`);
+  const isKnown = !isDoubt(failed) && failed.sideEffect !== 'possible';
+  if (isKnown && isPastDeadline(lease, context.clock.now()))
+    return failInstance(context, tx, record, lateText(record, reason));
+  return retryFailed(context, lease, failed);
+}
+
+type Attempted =
+  | Step<ObservedMachine>
+  /** Adopted, and still being built: it is looked at again; there is no cookie of a call to hand back. */
+  | { outcome: 'building' }
+  /** Not there, and not to be sent again now: an earlier call may still turn up, or the window is over. */
+  | { outcome: 'absent'; waitMs: number }
+  | { outcome: 'unknown'; reason: string };
+
+async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
+  const { driver, creates, clock } = context;
+  const { ownerRef } = record;
+  const before = await lookBeforeCreate(context, lease, record, (ref) => driver.get(ref));
+  if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
+  if (before.answer === 'observed') return adopt(before.value);
+  if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))
+    return { outcome: 'absent', waitMs: before.waitMs };
+  const spec = toMachineSpec(context, record);
+  return callStep(context, lease, () => creates.send(ownerRef, () => driver.create(spec, lease.cookie)));
+}
+
+/** The machine is there: it is never made a second time. */
+function adopt(machine: ObservedMachine): Attempted {
+  switch (machine.power) {
+    case 'building':
+    case 'starting':
+      return { outcome: 'building' };
+    case 'failed':
+      return {
+        outcome: 'failed',
+        code: 'boot_failed',
+        sideEffect: 'certain',
+        detail: machine.detail ?? 'no detail given',
+      };
+    case 'destroying':
+      return {
+        outcome: 'failed',
+        code: 'boot_failed',
+        sideEffect: 'certain',
+        detail: 'the platform is removing the machine',
+      };
+    case 'running':
+    case 'stopping':
+    case 'stopped':
+      return { outcome: 'done', value: machine };
+  }
+}
+
+function toMachineSpec({ catalog, installationId }: ReconcileContext, record: InstanceRecord): MachineSpec {
+  const { ownerRef, offerId, region, name, id, spec } = record;
+  return {
+    ref: ownerRef,
+    offerId,
+    datacenter: catalog.regions.get(region)?.datacenter ?? region,
+    hostname: toHostname(name, id),
+    image: spec.image,
+    vcpus: spec.vcpus,
+    memoryGb: spec.memoryGb,
+    rootDiskGb: spec.storageGb,
+    gpuCount: spec.gpuCount ?? 0,
+    gpuType: spec.gpuType,
+    sshKeys: spec.sshKeys,
+    cloudInit: spec.cloudInit,
+    note: toNote(installationId, record),
+  };
+}
+
+/** A host name that is unique on the platform whatever the instance is called (O: CreateInstanceRequest, name). */
+export function toHostname(name: string | null, id: string): string {
+  const label = (name ?? '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
+  const suffix = id.slice(-8);
+  return label === '' ? `inst-${suffix}` : `${label}-${suffix}`;
+}
+
+function lateText(record: InstanceRecord, what: string): string {
+  return `The instance was not ONLINE within ${describeWindow(record)}: ${what}.`;
+}

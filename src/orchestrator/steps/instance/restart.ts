@@ -1,0 +1,150 @@
+import type { ProbeResult } from '../../../ports/ssh-probe.ts';
+import { amend } from '../../instances/transition.ts';
+import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
+import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { Lease } from '../../model/work.ts';
+import { type Restart, restartCookie } from '../../model/work-cookies.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import { findMachine } from '../../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterLook, type Look } from '../../platform/visibility.ts';
+import { proveEndpoint } from '../prove-endpoint.ts';
+import { fails, vanished } from '../record-loss.ts';
+import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
+import { finish, type Next, settleInstance } from '../settle.ts';
+
+const FIRST_PAUSE_MS = 200;
+
+/**
+ * An ONLINE instance stays ONLINE while its machine is reset: what the platform shows of it meanwhile counts for
+ * nothing. The order has an id, so that it is repeated after a lost answer or a crash and carried out once; then the
+ * SSH endpoint is proved, with the host key that is known. One that does not get there in time is given up, and the
+ * instance follows what the platform shows.
+ */
+export async function stepRestart(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
+  const restart = restartCookie.decode(lease.cookie);
+  // Of the backup of a database that was restored: it is over, and no machine is reset for it again.
+  if (restart === undefined)
+    return settleInstance(context, lease, async () =>
+      giveUp(context, record, 'nothing is known of it any more'),
+    );
+  if (restart.phase === 'order') return order(context, lease, record, restart);
+  return prove(context, lease, record, restart);
+}
+
+async function order(
+  context: ReconcileContext,
+  lease: Lease,
+  { ownerRef }: InstanceRecord,
+  restart: Restart,
+): Promise<void> {
+  const { driver, clock } = context;
+  const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
+  const mustLook = step.outcome === 'failed' && !isDoubt(step);
+  const found = mustLook ? await findMachine(context, ownerRef) : undefined;
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    const next = await ordered(context, lease, tx, current, { restart, step, found });
+    const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
+    return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+}
+
+async function ordered(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  {
+    restart,
+    step,
+    found,
+  }: { restart: Restart; step: Step<ObservedMachine>; found: Look<ObservedMachine> | undefined },
+): Promise<Next> {
+  const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
+  if (step.outcome === 'pending')
+    return { step: 'again', afterMs: step.pollAfterMs, cookie: restartCookie.encode(isSent) };
+  if (step.outcome === 'done') {
+    await amend(tx, record, context.clock.now(), { endpoint: step.value.endpoint ?? record.endpoint });
+    return {
+      step: 'again',
+      afterMs: 0,
+      cookie: restartCookie.encode({ ...restart, phase: 'prove', driver: null }),
+    };
+  }
+  if (found?.answer === 'gone')
+    return kept(restart, lease, await vanished(context, lease, tx, record, found.lookedAt));
+  if (isFinal(step)) return giveUp(context, record, describeFailure(step));
+  // It went down by itself before it could be reset.
+  if (found?.answer === 'observed' && isOff(found.value))
+    return giveUp(context, record, describeFailure(step));
+  return kept(restart, lease, retryFailed(context, lease, step));
+}
+
+async function prove(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+  restart: Restart,
+): Promise<void> {
+  const result = await probe(context, record);
+  const found = result.ok ? undefined : await findMachine(context, record.ownerRef);
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    const now = context.clock.now();
+    if (result.ok) {
+      context.log.info({ ...logNames(current), afterMs: now - restart.since }, 'instance has restarted');
+      return finish;
+    }
+    if (found?.answer === 'gone')
+      return kept(restart, lease, await vanished(context, lease, tx, current, found.lookedAt));
+    if (found?.answer === 'observed' && found.value.power === 'failed')
+      return kept(restart, lease, await fails(context, lease, tx, current, found.value));
+    // The platform said that it runs again: off now, it went down after that.
+    if (found?.answer === 'observed' && isOff(found.value))
+      return giveUp(context, current, `the machine is ${found.value.power}`);
+    const problem = `${result.step}: ${result.detail}`;
+    if (isPastDeadline(lease, now)) return giveUp(context, current, `SSH was not ready in time (${problem})`);
+    if (found?.answer === 'observed' && found.value.endpoint !== undefined)
+      await amend(tx, current, now, { endpoint: found.value.endpoint });
+    const pause = Math.min(
+      context.options.probeIntervalMs,
+      FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
+    );
+    return kept(restart, lease, { step: 'again', afterMs: pause, problem });
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+}
+
+async function probe(
+  context: ReconcileContext,
+  { endpoint, spec, hostKeyFingerprint }: InstanceRecord,
+): Promise<ProbeResult> {
+  if (endpoint === null) return { ok: false, step: 'connect', detail: 'the machine has no public address' };
+  const pinned = hostKeyFingerprint ?? endpoint.hostKeyFingerprint;
+  return proveEndpoint(context, endpoint, spec.sshKeys, pinned);
+}
+
+function isOff({ power }: ObservedMachine): boolean {
+  return power === 'stopped' || power === 'failed' || power === 'destroying';
+}
+
+/** The same step goes on, with what is known of the restart, and its attempts are counted on. */
+function kept(restart: Restart, lease: Lease, next: Next): Next {
+  return next.step === 'again'
+    ? { attempt: lease.attempt, ...next, cookie: restartCookie.encode(restart) }
+    : next;
+}
+
+/** The instance is looked at, and follows what is certain. */
+function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
+  log.warn(
+    { ...logNames(record), reason },
+    'a restart is given up; the instance is as the platform shows it',
+  );
+  return { step: 'observe' };
+}

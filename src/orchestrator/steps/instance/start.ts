@@ -1,0 +1,129 @@
+import { amend } from '../../instances/transition.ts';
+import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
+import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { Lease } from '../../model/work.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import { findMachine } from '../../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterLook, type Look } from '../../platform/visibility.ts';
+import { vanished } from '../record-loss.ts';
+import {
+  describeFailure,
+  isDoubt,
+  isFinal,
+  isPastDeadline,
+  isRepeated,
+  retry,
+  retryFailed,
+} from '../retry.ts';
+import { type Next, settleInstance } from '../settle.ts';
+import { failInstance } from './fail.ts';
+
+const STARTING_POLL_MS = 500;
+
+type Attempted =
+  | Step<ObservedMachine>
+  /** An earlier call has it on its way; there is no cookie of it. */
+  | { outcome: 'starting' }
+  | { outcome: 'gone'; lookedAt: number }
+  | { outcome: 'unknown'; reason: string }
+  /** Stopped, and the time for one more call is over. */
+  | { outcome: 'late' };
+
+/**
+ * STOPPED → (the machine runs) → the SSH proof → ONLINE. A start that fails is taken back. It also brings back a
+ * machine that powered itself off while PROVISIONING.
+ */
+export async function stepStart(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
+  const { attempted, found } = await findOrStart(context, lease, record);
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    const now = context.clock.now();
+    const isLate = isPastDeadline(lease, now);
+    switch (attempted.outcome) {
+      case 'done':
+        await amend(tx, current, now, { endpoint: attempted.value.endpoint ?? current.endpoint });
+        return { step: 'verify', deadlineAt: lease.deadlineAt };
+      case 'gone':
+        return vanished(context, lease, tx, current, attempted.lookedAt);
+      case 'unknown':
+        return retry(context, lease, attempted.reason);
+      case 'pending':
+        if (isLate) break;
+        return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+      case 'starting':
+        if (isLate) break;
+        return { step: 'again', afterMs: STARTING_POLL_MS, problem: 'the machine is starting' };
+      case 'failed':
+        if (isDoubt(attempted) || (!isFinal(attempted) && !isLate))
+          return retryFailed(context, lease, attempted);
+    }
+    return takeBack(context, lease, tx, current, attempted);
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+}
+
+/** A call whose outcome is not known is looked for before it is sent again. */
+async function findOrStart(
+  context: ReconcileContext,
+  lease: Lease,
+  { ownerRef }: InstanceRecord,
+): Promise<{ attempted: Attempted; found?: Look<ObservedMachine> }> {
+  const { driver, clock } = context;
+  if (isRepeated(lease)) {
+    const found = await findMachine(context, ownerRef);
+    const attempted = whatWasFound(found, isPastDeadline(lease, clock.now()));
+    if (attempted !== undefined) return { attempted, found };
+  }
+  const step = await callStep(context, lease, () => driver.start(ownerRef, lease.cookie));
+  if (step.outcome !== 'failed' || step.code !== 'gone') return { attempted: step };
+  const found = await findMachine(context, ownerRef);
+  return { attempted: found.answer === 'gone' ? gone(found) : step, found };
+}
+
+/** Undefined: it is there and stopped, and is started. */
+function whatWasFound(found: Look<ObservedMachine>, isLate: boolean): Attempted | undefined {
+  if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
+  if (found.answer === 'gone') return gone(found);
+  const { power } = found.value;
+  if (power === 'running') return { outcome: 'done', value: found.value };
+  if (power === 'starting' || power === 'building') return { outcome: 'starting' };
+  return isLate ? { outcome: 'late' } : undefined;
+}
+
+function gone({ lookedAt }: Pick<Look<unknown>, 'lookedAt'>): Attempted {
+  return { outcome: 'gone', lookedAt };
+}
+
+async function takeBack(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  attempted: Attempted,
+): Promise<Next> {
+  if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
+  const reason =
+    attempted.outcome === 'failed' ? describeFailure(attempted) : 'the machine did not start in time';
+  context.log.warn({ ...logNames(record), reason }, 'a start failed; the instance stays stopped');
+  if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
+  return { step: 'stop' };
+}
+
+/** A create that needed a start: what is certain ends it, everything else is left to its deadline. */
+async function notStarted(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  attempted: Attempted,
+): Promise<Next> {
+  if (attempted.outcome !== 'failed' || !isFinal(attempted))
+    return { step: 'verify', deadlineAt: lease.deadlineAt };
+  const text = `The machine powered itself off and could not be started again (${describeFailure(attempted)}).`;
+  return failInstance(context, tx, record, text);
+}

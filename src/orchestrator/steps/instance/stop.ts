@@ -1,0 +1,89 @@
+import { transition } from '../../instances/transition.ts';
+import type { InstanceRecord } from '../../model/instance-record.ts';
+import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import { hastenAttachments } from '../../model/put-work.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { Lease } from '../../model/work.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import { findMachine } from '../../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterLook, type Look } from '../../platform/visibility.ts';
+import { fails, vanished } from '../record-loss.ts';
+import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
+import { type Next, settleInstance } from '../settle.ts';
+import { afterStop } from './attach-cycle.ts';
+import { failInstance } from './fail.ts';
+
+const STOPPING_POLL_MS = 500;
+
+/** What a stop came to: what was seen of the machine, and what the driver said where it was called. */
+interface Attempted {
+  step?: Step<ObservedMachine>;
+  found?: Look<ObservedMachine>;
+}
+
+/**
+ * STOPPING → STOPPED, disk preserved; the capacity is given back where the offer says so. On an instance that
+ * is STOPPED already it takes a failed start back.
+ */
+export async function stepStop(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
+  const { step, found } = await findOrStop(context, lease, record);
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    if (step?.outcome === 'done') return stopped(context, tx, current);
+    if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
+    if (found?.answer === 'gone') return vanished(context, lease, tx, current, found.lookedAt);
+    if (found?.answer === 'observed' && isDown(found.value))
+      return current.status === 'STOPPING' && found.value.power === 'failed'
+        ? fails(context, lease, tx, current, found.value)
+        : stopped(context, tx, current);
+    if (step !== undefined) return notStopped(context, lease, tx, current, step);
+    return found?.answer === 'unknown'
+      ? retry(context, lease, found.reason)
+      : { step: 'again', afterMs: STOPPING_POLL_MS, problem: 'the machine is stopping' };
+  };
+  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+}
+
+/** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */
+async function findOrStop(
+  context: ReconcileContext,
+  lease: Lease,
+  { ownerRef }: InstanceRecord,
+): Promise<Attempted> {
+  const { driver } = context;
+  if (isRepeated(lease)) {
+    const found = await findMachine(context, ownerRef);
+    if (found.answer !== 'observed' || isDown(found.value) || found.value.power === 'stopping')
+      return { found };
+  }
+  const step = await callStep(context, lease, () => driver.stop(ownerRef, lease.cookie));
+  return step.outcome === 'failed' ? { step, found: await findMachine(context, ownerRef) } : { step };
+}
+
+function isDown({ power }: ObservedMachine): boolean {
+  return power === 'stopped' || power === 'failed';
+}
+
+async function notStopped(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  failed: Failed,
+): Promise<Next> {
+  if (!isFinal(failed) || record.status !== 'STOPPING') return retryFailed(context, lease, failed);
+  return failInstance(context, tx, record, `The instance could not be stopped (${describeFailure(failed)}).`);
+}
+
+async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
+  const now = context.clock.now();
+  const current = record.status === 'STOPPING' ? await transition(tx, record, 'STOPPED', now) : record;
+  await hastenAttachments(tx, current.id, now);
+  const next = await afterStop(context, tx, current);
+  if (current.spec.onStop === 'release' && !current.attachCycle) await tx.claims.release(current.id);
+  return next;
+}

@@ -1,0 +1,154 @@
+import type { ProbeResult } from '../../../ports/ssh-probe.ts';
+import { amend, transition } from '../../instances/transition.ts';
+import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
+import type { Endpoint, ObservedMachine, Presence } from '../../model/platform-driver.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { Lease } from '../../model/work.ts';
+import { findMachine } from '../../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterLook, type Learnt, type Look, mayTurnUpForMs } from '../../platform/visibility.ts';
+import { proveEndpoint } from '../prove-endpoint.ts';
+import { lose } from '../record-loss.ts';
+import { type Next, settleInstance } from '../settle.ts';
+import { describeWindow, failInstance } from './fail.ts';
+
+const FIRST_PAUSE_MS = 200;
+
+type FailedProbe = Extract<ProbeResult, { ok: false }>;
+
+/**
+ * ONLINE is earned: the public endpoint completes an SSH handshake with the pinned host key and accepts each
+ * injected key. Once earned it is latched. A create that does not get there in time fails, a start that does
+ * not is taken back.
+ */
+export async function stepVerify(
+  context: ReconcileContext,
+  lease: Lease,
+  record: InstanceRecord,
+): Promise<void> {
+  const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
+  const result = await probe(context, record, pinned);
+  if (result.ok && pinned !== undefined) return proved(context, lease, result);
+  const found = await findMachine(context, record.ownerRef);
+  const learnt = afterLook(found);
+  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result, learnt);
+  const failed = result.ok ? notKnown : result;
+  const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
+    afterFailedProbe(context, lease, tx, current, failed, found);
+  await settleInstance(context, lease, settle, { learnt });
+}
+
+const notKnown: FailedProbe = {
+  ...{ ok: false, step: 'host_key' },
+  detail: 'the machine that answered is not known to be this one',
+};
+
+/**
+ * No host key was known before this proof, so that it may be another machine's: an address that is given again, with
+ * the same user's keys behind it. The platform says whether the machine still is there.
+ */
+function isWhereItWas({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
+  if (found.answer !== 'observed' || found.value.power !== 'running') return false;
+  return found.value.endpoint !== undefined && !hasMoved(endpoint, found.value.endpoint);
+}
+
+async function proved(
+  context: ReconcileContext,
+  lease: Lease,
+  { hostKeyFingerprint }: Extract<ProbeResult, { ok: true }>,
+  learnt?: Learnt,
+): Promise<void> {
+  const { clock, log } = context;
+  const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
+    const changes = { hostKeyFingerprint, attachCycle: false };
+    const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
+    log.info({ ...logNames(online), afterMs: clock.now() - online.createdAt }, 'instance is online');
+    return { step: 'finish' };
+  };
+  await settleInstance(context, lease, settle, learnt && { learnt });
+}
+
+async function probe(
+  context: ReconcileContext,
+  { endpoint, spec }: InstanceRecord,
+  pinned: string | undefined,
+): Promise<ProbeResult> {
+  if (endpoint === null)
+    return { ok: false, step: 'connect', detail: 'the platform has given the machine no public address' };
+  context.failpoint('verify:before-call');
+  const result = await proveEndpoint(context, endpoint, spec.sshKeys, pinned);
+  context.failpoint('verify:after-call');
+  return result;
+}
+
+async function afterFailedProbe(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+  failed: FailedProbe,
+  found: Look<ObservedMachine>,
+): Promise<Next> {
+  const now = context.clock.now();
+  // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
+  const lost = (reason: string): Promise<Next> =>
+    lease.deadlineAt === null
+      ? lose(context, lease, tx, record, () => giveUp(context, tx, record, reason))
+      : giveUp(context, tx, record, reason);
+  if (found.answer === 'gone') {
+    const waitMs = mayTurnUpForMs(context, record.createOpenUntil, found.lookedAt);
+    if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
+    return lost('the machine is gone from the platform');
+  }
+  if (found.answer === 'observed' && found.value.power === 'failed')
+    return lost(`the machine failed: ${found.value.detail ?? 'no detail given'}`);
+  const isLate = lease.deadlineAt !== null && now >= lease.deadlineAt;
+  if (found.answer === 'observed' && found.value.power === 'stopped' && !isLate)
+    return poweredOff(context, lease, tx, record);
+  if (isLate && found.answer === 'observed') {
+    return giveUp(
+      context,
+      tx,
+      record,
+      `SSH was not ready within ${describeWindow(record)}; the last try failed at "${failed.step}": ${failed.detail}`,
+    );
+  }
+  if (found.answer === 'observed' && hasMoved(record.endpoint, found.value.endpoint))
+    await amend(tx, record, now, { endpoint: found.value.endpoint ?? null });
+  const pause = Math.min(
+    context.options.probeIntervalMs,
+    FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
+  );
+  return { step: 'again', afterMs: pause, problem: `${failed.step}: ${failed.detail}` };
+}
+
+/** Off before SSH was proved: by itself it never comes back. A create starts it again; a start is taken back. */
+async function poweredOff(
+  context: ReconcileContext,
+  lease: Lease,
+  tx: Transaction,
+  record: InstanceRecord,
+): Promise<Next> {
+  const canStart = context.driver.manifest.resume && record.spec.resumable;
+  if (record.status !== 'PROVISIONING' || !canStart)
+    return giveUp(context, tx, record, 'the machine powered itself off before SSH was ready');
+  return { step: 'start', deadlineAt: lease.deadlineAt, afterMs: FIRST_PAUSE_MS };
+}
+
+/** A create ends in ERROR; a start is taken back: the instance stays STOPPED with its disk (settled). */
+async function giveUp(
+  context: ReconcileContext,
+  tx: Transaction,
+  record: InstanceRecord,
+  reason: string,
+): Promise<Next> {
+  if (record.status === 'PROVISIONING')
+    return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
+  context.log.warn({ ...logNames(record), reason }, 'a start failed; the instance stays stopped');
+  if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
+  return { step: 'stop' };
+}
+
+function hasMoved(before: Endpoint | null, now: Endpoint | undefined): boolean {
+  return now !== undefined && (before?.publicIp !== now.publicIp || before.sshPort !== now.sshPort);
+}

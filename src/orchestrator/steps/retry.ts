@@ -1,0 +1,80 @@
+import type { Step } from '../model/platform-driver.ts';
+import type { Lease } from '../model/work.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { Next } from './settle.ts';
+
+export type Failed = Extract<Step<unknown>, { outcome: 'failed' }>;
+type Retrying = Pick<ReconcileContext, 'options' | 'random' | 'health'>;
+
+/** Codes after which the same step cannot succeed. */
+const FINAL = new Set<Failed['code']>([
+  'capacity',
+  'quota',
+  'invalid',
+  'unsupported',
+  'image_missing',
+  'boot_failed',
+  'device_fault',
+]);
+/** Codes that say nothing of the resource. */
+const DOUBT = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
+const ALARM_AFTER_ATTEMPTS = 10;
+/** A platform that refuses our credentials is not asked often: it may lock them. */
+const AFTER_AUTH_MS = 5_000;
+
+/** Whether trying the step again cannot help. A lost answer or a platform in trouble is never final. */
+export function isFinal(failed: Failed): boolean {
+  return FINAL.has(failed.code);
+}
+
+/** Whether nothing follows from the failure, not even at a deadline: the platform is to be asked first. */
+export function isDoubt({ code }: Failed): boolean {
+  return DOUBT.has(code);
+}
+
+/** Whether a call of this step may have been sent before: its outcome is looked for ahead of the next one. */
+export function isRepeated({ attempt, cookie, lastError }: Lease): boolean {
+  return cookie === null && (attempt > 1 || lastError !== null);
+}
+
+export function isPastDeadline({ deadlineAt }: Lease, now: number): boolean {
+  return deadlineAt !== null && now >= deadlineAt;
+}
+
+/** A pause that doubles with each attempt, with jitter. */
+export function pauseMs(
+  { options, random }: Pick<Retrying, 'options' | 'random'>,
+  { attempt }: Lease,
+): number {
+  const pause = Math.min(options.lastRetryMs, options.firstRetryMs * 2 ** Math.min(attempt - 1, 20));
+  return Math.round(pause * (0.75 + random.next() / 2));
+}
+
+/** Tries again after a pause, or when the platform asked for it. Every tenth attempt is an alarm. */
+export function retry(context: Retrying, lease: Lease, problem: string, retryAfterMs?: number): Next {
+  const isAlarm = lease.attempt % ALARM_AFTER_ATTEMPTS === 0;
+  return { step: 'again', afterMs: retryAfterMs ?? pauseMs(context, lease), problem, isAlarm };
+}
+
+/**
+ * {@link retry} after a failure of the driver. Refused credentials are no failure of the step, unless the platform is
+ * believed all the same: then they are the trouble of this one resource.
+ */
+export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Next {
+  const problem = describeFailure(failed);
+  if (failed.code !== 'auth' || failed.sideEffect !== 'none')
+    return retry(context, lease, problem, failed.retryAfterMs);
+  if (context.health.isUp)
+    return retry(
+      context,
+      lease,
+      problem,
+      failed.retryAfterMs ?? Math.max(AFTER_AUTH_MS, pauseMs(context, lease)),
+    );
+  const afterMs = failed.retryAfterMs ?? AFTER_AUTH_MS;
+  return { step: 'again', afterMs, problem, attempt: lease.attempt - 1 };
+}
+
+export function describeFailure({ code, detail }: Pick<Failed, 'code' | 'detail'>): string {
+  return `${code}: ${detail}`;
+}

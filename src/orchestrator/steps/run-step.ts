@@ -1,0 +1,66 @@
+import type { InstanceRecord } from '../model/instance-record.ts';
+import type { VolumeDriver } from '../model/platform-driver.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
+import type { StepContext } from './context.ts';
+import { stepCreate } from './instance/create.ts';
+import { stepDestroy } from './instance/destroy.ts';
+import { stepObserve } from './instance/observe.ts';
+import { stepRestart } from './instance/restart.ts';
+import { stepStart } from './instance/start.ts';
+import { stepStop } from './instance/stop.ts';
+import { stepVerify } from './instance/verify.ts';
+import { giveBack } from './settle.ts';
+import { stepAttach } from './volume/attach.ts';
+import { stepCreateVolume } from './volume/create.ts';
+import { stepDestroyVolume } from './volume/destroy.ts';
+import { stepResize } from './volume/resize.ts';
+
+const instanceSteps: Record<
+  InstanceWorkKind,
+  (context: StepContext, lease: Lease, record: InstanceRecord) => Promise<void>
+> = {
+  create: stepCreate,
+  verify: stepVerify,
+  stop: stepStop,
+  start: stepStart,
+  restart: stepRestart,
+  destroy: stepDestroy,
+  observe: stepObserve,
+};
+
+const volumeSteps: Record<
+  VolumeWorkKind,
+  (context: StepContext, volumes: VolumeDriver, lease: Lease, record: VolumeRecord) => Promise<void>
+> = {
+  create: stepCreateVolume,
+  attach: stepAttach,
+  resize: stepResize,
+  destroy: stepDestroyVolume,
+};
+
+const IN_DOUBT = 'the database was restored, and it is not known yet what became of it since';
+
+async function putOff(context: StepContext, lease: Lease): Promise<void> {
+  const { clock, options } = context;
+  const notBefore = clock.now() + options.watchIntervalMs;
+  await giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
+}
+
+/** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
+export async function runStep(context: StepContext, lease: Lease): Promise<void> {
+  const { store, driver, doubts } = context;
+  if (doubts.holds(lease)) return putOff(context, lease);
+  if (lease.resourceKind === 'instance') {
+    const record = await store.read.instances.byId(lease.resourceId);
+    if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    return instanceSteps[lease.kind as InstanceWorkKind](context, lease, record);
+  }
+  const record = await store.read.volumes.byId(lease.resourceId);
+  if (record === null) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+  if (driver.volumes === undefined)
+    throw new Error(
+      `there are volumes, and the driver ${driver.manifest.name} has none: configure the driver that made them`,
+    );
+  return volumeSteps[lease.kind as VolumeWorkKind](context, driver.volumes, lease, record);
+}

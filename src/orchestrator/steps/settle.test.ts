@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { account, claim, dueWork, instance, now } from '../../store/records.fixture.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
+import { transition } from '../instances/transition.ts';
+import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
+import type { Store } from '../model/store.ts';
+import type { Lease, Work } from '../model/work.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { Learnt } from '../platform/visibility.ts';
+import { finish, giveBack, type Next, settleInstance } from './settle.ts';
+
+let folder: string;
+let store: Store;
+let health: { isUp: boolean };
+let warnings: object[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-settle-'));
+  store = openSqliteStore(join(folder, 'berth.db'));
+  health = { isUp: true };
+  warnings = [];
+  await store.transact(async (tx) => {
+    await tx.credentials.insertAccount(account);
+    await tx.instances.insert(instance('a'));
+  });
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+function context(): ReconcileContext {
+  const log = { warn: (fields: object) => void warnings.push(fields) };
+  return {
+    ...{
+      store,
+      health,
+      log,
+      clock: { now: () => now },
+      options: { leaseMs: 1_000 },
+      failpoint: () => undefined,
+    },
+  } as unknown as ReconcileContext;
+}
+
+const put = (changes: Partial<Work> = {}) =>
+  store.transact((tx) => tx.work.put({ ...dueWork, resourceId: 'a', ...changes }));
+
+async function claimed(at = now): Promise<Lease> {
+  const [lease] = await store.claimWork({ ...claim, now: at, leaseUntil: at + 1_000 });
+  if (lease === undefined) throw new Error('there was nothing to claim');
+  return lease;
+}
+
+/** Settles with an outcome that writes the row; how often it was decided. */
+async function settle(lease: Lease, next: Next, learnt?: Learnt): Promise<number> {
+  let decisions = 0;
+  await settleInstance(
+    context(),
+    lease,
+    async (tx, record) => {
+      decisions++;
+      await transition(tx, record, 'ERROR', now, { error: 'as the test says' });
+      return next;
+    },
+    learnt && { learnt },
+  );
+  return decisions;
+}
+
+const status = async () => (await store.read.instances.byId('a'))?.status;
+const work = () => store.read.work.of('a');
+
+describe('a step that comes back', () => {
+  it('writes what it decides, and what follows', async () => {
+    await put();
+    expect(await settle(await claimed(), { step: 'destroy', afterMs: 5 })).toBe(1);
+    expect([await status(), warnings]).toEqual(['ERROR', []]);
+    expect(await work()).toMatchObject({ kind: 'destroy', attempt: 0, notBefore: now + 5 });
+    expect(await claimed(now + 5)).toMatchObject({ kind: 'destroy', attempt: 1 });
+  });
+
+  it.each([
+    ['to another holder', async () => void (await claimed(now + 1_000))],
+    [
+      'to another holder, who has finished',
+      async () => {
+        const other = await claimed(now + 1_000);
+        await store.transact((tx) => tx.work.finish(other));
+      },
+    ],
+  ])('writes nothing, and decides nothing, after its lease was lost %s', async (_name, lose) => {
+    await put();
+    const lease = await claimed();
+    await lose();
+    const before = [await store.read.instances.byId('a'), await work()];
+    expect(await settle(lease, { step: 'destroy' }, () => null)).toBe(0);
+    expect([await store.read.instances.byId('a'), await work()]).toEqual(before);
+    expect(warnings).toEqual([{ instance: 'a', account: expect.any(String), step: 'create' }]);
+  });
+
+  it('leaves to a use case what was put meanwhile', async () => {
+    await put();
+    const lease = await claimed();
+    await put({ kind: 'destroy', deadlineAt: now + 7 });
+    expect(await settle(lease, finish)).toBe(0);
+    expect(await status()).toBe('PROVISIONING');
+    expect(await work()).toMatchObject({ kind: 'destroy', deadlineAt: now + 7, cookie: null, attempt: 0 });
+    expect((await store.read.instances.byId('a'))?.createOpenUntil).toBe(CREATE_IS_OPEN);
+  });
+
+  it('tells a use case that put other work meanwhile how its create ended', async () => {
+    await put();
+    const lease = await claimed();
+    await put({ kind: 'destroy' });
+    await settle(lease, finish, () => 7);
+    expect(await work()).toMatchObject({ kind: 'destroy' });
+    expect(await store.read.instances.byId('a')).toMatchObject({
+      status: 'PROVISIONING',
+      createOpenUntil: 7,
+    });
+  });
+
+  it('gives back what a use case put meanwhile without its own cookie and pause', async () => {
+    await put();
+    const lease = await claimed();
+    await put({ kind: 'destroy' });
+    await giveBack(context(), lease, {
+      cookie: 'of-the-create',
+      notBefore: now + 9_000,
+      lastError: 'broken',
+    });
+    expect(await claimed()).toMatchObject({ kind: 'destroy', cookie: null, lastError: null });
+  });
+});
+
+describe('while the platform is doubted', () => {
+  it.each([
+    ['create', { step: 'destroy' }],
+    ['destroy', finish],
+  ] as const)('a %s concludes nothing: it goes on when the platform can be believed', async (kind, next) => {
+    await put({ kind });
+    const lease = await claimed();
+    health.isUp = false;
+    await settle(lease, next);
+    expect(await status()).toBe('PROVISIONING');
+    expect(await work()).toMatchObject({
+      kind,
+      notBefore: now,
+      lastError: expect.stringMatching(/believed/),
+    });
+    health.isUp = true;
+    await settle(await claimed(), next);
+    expect([await status(), (await work())?.kind]).toEqual([
+      'ERROR',
+      next.step === 'finish' ? undefined : 'destroy',
+    ]);
+  });
+
+  it('what ends nothing is written all the same', async () => {
+    await put();
+    health.isUp = false;
+    await settle(await claimed(), { step: 'again', afterMs: 3, cookie: 'c' });
+    expect([await status(), await work()]).toMatchObject([
+      'ERROR',
+      { kind: 'create', cookie: 'c', notBefore: now + 3, attempt: 1 },
+    ]);
+  });
+});

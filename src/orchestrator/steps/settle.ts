@@ -1,0 +1,185 @@
+import { amend } from '../instances/transition.ts';
+import { type InstanceRecord, logNames } from '../model/instance-record.ts';
+import { lockInstances, lockVolumesOf } from '../model/lock-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
+import type { Lease, Work } from '../model/work.ts';
+import { isInStep } from '../platform/clock-skew.ts';
+import type { ReconcileContext } from '../platform/context.ts';
+import type { Learnt } from '../platform/visibility.ts';
+
+/** What follows a step. */
+export type Next =
+  /** Nothing is left to do. */
+  | { step: 'finish' }
+  /**
+   * The same step goes on. `attempt` counts from there on, where the claim that ends here is not to count. `isAlarm`: an
+   * operator is to know that it keeps failing.
+   */
+  | { step: 'again'; afterMs: number; cookie?: string; problem?: string; isAlarm?: boolean; attempt?: number }
+  /** Another step follows. */
+  | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
+
+export const finish: Next = { step: 'finish' };
+
+/** The platform cannot be believed at the moment at which a step would conclude something from it. */
+class Frozen extends Error {
+  override readonly name = 'Frozen';
+}
+
+/** What a step knows beside the row that it writes. */
+interface Settling {
+  /** Of whether the platform shows the resource. It is written also where a use case has put other work meanwhile. */
+  learnt?: Learnt;
+  /** Instances that `decide` reads and writes beside the volume. */
+  instanceIds?: readonly string[];
+}
+
+/**
+ * Writes the outcome of a step, in one transaction that locks the instance and then asks whether the lease still
+ * holds. A lost lease writes nothing; where a use case has put other work meanwhile, the outcome is left to that.
+ * While the platform cannot be believed nothing is concluded: the step goes on when it can be.
+ * `decide` may be run again with another state of the row: it does nothing but read, decide, write and log.
+ */
+export async function settleInstance(
+  context: ReconcileContext,
+  lease: Lease,
+  decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
+  { learnt = nothing }: Pick<Settling, 'learnt'> = {},
+): Promise<void> {
+  await settle<InstanceRecord>(context, lease, async (tx) => {
+    const record = (await lockInstances(tx, [lease.resourceId])).get(lease.resourceId);
+    if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
+    return {
+      names: logNames(record),
+      learn: async () => {
+        const createOpenUntil = learnt(record.createOpenUntil);
+        if (createOpenUntil === record.createOpenUntil) return record;
+        return amend(tx, record, context.clock.now(), { createOpenUntil });
+      },
+      decide: (current) => decide(tx, current),
+    };
+  });
+}
+
+/** {@link settleInstance}, for a volume and the instances that it has to do with. */
+export async function settleVolume(
+  context: ReconcileContext,
+  lease: Lease,
+  decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
+  { instanceIds = [], learnt = nothing }: Settling = {},
+): Promise<void> {
+  await settle<VolumeRecord>(context, lease, async (tx) => {
+    await lockInstances(tx, instanceIds);
+    const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
+    if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
+    return {
+      names: volumeNames(record),
+      learn: async () => {
+        const createOpenUntil = learnt(record.createOpenUntil);
+        if (createOpenUntil === record.createOpenUntil) return record;
+        const changed = { ...record, createOpenUntil };
+        await tx.volumes.update(changed);
+        return changed;
+      },
+      decide: (current) => decide(tx, current),
+    };
+  });
+}
+
+/** Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. */
+export async function giveBack(
+  { store }: Pick<ReconcileContext, 'store'>,
+  lease: Lease,
+  later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>,
+): Promise<void> {
+  await store.transact(async (tx) => {
+    if (lease.resourceKind === 'instance') await tx.instances.byId(lease.resourceId);
+    else await tx.volumes.byId(lease.resourceId);
+    // What a use case has put meanwhile is another step: neither the cookie nor the pause is its own.
+    const isHeld = (await tx.work.check(lease)) === 'held';
+    await tx.work.release(lease, isHeld ? later : undefined);
+  });
+}
+
+/** What a settling does with the row that it has locked. */
+interface Locked<Row> {
+  /** What its lines in the log have in common. */
+  names: object;
+  /** Writes what is known of the row whoever works on it next. */
+  learn(): Promise<Row>;
+  decide(row: Row): Promise<Next>;
+}
+
+const nothing: Learnt = (known) => known;
+
+async function settle<Row>(
+  context: ReconcileContext,
+  lease: Lease,
+  lock: (tx: Transaction) => Promise<Locked<Row>>,
+): Promise<void> {
+  const { store, clock, health, log, failpoint } = context;
+  let names: object = {};
+  let failure: { fields: object; isAlarm: boolean } | undefined;
+  const writing = store.transact(async (tx) => {
+    failure = undefined;
+    const locked = await lock(tx);
+    names = locked.names;
+    const found = await tx.work.check(lease);
+    if (found === 'lost') return found;
+    const row = await locked.learn();
+    if (found === 'superseded') await tx.work.release(lease);
+    else {
+      const next = await locked.decide(row);
+      const isSure = health.isUp && isInStep(clock, context.options);
+      if (!isSure && isConclusion(lease, next)) throw new Frozen();
+      await follow(context, tx, lease, next);
+      if (next.step === 'again' && next.problem !== undefined)
+        failure = {
+          fields: { reason: next.problem, tryAgainMs: next.afterMs },
+          isAlarm: next.isAlarm === true,
+        };
+    }
+    return found;
+  });
+  const state = await writing.catch(async (error) => {
+    if (!(error instanceof Frozen)) throw error;
+    const lastError = 'the platform or the clock cannot be believed now: nothing is concluded';
+    await giveBack(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
+  });
+  if (state === 'lost')
+    log.warn(
+      { ...names, step: lease.kind },
+      'a step came back after its lease was lost; nothing was written',
+    );
+  if (state === 'held' && failure !== undefined) {
+    const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };
+    if (failure.isAlarm)
+      log.error(fields, 'a step keeps failing; it is tried for ever, look at the platform');
+    else log.info(fields, 'a step failed; it is tried again');
+  }
+  failpoint(`${lease.kind}:settled`);
+}
+
+/** Whatever ends a resource has its machine or volume destroyed next, or has just done so. */
+function isConclusion({ kind }: Lease, { step }: Next): boolean {
+  return step === 'destroy' || (kind === 'destroy' && step === 'finish');
+}
+
+async function follow({ clock }: ReconcileContext, tx: Transaction, lease: Lease, next: Next): Promise<void> {
+  const now = clock.now();
+  if (next.step === 'finish') return tx.work.finish(lease);
+  if (next.step !== 'again') {
+    const { resourceId, resourceKind } = lease;
+    const { step: kind, afterMs = 0, deadlineAt = null } = next;
+    await tx.work.put({ resourceId, resourceKind, kind, notBefore: now + afterMs, deadlineAt });
+    return tx.work.release(lease);
+  }
+  const { cookie = null, afterMs, problem = null } = next;
+  // A call that made progress is no failed attempt: the pause after a failure starts anew.
+  const attempt = next.attempt ?? (cookie === null ? undefined : 1);
+  await tx.work.release(lease, {
+    ...{ cookie, notBefore: now + afterMs, lastError: problem },
+    ...(attempt !== undefined && { attempt }),
+  });
+}

@@ -1,0 +1,204 @@
+import type { InstanceRecord } from '../../model/instance-record.ts';
+import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { Transaction } from '../../model/store.ts';
+import { type Attachment, logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Lease } from '../../model/work.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import { findMachine, findVolume } from '../../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterLook, type Look, mayTurnUpForMs } from '../../platform/visibility.ts';
+import { isAttachable } from '../../volumes/attachable.ts';
+import { followAttachments } from '../../volumes/transition.ts';
+import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
+import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
+import { finish, type Next, settleVolume } from '../settle.ts';
+
+const WAIT_FOR_INSTANCE_MS = 2_000;
+const NOT_SHOWN = 'the platform may not show the volume yet';
+
+/** Brings the attachment records of a volume to what is wanted, one at a time. */
+export async function stepAttach(
+  context: ReconcileContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
+  const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
+  const open = await pickOpen(context, lease, attachments);
+  if (open === undefined) return settleVolume(context, lease, async () => finish);
+  const instance = await context.store.read.instances.byId(open.instanceId);
+  if (instance === null) throw new Error(`attachment to an instance without a row: ${open.instanceId}`);
+  if (open.state === 'detaching') return detach(context, volumes, lease, record, open, instance);
+  if (!isAttachable(instance)) return settleAttachment(context, lease, open, 'detaching');
+  if (!(await isReady(context, instance))) return prepare(context, lease, open, instance);
+  const step = await callStep(context, lease, () =>
+    volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
+  );
+  const isInVain = step.outcome === 'failed' && (isFinal(step) || (await hasFailed(context, instance, step)));
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+    if (step.outcome === 'pending') return pending(open, step);
+    if (step.outcome === 'failed' && !isInVain && !isOverdue(context, instance))
+      return retryFailed(context, lease, step);
+    if (step.outcome === 'failed')
+      context.log.warn(
+        { ...logNames(current), instance: instance.id, reason: describeFailure(step) },
+        'the platform refused an attachment',
+      );
+    await write(tx, current, open, step.outcome === 'done' ? 'attached' : 'detaching');
+    await endAttachCycle(context, tx, instance.id);
+    return { step: 'attach' };
+  };
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
+}
+
+/** Whether it is refused because the machine has failed: a stopped one is not told of until it is started. */
+async function hasFailed(
+  context: ReconcileContext,
+  { ownerRef }: InstanceRecord,
+  { code }: Failed,
+): Promise<boolean> {
+  if (code !== 'conflict') return false;
+  const found = await findMachine(context, ownerRef);
+  return found.answer === 'observed' && found.value.power === 'failed';
+}
+
+/** The one whose call is under way, else a removal, else one whose instance is ready: none waits for another's. */
+async function pickOpen(
+  context: ReconcileContext,
+  lease: Lease,
+  attachments: readonly Attachment[],
+): Promise<Attachment | undefined> {
+  const open = attachments.filter(({ state }) => state !== 'attached');
+  const next =
+    open.find((attachment) => cookieOf(lease, attachment) !== null) ??
+    open.find(({ state }) => state === 'detaching');
+  if (next !== undefined) return next;
+  for (const attachment of open) {
+    const instance = await context.store.read.instances.byId(attachment.instanceId);
+    if (instance !== null && (await isReady(context, instance))) return attachment;
+  }
+  return open[0];
+}
+
+/** The stored cookie begins with the instance whose attachment it is about. */
+function pending(
+  { instanceId }: Attachment,
+  { cookie, pollAfterMs }: Extract<Step<null>, { outcome: 'pending' }>,
+): Next {
+  return { step: 'again', afterMs: pollAfterMs, cookie: `${instanceId} ${cookie}` };
+}
+
+function cookieOf({ cookie }: Lease, { instanceId }: Attachment): string | null {
+  return cookie?.startsWith(`${instanceId} `) ? cookie.slice(instanceId.length + 1) : null;
+}
+
+/** The record counts until a look shows that it is gone (O: Volume status, rules), whatever the driver said. */
+async function detach(
+  context: ReconcileContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+  open: Attachment,
+  instance: InstanceRecord,
+): Promise<void> {
+  const step: Step<null> = await callStep(context, lease, () =>
+    volumes.detach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
+  );
+  if (
+    step.outcome === 'failed' &&
+    (step.code === 'conflict' || step.code === 'unsupported') &&
+    isAttachable(instance) &&
+    !(await isReady(context, instance))
+  )
+    return prepare(context, lease, open, instance);
+  const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
+  const found = isClaimedGone ? await findVolume(context, volumes, record.ownerRef) : undefined;
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+    if (step.outcome === 'pending') return pending(open, step);
+    if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
+    const waitMs =
+      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.lookedAt) : 0;
+    if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: NOT_SHOWN };
+    const doubt = findDoubt(found, instance);
+    if (doubt !== undefined) return retry(context, lease, doubt);
+    await write(tx, current, open, 'gone');
+    await endAttachCycle(context, tx, instance.id);
+    return { step: 'attach' };
+  };
+  const learnt = found && afterLook(found);
+  await settleVolume(context, lease, settle, { instanceIds: [instance.id], ...(learnt && { learnt }) });
+}
+
+/** Why a record that the driver says is gone may still be there. */
+function findDoubt(
+  found: Look<ObservedVolume> | undefined,
+  { ownerRef }: InstanceRecord,
+): string | undefined {
+  if (found?.answer === 'unknown')
+    return `the platform could not be asked whether it is detached: ${found.reason}`;
+  if (found?.answer === 'observed' && found.value.attachedTo.includes(ownerRef))
+    return 'the platform said that it is detached, and still has its record';
+  return undefined;
+}
+
+async function settleAttachment(
+  context: ReconcileContext,
+  lease: Lease,
+  open: Attachment,
+  to: Attachment['state'],
+): Promise<void> {
+  await settleVolume(context, lease, async (tx, current): Promise<Next> => {
+    await write(tx, current, open, to);
+    return { step: 'attach' };
+  });
+}
+
+async function write(
+  tx: Transaction,
+  volume: VolumeRecord,
+  attachment: Attachment,
+  to: Attachment['state'] | 'gone',
+): Promise<void> {
+  if (to === 'gone') await tx.volumes.removeAttachment(attachment.volumeId, attachment.instanceId);
+  else await tx.volumes.putAttachment({ ...attachment, state: to });
+  await followAttachments(tx, volume);
+}
+
+/** Whether the machine is there, and in the state in which this platform attaches. */
+async function isReady(
+  { driver, store }: ReconcileContext,
+  { id, status, endpoint }: InstanceRecord,
+): Promise<boolean> {
+  if (driver.manifest.attachVolume === 'hot') return endpoint !== null && status !== 'STOPPING';
+  return status === 'STOPPED' && (await store.read.work.of(id)) === null;
+}
+
+/** Whether an instance has been held stopped for its volumes as long as it may take to come ONLINE. */
+function isOverdue({ clock }: ReconcileContext, { attachCycle, updatedAt, spec }: InstanceRecord): boolean {
+  return attachCycle && clock.now() - updatedAt >= spec.onlineWithinMs;
+}
+
+/** Gets an instance to where this platform attaches and detaches, or waits until it is there. */
+async function prepare(
+  context: ReconcileContext,
+  lease: Lease,
+  open: Attachment,
+  { id }: InstanceRecord,
+): Promise<void> {
+  const settle = async (tx: Transaction, volume: VolumeRecord): Promise<Next> => {
+    const instance = await tx.instances.byId(id);
+    const mustStop = context.driver.manifest.attachVolume === 'cold' && instance?.status === 'ONLINE';
+    if (mustStop && canCycle(context, instance)) {
+      if ((await tx.work.of(id)) === null) await beginAttachCycle(context, tx, instance);
+    } else if (mustStop && open.state === 'attaching') {
+      context.log.warn(
+        { ...logNames(volume), instance: id },
+        'a volume cannot be attached: it needs a restart',
+      );
+      await write(tx, volume, open, 'detaching');
+      return { step: 'attach' };
+    }
+    return { step: 'again', afterMs: WAIT_FOR_INSTANCE_MS };
+  };
+  await settleVolume(context, lease, settle, { instanceIds: [id] });
+}

@@ -1,0 +1,84 @@
+import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { Transaction } from '../../model/store.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Lease } from '../../model/work.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import { toNote } from '../../volumes/note.ts';
+import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
+import { afterCreate, isRefused, lookBeforeCreate, waitForEarlier } from '../adopt-or-create.ts';
+import type { StepContext } from '../context.ts';
+import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
+import { finish, type Next, settleVolume } from '../settle.ts';
+
+/** CREATING → AVAILABLE, and on to the attachments that were asked for at create. */
+export async function stepCreateVolume(
+  context: StepContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
+  const attempted = await findOrCreate(context, volumes, lease, record);
+  await settleVolume(
+    context,
+    lease,
+    async (tx, current): Promise<Next> => {
+      switch (attempted.outcome) {
+        case 'open':
+          return attempted.next;
+        case 'pending':
+          return { step: 'again', afterMs: attempted.pollAfterMs, cookie: attempted.cookie };
+        case 'done':
+          return made(tx, current);
+        case 'failed':
+          return isRefused(attempted)
+            ? refused(context, tx, current, attempted)
+            : retryFailed(context, lease, attempted);
+      }
+    },
+    { learnt: afterCreate(attempted, lease, context.clock.now()) },
+  );
+}
+
+/** `open`: nothing was sent, and an earlier create may still turn up. */
+type Attempted = Step<ObservedVolume> | { outcome: 'open'; next: Next };
+
+/** A volume that is there is made again all the same: a create that is repeated tells how far it is. */
+async function findOrCreate(
+  context: StepContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<Attempted> {
+  const { catalog, creates, installationId } = context;
+  const before = await lookBeforeCreate(context, lease, record, (ref) => volumes.get(ref));
+  if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
+  if (before.answer === 'absent' && before.waitMs > 0)
+    return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };
+  const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
+  const spec = {
+    ...{ ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined },
+    note: toNote(installationId, record),
+  };
+  return callStep(context, lease, () =>
+    creates.send(record.ownerRef, () => volumes.create(spec, lease.cookie)),
+  );
+}
+
+async function made(tx: Transaction, record: VolumeRecord): Promise<Next> {
+  const available = await transitionVolume(tx, record, 'AVAILABLE');
+  const { status } = await followAttachments(tx, available);
+  return status === 'AVAILABLE' ? finish : { step: 'attach' };
+}
+
+async function refused(
+  { log }: StepContext,
+  tx: Transaction,
+  record: VolumeRecord,
+  failed: Failed,
+): Promise<Next> {
+  log.warn({ ...logNames(record), reason: describeFailure(failed) }, 'the platform refused a volume');
+  for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(record.id))
+    await tx.volumes.removeAttachment(volumeId, instanceId);
+  await transitionVolume(tx, record, 'ERROR');
+  return { step: 'destroy' };
+}

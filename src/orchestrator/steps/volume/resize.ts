@@ -1,0 +1,100 @@
+import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import type { Transaction } from '../../model/store.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Lease } from '../../model/work.ts';
+import { type Resize, resizeCookie } from '../../model/work-cookies.ts';
+import { callStep } from '../../platform/call-platform.ts';
+import { findVolume } from '../../platform/confirm-gone.ts';
+import type { ReconcileContext } from '../../platform/context.ts';
+import { afterLook, mayTurnUpForMs } from '../../platform/visibility.ts';
+import { claimWhatItHas } from '../../volumes/claim-storage.ts';
+import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
+import { type Next, settleVolume } from '../settle.ts';
+
+const LATE = 'the platform has not carried the resize out in time, and says that it is at it';
+const NOT_SHOWN = 'the platform may not show the volume yet';
+
+/**
+ * The volume reads its new size and price once the platform has carried it out. One that is refused, or that the platform
+ * has not begun in time, keeps what it has. Then what was asked of its attachments meanwhile is done.
+ */
+export async function stepResize(
+  context: ReconcileContext,
+  volumes: VolumeDriver,
+  lease: Lease,
+  record: VolumeRecord,
+): Promise<void> {
+  const resize = resizeCookie.decode(lease.cookie);
+  if (resize === undefined)
+    return settleVolume(context, lease, async (tx, current): Promise<Next> => {
+      await claimWhatItHas(tx, current);
+      return { step: 'attach' };
+    });
+  const answer = await callStep(context, lease, () =>
+    volumes.resize(record.ownerRef, resize.sizeGb, resize.driver),
+  );
+  const step = asShown(answer, resize);
+  const isLate = isPastDeadline(lease, context.clock.now());
+  const reason = whyGivenUp(step, isLate);
+  // What was sent may have been carried out all the same.
+  const found = reason === undefined ? undefined : await findVolume(context, volumes, record.ownerRef);
+  const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
+  const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
+    if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
+    // Whether it was carried out is not known: the storage stays claimed, and the platform is asked again.
+    const again = { step: 'again', attempt: lease.attempt, cookie: resizeCookie.encode(resize) } as const;
+    if (reason !== undefined && found?.answer === 'unknown')
+      return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
+    const waitMs =
+      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.lookedAt) : 0;
+    if (waitMs > 0) return { ...again, afterMs: waitMs, problem: NOT_SHOWN };
+    if (reason !== undefined) return giveUp(context, tx, current, reason);
+    if (step.outcome === 'pending')
+      return {
+        ...{ step: 'again', afterMs: step.pollAfterMs },
+        cookie: resizeCookie.encode({ ...resize, driver: step.cookie }),
+        ...(isLate && { problem: LATE }),
+      };
+    const next = retryFailed(context, lease, step);
+    return next.step === 'again'
+      ? { attempt: lease.attempt, ...next, cookie: resizeCookie.encode(resize) }
+      : next;
+  };
+  await settleVolume(context, lease, settle, found && { learnt: afterLook(found) });
+}
+
+/** A platform that says that it is done, and shows the volume smaller, has not done it yet. */
+function asShown(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
+  if (step.outcome !== 'done' || step.value.sizeGb === undefined || step.value.sizeGb >= sizeGb) return step;
+  const detail = `the platform said that it has ${sizeGb} GB, and shows it with ${step.value.sizeGb}`;
+  return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail };
+}
+
+/** Undefined: it goes on. What the platform is at, it will have carried out: however late that is, it stays claimed. */
+function whyGivenUp(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
+  if (step.outcome !== 'failed') return undefined;
+  return isLate || isFinal(step) || step.code === 'gone' ? describeFailure(step) : undefined;
+}
+
+async function resized(
+  tx: Transaction,
+  record: VolumeRecord,
+  { sizeGb, priceMicroUsdPerHour }: Resize,
+): Promise<Next> {
+  const larger = { ...record, sizeGb, priceMicroUsdPerHour };
+  await tx.volumes.update(larger);
+  await claimWhatItHas(tx, larger);
+  return { step: 'attach' };
+}
+
+async function giveUp(
+  { log }: ReconcileContext,
+  tx: Transaction,
+  record: VolumeRecord,
+  reason: string,
+): Promise<Next> {
+  const { sizeGb } = record;
+  await claimWhatItHas(tx, record);
+  log.warn({ ...logNames(record), sizeGb, reason }, 'a resize is given up; the volume keeps its size');
+  return { step: 'attach' };
+}
