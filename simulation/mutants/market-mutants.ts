@@ -86,9 +86,9 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: OBSERVE,
-        find: "return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };",
+        find: "return { kind: 'change', to: 'stopped', at: changedAt(observe), facts: {}, why: 'it is STOPPED' };",
         replace:
-          "return { kind: 'change', to: 'stopped', at: look.seenAt, facts: {}, why: 'it is STOPPED' };",
+          "return { kind: 'change', to: 'stopped', at: observe.seenAt, facts: {}, why: 'it is STOPPED' };",
       },
     ],
   },

@@ -24,15 +24,15 @@ const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${RECONCILE}/instance-steps/create.ts`,
-        find: '  const before = await lookBeforeCreate(',
+        find: '  const before = await findEarlierCreate(',
         replace:
-          "  if (lease.attempt > 1 && lease.cookie === null && lease.lastError === null)\n    return { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'it was cut off' };\n  const before = await lookBeforeCreate(",
+          "  if (lease.attempt > 1 && lease.cookie === null && lease.lastError === null)\n    return { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'it was cut off' };\n  const before = await findEarlierCreate(",
       },
       {
         file: `${RECONCILE}/instance-steps/destroy.ts`,
         find: 'const removal = await remove(context, lease, {',
         replace:
-          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', lookedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {",
+          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {",
       },
     ],
   },
@@ -43,7 +43,7 @@ const orchestratorMutants: readonly Mutant[] = [
       {
         file: `${RECONCILE}/removal.ts`,
         find: 'found: isClaimedGone ? await removable.find() : undefined',
-        replace: "found: isClaimedGone ? { answer: 'gone', lookedAt: answeredAt } : undefined",
+        replace: "found: isClaimedGone ? { answer: 'gone', observedAt: answeredAt } : undefined",
       },
     ],
   },
@@ -109,9 +109,9 @@ const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${RECONCILE}/find.ts`,
-        find: 'return { ...(await proved(found, ref, context.machines)), lookedAt };',
+        find: 'return { ...(await proved(found, ref, context.machines)), observedAt };',
         replace:
-          "const lacked = await context.machines.lacks(ref); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), lookedAt };",
+          "const lacked = await context.machines.lacks(ref); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
       },
     ],
   },
@@ -120,7 +120,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a create whose answer was lost is sent again elsewhere, under another ref',
     patches: [
       {
-        file: `${RECONCILE}/look-before-create.ts`,
+        file: `${RECONCILE}/observe-before-create.ts`,
         find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
       },
@@ -134,7 +134,7 @@ const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L10',
-    title: 'a start that fails ends the instance',
+    title: 'a start that onMachineFailed ends the instance',
     patches: [
       {
         file: `${RECONCILE}/instance-steps/start.ts`,
@@ -216,11 +216,11 @@ const orchestratorMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'look',
-    title: 'a create whose answer was lost is sent again without a look',
+    id: 'observe',
+    title: 'a create whose answer was lost is sent again without a observe',
     patches: [
       {
-        file: `${RECONCILE}/look-before-create.ts`,
+        file: `${RECONCILE}/observe-before-create.ts`,
         find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
       },

@@ -18,15 +18,15 @@ import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Failpoint } from '../orchestrator/platform/call-platform.ts';
-import { isInStep } from '../orchestrator/platform/clock-skew.ts';
-import { Watch } from '../orchestrator/platform/drift-detector.ts';
-import { Expectations } from '../orchestrator/platform/expected-machines.ts';
+import { isClockInSync } from '../orchestrator/platform/clock-skew.ts';
+import { DriftDetector } from '../orchestrator/platform/drift-detector.ts';
+import { ExpectedMachines } from '../orchestrator/platform/expected-machines.ts';
 import { LossCap } from '../orchestrator/platform/loss-cap.ts';
-import { Absence, withoutDenials } from '../orchestrator/platform/not-found-guard.ts';
+import { guardNotFound, NotFoundGuard } from '../orchestrator/platform/not-found-guard.ts';
 import type { ReconcileOptions } from '../orchestrator/platform/options.ts';
 import { PlatformHealth } from '../orchestrator/platform/platform-health.ts';
-import { Doubts } from '../orchestrator/platform/restore-hold.ts';
-import { Inventory } from '../orchestrator/platform/shared-listing.ts';
+import { RestoreHold } from '../orchestrator/platform/restore-hold.ts';
+import { SharedListing } from '../orchestrator/platform/shared-listing.ts';
 import { judgeMachines, judgeVolumes } from '../orchestrator/platform/validate-listing.ts';
 import { Housekeeping } from '../orchestrator/queue/housekeeping.ts';
 import { Reconciler } from '../orchestrator/queue/reconciler.ts';
@@ -74,14 +74,14 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const health = new PlatformHealth({ store, clock, log });
   const options = toReconcileOptions(deps.config);
   const losses = new LossCap({ clock, log, options });
-  const absence = new Absence();
+  const notFoundGuard = new NotFoundGuard();
   const http = composeHttp(
-    { ...deps, store: withoutDenials(store, absence), absence, writes },
+    { ...deps, store: guardNotFound(store, notFoundGuard), notFoundGuard, writes },
     health,
     losses,
   );
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
-  const parts = { ...deps, options, installationId, health, losses, absence };
+  const parts = { ...deps, options, installationId, health, losses, notFoundGuard };
   const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
   const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
   const nextId = requestIds(random);
@@ -89,7 +89,7 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const findProblem = readiness({
     store: http.store,
     isServing: () => isServing,
-    isInStep: () => isInStep(clock, options),
+    isClockInSync: () => isClockInSync(clock, options),
     writes,
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
@@ -136,9 +136,9 @@ function composeHttp(
     clock,
     random,
     log,
-    absence,
+    notFoundGuard,
     writes,
-  }: OrchestratorDeps & { absence: Absence; writes: WriteHealth },
+  }: OrchestratorDeps & { notFoundGuard: NotFoundGuard; writes: WriteHealth },
   platform: PlatformHealth,
   losses: LossCap,
 ): HttpDeps {
@@ -151,13 +151,13 @@ function composeHttp(
     ...{ store, catalog, clock, random, log },
     platform: {
       get isOpen() {
-        return platform.isUp && absence.areClaimsComplete;
+        return platform.isUp && notFoundGuard.areClaimsComplete;
       },
-      unclaimedUnits: (offerId, region) => absence.unclaimedUnits(offerId, region),
+      unclaimedUnits: (offerId, region) => notFoundGuard.unclaimedUnits(offerId, region),
       get areStorageClaimsComplete() {
-        return absence.areStorageClaimsComplete;
+        return notFoundGuard.areStorageClaimsComplete;
       },
-      unclaimedStorageGb: (region) => absence.unclaimedStorageGb(region),
+      unclaimedStorageGb: (region) => notFoundGuard.unclaimedStorageGb(region),
     },
     manifest: driver.manifest,
     authenticator: new Authenticator({ store, clock, environmentKey }),
@@ -187,7 +187,7 @@ function composeHttp(
 
 interface Reconciling {
   reconciler: Reconciler;
-  watch: Watch;
+  watch: DriftDetector;
   recovery: Recovery;
   /** Lets go whoever waits for a listing. */
   stopListing: () => void;
@@ -199,23 +199,23 @@ function composeReconcile(
     installationId: string;
     health: PlatformHealth;
     losses: LossCap;
-    absence: Absence;
+    notFoundGuard: NotFoundGuard;
   },
 ): Reconciling {
   const { driver } = deps;
   const base = { ...deps, probe: deps.probe ?? createSshProbe() };
-  const expectations = new Expectations(deps.store);
-  const machines = new Inventory(base, () => driver.list(), judgeMachines(base, expectations));
+  const expected = new ExpectedMachines(deps.store);
+  const machines = new SharedListing(base, () => driver.list(), judgeMachines(base, expected));
   const { volumes: volumeDriver } = driver;
   // A revoked key shows no volumes, as a platform does that has none: only the machines tell the one from the other.
-  const showsMachines = async (): Promise<boolean> => (await machines.look()) !== null;
+  const showsMachines = async (): Promise<boolean> => (await machines.observe()) !== null;
   const volumes =
-    volumeDriver && new Inventory(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
-  const context = { ...base, machines, volumes, doubts: new Doubts() };
+    volumeDriver && new SharedListing(base, () => volumeDriver.list(), judgeVolumes(base), showsMachines);
+  const context = { ...base, machines, volumes, restoreHold: new RestoreHold() };
   const reconciler = new Reconciler(context);
   return {
     reconciler,
-    watch: new Watch(context, expectations),
+    watch: new DriftDetector(context, expected),
     recovery: new Recovery(context, () => reconciler.start()),
     stopListing: () => {
       machines.stop();

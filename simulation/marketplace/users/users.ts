@@ -17,7 +17,7 @@ export interface MarketReply {
 }
 
 /** What a request may be answered with; `other`: it names what belongs to another team. */
-export type Expectation = 'own' | 'other' | 'unknown';
+export type ExpectedMachine = 'own' | 'other' | 'unknown';
 
 /** A user gives up on a request after this long. */
 const PATIENCE_MS = 60_000;
@@ -36,7 +36,11 @@ export class Users {
   }
 
   /** Sends a request to one of the servers; undefined: no answer came, and nobody knows whether it was applied. */
-  async ask(user: MarketUser, asked: MarketAsked, expected: Expectation): Promise<MarketReply | undefined> {
+  async ask(
+    user: MarketUser,
+    asked: MarketAsked,
+    expected: ExpectedMachine,
+  ): Promise<MarketReply | undefined> {
     const { scheduler, journal, replicas, scenario } = this.#world;
     const serving = replicas.filter((replica) => replica.serving !== undefined);
     if (serving.length === 0) return undefined;
@@ -94,7 +98,7 @@ async function send(app: App, { method, path, body }: MarketAsked, key: string):
 }
 
 /** I18: what is another's is 403, what nobody has 404, and what is one's own neither; nothing is a 500. */
-function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: Expectation): void {
+function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: ExpectedMachine): void {
   const what = (): string => `${method} ${path} → ${reply.status} ${JSON.stringify(reply.body)}`;
   hold('crash', reply.status !== 500, what, [path]);
   if (reply.status === 503 && codeOf(reply.body) === 'UNAVAILABLE') return;

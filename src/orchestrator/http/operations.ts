@@ -7,15 +7,15 @@ export interface ReadinessDeps {
   /** False from the moment on at which the server drains. */
   isServing: () => boolean;
   /** Whether the time here is near enough to that of the other servers. */
-  isInStep: () => boolean;
+  isClockInSync: () => boolean;
   writes: { areWritesTaken: boolean };
 }
 
 /** Why `/readyz` is 503. */
-export function readiness({ store, isServing, isInStep, writes }: ReadinessDeps): FindProblem {
+export function readiness({ store, isServing, isClockInSync, writes }: ReadinessDeps): FindProblem {
   return async () => {
     if (!isServing()) return 'draining';
-    if (!isInStep()) return "the clock is too far from the database's";
+    if (!isClockInSync()) return "the clock is too far from the database's";
     return store.read.work.backlog().then(
       () => (writes.areWritesTaken ? undefined : 'the store takes no writes'),
       () => 'the store does not answer',

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
-import { callStep, LeaseEnding, look, prove } from './call-platform.ts';
+import { callStep, LeaseEnding, observe, prove } from './call-platform.ts';
 
 function caller() {
   const clock = new VirtualClock(0);
@@ -42,16 +42,16 @@ describe('what the platform says', () => {
     });
     const failed = { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'a\u0000b' } as const;
     expect(await call(context, failed)).toEqual({ ...failed, detail: 'a b' });
-    expect(await look(context, async () => ({ answer: 'observed', value: machine }))).toEqual({
+    expect(await observe(context, async () => ({ answer: 'observed', value: machine }))).toEqual({
       ...{ answer: 'observed', value: clean },
     });
-    expect(await look(context, async () => ({ answer: 'listed', items: [machine] }))).toEqual({
+    expect(await observe(context, async () => ({ answer: 'listed', items: [machine] }))).toEqual({
       ...{ answer: 'listed', items: [clean] },
     });
-    expect(await look(context, async () => ({ answer: 'unknown', reason: 'a\nb' }))).toEqual({
+    expect(await observe(context, async () => ({ answer: 'unknown', reason: 'a\nb' }))).toEqual({
       ...{ answer: 'unknown', reason: 'a b' },
     });
-    expect(await look(context, () => Promise.reject(new Error('a\nb')))).toMatchObject({ reason: 'a b' });
+    expect(await observe(context, () => Promise.reject(new Error('a\nb')))).toMatchObject({ reason: 'a b' });
     const refused = { ok: false, step: 'banner', detail: 'SSH-\u00072.0' } as const;
     expect(await prove(context, async () => refused)).toEqual({ ...refused, detail: 'SSH- 2.0' });
   });
@@ -129,7 +129,7 @@ describe('an answer that has no form', () => {
     ['shows no machine', { answer: 'observed', value: null }],
     ['gives no reason', { answer: 'unknown' }],
   ])('is unknown: one that %s', async (_what, answer) => {
-    expect(await look(caller(), async () => answer as Presence<unknown>)).toEqual({
+    expect(await observe(caller(), async () => answer as Presence<unknown>)).toEqual({
       ...{ answer: 'unknown', reason: expect.any(String) },
     });
   });

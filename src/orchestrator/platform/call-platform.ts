@@ -55,7 +55,7 @@ export async function callStep<T>(
 }
 
 /** A look at the platform with a deadline. Whatever goes wrong, or has no form, is `unknown`, never absence. */
-export async function look<Answer extends Presence<unknown> | Listing<unknown>>(
+export async function observe<Answer extends Presence<unknown> | Listing<unknown>>(
   context: Waiting,
   call: () => Promise<Answer>,
 ): Promise<Answer | { answer: 'unknown'; reason: string }> {

@@ -6,11 +6,11 @@ import type { ObservedMachine, ObservedVolume, PlatformDriver } from '../model/p
 import type { Store } from '../model/store.ts';
 import type { Failpoint } from './call-platform.ts';
 import type { LossCap } from './loss-cap.ts';
-import type { Absence } from './not-found-guard.ts';
+import type { NotFoundGuard } from './not-found-guard.ts';
 import type { ReconcileOptions } from './options.ts';
 import type { PlatformHealth } from './platform-health.ts';
-import type { Doubts } from './restore-hold.ts';
-import type { Inventory } from './shared-listing.ts';
+import type { RestoreHold } from './restore-hold.ts';
+import type { SharedListing } from './shared-listing.ts';
 
 /** What the steps of durable work use. */
 export interface ReconcileContext {
@@ -25,13 +25,13 @@ export interface ReconcileContext {
   log: Log;
   health: PlatformHealth;
   /** What may be said not to exist, and whether the database lacks rows since it was restored. */
-  absence: Absence;
+  notFoundGuard: NotFoundGuard;
   /** Whose work waits, since the database was restored. */
-  doubts: Doubts;
+  restoreHold: RestoreHold;
   /** The platform's listings, shared by the watch and by every proof of absence. */
-  machines: Inventory<ObservedMachine>;
+  machines: SharedListing<ObservedMachine>;
   /** Undefined where the platform has no volumes. */
-  volumes: Inventory<ObservedVolume> | undefined;
+  volumes: SharedListing<ObservedVolume> | undefined;
   losses: LossCap;
   options: ReconcileOptions;
   failpoint: Failpoint;

@@ -2,7 +2,7 @@ import type { Timer } from '../../ports/clock.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import { putInstanceWork } from '../model/put-work.ts';
 import type { ReconcileContext } from './context.ts';
-import { changedBefore, type Expectation, type Expectations } from './expected-machines.ts';
+import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
 import { isShownFirst, markMachinesShown } from './visibility.ts';
@@ -19,24 +19,24 @@ export interface FirstListings {
  * Holds the platform's listing against the rows, every few seconds. A difference decides nothing: it has the
  * one instance looked at. A listing that fails, or cannot be believed, freezes all that decides something.
  */
-export class Watch {
+export class DriftDetector {
   readonly #context: ReconcileContext;
-  readonly #expectations: Expectations;
+  readonly #expected: ExpectedMachines;
   readonly #orphans: OrphanSweep;
   #timer: Timer | undefined;
   #isStopped = false;
   #round: Promise<void> = Promise.resolve();
 
-  constructor(context: ReconcileContext, expectations: Expectations) {
+  constructor(context: ReconcileContext, expected: ExpectedMachines) {
     this.#context = context;
-    this.#expectations = expectations;
+    this.#expected = expected;
     this.#orphans = new OrphanSweep(context);
   }
 
   /** Waits for the first listings, as long as a call may take: until then nothing is sold and nothing decided. */
   async start(): Promise<FirstListings> {
-    await this.#expectations.refresh();
-    const machines = await this.#context.machines.look();
+    await this.#expected.refresh();
+    const machines = await this.#context.machines.observe();
     const volumes = machines === null ? null : await this.#lookAtVolumes();
     this.#goOn(this.#hold(machines, async () => volumes));
     return { machines, volumes };
@@ -46,23 +46,23 @@ export class Watch {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#round;
-    this.#expectations.close();
+    this.#expected.close();
   }
 
   /** One round; it never rejects. */
-  async look(): Promise<void> {
-    await this.#hold(await this.#context.machines.look(), () => this.#lookAtVolumes());
+  async observe(): Promise<void> {
+    await this.#hold(await this.#context.machines.observe(), () => this.#lookAtVolumes());
   }
 
   async #lookAtVolumes(): Promise<Listed<ObservedVolume> | null> {
-    return (await this.#context.volumes?.look()) ?? null;
+    return (await this.#context.volumes?.observe()) ?? null;
   }
 
   #goOn(round: Promise<void>): void {
     const { clock, options } = this.#context;
     this.#round = round.then(() => {
       if (!this.#isStopped)
-        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#goOn(this.look()));
+        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#goOn(this.observe()));
     });
   }
 
@@ -87,7 +87,7 @@ export class Watch {
   async #compare({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
     let seen = 0;
     const shown: string[] = [];
-    for (const [ref, expectation] of this.#expectations.entries()) {
+    for (const [ref, expectation] of this.#expected.entries()) {
       if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
       const machine = items.get(ref);
       if (machine !== undefined && isShownFirst(expectation, begunAt, this.#context))
@@ -101,16 +101,16 @@ export class Watch {
   /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */
   #strangers({ items }: Listed<ObservedMachine>): ObservedMachine[] {
     return [...items.values()].filter(({ ref }) => {
-      const status = this.#expectations.get(ref)?.status;
+      const status = this.#expected.get(ref)?.status;
       return status === undefined || status === 'ERROR' || status === 'OFFLINE';
     });
   }
 
-  async #observe(ref: OwnerRef, { id, version }: Expectation): Promise<void> {
+  async #observe(ref: OwnerRef, { id, version }: ExpectedMachine): Promise<void> {
     const { store, clock } = this.#context;
     await store.transact(async (tx) => {
       const record = await tx.instances.byId(id);
-      if (record === null || record.status === 'DESTROYED') return this.#expectations.forget(ref);
+      if (record === null || record.status === 'DESTROYED') return this.#expected.forget(ref);
       if (record.version !== version || (await tx.work.of(id)) !== null) return;
       await putInstanceWork(tx, id, 'observe', clock.now());
     });
@@ -118,7 +118,7 @@ export class Watch {
 }
 
 /** States that are on the way have work of their own, which looks for itself. */
-function differs({ status, endpoint }: Expectation, machine: ObservedMachine | undefined): boolean {
+function differs({ status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): boolean {
   if (status === 'STOPPED') return machine === undefined || machine.power === 'running';
   if (status !== 'ONLINE') return false;
   if (machine === undefined || machine.power !== 'running') return true;

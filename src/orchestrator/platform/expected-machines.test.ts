@@ -3,7 +3,7 @@ import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { InstanceRecord } from '../model/instance-record.ts';
 import type { CommitListener, Store } from '../model/store.ts';
-import { changedBefore, Expectations, isExpected } from './expected-machines.ts';
+import { changedBefore, ExpectedMachines, isExpected } from './expected-machines.ts';
 
 /** A store of which only what is told and what is listed matters. */
 function setUp(...rows: InstanceRecord[]) {
@@ -24,12 +24,12 @@ function setUp(...rows: InstanceRecord[]) {
       return () => undefined;
     },
   } as unknown as Store;
-  const expectations = new Expectations(store);
+  const machines = new ExpectedMachines(store);
   return {
-    ...{ expectations, state },
+    ...{ machines, state },
     tell: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
     miss: () => listener.commitsMissed?.(),
-    expected: () => [...expectations.entries()].map(([, { id, version }]) => `${id}.${version}`).sort(),
+    expected: () => [...machines.entries()].map(([, { id, version }]) => `${id}.${version}`).sort(),
   };
 }
 
@@ -39,49 +39,49 @@ const row = (id: string, version: number, status: InstanceRecord['status'] = 'ON
 });
 
 it('reads every live row once, and then follows what is told', async () => {
-  const { expectations, state, tell, expected } = setUp(row('a', 1), row('b', 1));
-  await expectations.refresh();
+  const { machines, state, tell, expected } = setUp(row('a', 1), row('b', 1));
+  await machines.refresh();
   tell(row('a', 2), row('b', 2, 'DESTROYED'), row('c', 1));
-  await expectations.refresh();
+  await machines.refresh();
   expect([expected(), state.reads]).toEqual([['a.2', 'c.1'], 1]);
 });
 
 it('takes the newer of two copies, in whatever order they are told', async () => {
-  const { expectations, tell, expected } = setUp();
-  await expectations.refresh();
+  const { machines, tell, expected } = setUp();
+  await machines.refresh();
   tell(row('a', 3));
   tell(row('a', 2));
   expect(expected()).toEqual(['a.3']);
 });
 
 it('reads them again after commits were missed, and forgets what is destroyed since', async () => {
-  const { expectations, state, miss, expected } = setUp(row('a', 1), row('b', 1));
-  await expectations.refresh();
+  const { machines, state, miss, expected } = setUp(row('a', 1), row('b', 1));
+  await machines.refresh();
   state.rows = [row('b', 4)];
   miss();
-  await expectations.refresh();
+  await machines.refresh();
   expect([expected(), state.reads]).toEqual([['b.4'], 2]);
 });
 
 it('does not bring back what is destroyed, for an older commit that is told later', async () => {
-  const { expectations, tell, state, miss, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
-  await expectations.refresh();
+  const { machines, tell, state, miss, expected } = setUp(row('a', 1), row('b', 1), row('c', 1));
+  await machines.refresh();
   tell({ ...row('a', 5), status: 'DESTROYED' });
   tell(row('a', 4));
   state.rows = [row('c', 1)];
   miss();
-  await expectations.refresh();
+  await machines.refresh();
   tell(row('b', 2));
-  expectations.forget('berth-c');
+  machines.forget('berth-c');
   tell(row('c', 2));
   expect(expected()).toEqual([]);
 });
 
 it('reads them each time while commits are not heard, and again after a read that failed', async () => {
-  const { expectations, state, expected } = setUp(row('a', 1));
+  const { machines, state, expected } = setUp(row('a', 1));
   state.isHeard = false;
-  await expectations.refresh();
-  await expectations.refresh();
+  await machines.refresh();
+  await machines.refresh();
   expect(state.reads).toBe(2);
   state.isHeard = true;
   const failing = setUp(row('a', 1));
@@ -92,9 +92,9 @@ it('reads them each time while commits are not heard, and again after a read tha
       throw new Error('the store is away');
     },
   });
-  await expect(failing.expectations.refresh()).rejects.toThrow('away');
+  await expect(failing.machines.refresh()).rejects.toThrow('away');
   Object.defineProperty(failing.state, 'rows', { value: rows });
-  await failing.expectations.refresh();
+  await failing.machines.refresh();
   expect([failing.expected(), expected()]).toEqual([['a.1'], ['a.1']]);
 });
 

@@ -6,7 +6,7 @@ import type { Store } from '../model/store.ts';
 import type { ReconcileOptions } from './options.ts';
 
 /** What a row makes us expect of the platform. */
-export interface Expectation {
+export interface ExpectedMachine {
   id: string;
   status: InstanceStatus;
   endpoint: Endpoint | null;
@@ -21,9 +21,9 @@ export interface Expectation {
 const DESTROYED_KEPT = 10_000;
 
 /** The live rows by owner ref, kept by following the commits. */
-export class Expectations {
+export class ExpectedMachines {
   readonly #store: Store;
-  readonly #rows = new Map<OwnerRef, Expectation>();
+  readonly #rows = new Map<OwnerRef, ExpectedMachine>();
   /** No older commit that is told later brings them back; the oldest first. */
   readonly #destroyed = new Set<OwnerRef>();
   readonly #unsubscribe: () => void;
@@ -57,11 +57,11 @@ export class Expectations {
     }
   }
 
-  get(ref: OwnerRef): Expectation | undefined {
+  get(ref: OwnerRef): ExpectedMachine | undefined {
     return this.#rows.get(ref);
   }
 
-  entries(): IterableIterator<[OwnerRef, Expectation]> {
+  entries(): IterableIterator<[OwnerRef, ExpectedMachine]> {
     return this.#rows.entries();
   }
 
@@ -111,7 +111,7 @@ export function changedBefore(
 }
 
 /** Whether the platform must list the machine of such a row: it was seen there, and nobody is removing it. */
-export function isExpected({ status, endpoint }: Expectation): boolean {
+export function isExpected({ status, endpoint }: ExpectedMachine): boolean {
   switch (status) {
     case 'ONLINE':
     case 'STOPPING':

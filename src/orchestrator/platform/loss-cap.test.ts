@@ -46,7 +46,7 @@ async function insert(count: number, status: InstanceRecord['status'] = 'ONLINE'
 }
 
 /** Loses the instance if it may be lost. */
-async function lose(nth: number): Promise<boolean> {
+async function recordLoss(nth: number): Promise<boolean> {
   return store.transact(async (tx) => {
     const record = await tx.instances.byId(`ONLINE-${nth}`);
     if (record === null) throw new Error('no such instance');
@@ -58,7 +58,7 @@ async function lose(nth: number): Promise<boolean> {
 
 async function loseAll(count: number): Promise<number> {
   let lost = 0;
-  for (let nth = 0; nth < count; nth++) if (await lose(nth)) lost++;
+  for (let nth = 0; nth < count; nth++) if (await recordLoss(nth)) lost++;
   return lost;
 }
 
@@ -94,17 +94,17 @@ it('lets all be lost while losses are accepted, and counts them', async () => {
   await store.transact((tx) => tx.marks.put('losses_accepted_until', clock.now() + MINUTE_MS));
   expect(await loseAll(5)).toBe(5);
   await clock.advance(MINUTE_MS);
-  expect(await lose(5)).toBe(false);
+  expect(await recordLoss(5)).toBe(false);
 });
 
 it('raises one alarm in a window, and tells how many are held', async () => {
   await insert(6);
   await loseAll(6);
-  for (const nth of [2, 3, 4, 5]) expect(await lose(nth)).toBe(false);
+  for (const nth of [2, 3, 4, 5]) expect(await recordLoss(nth)).toBe(false);
   expect(alarms).toMatchObject([{ losses: 2, cap: 2 }]);
   expect(losses.held).toBe(4);
   await store.transact((tx) => tx.marks.put('losses_accepted_until', clock.now() + MINUTE_MS));
-  await lose(5);
+  await recordLoss(5);
   expect(losses.held).toBe(3);
   await clock.advance(2 * LAST_RETRY_MS + 1);
   expect(losses.held).toBe(0);

@@ -9,7 +9,7 @@ const RETRY_AFTER_SECONDS = 2;
 const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
 /** What the platform shows with our tag, and that could not be given its row. */
-export interface Unadopted {
+export interface UnadoptedResource {
   ref: OwnerRef;
   /** The unit that it takes, where its note tells. */
   placement?: { offerId: string; region: string };
@@ -22,7 +22,7 @@ export interface Unadopted {
  * so nothing is denied before the platform's listing was held against the rows, nor while the platform shows
  * something of that id which could not be given its row again.
  */
-export class Absence {
+export class NotFoundGuard {
   readonly #held = new Set<ResourceKind>();
   readonly #unadopted: Record<ResourceKind, ReadonlySet<string>> = { instance: new Set(), volume: new Set() };
   /** Units taken by machines without a row, by offer and region. */
@@ -48,13 +48,13 @@ export class Absence {
   }
 
   /** A listing that may be believed was held against the rows; `unadopted` is what it shows and has no row. */
-  held(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
+  held(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
     this.shown(kind, unadopted);
     this.#held.add(kind);
   }
 
   /** The same for a listing that may lack something. */
-  shown(kind: ResourceKind, unadopted: readonly Unadopted[]): void {
+  shown(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
     this.#unadopted[kind] = new Set(unadopted.map(({ ref }) => idOf(ref)));
     if (kind === 'volume') {
       const sums = new Map<string, number>();
@@ -120,13 +120,13 @@ export class Absence {
  * The store as requests see it: where no row proves that there is nothing, it answers 503 and not that nothing is
  * there. O: a 404 is taken for DESTROYED, so every doubt is `unavailable`.
  */
-export function withoutDenials(store: Store, absence: Absence): Store {
+export function guardNotFound(store: Store, notFoundGuard: NotFoundGuard): Store {
   return {
     ...store,
-    read: { ...store.read, ...doubting(store.read, absence) },
+    read: { ...store.read, ...doubting(store.read, notFoundGuard) },
     transact: (body) =>
       store.transact((tx) => {
-        const { instances, volumes } = doubting<Transaction>(tx, absence);
+        const { instances, volumes } = doubting<Transaction>(tx, notFoundGuard);
         return body({ ...tx, instances, volumes });
       }),
   };
@@ -134,16 +134,16 @@ export function withoutDenials(store: Store, absence: Absence): Store {
 
 function doubting<Part extends Reader>(
   { instances, volumes }: Pick<Part, 'instances' | 'volumes'>,
-  absence: Absence,
+  notFoundGuard: NotFoundGuard,
 ): Pick<Part, 'instances' | 'volumes'> {
   return {
     instances: {
       ...instances,
-      byId: (id) => unlessInDoubt(absence.isProved(id), instances.byId(id)),
-      page: (filter) => unlessInDoubt(absence.isListComplete, instances.page(filter)),
-      list: (filter) => unlessInDoubt(absence.isListComplete, instances.list(filter)),
+      byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), instances.byId(id)),
+      page: (filter) => unlessInDoubt(notFoundGuard.isListComplete, instances.page(filter)),
+      list: (filter) => unlessInDoubt(notFoundGuard.isListComplete, instances.list(filter)),
     },
-    volumes: { ...volumes, byId: (id) => unlessInDoubt(absence.isProved(id), volumes.byId(id)) },
+    volumes: { ...volumes, byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), volumes.byId(id)) },
   };
 }
 

@@ -50,7 +50,7 @@ function setUp(
       driver,
       clock,
       installationId: 'here',
-      absence: { isRestored, isUnadopted: () => isUnadopted },
+      notFoundGuard: { isRestored, isUnadopted: () => isUnadopted },
       failpoint: none,
     },
     store: {

@@ -50,7 +50,7 @@ export class OrphanSweep {
     const queue = strangers.filter((machine) => !this.#isForeign(machine));
     const take = async () => {
       for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
-        await this.#look(machine, before.has(machine.ref), begunAt);
+        await this.#observe(machine, before.has(machine.ref), begunAt);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, take));
   }
@@ -78,7 +78,7 @@ export class OrphanSweep {
     shownBefore: string | undefined,
     begunAt: number,
   ): Promise<Owned | null> {
-    const { absence, clock, store } = this.#context;
+    const { notFoundGuard, clock, store } = this.#context;
     const now = clock.now();
     const shown = toShown(volume);
     if (known?.shown === shown && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
@@ -87,7 +87,7 @@ export class OrphanSweep {
       if (isShownFirst(row, begunAt, this.#context)) await markVolumeShown(this.#context, row);
       const found = await compareVolume(this.#context, row, volume);
       // In a restored database it is rather the row that is behind.
-      if (found === 'more' && shown === shownBefore && !absence.isRestored)
+      if (found === 'more' && shown === shownBefore && !notFoundGuard.isRestored)
         await followDrift(this.#context, row, volume);
       return found === 'as-told' ? { readAt: now, shown } : null;
     }
@@ -131,14 +131,14 @@ export class OrphanSweep {
     return true;
   }
 
-  async #look(machine: ObservedMachine, isSeenAgain: boolean, begunAt: number): Promise<void> {
-    const { absence, store, clock, options } = this.#context;
+  async #observe(machine: ObservedMachine, isSeenAgain: boolean, begunAt: number): Promise<void> {
+    const { notFoundGuard, store, clock, options } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
     if (!isSeenAgain) return;
     if (row !== null && (await this.#wasLost(row))) await this.#act(machine, options.orphans);
     else if (row !== null) await this.#destroyAgain(row, machine, begunAt);
     // In a restored database a machine without a row is rather a row that was lost.
-    else if (!absence.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
+    else if (!notFoundGuard.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
       await this.#act(machine, this.#actionFor(machine));
   }
 
@@ -194,9 +194,9 @@ export class OrphanSweep {
    * of an instance is one whose row was lost: rows never go away. They are told of only.
    */
   #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
-    const { absence, driver, options, installationId } = this.#context;
+    const { notFoundGuard, driver, options, installationId } = this.#context;
     const isLostRow =
-      absence.isUnadopted(machine.ref) ||
+      notFoundGuard.isUnadopted(machine.ref) ||
       readNote(machine, installationId, instanceNoteSchema).owner === 'ours';
     if (isLostRow) return 'log';
     const isOurs = !driver.manifest.keepsNotes || readNote(machine, installationId, anyNote).owner === 'ours';

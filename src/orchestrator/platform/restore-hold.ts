@@ -4,7 +4,7 @@ import type { Lease } from '../model/work.ts';
  * What has changed since the backup that a database was restored from, for all that is known: work that the backup
  * held, or that a look puts, waits until the platform has shown where its resource is. All else goes on.
  */
-export class Doubts {
+export class RestoreHold {
   readonly #instances = new Set<string>();
   #areVolumesHeld = false;
 

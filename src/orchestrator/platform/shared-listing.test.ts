@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Listing } from '../model/platform-driver.ts';
 import { fixedReconcileOptions, type ReconcileOptions } from './options.ts';
-import { Inventory, type Judge } from './shared-listing.ts';
+import { type Judge, SharedListing } from './shared-listing.ts';
 
 type Item = { ref: string };
 
@@ -17,9 +17,9 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
   };
   const open: ((listing: Listing<Item>) => void)[] = [];
   const list = () => new Promise<Listing<Item>>((resolve) => open.push(resolve));
-  const inventory = new Inventory<Item>({ clock, log, options }, list, isBelieved);
+  const listing = new SharedListing<Item>({ clock, log, options }, list, isBelieved);
   return {
-    ...{ clock, inventory, open },
+    ...{ clock, listing, open },
     /** Ends the listing that began as the `nth`, from 0. */
     end: async (nth: number, ...refs: string[]) => {
       open[nth]?.({ answer: 'listed', items: refs.map((ref) => ({ ref })) });
@@ -30,10 +30,10 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
 
 describe('a listing', () => {
   it('that is under way proves nothing for whoever comes later: the next one does', async () => {
-    const { clock, inventory, open, end } = setUp();
-    const early = inventory.lacks('a');
+    const { clock, listing, open, end } = setUp();
+    const early = listing.lacks('a');
     await clock.advance(0);
-    const late = inventory.lacks('a');
+    const late = listing.lacks('a');
     await end(0);
     expect(await early).toEqual({ isProved: true });
     await clock.advance(249);
@@ -45,10 +45,10 @@ describe('a listing', () => {
   });
 
   it('is shared by all who wait for it', async () => {
-    const { clock, inventory, open, end } = setUp();
-    const first = inventory.look();
+    const { clock, listing, open, end } = setUp();
+    const first = listing.observe();
     await clock.advance(0);
-    const proofs = Promise.all(['a', 'b', 'c'].map((ref) => inventory.lacks(ref)));
+    const proofs = Promise.all(['a', 'b', 'c'].map((ref) => listing.lacks(ref)));
     await end(0);
     await first;
     await clock.advance(250);
@@ -58,12 +58,12 @@ describe('a listing', () => {
   });
 
   it('that took long is not followed by another at once', async () => {
-    const { clock, inventory, open, end } = setUp();
-    const first = inventory.look();
+    const { clock, listing, open, end } = setUp();
+    const first = listing.observe();
     await clock.advance(2_000);
     await end(0);
     await first;
-    const second = inventory.look();
+    const second = listing.observe();
     await clock.advance(1_999);
     expect(open.length).toBe(1);
     await clock.advance(1);
@@ -75,8 +75,8 @@ describe('a listing', () => {
     ['cannot be believed', async () => false],
     ['cannot be judged', () => Promise.reject(new Error('the store is away'))],
   ])('that %s proves nothing', async (_, judge) => {
-    const { clock, inventory, end } = setUp(judge);
-    const proof = inventory.lacks('a');
+    const { clock, listing, end } = setUp(judge);
+    const proof = listing.lacks('a');
     await clock.advance(0);
     await end(0);
     expect(await proof).toMatchObject({
@@ -86,32 +86,32 @@ describe('a listing', () => {
   });
 
   it('that has no form proves nothing, and the next one is as good as any', async () => {
-    const { clock, inventory, open, end } = setUp();
-    const proof = inventory.lacks('a');
+    const { clock, listing, open, end } = setUp();
+    const proof = listing.lacks('a');
     await clock.advance(0);
     open[0]?.({ answer: 'listed' } as unknown as Listing<Item>);
     expect(await proof).toMatchObject({ isProved: false });
-    const next = inventory.lacks('a');
+    const next = listing.lacks('a');
     await clock.advance(250);
     await end(1);
     expect(await next).toEqual({ isProved: true });
   });
 
   it('that does not come in time proves nothing', async () => {
-    const { clock, inventory } = setUp(async () => false);
-    const proof = inventory.lacks('a');
+    const { clock, listing } = setUp(async () => false);
+    const proof = listing.lacks('a');
     await clock.advance(5_000);
     expect(await proof).toMatchObject({ isProved: false });
   });
 
   it('is waited for by nobody once it is stopped', async () => {
-    const { clock, inventory, open, end } = setUp();
-    const first = inventory.look();
+    const { clock, listing, open, end } = setUp();
+    const first = listing.observe();
     await clock.advance(0);
-    const second = inventory.look();
+    const second = listing.observe();
     await end(0);
     await first;
-    inventory.stop();
+    listing.stop();
     expect(await second).toBeNull();
     expect([open.length, clock.pendingTimers]).toEqual([1, 0]);
   });

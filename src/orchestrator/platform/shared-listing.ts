@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Listing, OwnerRef } from '../model/platform-driver.ts';
-import { look } from './call-platform.ts';
+import { observe } from './call-platform.ts';
 import type { ReconcileOptions } from './options.ts';
 
 /** A listing that can be believed. */
@@ -24,7 +24,7 @@ export type Judge<T> = (listing: Listing<T>, begunAt: number) => Promise<boolean
  * The platform's listings of one kind of resource. They are made one after another with a pause between them, and
  * whoever waits for the same one shares it: a hundred deletes cost as many listings as one.
  */
-export class Inventory<T extends { ref: OwnerRef }> {
+export class SharedListing<T extends { ref: OwnerRef }> {
   readonly #deps: Deps;
   readonly #list: () => Promise<Listing<T>>;
   readonly #judge: Judge<T>;
@@ -50,7 +50,7 @@ export class Inventory<T extends { ref: OwnerRef }> {
   }
 
   /** A listing that begins after this call; null: there was none that can be believed. Never rejects. */
-  look(): Promise<Listed<T> | null> {
+  observe(): Promise<Listed<T> | null> {
     this.#next ??= this.#lookNext();
     return this.#next;
   }
@@ -60,7 +60,7 @@ export class Inventory<T extends { ref: OwnerRef }> {
    * believed, lacks it too. Never rejects.
    */
   async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
-    const listed = await this.look();
+    const listed = await this.observe();
     if (listed === null || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
       return { isProved: false, reason: 'the platform says that it is gone, and cannot be believed now' };
     return listed.items.has(ref)
@@ -88,7 +88,7 @@ export class Inventory<T extends { ref: OwnerRef }> {
   async #lookNow(): Promise<Listed<T> | null> {
     const { clock, log, options } = this.#deps;
     const begunAt = clock.now();
-    const listing = await look(this.#deps, this.#list);
+    const listing = await observe(this.#deps, this.#list);
     // A platform that lists slowly is not kept busy with listings alone.
     this.#pauseMs = Math.max(options.listPauseMs, clock.now() - begunAt);
     this.#pauseEndsAt = clock.now() + this.#pauseMs;

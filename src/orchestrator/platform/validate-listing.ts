@@ -1,7 +1,7 @@
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from './context.ts';
-import { changedBefore, type Expectations, isExpected } from './expected-machines.ts';
+import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
 import type { Judge } from './shared-listing.ts';
 
 type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
@@ -25,17 +25,17 @@ export function isSuspect({ expected, missing }: { expected: number; missing: nu
 }
 
 /** Holds a listing of machines against the rows, and tells the platform's health what comes of it. */
-export function judgeMachines(deps: Deps, expectations: Expectations): Judge<ObservedMachine> {
+export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
   return async (listing, begunAt) => {
     const { health, options, driver } = deps;
     if (listing.answer === 'unknown') {
       await health.troubled({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
     }
-    await expectations.refresh();
+    await expected.refresh();
     // What is younger may be missing in the listing of an honest platform too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const held = await count(deps, expectations, new Set(listing.items.map(({ ref }) => ref)), settledBy);
+    const held = await count(deps, expected, new Set(listing.items.map(({ ref }) => ref)), settledBy);
     if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${held.missing} of ${held.expected} machines that it should have`;
       await health.troubled({ kind: 'suspect', problem }, begunAt);
@@ -49,13 +49,13 @@ export function judgeMachines(deps: Deps, expectations: Expectations): Judge<Obs
 /** A row that changed since is not held against the listing. */
 async function count(
   deps: Pick<Deps, 'clock' | 'options'>,
-  expectations: Expectations,
+  expected: ExpectedMachines,
   listed: ReadonlySet<OwnerRef>,
   settledBy: number,
 ): Promise<{ expected: number; missing: number }> {
   const counts = { expected: 0, missing: 0 };
   let seen = 0;
-  for (const [ref, expectation] of expectations.entries()) {
+  for (const [ref, expectation] of expected.entries()) {
     if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
     if (!isExpected(expectation) || !changedBefore(expectation.since, settledBy, deps)) continue;
     counts.expected++;

@@ -4,7 +4,7 @@ import type { Step } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { afterCreate } from '../steps/adopt-or-create.ts';
 import type { ReconcileContext } from './context.ts';
-import { afterLook, mayTurnUpForMs } from './visibility.ts';
+import { afterObservation, mayTurnUpForMs } from './visibility.ts';
 
 /** With what the clocks of two servers may differ by. */
 const VISIBLE_MS = 240_000;
@@ -47,7 +47,7 @@ describe('after a look of another step', () => {
     ['what was answered before stays so', 'gone', 100, 100],
     ['what was shown once stays so', 'gone', null, null],
   ] as const)('%s', (_name, answer, known, expected) => {
-    expect(afterLook({ answer, lookedAt: 500 })(known)).toBe(expected);
+    expect(afterObservation({ answer, observedAt: 500 })(known)).toBe(expected);
   });
 });
 
@@ -58,7 +58,7 @@ describe('a look that says gone', () => {
     ['proves it after that', -VISIBLE_MS, NOW, 0],
     ['and took long proves nothing if it began before that', -VISIBLE_MS, -1, 1],
     ['is made again no later than that, whatever the clock says', 9_000_000, NOW, VISIBLE_MS],
-  ])('%s', (_name, createOpenUntil, lookedAt, expected) => {
-    expect(mayTurnUpForMs(context, createOpenUntil, lookedAt)).toBe(expected);
+  ])('%s', (_name, createOpenUntil, observedAt, expected) => {
+    expect(mayTurnUpForMs(context, createOpenUntil, observedAt)).toBe(expected);
   });
 });

@@ -13,15 +13,18 @@ import type { ReconcileContext } from './context.ts';
 export type Learnt = (known: number | null) => number | null;
 
 /** A presence, and when the look began. */
-export type Look<T> = Presence<T> & { lookedAt: number };
+export type Observation<T> = Presence<T> & { observedAt: number };
 
 /**
  * After a look that a step other than the create made. What is shown needs no waiting any more. That step began after
  * the last lease of a create had ended: nothing of the create was sent or answered later than the look.
  */
-export function afterLook({ answer, lookedAt }: Pick<Look<unknown>, 'answer' | 'lookedAt'>): Learnt {
+export function afterObservation({
+  answer,
+  observedAt,
+}: Pick<Observation<unknown>, 'answer' | 'observedAt'>): Learnt {
   if (answer === 'observed') return () => null;
-  return (known) => (known === null ? null : Math.min(known, lookedAt));
+  return (known) => (known === null ? null : Math.min(known, observedAt));
 }
 
 /**
@@ -34,17 +37,17 @@ function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'opt
 }
 
 /**
- * After how many milliseconds to look again, where a look that began at `lookedAt` says `gone` and proves nothing; 0:
+ * After how many milliseconds to look again, where a look that began at `observedAt` says `gone` and proves nothing; 0:
  * it does. A look that took long may be from before the platform had to show the resource, however late it is now.
  */
 export function mayTurnUpForMs(
   context: Pick<ReconcileContext, 'clock' | 'driver' | 'options'>,
   createOpenUntil: number | null,
-  lookedAt: number,
+  observedAt: number,
 ): number {
   if (createOpenUntil === null) return 0;
   const hiddenMs = hiddenForMs(context);
-  if (lookedAt >= createOpenUntil + hiddenMs) return 0;
+  if (observedAt >= createOpenUntil + hiddenMs) return 0;
   // A clock that was set back makes it no longer.
   return Math.min(hiddenMs, Math.max(1, createOpenUntil + hiddenMs - context.clock.now()));
 }

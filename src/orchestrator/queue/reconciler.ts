@@ -1,15 +1,15 @@
 import type { Timer } from '../../ports/clock.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { LeaseEnding } from '../platform/call-platform.ts';
-import { isInStep, outOfStep } from '../platform/clock-skew.ts';
+import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/clock-skew.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { CreateCalls, type StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
 import { giveBack } from '../steps/settle.ts';
 import { namesOf } from './log-names.ts';
-import { WarmUp } from './recovery-throttle.ts';
-import { Places } from './step-slots.ts';
+import { RecoveryThrottle } from './recovery-throttle.ts';
+import { StepSlots } from './step-slots.ts';
 
 const LONGEST_NAP_MS = 60_000;
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
@@ -22,14 +22,14 @@ const NAP_WHILE_KEPT_MS = 100;
 
 /**
  * Drives each row from what is wanted to what is: claims the work that is due, runs its step, and sleeps until
- * the next is due. A step that hangs delays nothing else for long: see {@link Places}.
+ * the next is due. A step that hangs delays nothing else for long: see {@link StepSlots}.
  */
 export class Reconciler {
   readonly #context: StepContext;
   readonly #owner: string;
   readonly #running = new Set<Promise<void>>();
-  readonly #places: Places;
-  readonly #warmUps: Record<ResourceKind, WarmUp>;
+  readonly #places: StepSlots;
+  readonly #throttles: Record<ResourceKind, RecoveryThrottle>;
   readonly #unsubscribe: () => void;
   #timer: Timer | undefined;
   #pumping: Promise<void> | undefined;
@@ -42,12 +42,12 @@ export class Reconciler {
   constructor(context: ReconcileContext) {
     const { clock, options } = context;
     this.#context = { ...context, creates: newCreateCalls(context), startedAt: clock.now() };
-    this.#places = new Places(clock, options.maxConcurrentSteps);
+    this.#places = new StepSlots(clock, options.maxConcurrentSteps);
     this.#owner = context.random.bytes(8).toString('hex');
     const unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
-    this.#warmUps = { instance: new WarmUp(clock), volume: new WarmUp(clock) };
+    this.#throttles = { instance: new RecoveryThrottle(clock), volume: new RecoveryThrottle(clock) };
     const unlisten = context.health.onRecovery(({ isOutage }) => {
-      if (isOutage) for (const warmUp of Object.values(this.#warmUps)) warmUp.begin();
+      if (isOutage) for (const warmUp of Object.values(this.#throttles)) warmUp.begin();
       this.wake();
     });
     this.#unsubscribe = () => {
@@ -93,7 +93,7 @@ export class Reconciler {
       if (this.#isStoreDown) log.info({}, 'the store answers again');
       this.#isStoreDown = false;
       const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
-      const { instance, volume } = this.#warmUps;
+      const { instance, volume } = this.#throttles;
       const keptMs = nap <= 0 ? NAP_WHILE_KEPT_MS : 0;
       const leastMs = Math.max(this.#isFull() ? NAP_WHILE_FULL_MS : keptMs, instance.pauseMs, volume.pauseMs);
       this.#sleep(Math.max(nap, leastMs));
@@ -109,7 +109,7 @@ export class Reconciler {
 
   async #claim(resourceKind: ResourceKind): Promise<void> {
     const { store, clock, options } = this.#context;
-    const limit = Math.min(this.#places.free(resourceKind), this.#warmUps[resourceKind].allowance);
+    const limit = Math.min(this.#places.free(resourceKind), this.#throttles[resourceKind].allowance);
     if (limit === 0) return;
     const now = clock.now();
     const leases = await store.claimWork({
@@ -119,17 +119,17 @@ export class Reconciler {
       limit,
       resourceKind,
     });
-    this.#warmUps[resourceKind].take(leases.length);
+    this.#throttles[resourceKind].take(leases.length);
     for (const lease of leases) this.#run(lease);
   }
 
   /** Tells once when the time here has left the database's too far for a lease to mean anything. */
   #checkClock(): boolean {
     const { clock, options, log } = this.#context;
-    const isOutOfStep = !isInStep(clock, options);
+    const isOutOfStep = !isClockInSync(clock, options);
     if (isOutOfStep !== this.#isOutOfStep) {
       const offset = { offsetMs: Math.round(clock.offsetMs?.() ?? 0) };
-      if (isOutOfStep) log.error(offset, outOfStep);
+      if (isOutOfStep) log.error(offset, CLOCK_SKEW_ALARM);
       else log.info(offset, 'the time here is near that of the database again');
     }
     this.#isOutOfStep = isOutOfStep;

@@ -15,7 +15,7 @@ interface Step {
  * How many steps may be under way at once, for instances and for volumes each. A platform whose calls hang delays
  * the rest for as long as it takes a step to count as slow, however many of them hang.
  */
-export class Places {
+export class StepSlots {
   readonly #clock: Clock;
   readonly #perKind: number;
   readonly #steps = new Set<Step>();

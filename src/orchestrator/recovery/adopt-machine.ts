@@ -6,11 +6,11 @@ import { putInstanceWork } from '../model/put-work.ts';
 import { readNote } from '../model/read-note.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import type { Unadopted } from '../platform/not-found-guard.ts';
+import type { UnadoptedResource } from '../platform/not-found-guard.ts';
 import { proveEndpoint } from '../steps/prove-endpoint.ts';
 
 /** What became of a listed resource without a row. */
-export type Adopted = 'adopted' | 'foreign' | (Omit<Unadopted, 'ref'> & { problem: string });
+export type Adopted = 'adopted' | 'foreign' | (Omit<UnadoptedResource, 'ref'> & { problem: string });
 
 /** What the operator does about it: the account that a note names, and that is younger than the backup. */
 export function noAccount(id: string): string {

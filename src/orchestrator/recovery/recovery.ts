@@ -1,11 +1,11 @@
 import type { Timer } from '../../ports/clock.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { ResourceKind } from '../model/work.ts';
-import { look } from '../platform/call-platform.ts';
+import { observe } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { FirstListings } from '../platform/drift-detector.ts';
-import type { Absence, Unadopted } from '../platform/not-found-guard.ts';
-import type { Listed as BelievedListing, Inventory } from '../platform/shared-listing.ts';
+import type { NotFoundGuard, UnadoptedResource } from '../platform/not-found-guard.ts';
+import type { Listed as BelievedListing, SharedListing } from '../platform/shared-listing.ts';
 import { type Adopted, adoptMachine } from './adopt-machine.ts';
 import { adoptVolume, followPlatform } from './adopt-volume.ts';
 import { followMachines } from './restored-rows.ts';
@@ -30,7 +30,7 @@ interface Listed<T> {
  */
 export class Recovery {
   readonly #context: ReconcileContext;
-  readonly #absence: Absence;
+  readonly #notFoundGuard: NotFoundGuard;
   readonly #begin: () => Promise<void>;
   /** Owner refs that have a row; a row never goes away. */
   readonly #rows = new Set<OwnerRef>();
@@ -47,7 +47,7 @@ export class Recovery {
   /** `begin` starts the durable work, once it is known what of it waits. */
   constructor(context: ReconcileContext, begin: () => Promise<void>) {
     this.#context = context;
-    this.#absence = context.absence;
+    this.#notFoundGuard = context.notFoundGuard;
     this.#begin = begin;
   }
 
@@ -74,11 +74,11 @@ export class Recovery {
   }
 
   async #doubt(takenAt: number, { machines }: FirstListings): Promise<void> {
-    const { store, doubts, clock, log } = this.#context;
+    const { store, restoreHold, clock, log } = this.#context;
     this.#isRestored = true;
     this.#beganAt = machines?.begunAt ?? clock.now();
-    this.#absence.restored();
-    doubts.begin((await store.read.instances.list({})).map(({ id }) => id));
+    this.#notFoundGuard.restored();
+    restoreHold.begin((await store.read.instances.list({})).map(({ id }) => id));
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
       'this database was restored from a backup: it is held against the platform before anything else. ' +
@@ -104,25 +104,26 @@ export class Recovery {
     const areMachinesHeld = await this.#holdMachines(first?.machines);
     const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes(first?.volumes));
     this.#tellDoubts();
-    if (areMachinesHeld !== true || areVolumesHeld !== true || !this.#context.doubts.areOver) return false;
+    if (areMachinesHeld !== true || areVolumesHeld !== true || !this.#context.restoreHold.areOver)
+      return false;
     if (this.#isRestored) await this.#forgetBackup();
     return true;
   }
 
   /** Once when something waits after a round, and once when nothing does any more. */
   #tellDoubts(): void {
-    const { doubts, log } = this.#context;
-    if (doubts.areOver && this.#isWaitTold)
+    const { restoreHold, log } = this.#context;
+    if (restoreHold.areOver && this.#isWaitTold)
       log.info({}, 'it is known of every row of the backup what became of it: all work goes on');
-    if (!doubts.areOver && !this.#isWaitTold) {
-      const [...instances] = doubts.instances;
+    if (!restoreHold.areOver && !this.#isWaitTold) {
+      const [...instances] = restoreHold.instances;
       const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
       log.warn(
-        { ...waiting, volumes: doubts.areVolumesHeld },
+        { ...waiting, volumes: restoreHold.areVolumesHeld },
         'the platform has not shown yet what became of these since the backup: their work waits, all other goes on',
       );
     }
-    this.#isWaitTold = !doubts.areOver;
+    this.#isWaitTold = !restoreHold.areOver;
   }
 
   /** Whether all of them are recovered; undefined: the platform did not list them. */
@@ -148,7 +149,7 @@ export class Recovery {
     const { driver, volumes, store } = this.#context;
     const volumeDriver = driver.volumes;
     if (volumes === undefined || volumeDriver === undefined) {
-      this.#context.doubts.endVolumes();
+      this.#context.restoreHold.endVolumes();
       return this.#tell('volume', true, []);
     }
     const listed = await this.#list(volumes, () => volumeDriver.list(), first);
@@ -165,36 +166,36 @@ export class Recovery {
 
   /** Each once: what changes after that does so in this life. */
   async #followVolumes({ items, isBelieved }: Listed<ObservedVolume>): Promise<void> {
-    const { doubts } = this.#context;
-    if (!doubts.areVolumesHeld) return;
+    const { restoreHold } = this.#context;
+    if (!restoreHold.areVolumesHeld) return;
     for (const volume of items) {
       if (this.#isStopped) return;
       if (this.#followedVolumes.has(volume.ref)) continue;
       await followPlatform(this.#context, volume);
       this.#followedVolumes.add(volume.ref);
     }
-    if (isBelieved) doubts.endVolumes();
+    if (isBelieved) restoreHold.endVolumes();
   }
 
-  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly Unadopted[]): boolean {
-    if (isBelieved) this.#absence.held(kind, unadopted);
-    else this.#absence.shown(kind, unadopted);
+  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly UnadoptedResource[]): boolean {
+    if (isBelieved) this.#notFoundGuard.held(kind, unadopted);
+    else this.#notFoundGuard.shown(kind, unadopted);
     return isBelieved && unadopted.length === 0;
   }
 
   /** What a listing shows is there, also where it is not believed for what it lacks: a backup lacks much more. */
   async #list<T extends { ref: OwnerRef }>(
-    inventory: Inventory<T>,
+    listing: SharedListing<T>,
     list: () => Promise<Listing<T>>,
     first?: BelievedListing<T> | null,
   ): Promise<Listed<T> | undefined> {
-    const listed = first === undefined ? await inventory.look() : first;
+    const listed = first === undefined ? await listing.observe() : first;
     if (listed !== null)
       return { items: [...listed.items.values()], begunAt: listed.begunAt, isBelieved: true };
     if (!this.#isRestored) return undefined;
     const begunAt = this.#context.clock.now();
-    const listing = await look(this.#context, list);
-    return listing.answer === 'listed' ? { items: listing.items, begunAt, isBelieved: false } : undefined;
+    const answer = await observe(this.#context, list);
+    return answer.answer === 'listed' ? { items: answer.items, begunAt, isBelieved: false } : undefined;
   }
 
   /** Gives what has no row its row; returns those that still have none, unless it is stopped. */
@@ -202,10 +203,10 @@ export class Recovery {
     items: readonly T[],
     findRow: (ref: OwnerRef) => Promise<object | null>,
     adopt: (item: T) => Promise<Adopted>,
-  ): Promise<Unadopted[] | undefined> {
+  ): Promise<UnadoptedResource[] | undefined> {
     const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
-    if (unknown.length > 0) this.#absence.strangersSeen();
-    const unadopted: Unadopted[] = [];
+    if (unknown.length > 0) this.#notFoundGuard.strangersSeen();
+    const unadopted: UnadoptedResource[] = [];
     const adoptOne = async (item: T): Promise<void> => {
       const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';
       if (adopted === 'adopted') this.#rows.add(item.ref);
@@ -235,7 +236,7 @@ export class Recovery {
     const { store, log } = this.#context;
     if ((await store.transact((tx) => tx.marks.remove('restored_from'))) !== null)
       log.info({}, 'the restored database was held against the platform: nothing is missing in it any more');
-    this.#absence.recovered();
+    this.#notFoundGuard.recovered();
     this.#isRestored = false;
   }
 }

@@ -5,8 +5,8 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { putInstanceWork } from '../model/put-work.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
-import { look } from '../platform/call-platform.ts';
-import { findMachine } from '../platform/confirm-gone.ts';
+import { observe } from '../platform/call-platform.ts';
+import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { mayTurnUpForMs } from '../platform/visibility.ts';
 import { failInstance } from '../steps/instance/fail.ts';
@@ -36,12 +36,12 @@ export async function followMachines(
   since: number,
   isStopped: () => boolean,
 ): Promise<void> {
-  const { doubts, store, log } = context;
-  if (doubts.instances.size === 0) return;
+  const { restoreHold, store, log } = context;
+  if (restoreHold.instances.size === 0) return;
   const rows = await store.read.instances.list({});
   const live = new Set(rows.map(({ id }) => id));
-  for (const id of [...doubts.instances]) if (!live.has(id)) doubts.endInstance(id);
-  const queue = rows.filter(({ id }) => doubts.instances.has(id)).reverse();
+  for (const id of [...restoreHold.instances]) if (!live.has(id)) restoreHold.endInstance(id);
+  const queue = rows.filter(({ id }) => restoreHold.instances.has(id)).reverse();
   const take = async () => {
     for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
       const { id } = row;
@@ -50,7 +50,7 @@ export async function followMachines(
         log.error({ err: error, ...names }, 'a row could not be brought to where its machine is');
         return false;
       });
-      if (isFollowed) doubts.endInstance(id);
+      if (isFollowed) restoreHold.endInstance(id);
     }
   };
   await Promise.all(Array.from({ length: FOLLOWED_AT_ONCE }, take));
@@ -67,15 +67,15 @@ async function followRow(
   let mayTurnUp = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack what is there: whether it is, is decided by a look of its own.
-    const lookedAt = context.clock.now();
+    const observedAt = context.clock.now();
     const found = await (isBelieved
-      ? findMachine(context, ownerRef)
-      : look(context, () => context.driver.get(ownerRef)));
+      ? confirmMachine(context, ownerRef)
+      : observe(context, () => context.driver.get(ownerRef)));
     if (found.answer === 'unknown') return false;
     if (found.answer === 'observed') machine = found.value;
     // What was sent for it after the backup was sent before this life.
     const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
-    mayTurnUp = mayTurnUpForMs(context, openUntil, lookedAt) > 0;
+    mayTurnUp = mayTurnUpForMs(context, openUntil, observedAt) > 0;
   }
   if (machine === undefined && !isBelieved) return false;
   return context.store.transact(async (tx) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import type { Presence } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
-import { isRefused, lookBeforeCreate, waitForEarlier } from './adopt-or-create.ts';
+import { findEarlierCreate, isRefused, waitForEarlier } from './adopt-or-create.ts';
 import type { StepContext } from './context.ts';
 
 const STARTED_AT = 1_000;
@@ -41,7 +41,7 @@ describe('before a create is sent', () => {
       looks++;
       return { answer: 'gone' };
     };
-    const before = await lookBeforeCreate(context, claimed, record, get);
+    const before = await findEarlierCreate(context, claimed, record, get);
     const wanted = expected === 'send' ? { answer: 'send' } : { answer: 'absent', waitMs: expected };
     expect([before, looks]).toEqual([wanted, expected === 'send' ? 0 : 1]);
   });
@@ -50,7 +50,7 @@ describe('before a create is sent', () => {
     { answer: 'observed', value: { ref: 'r' } },
     { answer: 'unknown', reason: 'no answer' },
   ])('what is there, and what cannot be asked, is told: %j', async (found) => {
-    expect(await lookBeforeCreate(context, lease({ attempt: 2 }), young, async () => found)).toEqual(found);
+    expect(await findEarlierCreate(context, lease({ attempt: 2 }), young, async () => found)).toEqual(found);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { OwnerRef, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
-import { look } from '../platform/call-platform.ts';
+import { observe } from '../platform/call-platform.ts';
 import type { Learnt } from '../platform/visibility.ts';
 import type { StepContext } from './context.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
@@ -23,7 +23,7 @@ interface Creatable {
  * where the row is older than this process, since a restored backup does not know what was done after it. Who finds
  * nothing waits as long as the platform may still show it ({@link waitForEarlier}).
  */
-export async function lookBeforeCreate<T>(
+export async function findEarlierCreate<T>(
   context: StepContext,
   lease: Lease,
   { ownerRef, createdAt }: Creatable,
@@ -31,7 +31,7 @@ export async function lookBeforeCreate<T>(
 ): Promise<BeforeCreate<T>> {
   const isOlder = createdAt < context.startedAt;
   if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };
-  const found: Presence<T> = await look(context, () => get(ownerRef));
+  const found: Presence<T> = await observe(context, () => get(ownerRef));
   if (found.answer !== 'gone') return found;
   // A first attempt that is made again was refused, and not counted: nothing of it was sent.
   const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.lastError === waitingText(lease);

@@ -12,27 +12,27 @@ import { finish, type Next } from './settle.ts';
 
 const VANISHED = 'The platform no longer has the machine of this instance.';
 
-/** Gone, proved by a look that began at `lookedAt`, without our doing. */
-export async function vanished(
+/** Gone, proved by a look that began at `observedAt`, without our doing. */
+export async function onMachineGone(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
-  lookedAt: number,
+  observedAt: number,
 ): Promise<Next> {
   const now = context.clock.now();
   // Its SSH may answer before the platform shows it.
-  const waitMs = mayTurnUpForMs(context, record.createOpenUntil, lookedAt);
+  const waitMs = mayTurnUpForMs(context, record.createOpenUntil, observedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
     case 'STOPPED':
-      return lose(context, lease, tx, record, async () => {
+      return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'OFFLINE', now, { attachCycle: false });
         return { step: 'destroy' };
       });
     case 'ONLINE':
     case 'STOPPING':
-      return lose(context, lease, tx, record, async () => {
+      return recordLoss(context, lease, tx, record, async () => {
         if (record.spec.instanceType !== 'SPOT') return failInstance(context, tx, record, VANISHED);
         await transition(tx, record, 'DESTROYING', now, { attachCycle: false });
         return { step: 'destroy' };
@@ -45,7 +45,7 @@ export async function vanished(
 }
 
 /** Ends an instance for what the platform did; where too many would end, it is left as it is and asked for again. */
-export async function lose(
+export async function recordLoss(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,
@@ -57,14 +57,14 @@ export async function lose(
 }
 
 /** The machine is there and has failed, without our doing. */
-export async function fails(
+export async function onMachineFailed(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,
   record: InstanceRecord,
   { detail }: ObservedMachine,
 ): Promise<Next> {
-  return lose(context, lease, tx, record, () =>
+  return recordLoss(context, lease, tx, record, () =>
     failInstance(context, tx, record, `The machine failed: ${detail ?? 'no detail given'}.`),
   );
 }

@@ -2,7 +2,7 @@ import type { Step } from '../model/platform-driver.ts';
 import type { PlatformResource } from '../model/platform-resource.ts';
 import type { Lease } from '../model/work.ts';
 import { callStep } from '../platform/call-platform.ts';
-import { afterLook, type Learnt, type Look, mayTurnUpForMs } from '../platform/visibility.ts';
+import { afterObservation, type Learnt, mayTurnUpForMs, type Observation } from '../platform/visibility.ts';
 import type { StepContext } from './context.ts';
 import { retry, retryFailed } from './retry.ts';
 import type { Next } from './settle.ts';
@@ -11,7 +11,7 @@ import type { Next } from './settle.ts';
 export interface Removal {
   step: Step<null>;
   /** Only where the driver said that it is gone: `gone` is proved. */
-  found: Look<unknown> | undefined;
+  found: Observation<unknown> | undefined;
   /** When the call was answered. */
   answeredAt: number;
 }
@@ -19,7 +19,7 @@ export interface Removal {
 interface Removable {
   destroy(cookie: string | null): Promise<Step<null>>;
   /** A look whose `gone` is proved. */
-  find(): Promise<Look<unknown>>;
+  find(): Promise<Observation<unknown>>;
 }
 
 /** Has the platform remove a resource; that it is gone is not believed without proof. */
@@ -33,7 +33,7 @@ export async function remove(context: StepContext, lease: Lease, removable: Remo
 /** What the removal shows of a create that may still turn up. A platform that is removing a resource has shown it. */
 export function whatItShowed({ step, found, answeredAt }: Removal): Learnt {
   if (step.outcome === 'pending') return () => null;
-  return afterLook(found ?? { answer: 'unknown', lookedAt: answeredAt });
+  return afterObservation(found ?? { answer: 'unknown', observedAt: answeredAt });
 }
 
 /**
@@ -52,7 +52,7 @@ export function unproved(
   if (found?.answer !== 'gone')
     return retry(context, lease, 'the platform said that it is gone, and still has it');
   if (context.creates.isOut(ownerRef)) return retry(context, lease, 'a create has not come back yet');
-  const waitMs = mayTurnUpForMs(context, createOpenUntil, found.lookedAt);
+  const waitMs = mayTurnUpForMs(context, createOpenUntil, found.observedAt);
   return waitMs > 0
     ? { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' }
     : undefined;

@@ -49,8 +49,8 @@ async function putOff(context: StepContext, lease: Lease): Promise<void> {
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */
 export async function runStep(context: StepContext, lease: Lease): Promise<void> {
-  const { store, driver, doubts } = context;
-  if (doubts.holds(lease)) return putOff(context, lease);
+  const { store, driver, restoreHold } = context;
+  if (restoreHold.holds(lease)) return putOff(context, lease);
   if (lease.resourceKind === 'instance') {
     const record = await store.read.instances.byId(lease.resourceId);
     if (record === null) throw new Error(`work for an instance without a row: ${lease.resourceId}`);

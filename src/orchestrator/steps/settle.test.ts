@@ -92,10 +92,10 @@ describe('a step that comes back', () => {
         await store.transact((tx) => tx.work.finish(other));
       },
     ],
-  ])('writes nothing, and decides nothing, after its lease was lost %s', async (_name, lose) => {
+  ])('writes nothing, and decides nothing, after its lease was lost %s', async (_name, recordLoss) => {
     await put();
     const lease = await claimed();
-    await lose();
+    await recordLoss();
     const before = [await store.read.instances.byId('a'), await work()];
     expect(await settle(lease, { step: 'destroy' }, () => null)).toBe(0);
     expect([await store.read.instances.byId('a'), await work()]).toEqual(before);

@@ -4,7 +4,7 @@ import { lockInstances, lockVolumesOf } from '../model/lock-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
 import type { Lease, Work } from '../model/work.ts';
-import { isInStep } from '../platform/clock-skew.ts';
+import { isClockInSync } from '../platform/clock-skew.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Learnt } from '../platform/visibility.ts';
 
@@ -131,7 +131,7 @@ async function settle<Row>(
     if (found === 'superseded') await tx.work.release(lease);
     else {
       const next = await locked.decide(row);
-      const isSure = health.isUp && isInStep(clock, context.options);
+      const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
       await follow(context, tx, lease, next);
       if (next.step === 'again' && next.problem !== undefined)

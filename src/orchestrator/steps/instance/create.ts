@@ -7,7 +7,7 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterCreate, isRefused, lookBeforeCreate, waitForEarlier } from '../adopt-or-create.ts';
+import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
@@ -94,7 +94,7 @@ type Attempted =
 async function adoptOrCreate(context: StepContext, lease: Lease, record: InstanceRecord): Promise<Attempted> {
   const { driver, creates, clock } = context;
   const { ownerRef } = record;
-  const before = await lookBeforeCreate(context, lease, record, (ref) => driver.get(ref));
+  const before = await findEarlierCreate(context, lease, record, (ref) => driver.get(ref));
   if (before.answer === 'unknown') return { outcome: 'unknown', reason: before.reason };
   if (before.answer === 'observed') return adopt(before.value);
   if (before.answer === 'absent' && (before.waitMs > 0 || isPastDeadline(lease, clock.now())))

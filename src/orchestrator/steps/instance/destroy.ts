@@ -3,7 +3,7 @@ import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
 import { lockVolumesOf } from '../../model/lock-rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
-import { findMachine } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { dropAttachments } from '../../volumes/inline-attachments.ts';
 import type { StepContext } from '../context.ts';
@@ -18,7 +18,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   const { driver } = context;
   const removal = await remove(context, lease, {
     destroy: (cookie) => driver.destroy(record.ownerRef, cookie),
-    find: () => findMachine(context, record.ownerRef),
+    find: () => confirmMachine(context, record.ownerRef),
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ?? destroyed(context, tx, current);

@@ -3,10 +3,10 @@ import type { InstanceRecord } from '../../model/instance-record.ts';
 import type { ObservedMachine } from '../../model/platform-driver.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
-import { findMachine } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook } from '../../platform/visibility.ts';
-import { fails, lose, vanished } from '../record-loss.ts';
+import { afterObservation } from '../../platform/visibility.ts';
+import { onMachineFailed, onMachineGone, recordLoss } from '../record-loss.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
@@ -17,14 +17,14 @@ export async function stepObserve(
   lease: Lease,
   record: InstanceRecord,
 ): Promise<void> {
-  const found = await findMachine(context, record.ownerRef);
+  const found = await confirmMachine(context, record.ownerRef);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     return found.answer === 'gone'
-      ? vanished(context, lease, tx, current, found.lookedAt)
+      ? onMachineGone(context, lease, tx, current, found.observedAt)
       : follow(context, lease, tx, current, found.value);
   };
-  await settleInstance(context, lease, settle, { learnt: afterLook(found) });
+  await settleInstance(context, lease, settle, { learnt: afterObservation(found) });
 }
 
 async function follow(
@@ -44,10 +44,10 @@ async function follow(
       if (record.spec.onStop === 'release') await tx.claims.release(record.id);
       return finish;
     case 'failed':
-      return fails(context, lease, tx, record, machine);
+      return onMachineFailed(context, lease, tx, record, machine);
     case 'destroying':
       if (record.spec.instanceType !== 'SPOT') return finish;
-      return lose(context, lease, tx, record, async () => {
+      return recordLoss(context, lease, tx, record, async () => {
         await transition(tx, record, 'DESTROYING', now);
         return { step: 'destroy' };
       });

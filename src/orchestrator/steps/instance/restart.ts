@@ -6,11 +6,11 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { type Restart, restartCookie } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { findMachine } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook, type Look } from '../../platform/visibility.ts';
+import { afterObservation, type Observation } from '../../platform/visibility.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
-import { fails, vanished } from '../record-loss.ts';
+import { onMachineFailed, onMachineGone } from '../record-loss.ts';
 import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 
@@ -46,13 +46,13 @@ async function order(
   const { driver, clock } = context;
   const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
   const mustLook = step.outcome === 'failed' && !isDoubt(step);
-  const found = mustLook ? await findMachine(context, ownerRef) : undefined;
+  const found = mustLook ? await confirmMachine(context, ownerRef) : undefined;
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await ordered(context, lease, tx, current, { restart, step, found });
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
-  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+  await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
 }
 
 async function ordered(
@@ -64,7 +64,7 @@ async function ordered(
     restart,
     step,
     found,
-  }: { restart: Restart; step: Step<ObservedMachine>; found: Look<ObservedMachine> | undefined },
+  }: { restart: Restart; step: Step<ObservedMachine>; found: Observation<ObservedMachine> | undefined },
 ): Promise<Next> {
   const isSent = step.outcome === 'pending' ? { ...restart, driver: step.cookie } : restart;
   if (step.outcome === 'pending')
@@ -78,7 +78,7 @@ async function ordered(
     };
   }
   if (found?.answer === 'gone')
-    return kept(restart, lease, await vanished(context, lease, tx, record, found.lookedAt));
+    return kept(restart, lease, await onMachineGone(context, lease, tx, record, found.observedAt));
   if (isFinal(step)) return giveUp(context, record, describeFailure(step));
   // It went down by itself before it could be reset.
   if (found?.answer === 'observed' && isOff(found.value))
@@ -93,7 +93,7 @@ async function prove(
   restart: Restart,
 ): Promise<void> {
   const result = await probe(context, record);
-  const found = result.ok ? undefined : await findMachine(context, record.ownerRef);
+  const found = result.ok ? undefined : await confirmMachine(context, record.ownerRef);
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const now = context.clock.now();
     if (result.ok) {
@@ -101,9 +101,9 @@ async function prove(
       return finish;
     }
     if (found?.answer === 'gone')
-      return kept(restart, lease, await vanished(context, lease, tx, current, found.lookedAt));
+      return kept(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
     if (found?.answer === 'observed' && found.value.power === 'failed')
-      return kept(restart, lease, await fails(context, lease, tx, current, found.value));
+      return kept(restart, lease, await onMachineFailed(context, lease, tx, current, found.value));
     // The platform said that it runs again: off now, it went down after that.
     if (found?.answer === 'observed' && isOff(found.value))
       return giveUp(context, current, `the machine is ${found.value.power}`);
@@ -117,7 +117,7 @@ async function prove(
     );
     return kept(restart, lease, { step: 'again', afterMs: pause, problem });
   };
-  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+  await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
 }
 
 async function probe(

@@ -4,10 +4,10 @@ import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { findMachine } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook, type Look } from '../../platform/visibility.ts';
-import { vanished } from '../record-loss.ts';
+import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import { onMachineGone } from '../record-loss.ts';
 import {
   describeFailure,
   isDoubt,
@@ -26,7 +26,7 @@ type Attempted =
   | Step<ObservedMachine>
   /** An earlier call has it on its way; there is no cookie of it. */
   | { outcome: 'starting' }
-  | { outcome: 'gone'; lookedAt: number }
+  | { outcome: 'gone'; observedAt: number }
   | { outcome: 'unknown'; reason: string }
   /** Stopped, and the time for one more call is over. */
   | { outcome: 'late' };
@@ -49,7 +49,7 @@ export async function stepStart(
         await amend(tx, current, now, { endpoint: attempted.value.endpoint ?? current.endpoint });
         return { step: 'verify', deadlineAt: lease.deadlineAt };
       case 'gone':
-        return vanished(context, lease, tx, current, attempted.lookedAt);
+        return onMachineGone(context, lease, tx, current, attempted.observedAt);
       case 'unknown':
         return retry(context, lease, attempted.reason);
       case 'pending':
@@ -64,7 +64,7 @@ export async function stepStart(
     }
     return takeBack(context, lease, tx, current, attempted);
   };
-  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+  await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again. */
@@ -72,21 +72,21 @@ async function findOrStart(
   context: ReconcileContext,
   lease: Lease,
   { ownerRef }: InstanceRecord,
-): Promise<{ attempted: Attempted; found?: Look<ObservedMachine> }> {
+): Promise<{ attempted: Attempted; found?: Observation<ObservedMachine> }> {
   const { driver, clock } = context;
   if (isRepeated(lease)) {
-    const found = await findMachine(context, ownerRef);
+    const found = await confirmMachine(context, ownerRef);
     const attempted = whatWasFound(found, isPastDeadline(lease, clock.now()));
     if (attempted !== undefined) return { attempted, found };
   }
   const step = await callStep(context, lease, () => driver.start(ownerRef, lease.cookie));
   if (step.outcome !== 'failed' || step.code !== 'gone') return { attempted: step };
-  const found = await findMachine(context, ownerRef);
+  const found = await confirmMachine(context, ownerRef);
   return { attempted: found.answer === 'gone' ? gone(found) : step, found };
 }
 
 /** Undefined: it is there and stopped, and is started. */
-function whatWasFound(found: Look<ObservedMachine>, isLate: boolean): Attempted | undefined {
+function whatWasFound(found: Observation<ObservedMachine>, isLate: boolean): Attempted | undefined {
   if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
   if (found.answer === 'gone') return gone(found);
   const { power } = found.value;
@@ -95,8 +95,8 @@ function whatWasFound(found: Look<ObservedMachine>, isLate: boolean): Attempted 
   return isLate ? { outcome: 'late' } : undefined;
 }
 
-function gone({ lookedAt }: Pick<Look<unknown>, 'lookedAt'>): Attempted {
-  return { outcome: 'gone', lookedAt };
+function gone({ observedAt }: Pick<Observation<unknown>, 'observedAt'>): Attempted {
+  return { outcome: 'gone', observedAt };
 }
 
 async function takeBack(

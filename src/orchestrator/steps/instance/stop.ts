@@ -5,10 +5,10 @@ import { hastenAttachments } from '../../model/put-work.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { findMachine } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook, type Look } from '../../platform/visibility.ts';
-import { fails, vanished } from '../record-loss.ts';
+import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import { onMachineFailed, onMachineGone } from '../record-loss.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
@@ -19,7 +19,7 @@ const STOPPING_POLL_MS = 500;
 /** What a stop came to: what was seen of the machine, and what the driver said where it was called. */
 interface Attempted {
   step?: Step<ObservedMachine>;
-  found?: Look<ObservedMachine>;
+  found?: Observation<ObservedMachine>;
 }
 
 /**
@@ -35,17 +35,17 @@ export async function stepStop(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     if (step?.outcome === 'done') return stopped(context, tx, current);
     if (step?.outcome === 'pending') return { step: 'again', afterMs: step.pollAfterMs, cookie: step.cookie };
-    if (found?.answer === 'gone') return vanished(context, lease, tx, current, found.lookedAt);
+    if (found?.answer === 'gone') return onMachineGone(context, lease, tx, current, found.observedAt);
     if (found?.answer === 'observed' && isDown(found.value))
       return current.status === 'STOPPING' && found.value.power === 'failed'
-        ? fails(context, lease, tx, current, found.value)
+        ? onMachineFailed(context, lease, tx, current, found.value)
         : stopped(context, tx, current);
     if (step !== undefined) return notStopped(context, lease, tx, current, step);
     return found?.answer === 'unknown'
       ? retry(context, lease, found.reason)
       : { step: 'again', afterMs: STOPPING_POLL_MS, problem: 'the machine is stopping' };
   };
-  await settleInstance(context, lease, settle, found && { learnt: afterLook(found) });
+  await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
 }
 
 /** A call whose outcome is not known is looked for before it is sent again; one that failed, after it. */
@@ -56,12 +56,12 @@ async function findOrStop(
 ): Promise<Attempted> {
   const { driver } = context;
   if (isRepeated(lease)) {
-    const found = await findMachine(context, ownerRef);
+    const found = await confirmMachine(context, ownerRef);
     if (found.answer !== 'observed' || isDown(found.value) || found.value.power === 'stopping')
       return { found };
   }
   const step = await callStep(context, lease, () => driver.stop(ownerRef, lease.cookie));
-  return step.outcome === 'failed' ? { step, found: await findMachine(context, ownerRef) } : { step };
+  return step.outcome === 'failed' ? { step, found: await confirmMachine(context, ownerRef) } : { step };
 }
 
 function isDown({ power }: ObservedMachine): boolean {

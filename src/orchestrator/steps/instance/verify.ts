@@ -4,11 +4,16 @@ import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../model/platform-driver.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
-import { findMachine } from '../../platform/confirm-gone.ts';
+import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook, type Learnt, type Look, mayTurnUpForMs } from '../../platform/visibility.ts';
+import {
+  afterObservation,
+  type Learnt,
+  mayTurnUpForMs,
+  type Observation,
+} from '../../platform/visibility.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
-import { lose } from '../record-loss.ts';
+import { recordLoss } from '../record-loss.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import { describeWindow, failInstance } from './fail.ts';
 
@@ -29,8 +34,8 @@ export async function stepVerify(
   const pinned = record.hostKeyFingerprint ?? record.endpoint?.hostKeyFingerprint;
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
-  const found = await findMachine(context, record.ownerRef);
-  const learnt = afterLook(found);
+  const found = await confirmMachine(context, record.ownerRef);
+  const learnt = afterObservation(found);
   if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result, learnt);
   const failed = result.ok ? notKnown : result;
   const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
@@ -87,16 +92,16 @@ async function afterFailedProbe(
   tx: Transaction,
   record: InstanceRecord,
   failed: FailedProbe,
-  found: Look<ObservedMachine>,
+  found: Observation<ObservedMachine>,
 ): Promise<Next> {
   const now = context.clock.now();
   // Without a deadline it is no create of ours, but was found running or failed: as a loss it counts against the cap.
   const lost = (reason: string): Promise<Next> =>
     lease.deadlineAt === null
-      ? lose(context, lease, tx, record, () => giveUp(context, tx, record, reason))
+      ? recordLoss(context, lease, tx, record, () => giveUp(context, tx, record, reason))
       : giveUp(context, tx, record, reason);
   if (found.answer === 'gone') {
-    const waitMs = mayTurnUpForMs(context, record.createOpenUntil, found.lookedAt);
+    const waitMs = mayTurnUpForMs(context, record.createOpenUntil, found.observedAt);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
     return lost('the machine is gone from the platform');
   }

@@ -4,9 +4,9 @@ import type { Transaction } from '../../model/store.ts';
 import { type Attachment, logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { findMachine, findVolume } from '../../platform/confirm-gone.ts';
+import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook, type Look, mayTurnUpForMs } from '../../platform/visibility.ts';
+import { afterObservation, mayTurnUpForMs, type Observation } from '../../platform/visibility.ts';
 import { isAttachable } from '../../volumes/attachable.ts';
 import { followAttachments } from '../../volumes/transition.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
@@ -58,7 +58,7 @@ async function hasFailed(
   { code }: Failed,
 ): Promise<boolean> {
   if (code !== 'conflict') return false;
-  const found = await findMachine(context, ownerRef);
+  const found = await confirmMachine(context, ownerRef);
   return found.answer === 'observed' && found.value.power === 'failed';
 }
 
@@ -112,12 +112,12 @@ async function detach(
   )
     return prepare(context, lease, open, instance);
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
-  const found = isClaimedGone ? await findVolume(context, volumes, record.ownerRef) : undefined;
+  const found = isClaimedGone ? await confirmVolume(context, volumes, record.ownerRef) : undefined;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
     const waitMs =
-      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.lookedAt) : 0;
+      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.observedAt) : 0;
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: NOT_SHOWN };
     const doubt = findDoubt(found, instance);
     if (doubt !== undefined) return retry(context, lease, doubt);
@@ -125,13 +125,13 @@ async function detach(
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
   };
-  const learnt = found && afterLook(found);
+  const learnt = found && afterObservation(found);
   await settleVolume(context, lease, settle, { instanceIds: [instance.id], ...(learnt && { learnt }) });
 }
 
 /** Why a record that the driver says is gone may still be there. */
 function findDoubt(
-  found: Look<ObservedVolume> | undefined,
+  found: Observation<ObservedVolume> | undefined,
   { ownerRef }: InstanceRecord,
 ): string | undefined {
   if (found?.answer === 'unknown')

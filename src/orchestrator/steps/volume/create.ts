@@ -5,7 +5,7 @@ import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { toNote } from '../../volumes/note.ts';
 import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
-import { afterCreate, isRefused, lookBeforeCreate, waitForEarlier } from '../adopt-or-create.ts';
+import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
@@ -50,7 +50,7 @@ async function findOrCreate(
   record: VolumeRecord,
 ): Promise<Attempted> {
   const { catalog, creates, installationId } = context;
-  const before = await lookBeforeCreate(context, lease, record, (ref) => volumes.get(ref));
+  const before = await findEarlierCreate(context, lease, record, (ref) => volumes.get(ref));
   if (before.answer === 'unknown') return { outcome: 'open', next: retry(context, lease, before.reason) };
   if (before.answer === 'absent' && before.waitMs > 0)
     return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };

@@ -2,7 +2,7 @@ import type { VolumeDriver } from '../../model/platform-driver.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
 import type { Lease } from '../../model/work.ts';
-import { findVolume } from '../../platform/confirm-gone.ts';
+import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { StepContext } from '../context.ts';
 import { endAttachCycle } from '../instance/attach-cycle.ts';
 import { remove, unproved, whatItShowed } from '../removal.ts';
@@ -20,7 +20,7 @@ export async function stepDestroyVolume(
 ): Promise<void> {
   const removal = await remove(context, lease, {
     destroy: (cookie) => volumes.destroy(record.ownerRef, cookie),
-    find: () => findVolume(context, volumes, record.ownerRef),
+    find: () => confirmVolume(context, volumes, record.ownerRef),
   });
   const attachments = await context.store.read.volumes.attachmentsOfVolume(record.id);
   // None is added while it is DELETING or ERROR.

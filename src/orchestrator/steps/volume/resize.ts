@@ -4,9 +4,9 @@ import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Lease } from '../../model/work.ts';
 import { type Resize, resizeCookie } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
-import { findVolume } from '../../platform/confirm-gone.ts';
+import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterLook, mayTurnUpForMs } from '../../platform/visibility.ts';
+import { afterObservation, mayTurnUpForMs } from '../../platform/visibility.ts';
 import { claimWhatItHas } from '../../volumes/claim-storage.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
@@ -37,7 +37,7 @@ export async function stepResize(
   const isLate = isPastDeadline(lease, context.clock.now());
   const reason = whyGivenUp(step, isLate);
   // What was sent may have been carried out all the same.
-  const found = reason === undefined ? undefined : await findVolume(context, volumes, record.ownerRef);
+  const found = reason === undefined ? undefined : await confirmVolume(context, volumes, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'done' || isLarge) return resized(tx, current, resize);
@@ -46,7 +46,7 @@ export async function stepResize(
     if (reason !== undefined && found?.answer === 'unknown')
       return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
     const waitMs =
-      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.lookedAt) : 0;
+      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.observedAt) : 0;
     if (waitMs > 0) return { ...again, afterMs: waitMs, problem: NOT_SHOWN };
     if (reason !== undefined) return giveUp(context, tx, current, reason);
     if (step.outcome === 'pending')
@@ -60,7 +60,7 @@ export async function stepResize(
       ? { attempt: lease.attempt, ...next, cookie: resizeCookie.encode(resize) }
       : next;
   };
-  await settleVolume(context, lease, settle, found && { learnt: afterLook(found) });
+  await settleVolume(context, lease, settle, found && { learnt: afterObservation(found) });
 }
 
 /** A platform that says that it is done, and shows the volume smaller, has not done it yet. */
