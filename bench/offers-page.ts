@@ -59,13 +59,21 @@ async function measure(): Promise<boolean> {
       client: connect(index, () => dead.has(id)),
       sshProbe: null,
     })),
-    ...{ gpuTypes, clock, random, log, catalogMs: defaultOptions.polling.catalogMs },
+    gpuTypes,
+    clock,
+    random,
+    log,
+    catalogMs: defaultOptions.polling.catalogMs,
   });
   await providers.refresh();
   const deps = { store, clock, random, log, providers, options: defaultOptions };
   const app = createApp(
     {
-      ...{ ...deps, installationId: '0000beef', wake: nothing, maxBodyBytes: 65_536, trustedProxies: 0 },
+      ...deps,
+      installationId: '0000beef',
+      wake: nothing,
+      maxBodyBytes: 65_536,
+      trustedProxies: 0,
       authenticator: new Authenticator(deps),
       rateLimits: new RateLimits(deps, { ...defaultRateLimits, catalogReads: 1e9, otherRequests: 1e9 }),
       metrics: new Metrics({ ...deps, writes: { areWritesTaken: true }, version: 'bench' }),
@@ -138,8 +146,11 @@ async function addTeamWithDiscount(ask: (path: string, key?: string) => Promise<
 function connect(index: number, isDead: () => boolean): OrchestratorClient {
   const configurations = Array.from({ length: OFFERS }, (_, number) => configurationOf(index, number));
   return createClient({
-    ...{ baseUrl: 'https://provider.example/v1', credential: { apiKey: 'bench' }, clock },
-    ...{ allowPrivate: false, timeoutMs: 5000 },
+    baseUrl: 'https://provider.example/v1',
+    credential: { apiKey: 'bench' },
+    clock,
+    allowPrivate: false,
+    timeoutMs: 5000,
     fetch: (url) => {
       if (isDead()) return new Promise(() => undefined);
       return Response.json(url.endsWith('/locations') ? { locations: [] } : { configurations });
@@ -151,15 +162,24 @@ function configurationOf(provider: number, number: number): Configuration {
   const gpu = GPUS[(number + provider) % (GPUS.length + 1)];
   const type = TYPES[number % TYPES.length] ?? 'DEDICATED';
   return {
-    ...{ id: `offer-${number}`, name: `${gpu ?? 'CPU'} ${number}`, instance_type: type },
+    id: `offer-${number}`,
+    name: `${gpu ?? 'CPU'} ${number}`,
+    instance_type: type,
     description: 'A machine with local NVMe and a public address, in a datacenter of the provider.',
-    ...{ vcpus: 24, memory_gb: 200, storage_gb: 750, price_per_hour: 1 + number / 10 },
+    vcpus: 24,
+    memory_gb: 200,
+    storage_gb: 750,
+    price_per_hour: 1 + number / 10,
     ...(gpu !== undefined && { gpu_count: 1 + (number % 8), gpu_type: `NVIDIA ${gpu}`, gpu_memory_gb: 80 }),
     ...(type === 'SPOT' && { spot_price_per_hour: 0.5 + number / 20 }),
-    ...{ available: true, regions: ['eu-frankfurt', 'us-ashburn', 'ap-tokyo'], supports_cloud_init: true },
+    available: true,
+    regions: ['eu-frankfurt', 'us-ashburn', 'ap-tokyo'],
+    supports_cloud_init: true,
     os_options: ['ubuntu-24.04-cuda-13.0', 'ubuntu-22.04-cuda-12.8', 'ubuntu-24.04', 'debian-13'],
     extras: {
-      ...{ networking_type: 'public-ip', network_gbps: 100, cpu: 'Xeon 8480C' },
+      networking_type: 'public-ip',
+      network_gbps: 100,
+      cpu: 'Xeon 8480C',
       berth: { restart: true, stopped_price_per_hour: 0.1 },
     },
   };

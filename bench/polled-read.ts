@@ -69,14 +69,13 @@ async function measure({ rounds, requests, many }: Options): Promise<Results> {
     { name: NODE, server: node, requests: polls, expectedStatus: 200 },
     { name: BERTH, server: few, requests: polls, expectedStatus: 200 },
     { name: BERTH_MANY, server: manyServer, requests: pollsOf(stored.many), expectedStatus: 200 },
-    {
-      ...{ name: BERTH_POSTGRES, server: postgresServer, expectedStatus: 200 },
-      requests: pollsOf(stored.postgres),
-    },
+    { name: BERTH_POSTGRES, server: postgresServer, expectedStatus: 200, requests: pollsOf(stored.postgres) },
     { name: NOT_MODIFIED, server: few, requests: await revalidations(few, stored.few), expectedStatus: 304 },
     // A client's own X-Request-Id is the one thing that sends a poll the long way and changes nothing else.
     {
-      ...{ name: THROUGH_HONO, server: few, expectedStatus: 200 },
+      name: THROUGH_HONO,
+      server: few,
+      expectedStatus: 200,
       requests: pollsOf(stored.few, { 'X-Request-Id': 'bench' }),
     },
   ];

@@ -24,7 +24,13 @@ export interface Report {
 /** Adds up runs. */
 export class Summary {
   readonly #tally: Tally = {
-    ...{ commands: 0, crashes: 0, powerCuts: 0, pauses: 0, partitions: 0, clockJumps: 0, outages: 0 },
+    commands: 0,
+    crashes: 0,
+    powerCuts: 0,
+    pauses: 0,
+    partitions: 0,
+    clockJumps: 0,
+    outages: 0,
   };
   readonly #faults = new Map<string, number>();
   #seeds = 0;
@@ -47,7 +53,10 @@ export class Summary {
   toReport(realMs: number): Report {
     const faulted = [...this.#faults.values()].reduce((sum, count) => sum + count, 0);
     return {
-      ...{ seeds: this.#seeds, failed: this.#failed, tally: this.#tally, driverCalls: this.#calls },
+      seeds: this.#seeds,
+      failed: this.#failed,
+      tally: this.#tally,
+      driverCalls: this.#calls,
       faultedShare: this.#calls === 0 ? 0 : faulted / this.#calls,
       faults: Object.fromEntries([...this.#faults].sort(([, a], [, b]) => b - a)),
       simulatedHours: this.#simulatedMs / HOUR_MS,

@@ -49,8 +49,13 @@ export async function run(prepared: Prepared, seed: string, commands: number): P
   await world.database.close();
   const { journal, faults, tally, scheduler } = world;
   return {
-    ...{ seed, commands, tally, hash: journal.digest(), events: journal.count },
-    ...{ calls: faults.calls, faults: Object.fromEntries(faults.counts) as Record<Fault, number> },
+    seed,
+    commands,
+    tally,
+    hash: journal.digest(),
+    events: journal.count,
+    calls: faults.calls,
+    faults: Object.fromEntries(faults.counts) as Record<Fault, number>,
     simulatedMs: scheduler.now - START_AT,
     realMs: performance.now() - startedAt,
     ...(failure !== undefined && { failure }),

@@ -61,7 +61,13 @@ export class World {
   readonly clients: Clients;
   readonly callTimeoutMs: number;
   readonly tally: Tally = {
-    ...{ commands: 0, crashes: 0, powerCuts: 0, pauses: 0, partitions: 0, clockJumps: 0, outages: 0 },
+    commands: 0,
+    crashes: 0,
+    powerCuts: 0,
+    pauses: 0,
+    partitions: 0,
+    clockJumps: 0,
+    outages: 0,
   };
   /** From now on nothing goes wrong. */
   isCalm = false;
@@ -154,8 +160,11 @@ export class World {
       rate_limits: { ...config.rate_limits, enabled: false },
       reconcile: {
         ...config.reconcile,
-        ...{ lease_s: leaseS, watch_interval_s: watchIntervalS, ssh_probe_interval_s: probeIntervalS },
-        ...{ orphans: 'reap', orphan_grace_s: LEAST_GRACE_S },
+        lease_s: leaseS,
+        watch_interval_s: watchIntervalS,
+        ssh_probe_interval_s: probeIntervalS,
+        orphans: 'reap',
+        orphan_grace_s: LEAST_GRACE_S,
       },
     };
   }

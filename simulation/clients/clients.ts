@@ -63,8 +63,12 @@ export class Clients {
       return undefined;
     }
     const reply: Reply = {
-      ...{ tenant: tenant.name, method: asked.method, path: asked.path },
-      ...{ ...response, sentAt, arrivedAt: scheduler.now },
+      tenant: tenant.name,
+      method: asked.method,
+      path: asked.path,
+      ...response,
+      sentAt,
+      arrivedAt: scheduler.now,
     };
     journal.note(label, `${reply.status} ${brief(reply.body)}`);
     this.#world.inspector.check(() =>

@@ -212,7 +212,10 @@ function drawCreate({ clients }: World, tenant: Tenant): { asked: Asked; sent: C
   tenant.creates.set(name, sent);
   const keys = chance.happens(0.2) ? clients.sshKeys.slice(0, 2) : [chance.pick(clients.sshKeys)];
   const body = {
-    ...{ configuration_id: offer.id, region, name, ssh_keys: keys },
+    configuration_id: offer.id,
+    region,
+    name,
+    ssh_keys: keys,
     ...(chance.happens(0.1) && { cloud_init: { packages: ['htop'] } }),
     ...(chance.happens(0.15) && tenant.volumes.length > 0 && { volume_ids: [chance.pick(tenant.volumes)] }),
   };

@@ -58,7 +58,9 @@ async function createVolume(world: World, tenant: Tenant): Promise<string | unde
   const { chance } = world.clients;
   const region = chance.pick([...catalog.regions.keys()]);
   const body = {
-    ...{ name: `${tenant.name}-v${tenant.volumes.length + 1}`, region, size_gb: 20 },
+    name: `${tenant.name}-v${tenant.volumes.length + 1}`,
+    region,
+    size_gb: 20,
     type: chance.pick(['single', 'shared']),
   };
   const reply = await world.clients.ask(tenant, { method: 'POST', path: '/v1/volumes', body });

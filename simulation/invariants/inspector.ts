@@ -217,7 +217,8 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     const createdAt = this.history.versions(after.id)[0]?.at ?? 0;
     const isEarly = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
     const truth = {
-      ...{ machines: machines.of(after.ownerRef), isEarly },
+      machines: machines.of(after.ownerRef),
+      isEarly,
       hasSuffered: this.#suffered.has(after.ownerRef),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };

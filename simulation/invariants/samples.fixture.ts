@@ -9,12 +9,28 @@ import type { Reply } from './replies.ts';
 /** Histories are made of these: each is sound, and a test changes what is to be found. */
 export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
   return {
-    ...{ id: 'inst-1', accountId: 'acct-a', ownerRef: 'berth-inst-1', name: 'alpha-i1', offerId: 'cpu' },
-    ...{ region: 'eu-north', status: 'ONLINE', hostKeyFingerprint: null, attachCycle: false },
+    id: 'inst-1',
+    accountId: 'acct-a',
+    ownerRef: 'berth-inst-1',
+    name: 'alpha-i1',
+    offerId: 'cpu',
+    region: 'eu-north',
+    status: 'ONLINE',
+    hostKeyFingerprint: null,
+    attachCycle: false,
     spec: {
-      ...{ instanceType: 'DEDICATED', vcpus: 4, memoryGb: 16, storageGb: 80, gpuCount: undefined },
-      ...{ gpuType: undefined, image: 'ubuntu-24.04', sshKeys: ['ssh-ed25519 AAAA a'] },
-      ...{ cloudInit: undefined, onStop: 'release', resumable: true, onlineWithinMs: 90_000 },
+      instanceType: 'DEDICATED',
+      vcpus: 4,
+      memoryGb: 16,
+      storageGb: 80,
+      gpuCount: undefined,
+      gpuType: undefined,
+      image: 'ubuntu-24.04',
+      sshKeys: ['ssh-ed25519 AAAA a'],
+      cloudInit: undefined,
+      onStop: 'release',
+      resumable: true,
+      onlineWithinMs: 90_000,
     },
     endpoint: { publicIp: '203.0.113.1', sshPort: 22, sshUsername: 'ubuntu' },
     ...{
@@ -33,11 +49,25 @@ export function aMachine(changes: Partial<Machine> = {}): Machine {
   return {
     serial: 1,
     spec: {
-      ...{ ref: 'berth-inst-1', offerId: 'cpu', datacenter: 'dc-north-1', hostname: 'h', image: 'i' },
-      ...{ vcpus: 4, memoryGb: 16, rootDiskGb: 80, gpuCount: 0, gpuType: undefined, sshKeys: [] },
-      ...{ cloudInit: undefined, note: '' },
+      ref: 'berth-inst-1',
+      offerId: 'cpu',
+      datacenter: 'dc-north-1',
+      hostname: 'h',
+      image: 'i',
+      vcpus: 4,
+      memoryGb: 16,
+      rootDiskGb: 80,
+      gpuCount: 0,
+      gpuType: undefined,
+      sshKeys: [],
+      cloudInit: undefined,
+      note: '',
     },
-    ...{ createdAt: 0, visibleAt: 0, power: 'running', until: Number.POSITIVE_INFINITY, becomes: 'running' },
+    createdAt: 0,
+    visibleAt: 0,
+    power: 'running',
+    until: Number.POSITIVE_INFINITY,
+    becomes: 'running',
     ...{
       ip: '203.0.113.1',
       staleIp: null,
@@ -46,24 +76,44 @@ export function aMachine(changes: Partial<Machine> = {}): Machine {
       sshReadyAt: 0,
       restartId: null,
     },
-    ...{ diskId: 'd', holdsUnit: true },
+    diskId: 'd',
+    holdsUnit: true,
     ...changes,
   };
 }
 
 export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   return {
-    ...{ id: 'vol-1', accountId: 'acct-a', ownerRef: 'berth-vol-1', name: 'alpha-v1', sizeGb: 20 },
-    ...{ region: 'eu-north', type: 'single', status: 'AVAILABLE', priceMicroUsdPerHour: 1 },
-    ...{ createdAt: 1_000, deletedAt: null, createOpenUntil: null, requestId: null },
+    id: 'vol-1',
+    accountId: 'acct-a',
+    ownerRef: 'berth-vol-1',
+    name: 'alpha-v1',
+    sizeGb: 20,
+    region: 'eu-north',
+    type: 'single',
+    status: 'AVAILABLE',
+    priceMicroUsdPerHour: 1,
+    createdAt: 1_000,
+    deletedAt: null,
+    createOpenUntil: null,
+    requestId: null,
     ...changes,
   };
 }
 
 export function aReply(changes: Partial<Reply> = {}): Reply {
   return {
-    ...{ tenant: 'alpha', method: 'GET', path: '/v1/instances/inst-1', status: 200, body: {}, text: '{}' },
-    ...{ etag: '"e"', contentType: 'application/json', isReplay: false, sentAt: 10_000, arrivedAt: 10_100 },
+    tenant: 'alpha',
+    method: 'GET',
+    path: '/v1/instances/inst-1',
+    status: 200,
+    body: {},
+    text: '{}',
+    etag: '"e"',
+    contentType: 'application/json',
+    isReplay: false,
+    sentAt: 10_000,
+    arrivedAt: 10_100,
     ...changes,
   };
 }

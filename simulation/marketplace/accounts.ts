@@ -35,7 +35,10 @@ export async function prepareMarket(): Promise<MarketPrepared> {
   for (const name of NAMES) {
     const email = `${name}@example.com`;
     const { id: userId } = await addUser(deps, {
-      ...{ email, mayMakeKeys: true, wantsDeploymentMail: true, createLimit: -1 },
+      email,
+      mayMakeKeys: true,
+      wantsDeploymentMail: true,
+      createLimit: -1,
     });
     const { key } = await createKey(deps, email);
     users.push({ name, userId, key, teamId: await resolveTeam(deps, { userId }) });

@@ -31,7 +31,12 @@ export async function runMarket(prepared: MarketPrepared, seed: string, commands
   const { journal, faults, scheduler } = world;
   const { calls, ...tally } = world.tally;
   return {
-    ...{ seed, commands, tally, calls, hash: journal.digest(), events: journal.count },
+    seed,
+    commands,
+    tally,
+    calls,
+    hash: journal.digest(),
+    events: journal.count,
     faults: Object.fromEntries(faults),
     simulatedMs: scheduler.now - START_AT,
     realMs: performance.now() - startedAt,

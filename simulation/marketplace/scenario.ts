@@ -55,7 +55,10 @@ const MISHAPS: MarketMishaps = {
     blink: 0.05,
     break: 0.02,
   },
-  ...{ vanish: 0.02, reprice: 0.06, soldOut: 0.02, powerOff: 0.02 },
+  vanish: 0.02,
+  reprice: 0.06,
+  soldOut: 0.02,
+  powerOff: 0.02,
 };
 
 export function drawMarketScenario(chance: Chance): MarketScenario {
@@ -98,7 +101,10 @@ function drawOptions(chance: Chance): MarketplaceOptions {
     minimumRuntimeMinutes: chance.pick([0, 1, 3]),
     polling: {
       ...defaultOptions.polling,
-      ...{ blinkMs: 90_000, sweepMs: 60_000, findCreateMs: 60_000, actionMs: 180_000 },
+      blinkMs: 90_000,
+      sweepMs: 60_000,
+      findCreateMs: 60_000,
+      actionMs: 180_000,
       sshWindowMs: 120_000,
     },
     maxLosses: { share: 0.2, least: chance.pick([1, 2, 5]), windowMs: 600_000 },
@@ -107,7 +113,8 @@ function drawOptions(chance: Chance): MarketplaceOptions {
       ...defaultOptions.billing,
       sliceMs: chance.pick([10_000, 60_000]),
       zeroBalance: {
-        ...{ graceMs: 120_000, stoppedGraceMs: 300_000 },
+        graceMs: 120_000,
+        stoppedGraceMs: 300_000,
         volumes: { keepMs: 600_000, noticesMs: [240_000] },
       },
     },

@@ -14,7 +14,8 @@ import { replaceTable, seedOf, toTable } from './table.ts';
  */
 const { values } = parseArgs({
   options: {
-    ...{ update: { type: 'boolean', default: false }, repeat: { type: 'boolean', default: false } },
+    update: { type: 'boolean', default: false },
+    repeat: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
 });

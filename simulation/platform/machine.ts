@@ -45,11 +45,15 @@ export function show(machine: Machine, now: number, { keepsNotes, tellsHostKeys 
     ip === null || power === 'building'
       ? undefined
       : {
-          ...{ publicIp: ip, sshPort: SSH_PORT, sshUsername: SSH_USERNAME },
+          publicIp: ip,
+          sshPort: SSH_PORT,
+          sshUsername: SSH_USERNAME,
           ...(tellsHostKeys && { hostKeyFingerprint: hostKey }),
         };
   return {
-    ...{ ref: spec.ref, power, createdAt },
+    ref: spec.ref,
+    power,
+    createdAt,
     ...(endpoint !== undefined && { endpoint }),
     ...(power === 'failed' && { detail: 'the board reports a fault' }),
     ...(keepsNotes && { note: spec.note }),

@@ -191,11 +191,17 @@ export class Machines {
     const now = this.#scheduler.now;
     const [least, most] = this.#traits.bootMs;
     const machine: Machine = {
-      ...{ serial: ++this.#serial, spec, createdAt: now, power: 'building' },
+      serial: ++this.#serial,
+      spec,
+      createdAt: now,
+      power: 'building',
       visibleAt: now + this.#chance.between(0, this.#observer.promiseLeftMs()),
       until: now + this.#chance.between(least, most),
       becomes: this.#chance.happens(this.#traits.bootFailureRate) ? 'failed' : 'running',
-      ...{ ip: null, staleIp: null, staleUntil: 0, sshReadyAt: Number.POSITIVE_INFINITY },
+      ip: null,
+      staleIp: null,
+      staleUntil: 0,
+      sshReadyAt: Number.POSITIVE_INFINITY,
       hostKey: `SHA256:${this.#chance.bytes(32).toString('base64').replace(/=+$/, '')}`,
       restartId: null,
       diskId: this.#chance.bytes(8).toString('hex'),

@@ -15,7 +15,10 @@ export function failed(
   retryAfterMs?: number,
 ): Step<never> {
   return {
-    ...{ outcome: 'failed', code, sideEffect, detail },
+    outcome: 'failed',
+    code,
+    sideEffect,
+    detail,
     ...(retryAfterMs !== undefined && { retryAfterMs: Math.max(1, Math.ceil(retryAfterMs)) }),
   };
 }

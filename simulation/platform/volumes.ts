@@ -84,7 +84,10 @@ export class Volumes {
     const known = this.#volumes.get(spec.ref);
     if (known === undefined && cookie !== null) return failed('gone', 'the platform has no such volume');
     const volume = known ?? {
-      ...{ spec, sizeGb: spec.sizeGb, growth: undefined, createdAt: scheduler.now },
+      spec,
+      sizeGb: spec.sizeGb,
+      growth: undefined,
+      createdAt: scheduler.now,
       visibleAt: scheduler.now + chance.between(0, observer.promiseLeftMs()),
       readyAt: scheduler.now + chance.between(0, 6_000),
       records: new Map<string, number>(),
@@ -166,7 +169,9 @@ export class Volumes {
     this.#grow(volume);
     const { traits } = this.#parts;
     return {
-      ...{ ref: volume.spec.ref, createdAt: volume.createdAt, attachedTo: [...volume.records.keys()] },
+      ref: volume.spec.ref,
+      createdAt: volume.createdAt,
+      attachedTo: [...volume.records.keys()],
       sizeGb: volume.sizeGb,
       ...(traits.keepsNotes && { note: volume.spec.note }),
     };

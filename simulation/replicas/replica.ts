@@ -69,7 +69,11 @@ export class Replica {
     const chance = this.#chance.fork(String(this.#processes));
     const news = new CommitNews(scheduler, chance.fork('news'), life);
     const store = replicaStore({
-      ...{ database, news, life, chance: chance.fork('store'), observer: inspector },
+      database,
+      news,
+      life,
+      chance: chance.fork('store'),
+      observer: inspector,
       isShared: scenario.replicas > 1,
       trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
       die: () => this.crash('in a transaction'),
@@ -80,7 +84,10 @@ export class Replica {
     const clock = life.clock(() => this.clockOffsetMs);
     this.#clock = clock;
     startOrchestrator({
-      ...{ config: this.#config, catalog, store, environmentKey: undefined },
+      config: this.#config,
+      catalog,
+      store,
+      environmentKey: undefined,
       driver: this.#driver(life),
       probe: this.#world.ssh.of(life),
       clock,

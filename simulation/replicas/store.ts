@@ -81,9 +81,7 @@ function fail({ chance, trouble }: FacadeParts, kind: keyof StoreTrouble): void 
 
 async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
   const { database, life, observer } = parts;
-  const seen: Seen = {
-    ...{ checks: [], volumes: [], hasWritten: false, hasWrittenWork: false, hasClaimed: false },
-  };
+  const seen: Seen = { checks: [], volumes: [], hasWritten: false, hasWrittenWork: false, hasClaimed: false };
   const result = await database
     .transact((tx) => {
       database.writer = life;

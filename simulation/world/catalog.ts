@@ -23,12 +23,28 @@ const regions = [region('eu-north', 'dc-north-1'), region('eu-south', 'dc-south-
 
 function offer(id: string, rest: Pick<Offer, 'instanceType' | 'placements'> & Partial<Offer>): Offer {
   return {
-    ...{ id, name: `Offer ${id}`, description: undefined, vcpus: 4, memoryGb: 16, storageGb: 80 },
-    ...{ gpuCount: undefined, gpuType: undefined, gpuMemoryGb: undefined },
-    ...{ priceMicroUsdPerHour: 89_000, spotPriceMicroUsdPerHour: undefined },
-    ...{ osOptions: ['ubuntu-24.04'], supportsCloudInit: true, maintenance: false, rootDisk: undefined },
-    ...{ onStop: 'release', resumable: true, restartable: true, onlineWithinMs: 90_000 },
-    ...{ stoppedPriceMicroUsdPerHour: undefined, minimumReservationMinutes: undefined, extras: undefined },
+    id,
+    name: `Offer ${id}`,
+    description: undefined,
+    vcpus: 4,
+    memoryGb: 16,
+    storageGb: 80,
+    gpuCount: undefined,
+    gpuType: undefined,
+    gpuMemoryGb: undefined,
+    priceMicroUsdPerHour: 89_000,
+    spotPriceMicroUsdPerHour: undefined,
+    osOptions: ['ubuntu-24.04'],
+    supportsCloudInit: true,
+    maintenance: false,
+    rootDisk: undefined,
+    onStop: 'release',
+    resumable: true,
+    restartable: true,
+    onlineWithinMs: 90_000,
+    stoppedPriceMicroUsdPerHour: undefined,
+    minimumReservationMinutes: undefined,
+    extras: undefined,
     ...rest,
   };
 }
@@ -41,15 +57,19 @@ const placements = (north: number, south: number): Offer['placements'] => [
 const offers = [
   offer('cpu', { instanceType: 'DEDICATED', placements: placements(4, 3) }),
   offer('gpu', {
-    ...{ instanceType: 'DEDICATED', placements: placements(2, 1), onStop: 'hold' },
-    ...{ gpuCount: 8, gpuType: 'H200', gpuMemoryGb: 141 },
+    instanceType: 'DEDICATED',
+    placements: placements(2, 1),
+    onStop: 'hold',
+    gpuCount: 8,
+    gpuType: 'H200',
+    gpuMemoryGb: 141,
   }),
-  offer('spot', {
-    ...{ instanceType: 'SPOT', placements: placements(2, 2), spotPriceMicroUsdPerHour: 30_000 },
-  }),
+  offer('spot', { instanceType: 'SPOT', placements: placements(2, 2), spotPriceMicroUsdPerHour: 30_000 }),
   offer('metal', {
-    ...{ instanceType: 'BARE_METAL', placements: [{ region: 'eu-south', units: 1 }] },
-    ...{ resumable: false, onlineWithinMs: 240_000 },
+    instanceType: 'BARE_METAL',
+    placements: [{ region: 'eu-south', units: 1 }],
+    resumable: false,
+    onlineWithinMs: 240_000,
   }),
 ];
 

@@ -81,10 +81,7 @@ type ShownKey = Pick<
 export function keyColumns<T extends ShownKey>(now: number): Column<T>[] {
   return [
     { head: 'KEY', key: 'key', value: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
-    {
-      ...{ head: 'LABEL', key: 'label', value: ({ label }) => label },
-      text: ({ label }) => label ?? '',
-    },
+    { head: 'LABEL', key: 'label', value: ({ label }) => label, text: ({ label }) => label ?? '' },
     { head: 'STATE', key: 'state', value: (record) => stateOf(record, now) },
     { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
     { head: 'EXPIRES', key: 'expires_at', value: ({ expiresAt }) => toJsonTime(expiresAt) },

@@ -10,7 +10,9 @@ import { type AdminServer, listenAdmin } from './listen.ts';
 const warnings: { fields: object; message: string }[] = [];
 const nothing = () => undefined;
 const log: Log = {
-  ...{ debug: nothing, info: nothing, error: nothing },
+  debug: nothing,
+  info: nothing,
+  error: nothing,
   warn: (fields, message) => warnings.push({ fields, message: String(message) }),
 };
 const notReady: RequestListener = (_request, response) => void response.writeHead(503).end();

@@ -24,10 +24,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 it('lists accounts as JSON', async () => {
   expect(JSON.parse(await run('accounts', 'list', '--json'))).toEqual([
-    {
-      ...{ id: expect.any(String), name: 'ann', has_password: false },
-      created_at: expect.stringMatching(TIME),
-    },
+    { id: expect.any(String), name: 'ann', has_password: false, created_at: expect.stringMatching(TIME) },
   ]);
   expect(await run('accounts', 'list')).toMatch(/^ID +NAME +PASSWORD +CREATED\n.* ann +no +\d{4}-/);
 });
@@ -37,8 +34,14 @@ it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
   const { id } = JSON.parse(await run('keys', 'create', '--account', 'ann', '--expires', '30m', '--json'));
   const [key] = JSON.parse(await run('keys', 'list', '--json'));
   expect(key).toEqual({
-    ...{ id, account: 'ann', key: expect.stringContaining('…'), label: null, state: 'valid' },
-    ...{ created_at: expect.stringMatching(TIME), expires_at: expect.any(String), last_used_at: null },
+    id,
+    account: 'ann',
+    key: expect.stringContaining('…'),
+    label: null,
+    state: 'valid',
+    created_at: expect.stringMatching(TIME),
+    expires_at: expect.any(String),
+    last_used_at: null,
   });
   const endsInMs = Date.parse(key.expires_at) - begun;
   expect(endsInMs).toBeGreaterThanOrEqual(30 * 60_000);
@@ -47,7 +50,12 @@ it('lists keys as JSON, and makes one that ends in 30 minutes', async () => {
 
 it('tells of losses as JSON', async () => {
   expect(JSON.parse(await run('losses', '--json'))).toEqual({
-    ...{ lost: 0, allowed: expect.any(Number), window_s: expect.any(Number), accepted_until: null, held: [] },
-    ...{ platform_down_since: null, volumes_doubted_since: null },
+    lost: 0,
+    allowed: expect.any(Number),
+    window_s: expect.any(Number),
+    accepted_until: null,
+    held: [],
+    platform_down_since: null,
+    volumes_doubted_since: null,
   });
 });

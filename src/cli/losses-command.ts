@@ -95,7 +95,10 @@ function tellHeld(held: readonly Held[]): void {
 async function toJson(read: Reader, cap: LossCapOptions, now: number) {
   const { count, cap: allowed, acceptedUntil } = await countLosses(read, cap, now);
   return {
-    ...{ lost: count, allowed, window_s: cap.windowMs / 1000, accepted_until: toJsonTime(acceptedUntil) },
+    lost: count,
+    allowed,
+    window_s: cap.windowMs / 1000,
+    accepted_until: toJsonTime(acceptedUntil),
     held: (await findHeld(read)).map(({ id, status, region }) => ({ id, status, region })),
     platform_down_since: toJsonTime(await read.marks.get('platform_down_since')),
     volumes_doubted_since: toJsonTime(await read.marks.get('volumes_doubted_since')),

@@ -117,13 +117,17 @@ export async function serve(
         base_url: baseUrl,
         admin_url: admin?.url,
         database: describeDatabase(config.database),
-        ...{ catalog: config.catalog, platform: config.platform.driver },
+        catalog: config.catalog,
+        platform: config.platform.driver,
       },
       'serving',
     );
     return {
-      ...{ baseUrl, adminUrl: admin?.url ?? null, apiKey },
-      ...{ catalogFile: config.catalog, hasDocs: config.server.docs },
+      baseUrl,
+      adminUrl: admin?.url ?? null,
+      apiKey,
+      catalogFile: config.catalog,
+      hasDocs: config.server.docs,
       stop: async () => {
         log.info({}, 'draining');
         orchestrator.beginDrain();

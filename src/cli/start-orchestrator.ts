@@ -148,7 +148,11 @@ function composeHttp(
     burst: bucket.burst,
   });
   return {
-    ...{ store, catalog, clock, random, log },
+    store,
+    catalog,
+    clock,
+    random,
+    log,
     platform: {
       get isOpen() {
         return platform.isUp && notFoundGuard.areClaimsComplete;

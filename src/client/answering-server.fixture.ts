@@ -42,13 +42,28 @@ export function answerJson(response: ServerResponse, status: number, value: unkn
 }
 
 export const instanceAnswer = {
-  ...{ id: 'i-1', configuration_id: 'h100-1x', region: 'eu-frankfurt', status: 'ONLINE' },
-  ...{ public_ip: '192.0.2.7', price_per_hour: 2.39 },
-  ...{ created_at: '2026-11-21T04:38:00Z', updated_at: '2026-11-21T04:39:00Z' },
+  id: 'i-1',
+  configuration_id: 'h100-1x',
+  region: 'eu-frankfurt',
+  status: 'ONLINE',
+  public_ip: '192.0.2.7',
+  price_per_hour: 2.39,
+  created_at: '2026-11-21T04:38:00Z',
+  updated_at: '2026-11-21T04:39:00Z',
 } as const;
 
 export const configurationAnswer = {
-  ...{ id: 'h100-1x', name: '1x H100', instance_type: 'DEDICATED', vcpus: 24, memory_gb: 200 },
-  ...{ storage_gb: 750, gpu_count: 1, gpu_type: 'NVIDIA H100 SXM', gpu_memory_gb: 80, price_per_hour: 2.39 },
-  ...{ available: true, regions: ['eu-frankfurt'], supports_cloud_init: true },
+  id: 'h100-1x',
+  name: '1x H100',
+  instance_type: 'DEDICATED',
+  vcpus: 24,
+  memory_gb: 200,
+  storage_gb: 750,
+  gpu_count: 1,
+  gpu_type: 'NVIDIA H100 SXM',
+  gpu_memory_gb: 80,
+  price_per_hour: 2.39,
+  available: true,
+  regions: ['eu-frankfurt'],
+  supports_cloud_init: true,
 } as const;

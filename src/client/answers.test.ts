@@ -2,8 +2,12 @@ import { expect, it } from 'vitest';
 import { instanceAnswerSchema } from './answers.ts';
 
 const instance = {
-  ...{ id: 'i-1', configuration_id: 'gpu-1', region: 'eu-1', status: 'ONLINE' },
-  ...{ created_at: '2026-11-21T00:00:00Z', updated_at: '2026-11-21T00:00:00+00:00' },
+  id: 'i-1',
+  configuration_id: 'gpu-1',
+  region: 'eu-1',
+  status: 'ONLINE',
+  created_at: '2026-11-21T00:00:00Z',
+  updated_at: '2026-11-21T00:00:00+00:00',
 };
 
 it.each(['i-1', 'urn:vm:7/ä', 'x'.repeat(255)])('an instance may have the id %s', (id) => {

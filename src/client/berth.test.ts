@@ -22,7 +22,9 @@ async function startBerth() {
   onTestFinished(() => server[Symbol.asyncDispose]());
   const options = {
     baseUrl: `http://127.0.0.1:${server.port}/v1`,
-    ...{ allowPrivate: true, timeoutMs: 10_000, clock: systemClock },
+    allowPrivate: true,
+    timeoutMs: 10_000,
+    clock: systemClock,
   };
   const connect = (credential: Parameters<typeof createClient>[0]['credential']): OrchestratorClient => {
     const client = createClient({ ...options, credential });
@@ -63,7 +65,9 @@ it('makes, stops, starts and deletes an instance of a real orchestrator', async 
     ),
   ).toBeNull();
   await expect(client.getInstance(made.id, region)).rejects.toMatchObject({
-    ...{ problem: 'not_found', code: 'not_found', status: 404 },
+    problem: 'not_found',
+    code: 'not_found',
+    status: 404,
   });
 });
 
@@ -90,9 +94,13 @@ it('is told what was wrong with its request', async () => {
   const { berth, connect } = await startBerth();
   const request = { configuration_id: 'no-such-offer', region: 'eu-frankfurt', ssh_keys: [SSH_KEY] };
   await expect(connect({ apiKey: berth.key }).createInstance(request, 'dep-1')).rejects.toMatchObject({
-    ...{ problem: 'refused', status: 400, code: 'invalid_request', mayHaveHappened: false },
+    problem: 'refused',
+    status: 400,
+    code: 'invalid_request',
+    mayHaveHappened: false,
   });
   await expect(connect({ apiKey: 'another-key' }).listInstances()).rejects.toMatchObject({
-    ...{ problem: 'unauthorized', status: 401 },
+    problem: 'unauthorized',
+    status: 401,
   });
 });

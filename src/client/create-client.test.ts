@@ -14,7 +14,11 @@ const KEY = 'sk-live-0123456789';
 
 function clientOf(baseUrl: string, options: Partial<ClientOptions> = {}): OrchestratorClient {
   const client = createClient({
-    ...{ baseUrl, credential: { apiKey: KEY }, allowPrivate: true, timeoutMs: 60_000, clock: systemClock },
+    baseUrl,
+    credential: { apiKey: KEY },
+    allowPrivate: true,
+    timeoutMs: 60_000,
+    clock: systemClock,
     ...options,
   });
   onTestFinished(() => client.close());
@@ -47,7 +51,8 @@ describe('requests', () => {
     await client.stopInstance('i-1', 'eu-frankfurt');
     expect(server.received).toMatchObject([
       {
-        ...{ method: 'POST', url: '/v1/instances' },
+        method: 'POST',
+        url: '/v1/instances',
         headers: {
           authorization: `Bearer ${KEY}`,
           'idempotency-key': 'dep-1',
@@ -67,7 +72,8 @@ describe('requests', () => {
     await client.getInstance('../a?b', 'eu frankfurt');
     expect(server.received[0]?.url).toBe('/v1/instances/..%2Fa%3Fb?region=eu%20frankfurt');
     expect(await problemOf(client.deleteInstance('..', 'eu'))).toMatchObject({
-      ...{ problem: 'invalid', mayHaveHappened: false },
+      problem: 'invalid',
+      mayHaveHappened: false,
     });
     expect(server.received).toHaveLength(1);
   });
@@ -139,7 +145,8 @@ describe('answers', () => {
     const expected = { problem, status, code: 'some_code' };
     expect(await problemOf(read(client))).toMatchObject({ ...expected, mayHaveHappened: false });
     expect(await problemOf(write(client))).toMatchObject({
-      ...{ ...expected, mayHaveHappened },
+      ...expected,
+      mayHaveHappened,
       message: `POST /instances: ${status}, Because.`,
     });
   });
@@ -299,7 +306,8 @@ describe('hostile providers', () => {
       response.write('{"id":', () => response.socket?.destroy());
     });
     expect(await problemOf(write(clientOf(server.baseUrl)))).toMatchObject({
-      ...{ problem: 'timeout', mayHaveHappened: true },
+      problem: 'timeout',
+      mayHaveHappened: true,
     });
   });
 });
@@ -309,7 +317,9 @@ describe('providers that cannot be reached', () => {
     const server = await startAnsweringServer(() => undefined);
     await server[Symbol.asyncDispose]();
     expect(await problemOf(write(clientOf(server.baseUrl)))).toMatchObject({
-      ...{ problem: 'unreachable', mayHaveHappened: false, status: null },
+      problem: 'unreachable',
+      mayHaveHappened: false,
+      status: null,
     });
   });
 
@@ -365,7 +375,8 @@ it('speaks to an orchestrator in the same process', async () => {
 
 it('ends a call in the same process in time, though nobody listens to its signal', async () => {
   const client = clientOf('http://provider.internal/v1', {
-    ...{ timeoutMs: 20, fetch: () => new Promise<Response>(() => undefined) },
+    timeoutMs: 20,
+    fetch: () => new Promise<Response>(() => undefined),
   });
   expect(await problemOf(write(client))).toMatchObject({ problem: 'timeout', mayHaveHappened: true });
 });

@@ -55,7 +55,9 @@ export function createClient(options: ClientOptions): OrchestratorClient {
     fetch !== undefined
       ? createFetchTransport(fetch)
       : createWireTransport({
-          ...{ allowPrivate, connectTimeoutMs, connections },
+          allowPrivate,
+          connectTimeoutMs,
+          connections,
           ...(resolve !== undefined && { resolve }),
         });
   const exchange = async (): Promise<Token> => {

@@ -35,7 +35,10 @@ async function startTokenServer() {
   });
   const clock = new VirtualClock();
   const client = createClient({
-    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 60_000, clock },
+    baseUrl: server.baseUrl,
+    allowPrivate: true,
+    timeoutMs: 60_000,
+    clock,
     credential: { exchange: { username: 'berth', password: 'pass-word' } },
   });
   onTestFinished(() => client.close());
@@ -49,7 +52,8 @@ it('exchanges its credential once for calls at the same time', async () => {
   await Promise.all([read(setup.client), read(setup.client), read(setup.client)]);
   expect(setup.state.exchanges).toHaveLength(1);
   expect(setup.state.exchanges[0]).toMatchObject({
-    ...{ method: 'POST', body: '{"username":"berth","password":"pass-word"}' },
+    method: 'POST',
+    body: '{"username":"berth","password":"pass-word"}',
   });
   expect(setup.state.exchanges[0]?.headers.authorization).toBeUndefined();
 });
@@ -87,7 +91,9 @@ it('gives up where the new token is refused too', async () => {
   await using setup = await startTokenServer();
   setup.state.good.add = () => setup.state.good;
   await expect(setup.client.stopInstance('i-1', 'eu-frankfurt')).rejects.toMatchObject({
-    ...{ problem: 'unauthorized', status: 401, mayHaveHappened: false },
+    problem: 'unauthorized',
+    status: 401,
+    mayHaveHappened: false,
   });
   expect(setup.state.exchanges).toHaveLength(2);
 });
@@ -96,7 +102,9 @@ it.each([401, 503])('knows that nothing happened where the exchange fails with %
   await using setup = await startTokenServer();
   setup.state.refusal = status;
   await expect(setup.client.stopInstance('i-1', 'eu-frankfurt')).rejects.toMatchObject({
-    ...{ status, mayHaveHappened: false, message: `POST /auth/token: ${status}, No.` },
+    status,
+    mayHaveHappened: false,
+    message: `POST /auth/token: ${status}, No.`,
   });
   setup.state.refusal = null;
   expect((await read(setup.client)).id).toBe('i-1');
@@ -106,12 +114,16 @@ it('knows that nothing happened where the exchange takes too long', async () => 
   const clock = new VirtualClock();
   await using server = await startAnsweringServer(() => void clock.advance(30));
   const client = createClient({
-    ...{ baseUrl: server.baseUrl, allowPrivate: true, timeoutMs: 50, clock },
+    baseUrl: server.baseUrl,
+    allowPrivate: true,
+    timeoutMs: 50,
+    clock,
     credential: { exchange: { api_key: 'a-long-lived-key' } },
   });
   onTestFinished(() => client.close());
   await expect(client.stopInstance('i-1', 'eu-frankfurt', { timeoutMs: 30 })).rejects.toMatchObject({
-    ...{ problem: 'timeout', mayHaveHappened: false },
+    problem: 'timeout',
+    mayHaveHappened: false,
   });
   expect(server.received.map(({ url }) => url)).toEqual(['/v1/auth/token']);
 });

@@ -57,7 +57,8 @@ export function createWireTransport(options: WireOptions): Transport {
   const agent = new Agent({
     connections,
     // The whole of a call is bounded by its caller.
-    ...{ headersTimeout: 0, bodyTimeout: 0 },
+    headersTimeout: 0,
+    bodyTimeout: 0,
     connect: (target, callback) =>
       connect(target, (...[error, socket]) =>
         error === null ? callback(null, socket) : callback(new NotConnected(error), null),
@@ -67,7 +68,11 @@ export function createWireTransport(options: WireOptions): Transport {
     async send({ method, url, headers, body }, signal) {
       const { origin, pathname, search } = new URL(url);
       const answer = await agent.request({
-        ...{ origin, path: `${pathname}${search}`, method, headers, signal },
+        origin,
+        path: `${pathname}${search}`,
+        method,
+        headers,
+        signal,
         body: body ?? null,
       });
       // Who stops reading ends the body early, and that is no error of anybody's.
@@ -91,7 +96,10 @@ export function createFetchTransport(fetch: Fetch): Transport {
   return {
     async send({ method, url, headers, body }, signal) {
       const answer = await fetch(url, {
-        ...{ method, headers, signal, redirect: 'manual' },
+        method,
+        headers,
+        signal,
+        redirect: 'manual',
         ...(body !== undefined && { body }),
       });
       return {

@@ -10,7 +10,8 @@ let ports = 0;
 function socketFrom(remoteAddress: string): Socket {
   const socket = new EventEmitter() as EventEmitter & Partial<Socket>;
   return Object.assign(socket, {
-    ...{ remoteAddress, remotePort: ++ports },
+    remoteAddress,
+    remotePort: ++ports,
     destroy: () => {
       Object.assign(socket, { destroyed: true });
       socket.emit('close');

@@ -22,7 +22,12 @@ async function start(
   setting: Setting = {},
 ): Promise<{ port: number; server: HttpServer }> {
   const options: ServerOptions = {
-    ...{ host: '127.0.0.1', port: 0, requestTimeoutMs: 10_000, log, nextId: () => 'id', ...setting },
+    host: '127.0.0.1',
+    port: 0,
+    requestTimeoutMs: 10_000,
+    log,
+    nextId: () => 'id',
+    ...setting,
     refuse: (problem) => ({ status: problem === 'timed_out' ? 408 : 400, code: problem, body: { problem } }),
   };
   const server = new HttpServer(listener, options);

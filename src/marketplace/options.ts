@@ -93,7 +93,8 @@ export const defaultOptions: MarketplaceOptions = {
     sliceMs: 300_000,
     volumeDiscounts: [],
     zeroBalance: {
-      ...{ graceMs: 3_600_000, stoppedGraceMs: 72 * 3_600_000 },
+      graceMs: 3_600_000,
+      stoppedGraceMs: 72 * 3_600_000,
       volumes: { keepMs: 7 * DAY_MS, noticesMs: [3 * DAY_MS, DAY_MS] },
     },
   },

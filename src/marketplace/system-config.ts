@@ -18,7 +18,10 @@ export function readSystemConfig(
     failureReasons,
     rateLimits: {
       windowSeconds: windowMs / 1000,
-      ...{ catalogReads, accountRequests, deploymentCreates: creates, otherRequests },
+      catalogReads,
+      accountRequests,
+      deploymentCreates: creates,
+      otherRequests,
     },
   };
 }

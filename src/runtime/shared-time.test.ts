@@ -32,7 +32,11 @@ async function machine({ wallAheadMs = 0 } = {}) {
     });
   await hear();
   return {
-    ...{ time, told, pass, hear, truth: () => truth },
+    time,
+    told,
+    pass,
+    hear,
+    truth: () => truth,
     /** The machine stands still: neither of its clocks goes. */
     pause: (ms: number) => {
       truth += ms;

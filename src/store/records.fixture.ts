@@ -8,7 +8,12 @@ export const now = Date.UTC(2026, 10, 21);
 /** A row of the account, as a create writes it. */
 export function instance(id: string, changes: Partial<InstanceRecord> = {}): InstanceRecord {
   return {
-    ...{ id, accountId, ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here' },
+    id,
+    accountId,
+    ownerRef: `berth-${id}`,
+    name: null,
+    offerId: 'offer',
+    region: 'here',
     status: 'PROVISIONING',
     spec: {
       ...{
@@ -28,8 +33,15 @@ export function instance(id: string, changes: Partial<InstanceRecord> = {}): Ins
         onlineWithinMs: 1,
       },
     },
-    ...{ endpoint: null, hostKeyFingerprint: null, attachCycle: false, priceMicroUsdPerHour: 1, error: null },
-    ...{ createdAt: now, updatedAt: now, version: 1, createOpenUntil: CREATE_IS_OPEN },
+    endpoint: null,
+    hostKeyFingerprint: null,
+    attachCycle: false,
+    priceMicroUsdPerHour: 1,
+    error: null,
+    createdAt: now,
+    updatedAt: now,
+    version: 1,
+    createOpenUntil: CREATE_IS_OPEN,
     ...changes,
   };
 }

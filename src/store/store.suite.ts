@@ -165,7 +165,13 @@ export function describeStore(
 
     describe('storage claims', () => {
       const volume = (id: string): VolumeRecord => ({
-        ...{ id, accountId, ownerRef: `berth-${id}`, name: id, sizeGb: 1, region: 'here', type: null },
+        id,
+        accountId,
+        ownerRef: `berth-${id}`,
+        name: id,
+        sizeGb: 1,
+        region: 'here',
+        type: null,
         ...{
           status: 'CREATING',
           priceMicroUsdPerHour: 1,
@@ -485,8 +491,16 @@ export function describeStore(
       it('are found by their exact digest only', async () => {
         const digest = Buffer.alloc(32, 7);
         const key = {
-          ...{ id: 'key-1', accountId, digest, prefix: 'berth_abcd', lastFour: 'wxyz', label: null },
-          ...{ createdAt: now, expiresAt: null, revokedAt: null, lastUsedAt: null },
+          id: 'key-1',
+          accountId,
+          digest,
+          prefix: 'berth_abcd',
+          lastFour: 'wxyz',
+          label: null,
+          createdAt: now,
+          expiresAt: null,
+          revokedAt: null,
+          lastUsedAt: null,
         };
         await store.transact(async (tx) => {
           await tx.credentials.insertKey(key);

@@ -43,7 +43,10 @@ describe('a client that keeps to the contract is never refused', () => {
     const clock = new VirtualClock();
     const bucket = { perSecond: 0.1, burst: 2 };
     const limits = new RateLimits(clock, {
-      ...{ enabled: true, pollsPerInstance: bucket, requestsPerAccount: bucket, createsPerAccount: bucket },
+      enabled: true,
+      pollsPerInstance: bucket,
+      requestsPerAccount: bucket,
+      createsPerAccount: bucket,
       tokensPerAccount: bucket,
     });
     expect([limits.admitsPoll('a'), limits.admitsPoll('a')]).toEqual([true, true]);

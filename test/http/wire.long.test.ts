@@ -90,7 +90,9 @@ describe('a body that is too large', () => {
   it('is 413 to a client that sends 20 MB, whatever the client does first', async () => {
     for (let round = 0; round < 3; round++) {
       const request = httpRequest({
-        ...{ port: server.port, method: 'POST', path: '/v1/instances' },
+        port: server.port,
+        method: 'POST',
+        path: '/v1/instances',
         headers: { ...auth, 'Content-Type': 'application/json', 'Content-Length': 20 * MB },
       });
       // What is still to be written when the reply has come fails.

@@ -4,7 +4,10 @@ import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 const failed = (code: 'gone' | 'conflict'): Step<never> => ({
-  ...{ outcome: 'failed', code, sideEffect: 'none', detail: 'a minimum reservation of 20 minutes' },
+  outcome: 'failed',
+  code,
+  sideEffect: 'none',
+  detail: 'a minimum reservation of 20 minutes',
 });
 
 /** An instance that is ONLINE, on a platform whose answers a test sets; `alarms` are those of steps that keep failing. */
@@ -19,7 +22,10 @@ async function start() {
   const path = `/instances/${id}`;
   await berth.passUntil(path, 'ONLINE');
   return {
-    ...{ berth, id, path, alarms },
+    berth,
+    id,
+    path,
+    alarms,
     status: async () => (await berth.read(path))['status'],
     isUnitHeld: () => berth.orchestrator.store.read.claims.isHeldBy(id),
     destroy: () => berth.orchestrator.request('DELETE', path),

@@ -158,8 +158,10 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect(alarms).toMatchObject([
       {
         [method === 'create' ? 'instance' : 'volume']: id,
-        ...{ account: berth.orchestrator.account.id, request_id: expect.any(String) },
-        ...{ step: 'create', attempt: 10 },
+        account: berth.orchestrator.account.id,
+        request_id: expect.any(String),
+        step: 'create',
+        attempt: 10,
       },
     ]);
     expect(berth.count(method)).toBeLessThan(20);
@@ -186,7 +188,9 @@ describe('on a platform that shows a machine only after minutes', () => {
     };
     const hidden: Plan = ({ method }) => (method === 'list' ? { kind: 'lag', ms: 200_000 } : 'none');
     await using berth = await startPlainOrchestrator(hidden, {
-      ...{ manifest: visible, probe, reconcile: { watch_interval_s: 5, ssh_probe_interval_s: 5 } },
+      manifest: visible,
+      probe,
+      reconcile: { watch_interval_s: 5, ssh_probe_interval_s: 5 },
       log: { debug: none, info: none, warn: none, error: (fields) => alarms.push(fields) },
     });
     const ids = [await berth.create(), await berth.create(), await berth.create()];
@@ -328,7 +332,8 @@ describe('a volume', () => {
     await berth.post(`/volumes/${id}/detach`);
     await berth.clock.advance(60_000);
     expect(await berth.read(`/volumes/${id}`)).toMatchObject({
-      ...{ status: 'DETACHING', attached_instance_ids: [machine] },
+      status: 'DETACHING',
+      attached_instance_ids: [machine],
     });
     lies = false;
     await berth.passUntil(`/volumes/${id}`, 'AVAILABLE');
@@ -404,7 +409,9 @@ it('a host key that comes with the address pins the first proof', async () => {
     const step = await start(ref, cookie);
     if (step.outcome !== 'done') return step;
     const endpoint = {
-      ...{ publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'root' },
+      publicIp: '192.0.2.1',
+      sshPort: 22,
+      sshUsername: 'root',
       hostKeyFingerprint: 'SHA256:plain',
     };
     machines.set(ref, { ...step.value, endpoint });

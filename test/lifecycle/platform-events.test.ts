@@ -51,7 +51,9 @@ describe('what the platform does by itself', () => {
   it('a spot machine that is reclaimed is destroyed', async () => {
     const clock = new VirtualClock();
     await using orchestrator = await startTestOrchestrator({
-      ...{ clock, probe: everyProbeWorks, platform: { reclaim_spot_after_s: [3_600, 3_600] } },
+      clock,
+      probe: everyProbeWorks,
+      platform: { reclaim_spot_after_s: [3_600, 3_600] },
     });
     const { request, store } = orchestrator;
     const body = instanceRequest({ configuration_id: 'a100-sxm-1x-spot' });
@@ -101,7 +103,11 @@ describe('a machine with our tag and no row', () => {
       memoryGb: 16,
       rootDiskGb: 80,
     },
-    ...{ gpuCount: 0, gpuType: undefined, sshKeys: [newPublicKey()], cloudInit: undefined, note },
+    gpuCount: 0,
+    gpuType: undefined,
+    sshKeys: [newPublicKey()],
+    cloudInit: undefined,
+    note,
   });
   const stateOf = async ({ simulator }: TestOrchestrator, ref: string): Promise<string> => {
     const found = await simulator.get(ref);
@@ -159,15 +165,20 @@ it('a volume with our tag and no row is told of, and never touched', async () =>
 describe('an address, port and forwards that change', () => {
   const TICK_MS = 20;
   const endpoint = (generation: number): Endpoint => ({
-    ...{ publicIp: `192.0.2.${generation}`, privateIp: `10.0.0.${generation}` },
-    ...{ sshPort: 2_200 + generation, sshUsername: `user${generation}` },
+    publicIp: `192.0.2.${generation}`,
+    privateIp: `10.0.0.${generation}`,
+    sshPort: 2_200 + generation,
+    sshUsername: `user${generation}`,
     portForwards: [{ internal_port: 8_000, external_port: 30_000 + generation }],
   });
   const reading = (generation: number) => {
     const { publicIp, privateIp, sshPort, sshUsername, portForwards } = endpoint(generation);
     return {
-      ...{ public_ip: publicIp, private_ip: privateIp, ssh_port: sshPort },
-      ...{ ssh_username: sshUsername, port_forwards: portForwards },
+      public_ip: publicIp,
+      private_ip: privateIp,
+      ssh_port: sshPort,
+      ssh_username: sshUsername,
+      port_forwards: portForwards,
     };
   };
 
@@ -188,7 +199,7 @@ describe('an address, port and forwards that change', () => {
     const id = await berth.create();
     await berth.passUntil(`/instances/${id}`, 'ONLINE');
     const ref = await refOf(berth.orchestrator, id);
-    return { ...{ berth, id, moveTo }, move: () => moveTo(ref, 2) };
+    return { berth, id, moveTo, move: () => moveTo(ref, 2) };
   }
 
   /** Reads the instance, and the list, at each tick until it is ONLINE at its second endpoint. */

@@ -47,7 +47,9 @@ async function startTroubled(options: TestOptions = {}, atStart: Lie = {}) {
   const none = () => undefined;
   const orchestrator = await startTestOrchestrator({
     log: {
-      ...{ debug: none, info: none, warn: none },
+      debug: none,
+      info: none,
+      warn: none,
       error: (fields, message) => alarms.push({ fields: { ...fields }, message }),
     },
     ...options,
@@ -446,9 +448,18 @@ describe('an outage', () => {
 
 describe('a machine that is on the platform', () => {
   const spec = (orchestrator: TestOrchestrator, ref: string, note: string): MachineSpec => ({
-    ...{ ref, offerId: 'cpu-4x16', hostname: 'late', image: 'ubuntu-24.04', note },
-    ...{ vcpus: 4, memoryGb: 16, rootDiskGb: 80, gpuCount: 0, gpuType: undefined },
-    ...{ sshKeys: [newPublicKey()], cloudInit: undefined },
+    ref,
+    offerId: 'cpu-4x16',
+    hostname: 'late',
+    image: 'ubuntu-24.04',
+    note,
+    vcpus: 4,
+    memoryGb: 16,
+    rootDiskGb: 80,
+    gpuCount: 0,
+    gpuType: undefined,
+    sshKeys: [newPublicKey()],
+    cloudInit: undefined,
     datacenter: orchestrator.catalog.regions.get('eu-frankfurt')?.datacenter ?? '',
   });
   const place = async (orchestrator: TestOrchestrator, ref: string, note: string): Promise<void> => {

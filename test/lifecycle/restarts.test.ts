@@ -16,7 +16,11 @@ async function startOnline(options: Options = {}) {
   const restart = () => setup.post(`/x/instances/${id}/restart`);
   const isRestarting = async () => (await setup.read(`/x/instances/${id}/restart`))['restarting'];
   return {
-    ...{ setup, id, ref, restart, isRestarting },
+    setup,
+    id,
+    ref,
+    restart,
+    isRestarting,
     statusNow: async () => (await setup.read(`/instances/${id}`))['status'],
     restarts: () => setup.platform.restarts.get(ref)?.size ?? 0,
     /** Lets time pass until the restart is over; every status on the way, and how long it took. */

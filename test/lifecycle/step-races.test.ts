@@ -44,7 +44,10 @@ async function startWithFaults(plan: (call: DriverCall) => Fault, options: TestO
 }
 
 const failed = (code: 'gone' | 'conflict' | 'capacity' | 'unknown_outcome'): Step<never> => ({
-  ...{ outcome: 'failed', code, sideEffect: 'none', detail: 'as the test says' },
+  outcome: 'failed',
+  code,
+  sideEffect: 'none',
+  detail: 'as the test says',
 });
 const post = ({ request }: TestOrchestrator, id: string, action: string) =>
   request('POST', `/instances/${id}/${action}`);
@@ -410,7 +413,9 @@ describe('the reconciler', () => {
           },
         }),
         log: {
-          ...{ debug: () => undefined, info: () => undefined, warn: () => undefined },
+          debug: () => undefined,
+          info: () => undefined,
+          warn: () => undefined,
           error: (_fields, message) => {
             if (isClosed) late.push(message);
           },

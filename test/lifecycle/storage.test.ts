@@ -153,7 +153,9 @@ describe('quotas of an account', () => {
     expect(made).toHaveLength(2);
     expect(instances.filter((reply) => codeOf(reply) === '409 quota_exceeded')).toHaveLength(3);
     expect(instances.find(({ status }) => status === 409)?.body.error.details).toEqual({
-      ...{ quota: 'instances', limit: 2, used: 2 },
+      quota: 'instances',
+      limit: 2,
+      used: 2,
     });
     expect((await create(100)).status).toBe(201);
     expect((await create(151)).body.error.details).toEqual({ quota: 'storage_gb', limit: 250, used: 100 });

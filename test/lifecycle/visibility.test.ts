@@ -7,7 +7,9 @@ const VISIBLE_MS = 3_000;
 const LISTING_MS = 4_000;
 
 const gone = {
-  ...{ outcome: 'failed', code: 'gone', sideEffect: 'none' },
+  outcome: 'failed',
+  code: 'gone',
+  sideEffect: 'none',
   detail: 'the platform does not show it',
 } as const satisfies Step<never>;
 
@@ -119,8 +121,11 @@ describe('an instance that is ONLINE before the platform shows its machine keeps
     const id = await online(berth);
     await berth.orchestrator.store.transact((tx) =>
       tx.work.put({
-        ...{ resourceId: id, resourceKind: 'instance', kind: 'observe' },
-        ...{ notBefore: berth.clock.now(), deadlineAt: null },
+        resourceId: id,
+        resourceKind: 'instance',
+        kind: 'observe',
+        notBefore: berth.clock.now(),
+        deadlineAt: null,
       }),
     );
     const seen = new Set<string>();
@@ -227,7 +232,8 @@ it('a DELETE of what the platform has shown waits for nothing', async () => {
   const before = await berth.orchestrator.request('GET', instance);
   await berth.clock.advance(12_000);
   expect((await berth.orchestrator.request('GET', instance)).body).toMatchObject({
-    ...{ id: before.body['id'], status: 'ONLINE' },
+    id: before.body['id'],
+    status: 'ONLINE',
   });
   for (const path of [instance, volume]) {
     await berth.orchestrator.request('DELETE', path);

@@ -11,7 +11,10 @@ async function startWithVolume(options: Options = {}, changes: Record<string, un
   const { ownerRef: ref = '' } = (await setup.orchestrator.store.read.volumes.byId(id)) ?? {};
   const read = () => setup.read(`/volumes/${id}`);
   return {
-    ...{ setup, id, ref, read },
+    setup,
+    id,
+    ref,
+    read,
     resize: (size_gb: unknown) => setup.post(`/x/volumes/${id}/resize`, { size_gb }),
     sizeThere: () => setup.platform.volumes.get(ref)?.sizeGb,
     settle: async () => {

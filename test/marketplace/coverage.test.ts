@@ -37,9 +37,7 @@ it.each(['Offer group (element of `data[]` in the offers response)', 'Offer', 'D
 );
 
 describe('what is wrong with a clause', () => {
-  const clause = (changes: Partial<Clause>): Clause => ({
-    ...{ id: 'a.b', section: 'A', says: 'b', ...changes },
-  });
+  const clause = (changes: Partial<Clause>): Clause => ({ id: 'a.b', section: 'A', says: 'b', ...changes });
   const read = (path: string): string => {
     if (path !== 'a.test.ts') throw new Error('ENOENT');
     return "it.each([['one case', 1]])('b %s', () => {}); it.skip('c', () => {});";

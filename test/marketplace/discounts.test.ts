@@ -38,8 +38,13 @@ it('are told to the team that has them, the better one of two, and are what its 
   expect(discountIn(await offerFor(null))).toEqual(fields.map(() => undefined));
   const { body } = await market.request('POST', '/api/deployments', {
     body: {
-      ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one' },
-      ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED', ssh_public_key: newPublicKey() },
+      provider: 'provider-d',
+      offerId: 'gpu-1',
+      gpuCount: 1,
+      region: 'eu-one',
+      operatingSystem: 'ubuntu-24.04',
+      instanceType: 'DEDICATED',
+      ssh_public_key: newPublicKey(),
     },
   });
   expect(body).toMatchObject({ hourlyRate: 1.5, originalHourlyRate: 2, discountPercentage: 25 });

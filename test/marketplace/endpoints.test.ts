@@ -89,8 +89,14 @@ describe('a life with the marketplace', () => {
   it('deploys, renames and finds it again', async () => {
     const created = await ask('POST', '/api/deployments', {
       body: {
-        ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one', sshKeyId },
-        ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'dedicated', name: 'mine' },
+        provider: 'provider-d',
+        offerId: 'gpu-1',
+        gpuCount: 1,
+        region: 'eu-one',
+        sshKeyId,
+        operatingSystem: 'ubuntu-24.04',
+        instanceType: 'dedicated',
+        name: 'mine',
       },
     });
     expect(created).toMatchObject({ status: 'deploying', ipAddress: null, sshCommand: null, sshPort: null });

@@ -28,8 +28,13 @@ const ask = (method: string, id: string, action: string) =>
 
 async function deploy(provider = 'provider-d'): Promise<string> {
   const body = {
-    ...{ provider, offerId: 'gpu-1', gpuCount: 1, region: 'eu-one', ssh_public_key: newPublicKey() },
-    ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED' },
+    provider,
+    offerId: 'gpu-1',
+    gpuCount: 1,
+    region: 'eu-one',
+    ssh_public_key: newPublicKey(),
+    operatingSystem: 'ubuntu-24.04',
+    instanceType: 'DEDICATED',
   };
   const { body: made } = await market.request('POST', '/api/deployments', { body });
   await clock.advance(90_000);
@@ -69,7 +74,8 @@ describe('400: what cannot be done, with `error` naming the limit', () => {
   ])('%s %s of a provider that cannot', async (method, action, text) => {
     const id = await deploy('provider-a');
     expect(await ask(method, id, action)).toMatchObject({
-      ...{ status: 400, body: { code: 'ACTION_UNSUPPORTED', error: expect.stringContaining(text) } },
+      status: 400,
+      body: { code: 'ACTION_UNSUPPORTED', error: expect.stringContaining(text) },
     });
     expect(await read(id)).toMatchObject({ supportsPause: false, supportsRestart: false });
   });
@@ -81,13 +87,15 @@ describe('400: what cannot be done, with `error` naming the limit', () => {
   ])('%s %s of what is stopped', async (method, action) => {
     const id = await deployStopped();
     expect(await ask(method, id, action)).toMatchObject({
-      ...{ status: 400, body: { code: 'INVALID_STATUS', error: expect.stringContaining('stopped') } },
+      status: 400,
+      body: { code: 'INVALID_STATUS', error: expect.stringContaining('stopped') },
     });
   });
 
   it('POST resume of what runs', async () => {
     expect(await ask('POST', await deploy(), 'resume')).toMatchObject({
-      ...{ status: 400, body: { code: 'INVALID_STATUS', error: expect.stringContaining('running') } },
+      status: 400,
+      body: { code: 'INVALID_STATUS', error: expect.stringContaining('running') },
     });
   });
 });
@@ -173,7 +181,8 @@ describe('503: the machine type is out of stock', () => {
     able.options.capacity = 1;
     able.options.startMs = 5_000;
     expect(await ask('POST', id, 'resume')).toMatchObject({
-      ...{ status: 200, body: { status: 'running', ipAddress: before['ipAddress'] } },
+      status: 200,
+      body: { status: 'running', ipAddress: before['ipAddress'] },
     });
   });
 });

@@ -21,8 +21,12 @@ class TickingClock extends VirtualClock {
 }
 
 const deploying = {
-  ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one' },
-  ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED' },
+  provider: 'provider-d',
+  offerId: 'gpu-1',
+  gpuCount: 1,
+  region: 'eu-one',
+  operatingSystem: 'ubuntu-24.04',
+  instanceType: 'DEDICATED',
 };
 
 it('locks rows in one order in every transaction, and keeps exact books on a clock that goes on', async () => {
@@ -47,7 +51,10 @@ it('locks rows in one order in every transaction, and keeps exact books on a clo
   };
 
   const volume = await succeed('POST', '/api/volumes', {
-    ...{ name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' },
+    name: 'data',
+    sizeInGb: 100,
+    provider: 'provider-d',
+    region: 'eu-one',
   });
   const deploy = (fields: object) =>
     succeed('POST', '/api/deployments', { ...deploying, ssh_public_key: newPublicKey(), ...fields });

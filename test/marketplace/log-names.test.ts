@@ -22,7 +22,8 @@ it('the line of a create names what it made, its team and its request, as the li
         region: 'eu-one',
         sshKeyId: key.body['id'],
       },
-      ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'dedicated' },
+      operatingSystem: 'ubuntu-24.04',
+      instanceType: 'dedicated',
     },
   });
   const volume = await request('POST', '/api/volumes', {

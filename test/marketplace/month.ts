@@ -45,17 +45,22 @@ export async function liveThrough(options: MonthOptions): Promise<MonthReport> {
   const { letters, stepMinutes } = options;
   const market = new SevenProviders({
     ...(letters !== undefined && { letters }),
-    ...{ watchIntervalMs: stepMinutes * MINUTE, leaseMs: 3 * stepMinutes * MINUTE },
+    watchIntervalMs: stepMinutes * MINUTE,
+    leaseMs: 3 * stepMinutes * MINUTE,
     options: {
       polling: {
-        ...{ intervalMs: [2 * MINUTE, stepMinutes * MINUTE], sweepMs: 4 * HOUR, catalogMs: 6 * HOUR },
+        intervalMs: [2 * MINUTE, stepMinutes * MINUTE],
+        sweepMs: 4 * HOUR,
+        catalogMs: 6 * HOUR,
         // A restart is looked for once in a step.
         actionMs: 3 * stepMinutes * MINUTE,
       },
       billing: {
-        ...{ sliceMs: HOUR, volumeDiscounts: TIERS },
+        sliceMs: HOUR,
+        volumeDiscounts: TIERS,
         zeroBalance: {
-          ...{ graceMs: 2 * HOUR, stoppedGraceMs: 48 * HOUR },
+          graceMs: 2 * HOUR,
+          stoppedGraceMs: 48 * HOUR,
           // Only its user ends a volume: nobody else tells the witness when that was.
           volumes: { keepMs: 365 * DAY, noticesMs: [] },
         },
@@ -308,7 +313,9 @@ class Month {
     const { findings } = await verifyLedger(this.#market.life.store, this.#now);
     return {
       comparisons: await compareBills(this.#market, this.#witness, this.#users),
-      ...{ findings, contradictions: this.#witness.contradictions, counts: this.#witness.counts },
+      findings,
+      contradictions: this.#witness.contradictions,
+      counts: this.#witness.counts,
     };
   }
 

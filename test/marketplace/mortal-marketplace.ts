@@ -54,15 +54,26 @@ export async function startLife(parts: LifeOptions): Promise<MarketplaceLife> {
     profile: { ...loadProfile(bundledProfileFile(id) ?? ''), id },
     client: counted(
       createClient({
-        ...{ baseUrl, credential: { apiKey }, allowPrivate: true, clock },
+        baseUrl,
+        credential: { apiKey },
+        allowPrivate: true,
+        clock,
         timeoutMs: parts.options.polling.callTimeoutMs,
       }),
       { traffic: parts.traffic, isAlive: alive },
     ),
   }));
   const marketplace = await startMarketplace({
-    ...{ store, clock, random: systemRandom, log: parts.log, options: parts.options, providers: clients },
-    ...{ gpuTypes: loadGpuTypes(), mailer: parts.mailer, maxBodyBytes: 1024 * 1024, trustedProxies: 0 },
+    store,
+    clock,
+    random: systemRandom,
+    log: parts.log,
+    options: parts.options,
+    providers: clients,
+    gpuTypes: loadGpuTypes(),
+    mailer: parts.mailer,
+    maxBodyBytes: 1024 * 1024,
+    trustedProxies: 0,
     rateLimits: {
       ...defaultRateLimits,
       ...{
@@ -74,7 +85,9 @@ export async function startLife(parts: LifeOptions): Promise<MarketplaceLife> {
     },
   });
   return {
-    ...{ marketplace, store, listener: marketplace.listener },
+    marketplace,
+    store,
+    listener: marketplace.listener,
     kill: async () => {
       isAlive = false;
       await Promise.all(clients.map(({ client }) => client.close()));

@@ -66,8 +66,13 @@ export class Population {
     const reply = await this.#world.ask('POST', '/api/deployments', {
       key: user.key,
       body: {
-        ...{ provider: offer.provider, offerId: offer.offerId, gpuCount: offer.gpuCount, region },
-        ...{ operatingSystem: offer.image, ssh_public_key: this.#publicKey, teamId: user.teamId },
+        provider: offer.provider,
+        offerId: offer.offerId,
+        gpuCount: offer.gpuCount,
+        region,
+        operatingSystem: offer.image,
+        ssh_public_key: this.#publicKey,
+        teamId: user.teamId,
       },
     });
     this.#expect(reply, [201, 400], 'deploy');
@@ -141,7 +146,12 @@ export class Population {
     const at = this.#world.clock.now();
     if (status !== 'available') throw new Error(`the volume ${volumeId} at ${provider} is ${status}`);
     this.#witness.volumes.set(volumeId, {
-      ...{ volumeId, id, team: user.teamId, provider, region, sizeGb: sizeInGb },
+      volumeId,
+      id,
+      team: user.teamId,
+      provider,
+      region,
+      sizeGb: sizeInGb,
       chapters: [{ at, state: 'stored', microUsdPerHour, lockedPercentage }],
     });
   }
@@ -149,14 +159,17 @@ export class Population {
   async #resize(user: MarketUser, volume: VolumeTestimony): Promise<void> {
     const sizeInGb = volume.sizeGb + this.#dice.between(1, 500);
     const reply = await this.#world.ask('PATCH', `/api/volumes/${volume.volumeId}`, {
-      ...{ key: user.key, body: { sizeInGb } },
+      key: user.key,
+      body: { sizeInGb },
     });
     this.#expect(reply, [200, 400, 409, 502], 'resize');
     if (reply.status !== 200) return;
     const at = Date.parse(reply.body.lastPriceUpdate);
     volume.sizeGb = sizeInGb;
     volume.chapters.push({
-      ...{ at, state: 'stored', lockedPercentage: this.#bestOf(user, at) },
+      at,
+      state: 'stored',
+      lockedPercentage: this.#bestOf(user, at),
       microUsdPerHour: volumePrice(volume.provider, volume.region, sizeInGb),
     });
   }
@@ -169,7 +182,8 @@ export class Population {
     );
     if (target === undefined) return;
     const reply = await this.#world.ask('POST', `/api/volumes/${volume.volumeId}/attach`, {
-      ...{ key: user.key, body: { deploymentId: target.id } },
+      key: user.key,
+      body: { deploymentId: target.id },
     });
     this.#expect(reply, LIFECYCLE, 'attach');
     await this.#witness.read(user, target.id);
@@ -180,7 +194,8 @@ export class Population {
     const deploymentId = this.#dice.pick(body.attachedToDeploymentIds as string[]);
     if (deploymentId === undefined) return;
     const reply = await this.#world.ask('POST', `/api/volumes/${volumeId}/detach`, {
-      ...{ key: user.key, body: { deploymentId } },
+      key: user.key,
+      body: { deploymentId },
     });
     this.#expect(reply, LIFECYCLE, 'detach');
   }

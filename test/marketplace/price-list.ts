@@ -32,7 +32,10 @@ interface OfferFile {
 export function offersOf(provider: string): ListedOffer[] {
   const { offers } = read<{ offers: OfferFile[] }>('catalogs', provider);
   return offers.map((offer) => ({
-    ...{ provider, offerId: offer.id, instanceType: offer.instance_type, gpuCount: offer.gpu_count ?? 0 },
+    provider,
+    offerId: offer.id,
+    instanceType: offer.instance_type,
+    gpuCount: offer.gpu_count ?? 0,
     regions: Object.keys(offer.capacity),
     image: offer.os_options[0] ?? '',
     price: toMicroUsd(offer.spot_price_per_hour ?? offer.price_per_hour),

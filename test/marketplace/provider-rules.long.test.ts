@@ -27,18 +27,30 @@ interface Rules {
 
 const RULES: Rules[] = [
   {
-    ...{ letter: 'a', offer: 'a-cpu-8x32', region: 'us-dallas', stops: false, restarts: false },
+    letter: 'a',
+    offer: 'a-cpu-8x32',
+    region: 'us-dallas',
+    stops: false,
+    restarts: false,
     volumes: {
-      ...{ elsewhere: 'eu-frankfurt', atLaunch: 10, isShared: true, attaches: true, grows: true },
-      ...{ isRenamed: true, leastGb: 1, mostGb: 10_000, longestName: 60 },
+      elsewhere: 'eu-frankfurt',
+      atLaunch: 10,
+      isShared: true,
+      attaches: true,
+      grows: true,
+      isRenamed: true,
+      leastGb: 1,
+      mostGb: 10_000,
+      longestName: 60,
     },
   },
+  { letter: 'b', offer: 'b-rtx-4090-1x', region: 'us-ashburn', stops: false, restarts: false, volumes: null },
   {
-    ...{ letter: 'b', offer: 'b-rtx-4090-1x', region: 'us-ashburn', stops: false, restarts: false },
-    volumes: null,
-  },
-  {
-    ...{ letter: 'c', offer: 'c-cpu-2x8', region: 'eu-stockholm', stops: false, restarts: false },
+    letter: 'c',
+    offer: 'c-cpu-2x8',
+    region: 'eu-stockholm',
+    stops: false,
+    restarts: false,
     volumes: {
       ...{
         elsewhere: 'us-denver',
@@ -47,34 +59,68 @@ const RULES: Rules[] = [
         isShared: false,
         attaches: false,
       },
-      ...{ grows: false, isRenamed: false, leastGb: 50, mostGb: 10_000, longestName: 60 },
+      grows: false,
+      isRenamed: false,
+      leastGb: 50,
+      mostGb: 10_000,
+      longestName: 60,
     },
   },
   {
-    ...{ letter: 'd', offer: 'd-cpu-4x16', region: 'us-phoenix', stops: true, restarts: true },
+    letter: 'd',
+    offer: 'd-cpu-4x16',
+    region: 'us-phoenix',
+    stops: true,
+    restarts: true,
     volumes: {
-      ...{ elsewhere: 'eu-helsinki', atLaunch: 10, isShared: false, attaches: true, grows: false },
-      ...{ isRenamed: false, leastGb: 1, mostGb: 51_200, longestName: 50 },
+      elsewhere: 'eu-helsinki',
+      atLaunch: 10,
+      isShared: false,
+      attaches: true,
+      grows: false,
+      isRenamed: false,
+      leastGb: 1,
+      mostGb: 51_200,
+      longestName: 50,
     },
   },
   {
-    ...{ letter: 'e', offer: 'e-cpu-8x32', region: 'eu-frankfurt', stops: true, restarts: true },
+    letter: 'e',
+    offer: 'e-cpu-8x32',
+    region: 'eu-frankfurt',
+    stops: true,
+    restarts: true,
     volumes: {
-      ...{ elsewhere: 'us-ashburn', atLaunch: 12, isShared: true, attaches: true, grows: true },
-      ...{ isRenamed: false, leastGb: 1, mostGb: 262_144, longestName: 60 },
+      elsewhere: 'us-ashburn',
+      atLaunch: 12,
+      isShared: true,
+      attaches: true,
+      grows: true,
+      isRenamed: false,
+      leastGb: 1,
+      mostGb: 262_144,
+      longestName: 60,
     },
   },
   {
-    ...{ letter: 'f', offer: 'f-cpu-8x32', region: 'us-newark', stops: false, restarts: true },
+    letter: 'f',
+    offer: 'f-cpu-8x32',
+    region: 'us-newark',
+    stops: false,
+    restarts: true,
     volumes: {
-      ...{ elsewhere: 'eu-london', atLaunch: 1, isShared: false, attaches: false, grows: false },
-      ...{ isRenamed: false, leastGb: 1, mostGb: 16_000, longestName: 60 },
+      elsewhere: 'eu-london',
+      atLaunch: 1,
+      isShared: false,
+      attaches: false,
+      grows: false,
+      isRenamed: false,
+      leastGb: 1,
+      mostGb: 16_000,
+      longestName: 60,
     },
   },
-  {
-    ...{ letter: 'g', offer: 'g-cpu-16x64', region: 'us-chicago', stops: false, restarts: true },
-    volumes: null,
-  },
+  { letter: 'g', offer: 'g-cpu-16x64', region: 'us-chicago', stops: false, restarts: true, volumes: null },
 ];
 
 let market: SevenProviders;
@@ -93,8 +139,13 @@ function ask(method: string, path: string, body?: unknown): Promise<MarketReply>
 function deploy(letter: string, offerId: string, region: string, extra: object = {}): Promise<MarketReply> {
   const offer = offersOf(`provider-${letter}`).find((it) => it.offerId === offerId);
   return ask('POST', '/api/deployments', {
-    ...{ provider: `provider-${letter}`, offerId, gpuCount: offer?.gpuCount, region },
-    ...{ operatingSystem: offer?.image, ssh_public_key: newPublicKey(), ...extra },
+    provider: `provider-${letter}`,
+    offerId,
+    gpuCount: offer?.gpuCount,
+    region,
+    operatingSystem: offer?.image,
+    ssh_public_key: newPublicKey(),
+    ...extra,
   });
 }
 
@@ -112,7 +163,10 @@ async function run(letter: string, offerId: string, region: string, extra: objec
 
 function makeVolume({ letter, region, volumes }: Rules, extra: object = {}): Promise<MarketReply> {
   return ask('POST', '/api/volumes', {
-    ...{ provider: `provider-${letter}`, region, name: 'data', sizeInGb: 100 },
+    provider: `provider-${letter}`,
+    region,
+    name: 'data',
+    sizeInGb: 100,
     ...(volumes?.cloudId !== undefined && { cloudId: volumes.cloudId }),
     ...extra,
   });
@@ -260,7 +314,9 @@ describe('bare metal and long reservations', () => {
       const id = await run(letter, offer, region);
       const { body } = await ask('GET', `/api/deployments/${id}`);
       expect(body).toMatchObject({
-        ...{ instanceType: 'BARE_METAL', supportsRestart: false, supportsPause: false },
+        instanceType: 'BARE_METAL',
+        supportsRestart: false,
+        supportsPause: false,
         providerMinimumRuntimeMinutes: minutes,
       });
       expect(

@@ -103,7 +103,10 @@ export class SevenProviders {
     const { options, leaseMs } = this.#options;
     const nothing = () => undefined;
     const starting = startLife({
-      ...{ clock: this.clock, traffic: this.#traffic, databasePath: this.databasePath, leaseMs },
+      clock: this.clock,
+      traffic: this.#traffic,
+      databasePath: this.databasePath,
+      leaseMs,
       providers: [...this.providers.values()],
       options: { ...defaultOptions, ...options, polling: { ...defaultOptions.polling, ...options?.polling } },
       mailer: { send: async (mail) => void this.mails.push(mail), close: nothing },
@@ -193,7 +196,8 @@ export class SevenProviders {
       method: method as 'GET',
       dispatcher: this.#agent,
       // Whoever waits too long for an answer waits in the time of the clock.
-      ...{ headersTimeout: 0, bodyTimeout: 0 },
+      headersTimeout: 0,
+      bodyTimeout: 0,
       headers: {
         ...(key !== undefined && { authorization: `Bearer ${key}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -204,7 +208,10 @@ export class SevenProviders {
     this.#transits -= 1;
     const { statusCode: status } = answer;
     assertKeepsMarketplaceContract({
-      ...{ method, path: path.replace(/\?.*$/, ''), status, body: text },
+      method,
+      path: path.replace(/\?.*$/, ''),
+      status,
+      body: text,
       contentType: String(answer.headers['content-type'] ?? ''),
     });
     return { status, body: text === '' ? null : JSON.parse(text) };

@@ -57,14 +57,22 @@ export async function startProvider({
   const id = `provider-${letter}`;
   const platform = new PlainPlatform(clock);
   const orchestrator = await startTestOrchestrator({
-    ...{ clock, probe: everyProbeWorks, wrapDriver: () => platform.driver },
+    clock,
+    probe: everyProbeWorks,
+    wrapDriver: () => platform.driver,
     catalog: loadCatalog(join(packageRoot(), 'fixtures', 'catalogs', `${id}.yaml`)),
     // A provider with one machine may lose it.
     reconcile: { watch_interval_s: watchIntervalMs / 1000, suspect_share: 1 },
   });
   const provider: SimulatedProvider = {
-    ...{ id, orchestrator, platform, apiKey: orchestrator.key, mood: 'up' },
-    ...{ writes: [], told: new Map(), baseUrl: '' },
+    id,
+    orchestrator,
+    platform,
+    apiKey: orchestrator.key,
+    mood: 'up',
+    writes: [],
+    told: new Map(),
+    baseUrl: '',
     instances: async () => (await list<{ instances: Instance[] }>('/instances')).instances,
     reprice: (instanceId, microUsdPerHour) =>
       orchestrator.store.transact(async (tx) => {

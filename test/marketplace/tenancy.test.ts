@@ -13,8 +13,12 @@ interface Ids {
 }
 
 const deploying = {
-  ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one' },
-  ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED' },
+  provider: 'provider-d',
+  offerId: 'gpu-1',
+  gpuCount: 1,
+  region: 'eu-one',
+  operatingSystem: 'ubuntu-24.04',
+  instanceType: 'DEDICATED',
 };
 const storing = { name: 'data', sizeInGb: 100, provider: 'provider-d', region: 'eu-one' };
 
@@ -90,14 +94,20 @@ describe('what belongs to others', () => {
     await clock.advance(60_000);
     const volume = await make('/api/volumes', storing);
     return {
-      ...{ teamId, userId, sshKeyId: String(sshKey['id']) },
-      ...{ deploymentId: String(deployment['id']), volumeId: String(volume['volumeId']) },
+      teamId,
+      userId,
+      sshKeyId: String(sshKey['id']),
+      deploymentId: String(deployment['id']),
+      volumeId: String(volume['volumeId']),
     };
   }
 
   const unknown: Ids = {
-    ...{ deploymentId: 'dep-none', teamId: 'team-none', sshKeyId: 'ssh-none' },
-    ...{ volumeId: 'vol-none', userId: 'usr-none' },
+    deploymentId: 'dep-none',
+    teamId: 'team-none',
+    sshKeyId: 'ssh-none',
+    volumeId: 'vol-none',
+    userId: 'usr-none',
   };
 
   it.each(routes)('is 403, and what is not there 404: %s %s %s', async (method, toPath, toBody) => {

@@ -119,7 +119,11 @@ export class Witness {
     const offer = offersOf(shown.providerId).find(({ offerId }) => offerId === shown.offerId);
     if (offer === undefined) throw new Error(`${shown.providerId} does not sell ${shown.offerId}`);
     const known: Testimony = {
-      ...{ id: shown.id, team: shown.teamId, offer, chapters: [], instance: null },
+      id: shown.id,
+      team: shown.teamId,
+      offer,
+      chapters: [],
+      instance: null,
       shown: { ...shown, status: 'deploying' },
     };
     this.deployments.set(shown.id, known);
@@ -143,7 +147,9 @@ export class Witness {
       if (shown.status === 'terminated-provider') this.#checkReclaim(known, at);
       if (chapters.length === 0 && shown.startedAt !== null)
         chapters.push({
-          ...{ at: timeOf(shown.startedAt), state: 'running', microUsdPerHour: this.#runningPrice(known) },
+          at: timeOf(shown.startedAt),
+          state: 'running',
+          microUsdPerHour: this.#runningPrice(known),
         });
       if (chapters.length > 0) chapters.push({ at, state: 'over', microUsdPerHour: 0n });
     }

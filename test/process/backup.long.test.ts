@@ -62,7 +62,8 @@ it('a backup of a busy server, restored after a kill, denies nothing that lives 
   const backedUp = await runBerth(['backup', copy, '--json', '--config', config]);
   expect(backedUp).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(backedUp.stdout)).toEqual({
-    ...{ file: copy, bytes: statSync(copy).size },
+    file: copy,
+    bytes: statSync(copy).size,
     taken_at: expect.stringMatching(/^\d{4}-.*Z$/),
   });
   const during = await creating;

@@ -50,7 +50,11 @@ function clientOf(baseUrl: string, key: string) {
     const contentType = response.headers.get('content-type');
     const text = await response.text();
     assertKeepsMarketplaceContract({
-      ...{ method, path: path.replace(/\?.*/, ''), status, contentType, body: text },
+      method,
+      path: path.replace(/\?.*/, ''),
+      status,
+      contentType,
+      body: text,
     });
     return { status, body: JSON.parse(text) as Record<string, unknown> };
   };
@@ -105,8 +109,14 @@ it('sells the machines of a real orchestrator, through a restart, and the books 
 
 function deploying(): object {
   return {
-    ...{ provider: 'provider-d', offerId: 'cpu-4x16', gpuType: 'CPU', gpuCount: 0, region: 'eu-frankfurt' },
-    ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED', ssh_public_key: newPublicKey() },
+    provider: 'provider-d',
+    offerId: 'cpu-4x16',
+    gpuType: 'CPU',
+    gpuCount: 0,
+    region: 'eu-frankfurt',
+    operatingSystem: 'ubuntu-24.04',
+    instanceType: 'DEDICATED',
+    ssh_public_key: newPublicKey(),
   };
 }
 

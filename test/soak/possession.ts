@@ -103,7 +103,9 @@ export class Possession {
 
   #lose(what: string, { replica, status, body, sentAt, receivedAt }: Reply): void {
     this.#journal.lose(`${this.id} ${what}`, {
-      ...{ replica, status, body },
+      replica,
+      status,
+      body,
       sentAt: new Date(sentAt).toISOString(),
       tookMs: receivedAt - sentAt,
       boughtAt: this.boughtAt,

@@ -57,7 +57,11 @@ export async function startSetting(given: {
   for (const replica of replicas) await replica.start();
   const owned = stack.move();
   return {
-    ...{ database, platform, replicas, folder, catalog: loadCatalog(bundledCatalogFile()) },
+    database,
+    platform,
+    replicas,
+    folder,
+    catalog: loadCatalog(bundledCatalogFile()),
     keep: () => {
       isKept = true;
     },

@@ -58,7 +58,9 @@ export async function startKillingProxy(serverUrl: string): Promise<KillingProxy
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ baseUrl: `http://127.0.0.1:${port}${target.pathname}`, requests, volumes },
+    baseUrl: `http://127.0.0.1:${port}${target.pathname}`,
+    requests,
+    volumes,
     arm: (moment, strike) => {
       armed = { moment, strike };
     },

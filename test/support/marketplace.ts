@@ -83,7 +83,10 @@ export interface TestUser {
 }
 
 const PLENTY: Partial<RateLimitOptions> = {
-  ...{ catalogReads: 1_000_000, accountRequests: 1_000_000, creates: 1_000_000, otherRequests: 1_000_000 },
+  catalogReads: 1_000_000,
+  accountRequests: 1_000_000,
+  creates: 1_000_000,
+  otherRequests: 1_000_000,
 };
 const gpuTypes = parseGpuTypes(
   readFileSync(new URL('../../fixtures/gpu-types.yaml', import.meta.url), 'utf8'),
@@ -102,13 +105,19 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
   const store = wrapStore((options.store ?? own) as Store);
   const sent: Parameters<Mailer['send']>[0][] = [];
   const marketplace = await startMarketplace({
-    ...{ store, clock, random: systemRandom, log, gpuTypes },
+    store,
+    clock,
+    random: systemRandom,
+    log,
+    gpuTypes,
     options: { ...defaultOptions, ...options.options },
     rateLimits: { ...defaultRateLimits, ...PLENTY, ...options.rateLimits },
     providers: Object.entries(providers).map(
       ([id, { profile = bundledProfile(id), client, sshProbe = null, markups = noMarkups }]) => ({
         profile: { ...profile, id },
-        ...{ client, sshProbe, markups },
+        client,
+        sshProbe,
+        markups,
       }),
     ),
     mailer: options.mailer ?? collectInto(sent),
@@ -164,7 +173,14 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
   }
 
   return {
-    ...{ marketplace, app: marketplace.app, store, clock, user, sent, databasePath, request },
+    marketplace,
+    app: marketplace.app,
+    store,
+    clock,
+    user,
+    sent,
+    databasePath,
+    request,
     addUser: addTestUser,
     async [Symbol.asyncDispose](): Promise<void> {
       await letSettle(clock, marketplace.close());
@@ -190,7 +206,10 @@ function assertReply({
 }): void {
   const { status, headers } = response;
   assertKeepsMarketplaceContract({
-    ...{ method, path: path.replace(/\?.*$/, ''), status, body },
+    method,
+    path: path.replace(/\?.*$/, ''),
+    status,
+    body,
     contentType: headers.get('content-type'),
   });
   for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'])

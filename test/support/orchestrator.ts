@@ -137,7 +137,15 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   }
 
   return {
-    ...{ account, key, store, driver, simulator, catalog, request, databasePath, clock },
+    account,
+    key,
+    store,
+    driver,
+    simulator,
+    catalog,
+    request,
+    databasePath,
+    clock,
     app: orchestrator.app,
     admin: orchestrator.admin,
     listener: orchestrator.listener,

@@ -36,7 +36,9 @@ export async function startPlainOrchestrator(
   );
   const { wrapDriver = (driver) => driver } = options;
   const starting = startTestOrchestrator({
-    ...{ clock, probe: everyProbeWorks, ...options },
+    clock,
+    probe: everyProbeWorks,
+    ...options,
     // Minutes of its time pass, and each second of them costs.
     reconcile: { ssh_probe_interval_s: 1, watch_interval_s: 1, ...options.reconcile },
     wrapDriver: () => wrapDriver(faulty),
@@ -75,7 +77,12 @@ export async function startPlainOrchestrator(
   }
 
   return {
-    ...{ orchestrator, clock, platform, count, read, passUntil },
+    orchestrator,
+    clock,
+    platform,
+    count,
+    read,
+    passUntil,
     setPlan: (next: Plan) => {
       current = next;
     },

@@ -39,9 +39,15 @@ export class PlainPlatform {
     this.#clock = clock;
     this.driver = {
       manifest: {
-        ...{ name: 'simulator', stop: true, resume: true, restart: true, attachVolume: 'hot' },
-        ...{ resizeVolume: 'attached' },
-        ...{ createVisibleWithinMs: 0, keepsNotes: true, ...manifest },
+        name: 'simulator',
+        stop: true,
+        resume: true,
+        restart: true,
+        attachVolume: 'hot',
+        resizeVolume: 'attached',
+        createVisibleWithinMs: 0,
+        keepsNotes: true,
+        ...manifest,
       },
       get: async (ref) => presence(this.machines.get(ref)),
       list: async () => ({ answer: 'listed', items: [...this.machines.values()] }),
@@ -120,7 +126,10 @@ export class PlainPlatform {
 
 const gone: Step<never> = { outcome: 'failed', code: 'gone', sideEffect: 'none', detail: 'it is not there' };
 const conflict: Step<never> = {
-  ...{ outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'it does not run' },
+  outcome: 'failed',
+  code: 'conflict',
+  sideEffect: 'none',
+  detail: 'it does not run',
 };
 
 function presence<T>(found: T | undefined): Presence<T> {

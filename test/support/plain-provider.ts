@@ -44,7 +44,13 @@ export const plainConfigurations: readonly Configuration[] = (
     ['cpu-1', 'DEDICATED', 0, 0.2],
   ] as const
 ).map(([id, type, gpus, price]) => ({
-  ...{ id, name: id, instance_type: type, vcpus: 8, memory_gb: 64, storage_gb: 500, price_per_hour: price },
+  id,
+  name: id,
+  instance_type: type,
+  vcpus: 8,
+  memory_gb: 64,
+  storage_gb: 500,
+  price_per_hour: price,
   ...(gpus > 0 && { gpu_count: gpus, gpu_type: 'H100', gpu_memory_gb: 80 }),
   ...(type === 'SPOT' && { spot_price_per_hour: price / 2 }),
   ...{
@@ -75,8 +81,14 @@ export class PlainProvider {
     this.options = {
       configurations: plainConfigurations,
       volumeLocations: [{ id: 'eu-one', name: 'EU One', types: ['ssd'], country_code: 'DE' }],
-      ...{ capacity: Number.POSITIVE_INFINITY, bootMs: 45_000, stopMs: 5_000, startMs: 20_000 },
-      ...{ deleteMs: 5_000, restartMs: 60_000, volumeMs: 0, hasUniqueNames: true },
+      capacity: Number.POSITIVE_INFINITY,
+      bootMs: 45_000,
+      stopMs: 5_000,
+      startMs: 20_000,
+      deleteMs: 5_000,
+      restartMs: 60_000,
+      volumeMs: 0,
+      hasUniqueNames: true,
       ...options,
     };
     this.configurations = structuredClone([...this.options.configurations]);
@@ -141,10 +153,14 @@ export class PlainProvider {
     for (const volumeId of request.volume_ids ?? []) this.getVolume(volumeId);
     const id = `i-${++this.#made}`;
     const value: Instance = {
-      ...{ id, configuration_id: configuration.id, region: request.region, status: 'PROVISIONING' },
+      id,
+      configuration_id: configuration.id,
+      region: request.region,
+      status: 'PROVISIONING',
       ...(request.name !== undefined && { name: this.#freeName(request.name) }),
       price_per_hour: configuration.spot_price_per_hour ?? configuration.price_per_hour,
-      ...{ created_at: this.#at(), updated_at: this.#at() },
+      created_at: this.#at(),
+      updated_at: this.#at(),
     };
     const held: Held<Instance> = { value, pending: [] };
     this.#instances.set(id, held);

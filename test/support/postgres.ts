@@ -13,8 +13,12 @@ const WATCHDOG =
 
 /** Durability is the server's own business; a test of ours never cuts its power. */
 const FLAGS = {
-  ...{ listen_addresses: '127.0.0.1', unix_socket_directories: '' },
-  ...{ fsync: 'off', shared_buffers: '16MB', max_connections: '500', deadlock_timeout: '100ms' },
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  fsync: 'off',
+  shared_buffers: '16MB',
+  max_connections: '500',
+  deadlock_timeout: '100ms',
   // A password is checked at every connection, and guarding this one is worth nothing.
   scram_iterations: '1',
 };
@@ -106,8 +110,12 @@ export async function startEmbedded(): Promise<{ url: string; stop: () => Promis
   const port = await freePort();
   const said: string[] = [];
   const server = new EmbeddedPostgres({
-    ...{ databaseDir: join(folder, 'data'), port, user: 'postgres', password: 'berth-test' },
-    ...{ authMethod: 'scram-sha-256', createPostgresUser: process.getuid?.() === 0 },
+    databaseDir: join(folder, 'data'),
+    port,
+    user: 'postgres',
+    password: 'berth-test',
+    authMethod: 'scram-sha-256',
+    createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set=scram_iterations=1'],
     postgresFlags: Object.entries(FLAGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
     onLog: (message) => void said.push(String(message)),

@@ -58,7 +58,11 @@ export async function startOn(
       reconcile: { ...config.reconcile, watch_interval_s: 0.1, ssh_probe_interval_s: 0.1, ...reconcile },
       rate_limits: { ...config.rate_limits, enabled: false },
     },
-    ...{ store, clock, random: systemRandom, catalog: first.catalog, environmentKey: undefined },
+    store,
+    clock,
+    random: systemRandom,
+    catalog: first.catalog,
+    environmentKey: undefined,
     driver: wrapDriver(first.driver),
     ...(probe !== undefined && { probe }),
     log: { debug: () => undefined, info: told, warn: told, error: told },
@@ -89,7 +93,11 @@ export async function startOn(
   }
 
   return {
-    ...{ store, lines, read, send, app: orchestrator.app },
+    store,
+    lines,
+    read,
+    send,
+    app: orchestrator.app,
     async [Symbol.asyncDispose](): Promise<void> {
       await orchestrator.close();
       await store.close();

@@ -16,8 +16,13 @@ export async function startServer(
   const nothing = () => undefined;
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
   const options = {
-    ...{ host: '127.0.0.1', port: 0, tls: undefined, requestTimeoutMs, log },
-    ...{ nextId: requestIds(systemRandom), refuse: refuseWire },
+    host: '127.0.0.1',
+    port: 0,
+    tls: undefined,
+    requestTimeoutMs,
+    log,
+    nextId: requestIds(systemRandom),
+    refuse: refuseWire,
   };
   const server = new HttpServer(listener, options);
   const port = await server.listen(options);

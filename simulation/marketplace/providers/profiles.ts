@@ -17,7 +17,9 @@ const volumes = {
 /** `able` can do all that there is; `plain` neither stops nor restarts, and lets go of a volume only at the end. */
 export const profiles = [
   providerProfileSchema.parse({
-    ...{ id: 'able', name: 'Able', volumes },
+    id: 'able',
+    name: 'Able',
+    volumes,
     instances: {
       stop: { supported: true, except: [{ instance_types: ['SPOT'], reason: 'Spot cannot be stopped.' }] },
       restart: { supported: true },
@@ -25,7 +27,8 @@ export const profiles = [
     },
   }),
   providerProfileSchema.parse({
-    ...{ id: 'plain', name: 'Plain' },
+    id: 'plain',
+    name: 'Plain',
     instances: {
       stop: { supported: false, reason: 'Plain cannot stop instances.' },
       restart: { supported: false, reason: 'Plain cannot restart instances.' },
@@ -34,7 +37,11 @@ export const profiles = [
     },
     volumes: {
       ...volumes,
-      ...{ shareable: false, attach_at_create: false, max_per_instance: 1, grow: false, rename: false },
+      shareable: false,
+      attach_at_create: false,
+      max_per_instance: 1,
+      grow: false,
+      rename: false,
       attach: { supported: false, reason: 'Plain attaches a volume only at the create.' },
       detach: { allowed: 'ended' },
     },
@@ -51,9 +58,20 @@ export const configurations: readonly Configuration[] = (
     ['metal', 'BARE_METAL', 8, 16.999_999],
   ] as const
 ).map(([id, type, gpus, price]) => ({
-  ...{ id, name: id, instance_type: type, vcpus: 8, memory_gb: 64, storage_gb: 500, price_per_hour: price },
-  ...{ gpu_count: gpus, gpu_type: 'H100', gpu_memory_gb: 80 },
+  id,
+  name: id,
+  instance_type: type,
+  vcpus: 8,
+  memory_gb: 64,
+  storage_gb: 500,
+  price_per_hour: price,
+  gpu_count: gpus,
+  gpu_type: 'H100',
+  gpu_memory_gb: 80,
   ...(type === 'SPOT' && { spot_price_per_hour: 0.777_771 }),
-  ...{ available: true, regions: [...REGIONS], os_options: ['ubuntu-24.04'], supports_cloud_init: true },
+  available: true,
+  regions: [...REGIONS],
+  os_options: ['ubuntu-24.04'],
+  supports_cloud_init: true,
   extras: { berth: { restart: true, volume_resize: true, stopped_price_per_hour: 0.123_457 } },
 }));

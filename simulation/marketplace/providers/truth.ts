@@ -100,9 +100,14 @@ export class TrueProvider {
     this.plain.create = (request) => {
       const made = create(request);
       this.machines.set(made.id, {
-        ...{ id: made.id, wantedName: request.name ?? '', madeAt: this.#scheduler.now },
+        id: made.id,
+        wantedName: request.name ?? '',
+        madeAt: this.#scheduler.now,
         history: [{ at: this.#scheduler.now, status: made.status }],
-        ...{ hasBlinked: false, hasBeenDenied: false, blinksUntil: 0, lastPolledAt: this.#scheduler.now },
+        hasBlinked: false,
+        hasBeenDenied: false,
+        blinksUntil: 0,
+        lastPolledAt: this.#scheduler.now,
         sshAfterMs: this.#chance.pick([0, 0, 0, 0, 1_000, 25_000, 90_000, null]),
         provedAt: null,
       });

@@ -59,7 +59,10 @@ export class MarketReplica {
     journal.note(life.name, 'starts');
     startMarketplace({
       store: marketStore({
-        ...{ store: database.store, scheduler, life, chance: chance.fork('store') },
+        store: database.store,
+        scheduler,
+        life,
+        chance: chance.fork('store'),
         trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
         die: () => this.crash('in a transaction'),
         committed: (written) => inspector.committed(life, written),
@@ -67,10 +70,16 @@ export class MarketReplica {
       clock: life.clock(() => this.#skewMs + this.clockOffsetMs),
       random: chance.fork('random'),
       log: this.#log(life),
-      ...{ options: scenario.options, gpuTypes, maxBodyBytes: 1_048_576, trustedProxies: 0 },
+      options: scenario.options,
+      gpuTypes,
+      maxBodyBytes: 1_048_576,
+      trustedProxies: 0,
       rateLimits: {
         ...defaultRateLimits,
-        ...{ catalogReads: PLENTY, accountRequests: PLENTY, creates: PLENTY, otherRequests: PLENTY },
+        catalogReads: PLENTY,
+        accountRequests: PLENTY,
+        creates: PLENTY,
+        otherRequests: PLENTY,
       },
       providers: providers.map((provider) => ({
         profile: provider.profile,

@@ -101,7 +101,11 @@ async function create(world: MarketWorld, user: MarketUser): Promise<void> {
     .filter((volume) => volume.providerId === provider.id && volume.region === region);
   const volumeIds = free.length > 0 && chance.happens(0.4) ? [chance.pick(free).volumeId] : undefined;
   const body = {
-    ...{ provider: provider.id, offerId, gpuCount, region, operatingSystem: 'ubuntu-24.04' },
+    provider: provider.id,
+    offerId,
+    gpuCount,
+    region,
+    operatingSystem: 'ubuntu-24.04',
     ssh_public_key: drawSshKey(chance.fork(`key/${world.tally.commands}`), 'user'),
     ...(volumeIds !== undefined && { volumeIds }),
   };
@@ -113,11 +117,15 @@ async function createVolume(world: MarketWorld, user: MarketUser): Promise<void>
   const provider = chance.pick(world.providers);
   const deployment = chance.happens(0.3) ? pickDeployment(world, user, 'running') : undefined;
   const body = {
-    ...{ name: `vol-${world.tally.commands}`, sizeInGb: chance.whole(1, 900), provider: provider.id },
+    name: `vol-${world.tally.commands}`,
+    sizeInGb: chance.whole(1, 900),
+    provider: provider.id,
     region: chance.pick(REGIONS),
     ...(deployment !== undefined &&
       deployment.providerId === 'able' && {
-        ...{ provider: 'able', region: deployment.region, deploymentId: deployment.id },
+        provider: 'able',
+        region: deployment.region,
+        deploymentId: deployment.id,
       }),
   };
   await world.users.ask(user, { method: 'POST', path: '/api/volumes', body }, 'own');

@@ -46,7 +46,9 @@ export function alertsCommand(): Command {
             { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
             { head: 'OFFER', key: 'offer', value: ({ offerId }) => offerId },
             {
-              ...{ head: 'REGION', key: 'region', value: ({ region }) => region },
+              head: 'REGION',
+              key: 'region',
+              value: ({ region }) => region,
               text: ({ region }) => region ?? 'any',
             },
             { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },

@@ -89,7 +89,9 @@ const transactionColumns: readonly Column<LedgerTransactionRecord>[] = [
   { head: 'AT', key: 'at', value: ({ at }) => toJsonTime(at) },
   { head: 'MEMO', key: 'memo', value: ({ memo }) => memo },
   {
-    ...{ head: 'REFERENCE', key: 'reference', value: ({ reference }) => reference },
+    head: 'REFERENCE',
+    key: 'reference',
+    value: ({ reference }) => reference,
     text: ({ reference }) => reference ?? '',
   },
 ];

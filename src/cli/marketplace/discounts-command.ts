@@ -27,7 +27,8 @@ export function discountsCommand(): Command {
           const now = deps.clock.now();
           const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
           const discount = await assignDiscount(deps, {
-            ...{ teamId, percentage: parseCount('The percentage', percentage) },
+            teamId,
+            percentage: parseCount('The percentage', percentage),
             ...(from !== undefined && { startsAt: parseTime('--from', from, now) }),
             ...(until !== undefined && { endsAt: parseTime('--until', until, now) }),
           });

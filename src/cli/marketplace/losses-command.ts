@@ -64,7 +64,8 @@ const providerColumns: readonly Column<LossCount>[] = [
   { head: 'MAY END', key: 'cap', value: ({ cap }) => cap },
   { head: 'HELD', key: 'held', value: ({ held }) => held },
   {
-    ...{ head: 'ACCEPTED UNTIL', key: 'accepted_until' },
+    head: 'ACCEPTED UNTIL',
+    key: 'accepted_until',
     value: ({ acceptedUntil }) => toJsonTime(acceptedUntil),
     text: ({ acceptedUntil }) => (acceptedUntil === null ? '-' : toTime(acceptedUntil)),
   },
@@ -74,10 +75,7 @@ const heldColumns: readonly Column<LossRecord>[] = [
   { head: 'HELD', key: 'id', value: ({ subjectId }) => subjectId },
   { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
   { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
-  {
-    ...{ head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at) },
-    text: ({ at }) => toTime(at),
-  },
+  { head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at), text: ({ at }) => toTime(at) },
 ];
 
 async function readLosses({ store: { read }, clock, config }: MarketplaceStoreDeps) {

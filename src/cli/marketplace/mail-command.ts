@@ -29,7 +29,9 @@ export function mailCommand(): Command {
             { head: 'STATE', key: 'state', value: stateOf },
             { head: 'ATTEMPTS', key: 'attempts', value: ({ attempts }) => attempts },
             {
-              ...{ head: 'LAST ERROR', key: 'last_error', value: ({ lastError }) => lastError },
+              head: 'LAST ERROR',
+              key: 'last_error',
+              value: ({ lastError }) => lastError,
               text: ({ lastError }) => lastError ?? '',
             },
           ],

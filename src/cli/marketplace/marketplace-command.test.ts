@@ -257,13 +257,20 @@ describe('what an operator sets', () => {
             discountPercentage: 10,
             providerRateMicroUsdPerHour: 1_500_000,
           },
-          ...{ startedAt: start, postedUntil: middle, endedAt: middle, postedMicroUsd: 900_000 },
+          startedAt: start,
+          postedUntil: middle,
+          endedAt: middle,
+          postedMicroUsd: 900_000,
         }),
       );
       await tx.ledger.insertSegment(
         segment({
-          ...{ id: 'seg-2', providerRateMicroUsdPerHour: 2_100_000 },
-          ...{ startedAt: middle, postedUntil: end, endedAt: end, postedMicroUsd: 1_000_000 },
+          id: 'seg-2',
+          providerRateMicroUsdPerHour: 2_100_000,
+          startedAt: middle,
+          postedUntil: end,
+          endedAt: end,
+          postedMicroUsd: 1_000_000,
         }),
       );
       await tx.volumes.insert(volume({ status: 'deleted' }));
@@ -274,20 +281,38 @@ describe('what an operator sets', () => {
       id: 'dep-1',
       segments: [
         {
-          ...{ state: 'running', from: '2026-11-21T00:00:00.000Z', until: '2026-11-21T00:30:00.000Z' },
-          ...{ hourly_rate_usd: 1.8, original_hourly_rate_usd: 2, discount_percent: 10 },
-          ...{ provider_hourly_rate_usd: 1.5, taken_usd: 0.9, margin_usd: 0.15 },
+          state: 'running',
+          from: '2026-11-21T00:00:00.000Z',
+          until: '2026-11-21T00:30:00.000Z',
+          hourly_rate_usd: 1.8,
+          original_hourly_rate_usd: 2,
+          discount_percent: 10,
+          provider_hourly_rate_usd: 1.5,
+          taken_usd: 0.9,
+          margin_usd: 0.15,
         },
         {
-          ...{ state: 'running', from: '2026-11-21T00:30:00.000Z', until: '2026-11-21T01:00:00.000Z' },
-          ...{ hourly_rate_usd: 2, original_hourly_rate_usd: 2, discount_percent: 0 },
-          ...{ provider_hourly_rate_usd: 2.1, taken_usd: 1, margin_usd: -0.05 },
+          state: 'running',
+          from: '2026-11-21T00:30:00.000Z',
+          until: '2026-11-21T01:00:00.000Z',
+          hourly_rate_usd: 2,
+          original_hourly_rate_usd: 2,
+          discount_percent: 0,
+          provider_hourly_rate_usd: 2.1,
+          taken_usd: 1,
+          margin_usd: -0.05,
         },
       ],
-      ...{ taken_usd: 1.9, used_since_usd: 0, provider_usd: 1.8, margin_usd: 0.1 },
+      taken_usd: 1.9,
+      used_since_usd: 0,
+      provider_usd: 1.8,
+      margin_usd: 0.1,
     });
     expect(JSON.parse(await run('explain-bill', 'vvol-1', '--json'))).toMatchObject({
-      ...{ id: 'vol-1', segments: [], taken_usd: 0, used_since_usd: 0 },
+      id: 'vol-1',
+      segments: [],
+      taken_usd: 0,
+      used_since_usd: 0,
     });
   });
 

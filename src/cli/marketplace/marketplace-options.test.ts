@@ -3,9 +3,7 @@ import { marketplaceConfigSchema } from '../../config/marketplace/schema.ts';
 import { defaultOptions } from '../../marketplace/options.ts';
 import { toMarketplaceOptions, toMarkups } from './marketplace-options.ts';
 
-const provider = {
-  ...{ id: 'provider-a', base_url: 'https://gpu.example.com/v1', api_key_env: 'KEY' },
-};
+const provider = { id: 'provider-a', base_url: 'https://gpu.example.com/v1', api_key_env: 'KEY' };
 
 function markupOf(markup: unknown) {
   return marketplaceConfigSchema.safeParse({ providers: [{ ...provider, markup }] });

@@ -24,7 +24,9 @@ export function providersCommand(): Command {
           { head: 'ID', key: 'id', value: ({ id }) => id },
           { head: 'BASE URL', key: 'base_url', value: ({ base_url }) => base_url },
           {
-            ...{ head: 'PROFILE', key: 'profile', value: ({ profile }) => profile ?? null },
+            head: 'PROFILE',
+            key: 'profile',
+            value: ({ profile }) => profile ?? null,
             text: ({ id, profile }) => profile ?? `${id}, which comes with Berth`,
           },
         ],

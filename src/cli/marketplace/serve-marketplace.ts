@@ -86,7 +86,14 @@ export async function serveMarketplace({
     // Who held a lease in a file that is ours alone is dead.
     if (!isPostgres(config.database)) await store.transact((tx) => tx.leases.releaseAll());
     const marketplace = await startMarketplace({
-      ...{ store, clock, random: systemRandom, log, providers, mailer, gpuTypes, nextId },
+      store,
+      clock,
+      random: systemRandom,
+      log,
+      providers,
+      mailer,
+      gpuTypes,
+      nextId,
       ...settingsOf(config),
     });
     ({ refuse, listener } = marketplace);
@@ -97,7 +104,9 @@ export async function serveMarketplace({
       'serving',
     );
     return {
-      ...{ baseUrl: origin, adminUrl: admin?.url ?? null, providers: marketplace.providers.ids() },
+      baseUrl: origin,
+      adminUrl: admin?.url ?? null,
+      providers: marketplace.providers.ids(),
       hasDocs: config.server.docs,
       stop: async () => {
         log.info({}, 'draining');

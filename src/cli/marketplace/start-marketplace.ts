@@ -78,11 +78,21 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const { gpuTypes, maxBodyBytes, trustedProxies, nextId = requestIds(random) } = parts;
   const installationId = await ensureInstallationId({ store, random });
   const providers = createProviders({
-    ...{ providers: parts.providers, gpuTypes, clock, random, log },
+    providers: parts.providers,
+    gpuTypes,
+    clock,
+    random,
+    log,
     catalogMs: options.polling.catalogMs,
   });
   const deps: Deps = {
-    ...{ store, clock, random, log, options, providers, installationId },
+    store,
+    clock,
+    random,
+    log,
+    options,
+    providers,
+    installationId,
     wake: (providerId) => tending.wake(providerId),
   };
   await tellOfMissingProviders(deps);
@@ -97,17 +107,20 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const findProblem = readiness({ store, isServing: () => isServing, writes });
   const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
   const app = createApp(
-    {
-      ...deps,
-      ...{ authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
-    },
+    { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
   const jobs = [tending, accrual, stockAlerts, mail, keyUses];
   providers.start();
   for (const job of jobs) job.start();
   return {
-    ...{ app, admin: adminApp(findProblem, metrics), deps, providers, accrual, mail, stockAlerts },
+    app,
+    admin: adminApp(findProblem, metrics),
+    deps,
+    providers,
+    accrual,
+    mail,
+    stockAlerts,
     listener: createListener(app, { log, rateLimits, nextId }),
     refuse: refuseWire(rateLimits),
     beginDrain: () => {

@@ -99,7 +99,9 @@ function printUsers(records: readonly UserRecord[], flags: JsonFlag): void {
       { head: 'NAME', key: 'name', value: ({ name }) => name },
       { head: 'KEYS', key: 'may_make_keys', value: ({ mayMakeKeys }) => mayMakeKeys },
       {
-        ...{ head: 'CREATES', key: 'create_limit', value: ({ createLimit }) => toLimit(createLimit) },
+        head: 'CREATES',
+        key: 'create_limit',
+        value: ({ createLimit }) => toLimit(createLimit),
         text: ({ createLimit }) => String(toLimit(createLimit)),
       },
       {
@@ -109,11 +111,15 @@ function printUsers(records: readonly UserRecord[], flags: JsonFlag): void {
         text: ({ minimumRuntimeMinutes: minutes }) => (minutes === null ? 'default' : `${minutes} min`),
       },
       {
-        ...{ head: 'DEPLOYMENT MAIL', key: 'deployment_mail', value: (user) => user.wantsDeploymentMail },
+        head: 'DEPLOYMENT MAIL',
+        key: 'deployment_mail',
+        value: (user) => user.wantsDeploymentMail,
         text: (user) => (user.wantsDeploymentMail ? 'on' : 'off'),
       },
       {
-        ...{ head: 'MARKETING MAIL', key: 'marketing_mail', value: (user) => user.wantsMarketingMail },
+        head: 'MARKETING MAIL',
+        key: 'marketing_mail',
+        value: (user) => user.wantsMarketingMail,
         text: (user) => (user.wantsMarketingMail ? 'on' : 'off'),
       },
       { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },

@@ -60,7 +60,8 @@ describe('the configuration of a marketplace', () => {
       'providers:\n- { id: provider-a, base_url: "https://gpu.example/v1", api_key_file: a.key, profile: a.yaml }\n',
     );
     expect(loadMarketplaceConfig({ file, flags: {}, env: {} }).providers[0]).toMatchObject({
-      ...{ api_key_file: join(folder, 'a.key'), profile: join(folder, 'a.yaml') },
+      api_key_file: join(folder, 'a.key'),
+      profile: join(folder, 'a.yaml'),
     });
   });
 

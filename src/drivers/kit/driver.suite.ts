@@ -209,7 +209,9 @@ function describeRestart(context: () => DriverSuiteContext): void {
     const made = await create(context(), 'suite-a');
     if (!driver.manifest.restart) {
       expect(await restart('one')(null)).toMatchObject({
-        ...{ outcome: 'failed', code: 'unsupported', sideEffect: 'none' },
+        outcome: 'failed',
+        code: 'unsupported',
+        sideEffect: 'none',
       });
       return;
     }

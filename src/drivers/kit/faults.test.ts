@@ -139,7 +139,9 @@ describe('injected faults', () => {
     const fault = { kind: 'misclaim', code: 'capacity', sideEffect: 'none', isDone } as const;
     const { driver, reached } = faulty(fault);
     expect(await driver.stop('a', null)).toMatchObject({
-      ...{ outcome: 'failed', code: 'capacity', sideEffect: 'none' },
+      outcome: 'failed',
+      code: 'capacity',
+      sideEffect: 'none',
     });
     expect(reached).toEqual(isDone ? ['stop'] : []);
   });

@@ -86,7 +86,9 @@ export function describeVolumes(context: () => DriverSuiteContext): void {
     expect(await finishAfterCrash(context(), resize(2 * sizeGb))).toEqual(expected);
     expect(await resize(2 * sizeGb)(null)).toEqual({ outcome: 'done', value: expected });
     expect(await resize(sizeGb)(null)).toMatchObject({
-      ...{ outcome: 'failed', code: 'invalid', sideEffect: 'none' },
+      outcome: 'failed',
+      code: 'invalid',
+      sideEffect: 'none',
     });
     expect(await volumes.get('suite-v')).toEqual({ answer: 'observed', value: expected });
   });

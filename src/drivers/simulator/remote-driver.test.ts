@@ -60,7 +60,9 @@ describe('a simulator that cannot be reached proves nothing', () => {
     expect(await driver.list()).toEqual({ answer: 'unknown', reason });
     expect(await driver.volumes?.get('a')).toEqual({ answer: 'unknown', reason });
     expect(await driver.destroy('a', null)).toEqual({
-      ...{ outcome: 'failed', code: 'transient', sideEffect: 'none' },
+      outcome: 'failed',
+      code: 'transient',
+      sideEffect: 'none',
       detail: reason,
     });
     await driver.close();

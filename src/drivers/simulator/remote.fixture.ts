@@ -51,7 +51,10 @@ export async function startRemotePair(
     return response.json();
   };
   return {
-    ...{ address, driver: connect(), clock, connect },
+    address,
+    driver: connect(),
+    clock,
+    connect,
     truth: async () => (await control('GET', 'truth')) as SimulatorTruth,
     faultCounts: () => control('GET', 'faults'),
     setFaults: async (settings) =>

@@ -33,8 +33,15 @@ export async function createKey(
         `${user.email} may not have keys: \`berth marketplace users allow-keys ${user.email}\` lets them.`,
       );
     const record: ApiKeyRecord = {
-      ...{ id: newId(random, 'key'), userId: user.id, digest: digestSecret(key), ...describeApiKey(key) },
-      ...{ label, createdAt: clock.now(), expiresAt, revokedAt: null, lastUsedAt: null },
+      id: newId(random, 'key'),
+      userId: user.id,
+      digest: digestSecret(key),
+      ...describeApiKey(key),
+      label,
+      createdAt: clock.now(),
+      expiresAt,
+      revokedAt: null,
+      lastUsedAt: null,
     };
     await tx.keys.insert(record);
     return { key, record };

@@ -40,21 +40,28 @@ export async function addUser(
       if ((await tx.users.byEmail(address)) !== null) throw taken();
       const team = idOrSlug === undefined ? null : await findTeam(tx.teams, idOrSlug);
       const record: UserRecord = {
-        ...{ id: newId(random, 'usr'), email: address, name: name ?? address.replace(/@.*/, '') },
+        id: newId(random, 'usr'),
+        email: address,
+        name: name ?? address.replace(/@.*/, ''),
         ...{
           currentTeamId: team?.id ?? null,
           mayMakeKeys: false,
           createLimit: null,
           minimumRuntimeMinutes: null,
         },
-        ...{ wantsDeploymentMail: false, wantsMarketingMail: true, createdAt: clock.now() },
+        wantsDeploymentMail: false,
+        wantsMarketingMail: true,
+        createdAt: clock.now(),
         ...changes,
       };
       assertSettings(record);
       await tx.users.insert(record);
       if (team !== null)
         await tx.teams.putMember({
-          ...{ teamId: team.id, userId: record.id, role: 'member', joinedAt: record.createdAt },
+          teamId: team.id,
+          userId: record.id,
+          role: 'member',
+          joinedAt: record.createdAt,
         });
       return record;
     })

@@ -39,7 +39,9 @@ it('writes what the instance says of itself, and that it was seen', async () => 
     record: { ipAddress: '198.51.100.7', sshPort: 2_222 },
   });
   expect(await read(market, seen.id)).toMatchObject({
-    ...{ ipAddress: '198.51.100.7', observedAt: market.clock.now(), revision: seen.revision + 1 },
+    ipAddress: '198.51.100.7',
+    observedAt: market.clock.now(),
+    revision: seen.revision + 1,
   });
 });
 

@@ -21,7 +21,9 @@ describe('a running deployment', () => {
   it('counts no time for which it was stopped', () => {
     const record = runningDeployment({ pausedMs: 30 * MINUTE });
     expect(checkTermination(record, 20, now + 40 * MINUTE)).toMatchObject({
-      ...{ canTerminate: false, runtime: 10, timeRemaining: 10 },
+      canTerminate: false,
+      runtime: 10,
+      timeRemaining: 10,
       reason: 'It has to run for at least 20 minutes; 10 remain.',
     });
     expect(checkTermination(record, 20, now + 50 * MINUTE)).toMatchObject({
@@ -41,7 +43,10 @@ it('freezes the clock of a stopped deployment, and says so', () => {
 it('lets a stopped deployment be terminated that ran long enough', () => {
   const record = runningDeployment({ status: 'stopped', pausedAt: now + 20 * MINUTE });
   expect(checkTermination(record, 20, now + 21 * MINUTE)).toEqual({
-    ...{ canTerminate: true, runtime: 20, timeRemaining: 0, minimumRuntime: 20 },
+    canTerminate: true,
+    runtime: 20,
+    timeRemaining: 0,
+    minimumRuntime: 20,
   });
 });
 

@@ -37,13 +37,38 @@ it('answers deploying at once, without an address, and leaves the provider to it
   const deployment = await create(wanted);
   expect(deploymentSchema.parse(deployment)).toEqual(deployment);
   expect(deployment).toMatchObject({
-    ...{ status: 'deploying', ipAddress: null, user: null, sshCommand: null, sshPort: null },
-    ...{ userId: 'usr-1', teamId: 'team-1', providerId: 'provider-x', offerId: 'gpu-1', gpuType: 'H100' },
-    ...{ gpuCount: 1, region: 'eu-one', operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED' },
-    ...{ startedAt: null, stoppedAt: null, pausedAt: null, lastCreditDeduction: null, totalPausedHours: 0 },
-    ...{ totalCost: 0, hourlyRate: 2, originalHourlyRate: 2, discountPercentage: 0, hasDiscount: false },
-    ...{ stoppedHourlyRate: null, portForwards: [], vcpus: 8, memory: 64, storage: 500 },
-    ...{ supportsPause: true, supportsRestart: true, pauseUnsupportedReason: null },
+    status: 'deploying',
+    ipAddress: null,
+    user: null,
+    sshCommand: null,
+    sshPort: null,
+    userId: 'usr-1',
+    teamId: 'team-1',
+    providerId: 'provider-x',
+    offerId: 'gpu-1',
+    gpuType: 'H100',
+    gpuCount: 1,
+    region: 'eu-one',
+    operatingSystem: 'ubuntu-24.04',
+    instanceType: 'DEDICATED',
+    startedAt: null,
+    stoppedAt: null,
+    pausedAt: null,
+    lastCreditDeduction: null,
+    totalPausedHours: 0,
+    totalCost: 0,
+    hourlyRate: 2,
+    originalHourlyRate: 2,
+    discountPercentage: 0,
+    hasDiscount: false,
+    stoppedHourlyRate: null,
+    portForwards: [],
+    vcpus: 8,
+    memory: 64,
+    storage: 500,
+    supportsPause: true,
+    supportsRestart: true,
+    pauseUnsupportedReason: null,
     providerMinimumRuntimeMinutes: null,
   });
   expect(market.plain.faults.calls).toEqual([]);
@@ -119,7 +144,8 @@ describe('gpuType', () => {
     ['H100', 'cpu-1', 0],
   ])('%s does not match the offer %s: 400', async (gpuType, offerId, gpuCount) => {
     await expect(create({ ...wanted, gpuType, offerId, gpuCount })).rejects.toMatchObject({
-      ...{ code: 'VALIDATION_ERROR', message: expect.stringMatching(/^gpuType: /) },
+      code: 'VALIDATION_ERROR',
+      message: expect.stringMatching(/^gpuType: /),
     });
     await expectNothing();
   });
@@ -194,7 +220,8 @@ describe('out of stock is a 400 that says so, and nothing is created', () => {
   ])('%s', async (_, change) => {
     change();
     await expect(create(wanted)).rejects.toMatchObject({
-      ...{ code: 'VALIDATION_ERROR', details: { reason: 'out_of_stock' } },
+      code: 'VALIDATION_ERROR',
+      details: { reason: 'out_of_stock' },
     });
     await expectNothing();
   });
@@ -206,7 +233,10 @@ describe('an inline key', () => {
     expect(deployment.tempSshKeyId).toBe(deployment.sshKeyId);
     expect(deployment).toMatchObject({ sshKeyName: 'laptop' });
     expect(await market.store.read.sshKeys.byId(deployment.sshKeyId)).toMatchObject({
-      ...{ isTemporary: true, publicKey, fingerprint: deployment.sshKeyFingerprint, teamId: 'team-1' },
+      isTemporary: true,
+      publicKey,
+      fingerprint: deployment.sshKeyFingerprint,
+      teamId: 'team-1',
     });
     expect(await market.store.read.sshKeys.list({ teamIds: ['team-1'] })).toEqual([]);
   });
@@ -246,7 +276,8 @@ describe('the team', () => {
 
   it('needs a balance', async () => {
     await expect(create(wanted, stranger)).rejects.toMatchObject({
-      ...{ code: 'VALIDATION_ERROR', details: { reason: 'insufficient_balance' } },
+      code: 'VALIDATION_ERROR',
+      details: { reason: 'insufficient_balance' },
     });
     await expectNothing();
   });
@@ -255,7 +286,10 @@ describe('the team', () => {
     const startsAt = market.clock.now();
     await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 15, startsAt })));
     expect(await create(wanted)).toMatchObject({
-      ...{ hourlyRate: 1.7, originalHourlyRate: 2, discountPercentage: 15, hasDiscount: true },
+      hourlyRate: 1.7,
+      originalHourlyRate: 2,
+      discountPercentage: 15,
+      hasDiscount: true,
     });
   });
 });

@@ -63,7 +63,10 @@ export async function createDeployment(
   const id = newId(random, 'dep');
   const record = await store.transact(async (tx) => {
     const volumes = await planLaunchVolumes(deps, tx, {
-      ...{ caller, teamId, provider: plan.provider, region: plan.region },
+      caller,
+      teamId,
+      provider: plan.provider,
+      region: plan.region,
       volumeIds: request.volumeIds ?? [],
     });
     // What others began meanwhile counts too: here the team is locked, after the volumes.
@@ -107,16 +110,33 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
   );
   const record: DeploymentRecord = {
     ...whatWasAsked(deps, wanted),
-    ...{ originalRateMicroUsd, rateMicroUsd, discountPercentage },
+    originalRateMicroUsd,
+    rateMicroUsd,
+    discountPercentage,
     providerRateMicroUsd: plan.offer.providerPriceMicroUsdPerHour,
     status: 'deploying',
-    ...{ ipAddress: null, loginUser: null, sshPort: null, portForwards: [] },
-    ...{ failureReason: null, failureDetails: null },
-    ...{ originalStoppedRateMicroUsd: null, stoppedRateMicroUsd: null },
-    ...{ totalCostMicroUsd: 0, lastCreditDeductionAt: null },
-    ...{ createdAt, startedAt: null, stoppedAt: null, pausedAt: null, pausedMs: 0 },
-    ...{ providerInstanceId: null, action: null, suspicion: null, observedAt: null },
-    ...{ cleanup: 'none', revision: 1, sshProof: null },
+    ipAddress: null,
+    loginUser: null,
+    sshPort: null,
+    portForwards: [],
+    failureReason: null,
+    failureDetails: null,
+    originalStoppedRateMicroUsd: null,
+    stoppedRateMicroUsd: null,
+    totalCostMicroUsd: 0,
+    lastCreditDeductionAt: null,
+    createdAt,
+    startedAt: null,
+    stoppedAt: null,
+    pausedAt: null,
+    pausedMs: 0,
+    providerInstanceId: null,
+    action: null,
+    suspicion: null,
+    observedAt: null,
+    cleanup: 'none',
+    revision: 1,
+    sshProof: null,
   };
   if (key.isTemporary) await tx.sshKeys.insert(key);
   await tx.deployments.insert(record);
@@ -132,21 +152,42 @@ function whatWasAsked(
   const { offerId, gpuType, gpuModel, gpuCount, instanceType, vcpus, memoryGb, storageGb, extras } = offer;
   const providerName = toProviderName(installationId, id);
   const launch = toLaunchRequest({
-    ...{ providerName, offerId, region },
+    providerName,
+    offerId,
+    region,
     image: offer.osOptions.includes(operatingSystem) ? operatingSystem : null,
     publicKey: key.publicKey,
     cloudInit: request.cloudInit,
     providerVolumeIds: volumes.flatMap((volume) => volume.providerVolumeId ?? []),
   });
   return {
-    ...{ id, name: request.name ?? defaultName(plan, id), userId: caller.userId, teamId, providerName },
-    ...{ providerId: provider.id, offerId, gpuType, gpuModel, gpuCount, region, operatingSystem },
-    ...{ instanceType, vcpus, memoryGb, storageGb, extras: { ...extras } },
-    ...{ sshKeyId: key.id, tempSshKeyId: key.isTemporary ? key.id : null },
-    ...{ sshKeyName: key.name, sshKeyFingerprint: key.fingerprint },
+    id,
+    name: request.name ?? defaultName(plan, id),
+    userId: caller.userId,
+    teamId,
+    providerName,
+    providerId: provider.id,
+    offerId,
+    gpuType,
+    gpuModel,
+    gpuCount,
+    region,
+    operatingSystem,
+    instanceType,
+    vcpus,
+    memoryGb,
+    storageGb,
+    extras: { ...extras },
+    sshKeyId: key.id,
+    tempSshKeyId: key.isTemporary ? key.id : null,
+    sshKeyName: key.name,
+    sshKeyFingerprint: key.fingerprint,
     providerMinimumRuntimeMinutes: minimumReservationMinutes(provider, offer, region),
     launch: {
-      ...{ state: 'wanted' as const, request: launch, sentAt: null, looks: 0 },
+      state: 'wanted' as const,
+      request: launch,
+      sentAt: null,
+      looks: 0,
       ...(requestId !== undefined && { requestId }),
     },
   };

@@ -86,7 +86,12 @@ export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit
   const woken: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const deps: Deps = {
-    ...{ store, clock, log, random: systemRandom, options: defaultOptions, installationId: '00c0ffee' },
+    store,
+    clock,
+    log,
+    random: systemRandom,
+    options: defaultOptions,
+    installationId: '00c0ffee',
     providers: { ids: () => [provider.id], get: (id) => (id === provider.id ? provider : undefined) },
     wake: (id) => void woken.push(id),
   };
@@ -105,8 +110,13 @@ export async function deploy(
   const startedAt = clock.now();
   await clock.advance(3_600_000);
   const record = runningDeployment({
-    ...{ providerId: 'provider-x', offerId, region: 'eu-one', providerInstanceId: id },
-    ...{ createdAt: startedAt, startedAt, observedAt: clock.now() },
+    providerId: 'provider-x',
+    offerId,
+    region: 'eu-one',
+    providerInstanceId: id,
+    createdAt: startedAt,
+    startedAt,
+    observedAt: clock.now(),
     ...changes,
   });
   await store.transact((tx) => tx.deployments.insert(record));
@@ -163,20 +173,36 @@ function toOffer(it: (typeof plainConfigurations)[number]): CatalogOffer {
   const isGpu = it.gpu_count !== undefined;
   const price = microUsdFromUsd(it.price_per_hour);
   return {
-    ...{ providerId: 'provider-x', offerId: it.id, name: it.name, description: '' },
-    ...{ instanceType: it.instance_type, gpuType: isGpu ? 'H100' : 'CPU', gpuModel: isGpu ? 'H100' : '' },
-    ...{ baseGpuType: isGpu ? 'H100' : 'CPU', displayName: isGpu ? 'H100' : 'CPU NODE' },
-    ...{ interconnectType: '', interconnectDescription: '' },
-    ...{ vcpus: it.vcpus, memoryGb: it.memory_gb, storageGb: it.storage_gb },
-    ...{ gpuCount: it.gpu_count ?? 0, gpuMemoryGb: it.gpu_memory_gb ?? 0 },
+    providerId: 'provider-x',
+    offerId: it.id,
+    name: it.name,
+    description: '',
+    instanceType: it.instance_type,
+    gpuType: isGpu ? 'H100' : 'CPU',
+    gpuModel: isGpu ? 'H100' : '',
+    baseGpuType: isGpu ? 'H100' : 'CPU',
+    displayName: isGpu ? 'H100' : 'CPU NODE',
+    interconnectType: '',
+    interconnectDescription: '',
+    vcpus: it.vcpus,
+    memoryGb: it.memory_gb,
+    storageGb: it.storage_gb,
+    gpuCount: it.gpu_count ?? 0,
+    gpuMemoryGb: it.gpu_memory_gb ?? 0,
     priceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
     spotPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : null,
     stoppedPriceMicroUsdPerHour: price / 4,
     providerPriceMicroUsdPerHour: it.instance_type === 'SPOT' ? price / 2 : price,
     providerStoppedPriceMicroUsdPerHour: price / 4,
     minimumReservationMinutes: it.instance_type === 'BARE_METAL' ? 1_440 : null,
-    ...{ announcesRestart: true, announcesVolumeResize: true },
-    ...{ regions: it.regions, inStockRegions: ['eu-one'], osOptions: it.os_options ?? [] },
-    ...{ supportsCloudInit: isGpu, maintenance: false, isNvlink: false, extras: it.extras ?? {} },
+    announcesRestart: true,
+    announcesVolumeResize: true,
+    regions: it.regions,
+    inStockRegions: ['eu-one'],
+    osOptions: it.os_options ?? [],
+    supportsCloudInit: isGpu,
+    maintenance: false,
+    isNvlink: false,
+    extras: it.extras ?? {},
   };
 }

@@ -40,8 +40,12 @@ async function offers(): Promise<Map<string, Record<string, unknown>>> {
 
 const deploy = (offerId: string, gpuCount = 1) =>
   ask('POST', '/api/deployments', {
-    ...{ provider: 'provider-d', offerId, gpuCount, region: 'eu-one' },
-    ...{ operatingSystem: 'ubuntu-24.04', ssh_public_key: newPublicKey() },
+    provider: 'provider-d',
+    offerId,
+    gpuCount,
+    region: 'eu-one',
+    operatingSystem: 'ubuntu-24.04',
+    ssh_public_key: newPublicKey(),
   });
 const asked = (offerId: string) =>
   plain.options.configurations?.find(({ id }) => id === offerId)?.price_per_hour ?? 2;

@@ -21,13 +21,16 @@ export function recordOf(
 ): DeploymentRecord {
   if (status === 'deploying')
     return deployment({
-      ...{ providerInstanceId: 'inst-dep-1', observedAt: start },
+      providerInstanceId: 'inst-dep-1',
+      observedAt: start,
       launch: { state: 'made', request: null, sentAt: start, looks: 0 },
       ...changes,
     });
   const isOver = status !== 'running' && status !== 'stopped';
   return runningDeployment({
-    ...{ status, pausedAt: status === 'stopped' ? start : null, stoppedAt: isOver ? start : null },
+    status,
+    pausedAt: status === 'stopped' ? start : null,
+    stoppedAt: isOver ? start : null,
     ...changes,
   });
 }
@@ -35,9 +38,15 @@ export function recordOf(
 /** Of `dep-1`. */
 export function instanceOf(status: InstanceStatus, changes: Partial<Instance> = {}): Instance {
   return {
-    ...{ id: 'inst-dep-1', configuration_id: 'offer-1', region: 'eu-1', status },
-    ...{ public_ip: '192.0.2.1', ssh_port: 22, ssh_username: 'ubuntu' },
-    ...{ created_at: iso(start), updated_at: iso(start + 15_000) },
+    id: 'inst-dep-1',
+    configuration_id: 'offer-1',
+    region: 'eu-1',
+    status,
+    public_ip: '192.0.2.1',
+    ssh_port: 22,
+    ssh_username: 'ubuntu',
+    created_at: iso(start),
+    updated_at: iso(start + 15_000),
     ...changes,
   };
 }

@@ -20,7 +20,9 @@ it('tells the stopped rate and the running one, changes nothing and asks nobody'
   const told = await quote();
   expect(stopQuoteSchema.parse(told)).toEqual(told);
   expect(told).toEqual({
-    ...{ hourlyRate: 0.5, originalHourlyRate: 0.5, currentHourlyRate: 2 },
+    hourlyRate: 0.5,
+    originalHourlyRate: 0.5,
+    currentHourlyRate: 2,
     breakdown: [{ label: 'Disk of 512.5 GB, kept', amount: 0.5 }],
   });
   expect(await read(market)).toEqual(before);

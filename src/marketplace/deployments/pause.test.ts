@@ -39,7 +39,10 @@ it('answers stopped once the provider shows it, with the stopped rate and its di
   const startsAt = market.clock.now() - 1;
   await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 10, startsAt })));
   expect(await pause()).toMatchObject({
-    ...{ status: 'stopped', stoppedHourlyRate: 0.45, ipAddress: '192.0.2.1', sshCommand: null },
+    status: 'stopped',
+    stoppedHourlyRate: 0.45,
+    ipAddress: '192.0.2.1',
+    sshCommand: null,
     pausedAt: expect.any(String),
   });
   expect(await read(market)).toMatchObject({
@@ -158,7 +161,8 @@ describe('an answer that settles nothing', () => {
     market.plain.faults.plan = (method) =>
       method === 'stopInstance' || method === 'getInstance' ? { error: unclear } : 'none';
     expect(await pause()).toMatchObject({
-      ...{ code: 'PROVIDER_SLOW', status: 504 },
+      code: 'PROVIDER_SLOW',
+      status: 504,
       message:
         'provider-x answered 500 to the stop, so it may or may not happen; poll the deployment rather than trying again.',
     });
@@ -173,7 +177,8 @@ it('is a 504 after the time that a request waits, and a later poll ends it at th
   const { providerInstanceId } = await deploy(market);
   const begunAt = market.clock.now();
   expect(await pause()).toMatchObject({
-    ...{ code: 'PROVIDER_SLOW', status: 504 },
+    code: 'PROVIDER_SLOW',
+    status: 504,
     message: expect.stringMatching(/^provider-x has accepted the stop and has not finished it yet; poll/),
   });
   expect(market.clock.now() - begunAt).toBeLessThan(22_000);

@@ -28,7 +28,10 @@ const starts = () => market.plain.faults.countOf('startInstance');
 async function deployStopped(changes: Partial<DeploymentRecord> = {}): Promise<DeploymentRecord> {
   const pausedAt = market.clock.now() + 2 * HOUR;
   const record = await deploy(market, {
-    ...{ status: 'stopped', pausedAt, originalStoppedRateMicroUsd: 500_000, stoppedRateMicroUsd: 500_000 },
+    status: 'stopped',
+    pausedAt,
+    originalStoppedRateMicroUsd: 500_000,
+    stoppedRateMicroUsd: 500_000,
     ...changes,
   });
   market.plain.set(record.providerInstanceId ?? '', { status: 'STOPPED' });
@@ -44,7 +47,11 @@ async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
 it('answers running once the provider shows it, with the same address', async () => {
   await deployStopped();
   expect(await resume()).toMatchObject({
-    ...{ status: 'running', pausedAt: null, stoppedHourlyRate: 0.5, ipAddress: '192.0.2.1', hourlyRate: 2 },
+    status: 'running',
+    pausedAt: null,
+    stoppedHourlyRate: 0.5,
+    ipAddress: '192.0.2.1',
+    hourlyRate: 2,
     sshCommand: 'ssh -p 22 ubuntu@192.0.2.1',
   });
   const record = await read(market);
@@ -57,7 +64,9 @@ describe('is refused before the provider is asked', () => {
   it.each(['running', 'terminated', 'failed'] as const)('for one that is %s', async (status) => {
     const before = await deploy(market, { status });
     expect(await resume()).toMatchObject({
-      ...{ code: 'INVALID_STATUS', status: 400, message: expect.stringContaining(status) },
+      code: 'INVALID_STATUS',
+      status: 400,
+      message: expect.stringContaining(status),
     });
     await expectNothingChanged(before);
   });
@@ -73,7 +82,9 @@ describe('is refused before the provider is asked', () => {
   it('where the balance is used up', async () => {
     const before = await deployStopped({ teamId: 'team-2' });
     expect(await resume(stranger)).toMatchObject({
-      ...{ code: 'VALIDATION_ERROR', status: 400, details: { reason: 'insufficient_balance' } },
+      code: 'VALIDATION_ERROR',
+      status: 400,
+      details: { reason: 'insufficient_balance' },
     });
     await expectNothingChanged(before);
   });

@@ -61,7 +61,8 @@ describe('before the minimum runtime', () => {
     if (minimum > 0) {
       await market.clock.advance(minimum * MINUTE - 1_000);
       await expect(terminate()).rejects.toMatchObject({
-        ...{ code: 'VALIDATION_ERROR', status: 400 },
+        code: 'VALIDATION_ERROR',
+        status: 400,
         details: { runtime: minimum - 1, timeRemaining: 1, minimumRuntime: minimum },
       });
       expect(await read(market)).toEqual(before);

@@ -38,7 +38,9 @@ it('keeps the composite of gpuType and offerId for old clients', () => {
 describe('the endpoint', () => {
   it('has a command once it runs', () => {
     expect(show({ sshPort: 2_222 })).toMatchObject({
-      ...{ ipAddress: '192.0.2.1', user: 'ubuntu', sshPort: 2_222 },
+      ipAddress: '192.0.2.1',
+      user: 'ubuntu',
+      sshPort: 2_222,
       sshCommand: 'ssh -p 2222 ubuntu@192.0.2.1',
     });
   });
@@ -69,12 +71,20 @@ it('adds the stop that goes on to the hours of those that are over', () => {
 it('shows money in USD, exactly', () => {
   expect(
     show({
-      ...{ totalCostMicroUsd: 1_234_567, originalRateMicroUsd: 2_000_001, rateMicroUsd: 1_800_001 },
-      ...{ discountPercentage: 10, stoppedRateMicroUsd: 100_000, lastCreditDeductionAt: now },
+      totalCostMicroUsd: 1_234_567,
+      originalRateMicroUsd: 2_000_001,
+      rateMicroUsd: 1_800_001,
+      discountPercentage: 10,
+      stoppedRateMicroUsd: 100_000,
+      lastCreditDeductionAt: now,
     }),
   ).toMatchObject({
-    ...{ totalCost: 1.234567, originalHourlyRate: 2.000001, hourlyRate: 1.800001 },
-    ...{ discountPercentage: 10, hasDiscount: true, stoppedHourlyRate: 0.1 },
+    totalCost: 1.234567,
+    originalHourlyRate: 2.000001,
+    hourlyRate: 1.800001,
+    discountPercentage: 10,
+    hasDiscount: true,
+    stoppedHourlyRate: 0.1,
     lastCreditDeduction: new Date(now).toISOString(),
   });
 });
@@ -96,7 +106,8 @@ describe('what it can do', () => {
 
   it('is nothing where its provider is not configured any more', () => {
     expect(show({ providerId: 'provider-gone' })).toMatchObject({
-      ...{ supportsPause: false, supportsRestart: false },
+      supportsPause: false,
+      supportsRestart: false,
       pauseUnsupportedReason: expect.stringContaining('provider-gone'),
     });
   });

@@ -27,7 +27,10 @@ async function move(id: string, change: Move, deps: TransitionDeps = market.deps
 /** One whose instance is there and that is not running yet. */
 async function deploying(changes: Partial<DeploymentRecord> = {}): Promise<string> {
   const { id } = await deploy(market, {
-    ...{ status: 'deploying', startedAt: null, ipAddress: null, observedAt: market.clock.now() },
+    status: 'deploying',
+    startedAt: null,
+    ipAddress: null,
+    observedAt: market.clock.now(),
     ...changes,
   });
   return id;
@@ -76,11 +79,17 @@ describe('the times and the bill', () => {
       },
     });
     expect(await move(id, { to: 'running', at: at(3_000) })).toMatchObject({
-      ...{ pausedAt: null, pausedMs: 2_000, startedAt: since, stoppedRateMicroUsd: 500_000 },
+      pausedAt: null,
+      pausedMs: 2_000,
+      startedAt: since,
+      stoppedRateMicroUsd: 500_000,
     });
     await move(id, { to: 'stopped', at: at(4_000) });
     expect(await move(id, { to: 'terminated', at: at(9_000) })).toMatchObject({
-      ...{ pausedAt: null, pausedMs: 7_000, stoppedAt: at(9_000), status: 'terminated' },
+      pausedAt: null,
+      pausedMs: 7_000,
+      stoppedAt: at(9_000),
+      status: 'terminated',
     });
     expect(await billed(id, since)).toEqual([
       'running 2000000 0–1000',
@@ -103,7 +112,9 @@ describe('the times and the bill', () => {
     const fields = { rateMicroUsd: 1_500_000, originalRateMicroUsd: 2_000_000, discountPercentage: 25 };
     expect(await move(id, { to: 'running', at: since })).toMatchObject(fields);
     expect(await move(id, { to: 'stopped', at: since + 1 })).toMatchObject({
-      ...{ ...fields, stoppedRateMicroUsd: 375_000, originalStoppedRateMicroUsd: 500_000 },
+      ...fields,
+      stoppedRateMicroUsd: 375_000,
+      originalStoppedRateMicroUsd: 500_000,
     });
   });
 
@@ -174,7 +185,9 @@ describe('an end', () => {
   it('lets go of the temporary key, the volumes, and what was under way', async () => {
     const suspicion = { status: 'STOPPED', since: 0, polls: 1, isListed: false } as const;
     const { id } = await deploy(market, {
-      ...{ tempSshKeyId: 'ssh-temp', suspicion, action: { kind: 'restart', since: 0, isSent: true } },
+      tempSshKeyId: 'ssh-temp',
+      suspicion,
+      action: { kind: 'restart', since: 0, isSent: true },
     });
     await market.store.transact(async (tx) => {
       await tx.sshKeys.insert(sshKey({ id: 'ssh-temp', isTemporary: true }));

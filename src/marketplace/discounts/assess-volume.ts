@@ -50,7 +50,11 @@ async function assessTeam(
     await tx.discounts.update({ ...former, endsAt: Math.max(midnight, former.startsAt) });
   if (percentage > 0)
     await tx.discounts.insert({
-      ...{ id: newId(random, 'disc'), teamId, source: 'volume', percentage },
-      ...{ startsAt: midnight, endsAt: null },
+      id: newId(random, 'disc'),
+      teamId,
+      source: 'volume',
+      percentage,
+      startsAt: midnight,
+      endsAt: null,
     });
 }

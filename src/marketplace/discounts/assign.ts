@@ -27,8 +27,12 @@ export async function assignDiscount(
     if ((await tx.teams.byId(teamId)) === null)
       throw new OperatorError(`There is no team "${teamId}": see \`berth marketplace teams list\`.`);
     const record: DiscountRecord = {
-      ...{ id: newId(random, 'disc'), teamId, source: 'admin', percentage },
-      ...{ startsAt: from, endsAt },
+      id: newId(random, 'disc'),
+      teamId,
+      source: 'admin',
+      percentage,
+      startsAt: from,
+      endsAt,
     };
     await tx.discounts.insert(record);
     return record;

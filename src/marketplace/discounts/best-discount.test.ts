@@ -61,9 +61,15 @@ it('prices a rate for a team, and says until when it holds', async () => {
     list: async () => [],
   };
   expect(await priceFor({ discounts }, 'team-1', 1_000, 250)).toEqual({
-    ...{ originalRateMicroUsd: 1_000, rateMicroUsd: 800, discountPercentage: 20, discountEndsAt: 300 },
+    originalRateMicroUsd: 1_000,
+    rateMicroUsd: 800,
+    discountPercentage: 20,
+    discountEndsAt: 300,
   });
   expect(await priceFor({ discounts }, 'team-1', 1_000, 50)).toEqual({
-    ...{ originalRateMicroUsd: 1_000, rateMicroUsd: 1_000, discountPercentage: 0, discountEndsAt: null },
+    originalRateMicroUsd: 1_000,
+    rateMicroUsd: 1_000,
+    discountPercentage: 0,
+    discountEndsAt: null,
   });
 });

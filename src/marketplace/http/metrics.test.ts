@@ -9,7 +9,10 @@ beforeEach(async () => {
   tended = await openTended({ bootMs: 1_000 });
   const { store, clock, deps } = tended;
   metrics = new Metrics({
-    ...{ version: '0.0.0', store, clock, providers: deps.providers },
+    version: '0.0.0',
+    store,
+    clock,
+    providers: deps.providers,
     writes: { areWritesTaken: true },
   });
 });

@@ -112,7 +112,10 @@ function tellWaiting(registers: Registry[], { store, clock, providers }: Deps): 
   ) => {
     const kept = keptFigure(clock, count);
     const gauge = new Gauge({
-      ...{ name, help, labelNames: ['provider'], registers },
+      name,
+      help,
+      labelNames: ['provider'],
+      registers,
       collect: async () => {
         const counts = await kept();
         gauge.reset();

@@ -27,7 +27,9 @@ export function refuseWire(
     const error = wireErrors[problem]();
     const standing = rateLimits.peek('other', clientAddress(remoteAddress, undefined, 0));
     return {
-      ...{ status: error.status, code: error.code, body: error.toBody() },
+      status: error.status,
+      code: error.code,
+      body: error.toBody(),
       headers: rateLimitHeaders(standing),
     };
   };

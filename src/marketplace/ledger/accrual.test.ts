@@ -79,12 +79,16 @@ it('goes on as another segment where a discount starts or ends, and shows the ne
   await assignDiscount(books.deps, { teamId, percentage: 25, startsAt, endsAt: startsAt + HOUR_MS });
   await pass(books, accrual, 2 * HOUR_MS);
   expect(await books.store.read.deployments.byId('dep-1')).toMatchObject({
-    ...{ originalRateMicroUsd: 2 * DOLLAR, rateMicroUsd: 1.5 * DOLLAR, discountPercentage: 25 },
+    originalRateMicroUsd: 2 * DOLLAR,
+    rateMicroUsd: 1.5 * DOLLAR,
+    discountPercentage: 25,
     stoppedRateMicroUsd: 75_000,
   });
   await pass(books, accrual, 2 * HOUR_MS);
   expect(await books.store.read.deployments.byId('dep-1')).toMatchObject({
-    ...{ rateMicroUsd: 2 * DOLLAR, discountPercentage: 0, stoppedRateMicroUsd: 100_000 },
+    rateMicroUsd: 2 * DOLLAR,
+    discountPercentage: 0,
+    stoppedRateMicroUsd: 100_000,
   });
   const segments = await books.store.read.ledger.segmentsOf('deployment', 'dep-1');
   expect(
@@ -114,7 +118,9 @@ it('keeps the locked rate of a volume under a better discount, and goes back to 
   await endDiscount(books.deps, id);
   await pass(books, accrual, HOUR_MS);
   expect(await books.store.read.volumes.byId('vol-1')).toMatchObject({
-    ...{ rateMicroUsd: 10_000, discountPercentage: 0, discountEndsAt: null },
+    rateMicroUsd: 10_000,
+    discountPercentage: 0,
+    discountEndsAt: null,
     lastPriceUpdateAt: now + 3 * HOUR_MS,
     totalCostMicroUsd: 27_000 + 10_000,
   });

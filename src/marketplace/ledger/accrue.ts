@@ -100,7 +100,9 @@ async function showRates(
   if (subject.kind === 'volume')
     return tx.volumes.update({
       ...subject.record,
-      ...{ discountPercentage, rateMicroUsd: segment.rateMicroUsdPerHour, discountEndsAt: null },
+      discountPercentage,
+      rateMicroUsd: segment.rateMicroUsdPerHour,
+      discountEndsAt: null,
       lastPriceUpdateAt: segment.startedAt,
     });
   const { record } = subject;

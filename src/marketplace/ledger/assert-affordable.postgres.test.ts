@@ -81,8 +81,14 @@ it('lets two replicas start at once no more than the balance lasts for', async (
     for (const id of ['dep-1', 'dep-2', 'dep-3', 'dep-4'])
       await tx.deployments.insert(
         runningDeployment({
-          ...{ id, status: 'stopped', providerId: 'provider-x', region: 'eu-one', offerId: 'gpu-1' },
-          ...{ pausedAt: 1, originalStoppedRateMicroUsd: 0, stoppedRateMicroUsd: 0 },
+          id,
+          status: 'stopped',
+          providerId: 'provider-x',
+          region: 'eu-one',
+          offerId: 'gpu-1',
+          pausedAt: 1,
+          originalStoppedRateMicroUsd: 0,
+          stoppedRateMicroUsd: 0,
         }),
       );
   });

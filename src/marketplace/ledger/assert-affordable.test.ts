@@ -64,8 +64,12 @@ describe('a deployment', () => {
         'The team has $0.01 and needs $2.00: 1 hour of what it pays for already ($0.00 per hour) and of this ' +
         '($2.00 per hour). Top up the balance, or end something first.',
       details: {
-        ...{ reason: 'insufficient_balance', balance: 0.01, needed: 2, hours: 1 },
-        ...{ currentHourlyRate: 0, newHourlyRate: 2 },
+        reason: 'insufficient_balance',
+        balance: 0.01,
+        needed: 2,
+        hours: 1,
+        currentHourlyRate: 0,
+        newHourlyRate: 2,
       },
     });
     expect(await market.store.read.deployments.list({ teamIds: [teamId] })).toEqual([]);
@@ -136,9 +140,15 @@ describe('a resume', () => {
     await market.store.transact((tx) =>
       tx.deployments.insert(
         runningDeployment({
-          ...{ id: 'dep-2', status: 'stopped', providerId: 'provider-x', region: 'eu-one' },
-          ...{ offerId: 'gpu-1', pausedAt: market.clock.now(), providerInstanceId: 'inst-2' },
-          ...{ originalStoppedRateMicroUsd: 500_000, stoppedRateMicroUsd: 500_000 },
+          id: 'dep-2',
+          status: 'stopped',
+          providerId: 'provider-x',
+          region: 'eu-one',
+          offerId: 'gpu-1',
+          pausedAt: market.clock.now(),
+          providerInstanceId: 'inst-2',
+          originalStoppedRateMicroUsd: 500_000,
+          stoppedRateMicroUsd: 500_000,
         }),
       ),
     );
@@ -179,7 +189,8 @@ describe('what a team pays for already', () => {
     [
       'what is being started',
       runningDeployment({
-        ...{ status: 'stopped', originalStoppedRateMicroUsd: 300_000 },
+        status: 'stopped',
+        originalStoppedRateMicroUsd: 300_000,
         action: { kind: 'resume', since: 0, isSent: true },
       }),
       2,
@@ -208,7 +219,12 @@ describe('what a team pays for already', () => {
     const startsAt = market.clock.now();
     await market.store.transact((tx) =>
       tx.discounts.insert({
-        ...{ id: 'disc-1', teamId, source: 'admin', percentage: 20, startsAt, endsAt: startsAt + 1_000 },
+        id: 'disc-1',
+        teamId,
+        source: 'admin',
+        percentage: 20,
+        startsAt,
+        endsAt: startsAt + 1_000,
       }),
     );
     expect(await asking(1_000_000_000_000)).toBe(1.608);
@@ -222,8 +238,13 @@ describe('what a team pays for already', () => {
     await market.store.transact((tx) =>
       tx.ledger.insertSegment(
         segment({
-          ...{ subjectKind: 'volume', subjectId: 'vol-1', state: 'stored', startedAt: at, postedUntil: at },
-          ...{ rateMicroUsdPerHour: 1_000_000, originalRateMicroUsdPerHour: 1_000_000 },
+          subjectKind: 'volume',
+          subjectId: 'vol-1',
+          state: 'stored',
+          startedAt: at,
+          postedUntil: at,
+          rateMicroUsdPerHour: 1_000_000,
+          originalRateMicroUsdPerHour: 1_000_000,
         }),
       ),
     );

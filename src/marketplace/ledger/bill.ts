@@ -33,12 +33,18 @@ export async function startBilling(
   const startedAt = await endSegments(deps, tx, subjectKind, subjectId, at);
   const segment: SegmentRecord = {
     id: newId(deps.random, 'seg'),
-    ...{ subjectKind, subjectId, teamId, state },
+    subjectKind,
+    subjectId,
+    teamId,
+    state,
     rateMicroUsdPerHour: price.rateMicroUsd,
     originalRateMicroUsdPerHour: price.originalRateMicroUsd,
     providerRateMicroUsdPerHour: providerRateMicroUsd,
     discountPercentage: price.discountPercentage,
-    ...{ startedAt, endedAt: null, postedUntil: startedAt, postedMicroUsd: 0 },
+    startedAt,
+    endedAt: null,
+    postedUntil: startedAt,
+    postedMicroUsd: 0,
   };
   await tx.ledger.insertSegment(segment);
   return segment;

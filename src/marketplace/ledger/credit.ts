@@ -92,7 +92,9 @@ async function bookOnce(
   if (amountMicroUsd > 0) await tx.teams.update({ ...team, watch: readCredit(team.watch, reading) });
   if (kind === 'top_up')
     await mailManagers(deps, tx, team, {
-      ...{ class: 'billing', kind: 'receipt', dedupeKey: `receipt:${record.id}` },
+      class: 'billing',
+      kind: 'receipt',
+      dedupeKey: `receipt:${record.id}`,
       ...receiptMessage({ team, amountMicroUsd, balanceMicroUsd: reading.balanceMicroUsd, at, reference }),
     });
   return record;

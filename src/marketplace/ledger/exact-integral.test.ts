@@ -199,9 +199,11 @@ class History {
       if (record === null) throw new Error('it was inserted');
       await tx.deployments.update({
         ...record,
-        ...{ status: state === 'ended' ? 'terminated' : state, observedAt: at },
+        status: state === 'ended' ? 'terminated' : state,
+        observedAt: at,
         stoppedAt: state === 'ended' ? at : null,
-        ...{ originalRateMicroUsd: price.originalRateMicroUsd, rateMicroUsd: price.rateMicroUsd },
+        originalRateMicroUsd: price.originalRateMicroUsd,
+        rateMicroUsd: price.rateMicroUsd,
         discountPercentage: price.discountPercentage,
       });
       const named = { subjectKind: 'deployment', subjectId: id } as const;

@@ -31,7 +31,8 @@ export async function readBill(
   const discounts = open === undefined ? [] : await read.discounts.ofTeam(open.teamId);
   const asked = segments.map(providerCostOf);
   return {
-    ...{ subjectId, segments },
+    subjectId,
+    segments,
     postedMicroUsd: segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0),
     unpostedMicroUsd: open === undefined ? 0 : unpostedOf(open, discounts, now),
     providerMicroUsd: asked.includes(null) ? null : asked.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),

@@ -4,14 +4,26 @@ import { priceChange, unpostedOf } from './price-change.ts';
 
 const HOUR_MS = 3_600_000;
 const open: SegmentRecord = {
-  ...{ id: 'seg-1', subjectKind: 'deployment', subjectId: 'dep-1', teamId: 'team-1', state: 'running' },
-  ...{ rateMicroUsdPerHour: 1_000, originalRateMicroUsdPerHour: 1_000, discountPercentage: 0 },
+  id: 'seg-1',
+  subjectKind: 'deployment',
+  subjectId: 'dep-1',
+  teamId: 'team-1',
+  state: 'running',
+  rateMicroUsdPerHour: 1_000,
+  originalRateMicroUsdPerHour: 1_000,
+  discountPercentage: 0,
   providerRateMicroUsdPerHour: null,
-  ...{ startedAt: 0, endedAt: null, postedUntil: 0, postedMicroUsd: 0 },
+  startedAt: 0,
+  endedAt: null,
+  postedUntil: 0,
+  postedMicroUsd: 0,
 };
 const stored: SegmentRecord = {
   ...open,
-  ...{ subjectKind: 'volume', state: 'stored', rateMicroUsdPerHour: 900, discountPercentage: 10 },
+  subjectKind: 'volume',
+  state: 'stored',
+  rateMicroUsdPerHour: 900,
+  discountPercentage: 10,
 };
 const fromOneHour = [{ percentage: 20, startsAt: HOUR_MS, endsAt: null }];
 

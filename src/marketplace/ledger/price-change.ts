@@ -40,7 +40,10 @@ export function continued(segment: SegmentRecord, { at, price }: PriceChange): S
     rateMicroUsdPerHour: price.rateMicroUsd,
     originalRateMicroUsdPerHour: price.originalRateMicroUsd,
     discountPercentage: price.discountPercentage,
-    ...{ startedAt: at, endedAt: null, postedUntil: at, postedMicroUsd: 0 },
+    startedAt: at,
+    endedAt: null,
+    postedUntil: at,
+    postedMicroUsd: 0,
   };
 }
 

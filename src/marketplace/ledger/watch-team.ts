@@ -28,7 +28,9 @@ export async function watchTeam(
       });
     if (news?.kind === 'exhausted')
       await mailManagers(deps, tx, team, {
-        ...{ class: 'billing', kind: 'balance_exhausted', dedupeKey: `balance_exhausted:${team.id}:${now}` },
+        class: 'billing',
+        kind: 'balance_exhausted',
+        dedupeKey: `balance_exhausted:${team.id}:${now}`,
         ...balanceExhaustedMessage({ team, ...reading, ...deps.options.billing.zeroBalance }),
       });
     return watch;

@@ -65,7 +65,8 @@ async function mailNotice(
   const balanceMicroUsd = await realTimeBalance(tx, teamId, now);
   const told = { team, volumes, balanceMicroUsd, deleteAt };
   await mailManagers(deps, tx, team, {
-    ...{ class: 'billing', kind: noticeMs === 0 ? 'volumes_deleted' : 'volumes_frozen' },
+    class: 'billing',
+    kind: noticeMs === 0 ? 'volumes_deleted' : 'volumes_frozen',
     dedupeKey: `volumes:${teamId}:${deleteAt}:${noticeMs}`,
     ...(noticeMs === 0 ? volumesDeletedMessage(told) : volumesFrozenMessage(told)),
   });

@@ -34,7 +34,9 @@ export async function countLosses(
   const held = await losses.held(providerId);
   const until = Number((await settings.get(acceptedUntilOf(providerId))) ?? 0);
   return {
-    ...{ providerId, count, held: held.length },
+    providerId,
+    count,
+    held: held.length,
     cap: Math.max(least, Math.floor(share * ((await losses.countLive(providerId)) + count))),
     acceptedUntil: now < until ? until : null,
   };

@@ -82,7 +82,9 @@ export class MailDispatcher {
     }
     await this.#write(store, mail.id, (record) => ({
       ...record,
-      ...{ attempts: record.attempts + 1, lastError: null, sentAt: clock.now() },
+      attempts: record.attempts + 1,
+      lastError: null,
+      sentAt: clock.now(),
     }));
     return 'sent';
   }

@@ -13,8 +13,14 @@ import {
 const at = Date.UTC(2026, 10, 21, 4, 38);
 const reading = { at, balanceMicroUsd: 4_500_000, burnMicroUsdPerHour: 3_000_000 };
 const deployment = {
-  ...{ id: 'dep-1', name: 'training', providerId: 'provider-a', region: 'eu-frankfurt' },
-  ...{ rateMicroUsd: 1_990_000, loginUser: 'ubuntu', ipAddress: '203.0.113.7', sshPort: 2222 },
+  id: 'dep-1',
+  name: 'training',
+  providerId: 'provider-a',
+  region: 'eu-frankfurt',
+  rateMicroUsd: 1_990_000,
+  loginUser: 'ubuntu',
+  ipAddress: '203.0.113.7',
+  sshPort: 2222,
 };
 
 it('says how long the balance lasts', () => {
@@ -30,8 +36,11 @@ it('says how long the balance lasts', () => {
 
 it('says what happens after the balance is used up', () => {
   const { subject, text } = balanceExhaustedMessage({
-    ...{ team: { name: 'Blue' }, ...reading, balanceMicroUsd: -20_000 },
-    ...{ graceMs: 3_600_000, stoppedGraceMs: 72 * 3_600_000 },
+    team: { name: 'Blue' },
+    ...reading,
+    balanceMicroUsd: -20_000,
+    graceMs: 3_600_000,
+    stoppedGraceMs: 72 * 3_600_000,
   });
   expect(subject).toBe('The balance of Blue is used up');
   expect(text).toContain('was -$0.02.');

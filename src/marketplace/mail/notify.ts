@@ -14,7 +14,9 @@ export async function notifyDeployment(
   const user = await tx.users.byId(record.userId);
   if (user === null) return;
   await queueMail(deps, tx, user, {
-    ...{ class: 'deployment', kind: `deployment_${news}`, dedupeKey: `deployment_${news}:${record.id}` },
+    class: 'deployment',
+    kind: `deployment_${news}`,
+    dedupeKey: `deployment_${news}:${record.id}`,
     ...(news === 'ready' ? deploymentReadyMessage(record) : deploymentFailedMessage(record)),
   });
 }

@@ -21,8 +21,14 @@ export async function queueMail(
   await tx.mail.insert({
     id: newId(random, 'mail'),
     ...news,
-    ...{ dedupeKey: `${dedupeKey}:${user.id}`, to: user.email },
-    ...{ createdAt: now, dueAt: now, attempts: 0, lastError: null, sentAt: null, failedAt: null },
+    dedupeKey: `${dedupeKey}:${user.id}`,
+    to: user.email,
+    createdAt: now,
+    dueAt: now,
+    attempts: 0,
+    lastError: null,
+    sentAt: null,
+    failedAt: null,
   });
 }
 

@@ -29,20 +29,28 @@ export class SmtpMailer implements Mailer {
     this.#from = from;
     this.#domain = /@([a-z0-9.-]+)>?\s*$/i.exec(from)?.[1] ?? host;
     this.#transport = createTransport({
-      ...{ host, port, secure },
+      host,
+      port,
+      secure,
       requireTLS: requireTls ?? password !== undefined,
       ...(user !== undefined && password !== undefined && { auth: { user, pass: password } }),
       ...(ca !== undefined && { tls: { ca } }),
-      ...{ connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: ANSWER_MS },
+      connectionTimeout: CONNECT_MS,
+      greetingTimeout: CONNECT_MS,
+      socketTimeout: ANSWER_MS,
       // A mail is text: nothing in it is fetched.
-      ...{ disableFileAccess: true, disableUrlAccess: true },
+      disableFileAccess: true,
+      disableUrlAccess: true,
     });
   }
 
   async send({ id, to, subject, text }: Parameters<Mailer['send']>[0]): Promise<void> {
     try {
       await this.#transport.sendMail({
-        ...{ from: this.#from, to: { name: '', address: to }, subject, text },
+        from: this.#from,
+        to: { name: '', address: to },
+        subject,
+        text,
         messageId: `<${id}@${this.#domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
       });

@@ -20,7 +20,8 @@ export async function startSmtpServer(
   const { answer = () => null, ...rest } = options;
   let messages = 0;
   const server = new SMTPServer({
-    ...{ disabledCommands: rest.onAuth === undefined ? ['AUTH', 'STARTTLS'] : [], logger: false },
+    disabledCommands: rest.onAuth === undefined ? ['AUTH', 'STARTTLS'] : [],
+    logger: false,
     authOptional: rest.onAuth === undefined,
     onData: (stream, session, done) => {
       const chunks: Buffer[] = [];
@@ -35,7 +36,8 @@ export async function startSmtpServer(
           from: mailFrom === false ? '' : mailFrom.address,
           to: rcptTo.map(({ address }) => address),
           raw: Buffer.concat(chunks).toString(),
-          ...{ isSecure: session.secure, user: session.user },
+          isSecure: session.secure,
+          user: session.user,
         });
         done();
       });
@@ -55,7 +57,10 @@ export async function startSmtpServer(
   onTestFinished(close);
   const mailer = (changes: Partial<SmtpOptions> = {}) => {
     const made = new SmtpMailer({
-      ...{ host: '127.0.0.1', port, secure: false, from: 'Berth <no-reply@berth.example>' },
+      host: '127.0.0.1',
+      port,
+      secure: false,
+      from: 'Berth <no-reply@berth.example>',
       ...changes,
     });
     onTestFinished(() => made.close());

@@ -26,8 +26,13 @@ export async function subscribeToStock(
     );
     if (known !== undefined) return known;
     const alert: StockAlertRecord = {
-      ...{ id: newId(random, 'alert'), userId, providerId, offerId, region },
-      ...{ createdAt: clock.now(), wasSoldOut: stockOf(providers, wanted)?.regions.length === 0 },
+      id: newId(random, 'alert'),
+      userId,
+      providerId,
+      offerId,
+      region,
+      createdAt: clock.now(),
+      wasSoldOut: stockOf(providers, wanted)?.regions.length === 0,
     };
     await tx.stockAlerts.insert(alert);
     return alert;

@@ -83,7 +83,11 @@ export function offersOf(profile: ProviderProfile, sold: readonly Sold[]): Map<s
   return new Map(
     sold.map(({ stock = ['eu-one'], isWithdrawn, changes = {} }, index) => {
       const offer = toCatalogOffer(configurationOf({ id: `offer-${index}`, ...changes }), {
-        ...{ profile, gpuTypes, markups: noMarkups, inStockRegions: stock, onProblem: () => undefined },
+        profile,
+        gpuTypes,
+        markups: noMarkups,
+        inStockRegions: stock,
+        onProblem: () => undefined,
       });
       if (offer === null) throw new Error('an offer of the test is left out');
       return [offer.offerId, { ...offer, ...(isWithdrawn !== undefined && { isWithdrawn }) }];
@@ -93,6 +97,9 @@ export function offersOf(profile: ProviderProfile, sold: readonly Sold[]): Map<s
 
 /** Without a GPU. */
 export const cpu: Changes = {
-  ...{ gpu_count: undefined, gpu_type: undefined, gpu_memory_gb: undefined, price_per_hour: 0.1 },
+  gpu_count: undefined,
+  gpu_type: undefined,
+  gpu_memory_gb: undefined,
+  price_per_hour: 0.1,
   os_options: ['ubuntu-24.04', 'ubuntu-24.04-cuda-13.0'],
 };

@@ -46,7 +46,10 @@ function toRow(group: readonly Shown[]): OfferRow {
   const { gpuType, gpuModel, baseGpuType, displayName } = first.offer;
   const interconnectVariants = distinct(group.map(({ row }) => row.interconnectType)).filter(Boolean);
   return {
-    ...{ gpuType, gpuModel, baseGpuType, displayName },
+    gpuType,
+    gpuModel,
+    baseGpuType,
+    displayName,
     interconnectVariants: interconnectVariants.toSorted(compare),
     hasMultipleVariants: interconnectVariants.length > 1,
     ...toStock(group.filter(({ row }) => row.available).map(({ offer }) => offer)),

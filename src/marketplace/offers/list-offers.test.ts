@@ -20,13 +20,24 @@ describe('an offer', () => {
     const page = await list([{ stock: ['eu-one', 'us-two'] }]);
     expect(page.data[0]?.offers).toEqual([
       {
-        ...{ provider: 'provider-x', offerId: 'offer-0', name: '1x H100 SXM', description: '' },
-        ...{ vcpus: 24, memory: 200, storage: 750, gpuCount: 1, gpu_memory: 80, price: 2 },
-        ...{ available: true, clusters: ['eu-one', 'us-two'], maintenance: false },
+        provider: 'provider-x',
+        offerId: 'offer-0',
+        name: '1x H100 SXM',
+        description: '',
+        vcpus: 24,
+        memory: 200,
+        storage: 750,
+        gpuCount: 1,
+        gpu_memory: 80,
+        price: 2,
+        available: true,
+        clusters: ['eu-one', 'us-two'],
+        maintenance: false,
         os_options: ['ubuntu-24.04-cuda-13.0', 'ubuntu-24.04'],
         interconnectType: 'SXM5',
         interconnectDescription: 'GPUs on one SXM5 board with NVLink',
-        ...{ instanceType: 'DEDICATED', supportsCloudInit: true },
+        instanceType: 'DEDICATED',
+        supportsCloudInit: true,
         extras: { deployment_type: 'vm', networking_type: 'public' },
         pauseUnsupportedReason: null,
       },
@@ -121,8 +132,14 @@ describe('a group', () => {
     ]);
     expect(page).toMatchObject({ total: 1, page: 1, limit: 10, totalPages: 1 });
     expect(page.data[0]).toMatchObject({
-      ...{ gpuType: 'H100_SXM', gpuModel: 'H100 SXM', baseGpuType: 'H100', displayName: 'H100 SXM' },
-      ...{ totalAvailable: 4, lowestPrice: 1, highestPrice: 3, averagePrice: 1.666667 },
+      gpuType: 'H100_SXM',
+      gpuModel: 'H100 SXM',
+      baseGpuType: 'H100',
+      displayName: 'H100 SXM',
+      totalAvailable: 4,
+      lowestPrice: 1,
+      highestPrice: 3,
+      averagePrice: 1.666667,
       providers: ['provider-b', 'provider-a'],
     });
     expect(page.data[0]?.offers.map(({ price }) => price)).toEqual([1, 1.000001, 3]);
@@ -164,8 +181,11 @@ describe('a group', () => {
     const [row, ...others] = page.data.filter(({ gpuType }) => gpuType === 'CPU');
     expect(others).toEqual([]);
     expect(row).toMatchObject({
-      ...{ displayName: 'CPU NODE', gpuModel: '', providers: ['provider-a', 'provider-b'] },
-      ...{ interconnectVariants: [], hasMultipleVariants: false },
+      displayName: 'CPU NODE',
+      gpuModel: '',
+      providers: ['provider-a', 'provider-b'],
+      interconnectVariants: [],
+      hasMultipleVariants: false,
     });
     for (const offer of row?.offers ?? [])
       expect(offer).toMatchObject({ gpuCount: 0, gpu_memory: 0, os_options: ['ubuntu-24.04'] });
@@ -205,7 +225,10 @@ describe('a query', () => {
 
   it('counts what it found in pages', async () => {
     expect(await list(sold, { page: 2, limit: 3 })).toMatchObject({
-      ...{ total: 4, page: 2, limit: 3, totalPages: 2 },
+      total: 4,
+      page: 2,
+      limit: 3,
+      totalPages: 2,
     });
   });
 
@@ -235,7 +258,9 @@ describe('a query', () => {
 
   it('takes an instance type in any case', () => {
     expect(offerQuerySchema.parse({ instanceType: 'Spot', page: '2', limit: '100' })).toEqual({
-      ...{ instanceType: 'SPOT', page: 2, limit: 100 },
+      instanceType: 'SPOT',
+      page: 2,
+      limit: 100,
     });
   });
 });

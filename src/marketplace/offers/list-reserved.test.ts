@@ -56,7 +56,8 @@ it('shows the listed providers only, with discounts for a team', async () => {
 it.each([['provider-z'], [''], ['provider-a,,provider-b']])('refuses providers=%s', async (providers) => {
   const query = reservedOfferQuerySchema.parse({ providers });
   await expect(list(query)).rejects.toMatchObject({
-    ...{ code: 'VALIDATION_ERROR', message: expect.stringContaining('of provider-a, provider-b') },
+    code: 'VALIDATION_ERROR',
+    message: expect.stringContaining('of provider-a, provider-b'),
   });
 });
 

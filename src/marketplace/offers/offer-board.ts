@@ -44,7 +44,8 @@ export class OfferBoard {
   /** All that these providers sell, in stock or not. */
   all(providerIds: readonly string[], instanceType: InstanceType | null): readonly OfferRow[] {
     return groupOffers(this.#shelvesOf(providerIds), {
-      ...{ isSoldOutIncluded: true, isWanted: isOfType(instanceType) },
+      isSoldOutIncluded: true,
+      isWanted: isOfType(instanceType),
     });
   }
 

@@ -31,7 +31,8 @@ function offerOf(profile: ProviderProfile, changes = {}): CatalogOffer {
 
 function rulesOf(profile: ProviderProfile, ...offers: CatalogOffer[]) {
   const catalog: ProviderCatalog = {
-    ...{ heardAt: 1, volumeLocations: [] },
+    heardAt: 1,
+    volumeLocations: [],
     offers: new Map(offers.map((offer) => [offer.offerId, offer])),
   };
   return { profile, catalog };

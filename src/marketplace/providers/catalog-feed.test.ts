@@ -56,7 +56,9 @@ describe('a catalog', () => {
     await feed.refresh();
     expect(feed.heardAt).toBe(clock.now());
     expect(feed.offers.get('h100-1x')).toMatchObject({
-      ...{ regions: ['eu-one', 'us-two'], inStockRegions: ['us-two'], priceMicroUsdPerHour: 1_500_000 },
+      regions: ['eu-one', 'us-two'],
+      inStockRegions: ['us-two'],
+      priceMicroUsdPerHour: 1_500_000,
     });
   });
 
@@ -76,7 +78,9 @@ describe('a catalog', () => {
     sold.configurations = async () => [];
     await feed.refresh();
     expect(feed.offers.get('h100-1x')).toMatchObject({
-      ...{ isWithdrawn: true, inStockRegions: [], stoppedPriceMicroUsdPerHour: 500_000 },
+      isWithdrawn: true,
+      inStockRegions: [],
+      stoppedPriceMicroUsdPerHour: 500_000,
     });
     sold.configurations = async () => [configurationOf()];
     await feed.refresh();
@@ -133,9 +137,17 @@ describe('a catalog', () => {
 
   it('has volume locations where its profile has volumes, and is heard without them', async () => {
     const volumes = {
-      ...{ size_gb: { min: 1, max: 100 }, price_per_gb_hour: 0.1, name_max_length: 60, grow: true },
-      ...{ max_per_instance: 1, shareable: false, attach_at_create: true, attach: { supported: true } },
-      ...{ detach: { allowed: 'always' }, rename: true, regions: {} },
+      size_gb: { min: 1, max: 100 },
+      price_per_gb_hour: 0.1,
+      name_max_length: 60,
+      grow: true,
+      max_per_instance: 1,
+      shareable: false,
+      attach_at_create: true,
+      attach: { supported: true },
+      detach: { allowed: 'always' },
+      rename: true,
+      regions: {},
     };
     const { feed, sold, clock } = setUp({ profile: { ...profileOf(), volumes } as ProviderProfile });
     await feed.refresh();
@@ -183,7 +195,8 @@ describe('the refreshing', () => {
     const client = (list: () => Promise<Configuration[]>) =>
       ({ ...options.client, listConfigurations: list, close: async () => hanging.resolve([]) }) as never;
     const providers = createProviders({
-      ...{ ...options, catalogMs: 30_000 },
+      ...options,
+      catalogMs: 30_000,
       providers: [
         { profile: profileOf({}, 'provider-a'), client: client(() => hanging.promise), sshProbe: null },
         {

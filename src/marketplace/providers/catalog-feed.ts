@@ -126,7 +126,10 @@ export class CatalogFeed implements ProviderCatalog {
       }
       const now = available.get(id);
       const offer = toCatalogOffer(now === undefined ? published : withPricesOf(published, now), {
-        ...{ profile, gpuTypes, markups, inStockRegions: now?.regions ?? [] },
+        profile,
+        gpuTypes,
+        markups,
+        inStockRegions: now?.regions ?? [],
         onProblem: (message) => problems.add(message),
       });
       if (offer !== null) offers.set(offer.offerId, offer);
@@ -157,7 +160,8 @@ function byId(configurations: readonly Configuration[]): Map<string, Configurati
 function withPricesOf(published: Configuration, now: Configuration): Configuration {
   const { spot_price_per_hour: _, ...rest } = published;
   return {
-    ...{ ...rest, price_per_hour: now.price_per_hour },
+    ...rest,
+    price_per_hour: now.price_per_hour,
     ...(now.spot_price_per_hour !== undefined && { spot_price_per_hour: now.spot_price_per_hour }),
   };
 }

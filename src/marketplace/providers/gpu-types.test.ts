@@ -17,15 +17,23 @@ describe('named', () => {
     ['NVIDIA B200', 'B200_SXM', 'B200', 'B200 SXM', 'SXM6'],
   ])('knows "%s" as %s', (name, gpuType, baseGpuType, displayName, interconnectType) => {
     expect(gpuTypes.named(name)).toMatchObject({
-      ...{ gpuType, baseGpuType, displayName, gpuModel: displayName, interconnectType },
+      gpuType,
+      baseGpuType,
+      displayName,
+      gpuModel: displayName,
+      interconnectType,
     });
   });
 
   it('derives an id from a name that nobody knows, the same from each spelling', () => {
     const derived = gpuTypes.named('NVIDIA X-9000 Ti');
     expect(derived).toEqual({
-      ...{ gpuType: 'X_9000_TI', baseGpuType: 'X_9000_TI', gpuModel: 'X 9000 TI', displayName: 'X 9000 TI' },
-      ...{ interconnectType: '', interconnectDescription: '' },
+      gpuType: 'X_9000_TI',
+      baseGpuType: 'X_9000_TI',
+      gpuModel: 'X 9000 TI',
+      displayName: 'X 9000 TI',
+      interconnectType: '',
+      interconnectDescription: '',
     });
     expect(gpuTypes.named('nvidia x_9000 ti')).toEqual(derived);
   });

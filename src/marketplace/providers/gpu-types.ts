@@ -28,8 +28,12 @@ export interface GpuType {
 
 /** M: "`CPU` for the CPU Node row": where there is no GPU. */
 export const CPU: GpuType = {
-  ...{ gpuType: 'CPU', baseGpuType: 'CPU', gpuModel: '', displayName: 'CPU NODE' },
-  ...{ interconnectType: '', interconnectDescription: '' },
+  gpuType: 'CPU',
+  baseGpuType: 'CPU',
+  gpuModel: '',
+  displayName: 'CPU NODE',
+  interconnectType: '',
+  interconnectDescription: '',
 };
 
 const MAX_LENGTH = 63;
@@ -66,7 +70,10 @@ export function parseGpuTypes(text: string): GpuTypes {
       if (other !== undefined && other.gpuType !== gpuType)
         throw new Error(`The GPU types ${other.gpuType} and ${gpuType} both claim the name "${name}".`);
       byName.set(toKey(name), {
-        ...{ gpuType, baseGpuType: base, gpuModel: model, displayName: model },
+        gpuType,
+        baseGpuType: base,
+        gpuModel: model,
+        displayName: model,
         interconnectType: interconnect?.type ?? '',
         interconnectDescription: interconnect?.description ?? '',
       });
@@ -92,7 +99,11 @@ function derived(name: string): GpuType {
   const gpuType = id === '' ? 'GPU' : id === CPU.gpuType ? 'GPU_CPU' : id;
   const model = gpuType === id ? words.join(' ').slice(0, MAX_LENGTH) : 'GPU';
   return {
-    ...{ gpuType, baseGpuType: gpuType, gpuModel: model, displayName: model },
-    ...{ interconnectType: '', interconnectDescription: '' },
+    gpuType,
+    baseGpuType: gpuType,
+    gpuModel: model,
+    displayName: model,
+    interconnectType: '',
+    interconnectDescription: '',
   };
 }

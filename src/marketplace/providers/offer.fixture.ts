@@ -13,9 +13,13 @@ type ProfileInput = Parameters<typeof providerProfileSchema.parse>[0];
 /** A provider that can stop and restart everything. */
 export function profileOf(instances: Record<string, unknown> = {}, id = 'provider-x'): ProviderProfile {
   const input: ProfileInput = {
-    ...{ id, name: 'Provider X', volumes: null },
+    id,
+    name: 'Provider X',
+    volumes: null,
     instances: {
-      ...{ stop: { supported: true }, restart: { supported: true }, deploy_timeouts: [{ minutes: 15 }] },
+      stop: { supported: true },
+      restart: { supported: true },
+      deploy_timeouts: [{ minutes: 15 }],
       ...instances,
     },
   };
@@ -25,9 +29,19 @@ export function profileOf(instances: Record<string, unknown> = {}, id = 'provide
 /** One H100 for 2 USD per hour in two regions; what is undefined in `changes` is left out. */
 export function configurationOf(changes: Partial<Record<keyof Configuration, unknown>> = {}): Configuration {
   const whole = {
-    ...{ id: 'h100-1x', name: '1x H100 SXM', instance_type: 'DEDICATED', vcpus: 24, memory_gb: 200 },
-    ...{ storage_gb: 750, gpu_count: 1, gpu_type: 'NVIDIA H100 SXM', gpu_memory_gb: 80, price_per_hour: 2 },
-    ...{ available: true, regions: ['eu-one', 'us-two'], supports_cloud_init: true },
+    id: 'h100-1x',
+    name: '1x H100 SXM',
+    instance_type: 'DEDICATED',
+    vcpus: 24,
+    memory_gb: 200,
+    storage_gb: 750,
+    gpu_count: 1,
+    gpu_type: 'NVIDIA H100 SXM',
+    gpu_memory_gb: 80,
+    price_per_hour: 2,
+    available: true,
+    regions: ['eu-one', 'us-two'],
+    supports_cloud_init: true,
     os_options: ['ubuntu-24.04-cuda-13.0', 'ubuntu-24.04'],
     extras: { berth: { restart: true, stopped_price_per_hour: 0.5 } },
     ...changes,

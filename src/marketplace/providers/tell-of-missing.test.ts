@@ -25,8 +25,13 @@ it('keeps what is at a provider that was taken out of the configuration: told, n
     key = market.user.key;
     const { body } = await market.request('POST', '/api/deployments', {
       body: {
-        ...{ provider: 'provider-d', offerId: 'gpu-1', gpuCount: 1, region: 'eu-one' },
-        ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED', ssh_public_key: newPublicKey() },
+        provider: 'provider-d',
+        offerId: 'gpu-1',
+        gpuCount: 1,
+        region: 'eu-one',
+        operatingSystem: 'ubuntu-24.04',
+        instanceType: 'DEDICATED',
+        ssh_public_key: newPublicKey(),
       },
     });
     id = String(body['id']);

@@ -7,7 +7,10 @@ import { toCatalogOffer } from './to-catalog-offer.ts';
 function convert(changes: Parameters<typeof configurationOf>[0] = {}, instances = {}) {
   const problems: string[] = [];
   const offer = toCatalogOffer(configurationOf(changes), {
-    ...{ profile: profileOf(instances), gpuTypes, markups: noMarkups, inStockRegions: ['eu-one'] },
+    profile: profileOf(instances),
+    gpuTypes,
+    markups: noMarkups,
+    inStockRegions: ['eu-one'],
     onProblem: (message) => problems.push(message),
   });
   return { offer, problems };
@@ -15,18 +18,36 @@ function convert(changes: Parameters<typeof configurationOf>[0] = {}, instances 
 
 it('takes over what a provider publishes', () => {
   expect(convert().offer).toEqual({
-    ...{ providerId: 'provider-x', offerId: 'h100-1x', name: '1x H100 SXM', description: '' },
-    ...{ instanceType: 'DEDICATED', gpuType: 'H100_SXM', baseGpuType: 'H100', gpuModel: 'H100 SXM' },
-    ...{ displayName: 'H100 SXM', interconnectType: 'SXM5' },
+    providerId: 'provider-x',
+    offerId: 'h100-1x',
+    name: '1x H100 SXM',
+    description: '',
+    instanceType: 'DEDICATED',
+    gpuType: 'H100_SXM',
+    baseGpuType: 'H100',
+    gpuModel: 'H100 SXM',
+    displayName: 'H100 SXM',
+    interconnectType: 'SXM5',
     interconnectDescription: 'GPUs on one SXM5 board with NVLink',
-    ...{ vcpus: 24, memoryGb: 200, storageGb: 750, gpuCount: 1, gpuMemoryGb: 80 },
-    ...{ providerPriceMicroUsdPerHour: 2_000_000, providerStoppedPriceMicroUsdPerHour: 500_000 },
-    ...{ priceMicroUsdPerHour: 2_000_000, spotPriceMicroUsdPerHour: null },
-    ...{ stoppedPriceMicroUsdPerHour: 500_000, minimumReservationMinutes: null },
-    ...{ announcesRestart: true, announcesVolumeResize: false },
-    ...{ regions: ['eu-one', 'us-two'], inStockRegions: ['eu-one'] },
+    vcpus: 24,
+    memoryGb: 200,
+    storageGb: 750,
+    gpuCount: 1,
+    gpuMemoryGb: 80,
+    providerPriceMicroUsdPerHour: 2_000_000,
+    providerStoppedPriceMicroUsdPerHour: 500_000,
+    priceMicroUsdPerHour: 2_000_000,
+    spotPriceMicroUsdPerHour: null,
+    stoppedPriceMicroUsdPerHour: 500_000,
+    minimumReservationMinutes: null,
+    announcesRestart: true,
+    announcesVolumeResize: false,
+    regions: ['eu-one', 'us-two'],
+    inStockRegions: ['eu-one'],
     osOptions: ['ubuntu-24.04-cuda-13.0', 'ubuntu-24.04'],
-    ...{ supportsCloudInit: true, maintenance: false, isNvlink: false },
+    supportsCloudInit: true,
+    maintenance: false,
+    isNvlink: false,
     extras: { berth: { restart: true, stopped_price_per_hour: 0.5 } },
   } satisfies CatalogOffer);
 });
@@ -34,13 +55,16 @@ it('takes over what a provider publishes', () => {
 it('prices a spot offer by its spot price, and by no other', () => {
   const spot = { instance_type: 'SPOT', spot_price_per_hour: 0.8 };
   expect(convert(spot).offer).toMatchObject({
-    ...{ priceMicroUsdPerHour: 800_000, spotPriceMicroUsdPerHour: 800_000 },
+    priceMicroUsdPerHour: 800_000,
+    spotPriceMicroUsdPerHour: 800_000,
   });
   expect(convert({ instance_type: 'SPOT' }).offer).toMatchObject({
-    ...{ priceMicroUsdPerHour: 2_000_000, spotPriceMicroUsdPerHour: 2_000_000 },
+    priceMicroUsdPerHour: 2_000_000,
+    spotPriceMicroUsdPerHour: 2_000_000,
   });
   expect(convert({ spot_price_per_hour: 0.8 }).offer).toMatchObject({
-    ...{ priceMicroUsdPerHour: 2_000_000, spotPriceMicroUsdPerHour: null },
+    priceMicroUsdPerHour: 2_000_000,
+    spotPriceMicroUsdPerHour: null,
   });
 });
 
@@ -53,8 +77,13 @@ describe('a CPU offer', () => {
     { gpu_count: 0, gpu_memory_gb: 80 },
   ])('is one with %j', (changes) => {
     expect(convert(changes).offer).toMatchObject({
-      ...{ gpuType: 'CPU', gpuModel: '', displayName: 'CPU NODE', gpuCount: 0, gpuMemoryGb: 0 },
-      ...{ interconnectType: '', interconnectDescription: '' },
+      gpuType: 'CPU',
+      gpuModel: '',
+      displayName: 'CPU NODE',
+      gpuCount: 0,
+      gpuMemoryGb: 0,
+      interconnectType: '',
+      interconnectDescription: '',
     });
   });
 

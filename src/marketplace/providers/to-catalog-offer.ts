@@ -50,7 +50,9 @@ export function toCatalogOffer(configuration: Configuration, context: OfferConte
   const gpus = toGpus(configuration, context.gpuTypes);
   const announced = readBerthExtras(configuration, onProblem);
   return {
-    ...{ providerId: profile.id, offerId, instanceType },
+    providerId: profile.id,
+    offerId,
+    instanceType,
     name: toOneLine(configuration.name, MAX_TEXT.name) || offerId,
     description: toOneLine(configuration.description ?? '', MAX_TEXT.description),
     ...gpus,

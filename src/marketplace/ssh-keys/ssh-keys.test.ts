@@ -24,7 +24,10 @@ describe('create', () => {
     const key = await create({ publicKey: `  ${publicKey.replaceAll(' ', ' \t ')}\r\n` });
     expect(sshKeySchema.parse(key)).toEqual(key);
     expect(key).toMatchObject({
-      ...{ userId: 'usr-1', teamId: 'team-1', name: 'laptop', publicKey },
+      userId: 'usr-1',
+      teamId: 'team-1',
+      name: 'laptop',
+      publicKey,
       fingerprint: expect.stringMatching(/^SHA256:/),
       createdAt: new Date(market.clock.now()).toISOString(),
     });

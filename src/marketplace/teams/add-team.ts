@@ -14,7 +14,12 @@ export async function addTeam(
 ): Promise<TeamRecord> {
   const now = clock.now();
   const record: TeamRecord = {
-    ...{ id: newId(random, 'team'), name, ownerId, balanceMicroUsd: 0, watch: quietWatch, createdAt: now },
+    id: newId(random, 'team'),
+    name,
+    ownerId,
+    balanceMicroUsd: 0,
+    watch: quietWatch,
+    createdAt: now,
     slug: slug ?? `${toWords(name)}-${random.bytes(4).toString('hex')}`,
   };
   await tx.teams.insert(record);

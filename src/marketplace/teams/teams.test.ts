@@ -28,10 +28,17 @@ it('lists the teams of the caller with what they have left now', async () => {
   const teams = await listTeams(books.deps, caller);
   expect(teams).toEqual([
     {
-      ...{ id: teamId, name: 'Team team-1', slug: teamId, ownerId: userId, balance: 8 },
+      id: teamId,
+      name: 'Team team-1',
+      slug: teamId,
+      ownerId: userId,
+      balance: 8,
       members: [
         {
-          ...{ userId, email: 'usr-1@example.com', name: 'User usr-1', role: 'owner' },
+          userId,
+          email: 'usr-1@example.com',
+          name: 'User usr-1',
+          role: 'owner',
           joinedAt: '2026-11-21T00:00:00.000Z',
         },
       ],

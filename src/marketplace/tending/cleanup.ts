@@ -65,7 +65,10 @@ function retry(
     log.error(
       {
         ...logNames(record),
-        ...{ provider: record.providerId, instance: record.providerInstanceId, openMs, reason },
+        provider: record.providerId,
+        instance: record.providerInstanceId,
+        openMs,
+        reason,
       },
       'the instance of a deployment that is over is not proved to be gone, and may cost: its deletion is tried for ever',
     );

@@ -44,7 +44,9 @@ describe('what is sent to a provider', () => {
     tended.plain.options.capacity = 0;
     const id = await launched();
     expect(await read(tended, id)).toMatchObject({
-      ...{ status: 'failed', failureReason: 'out_of_stock', cleanup: 'none' },
+      status: 'failed',
+      failureReason: 'out_of_stock',
+      cleanup: 'none',
       launch: { state: 'over', request: null },
     });
     expect(tended.plain.faults.countOf('createInstance')).toBe(0);
@@ -126,7 +128,9 @@ describe('a create that the provider refuses', () => {
     const id = await launched();
     await tended.clock.advance(14 * MINUTE_MS);
     expect(await read(tended, id)).toMatchObject({
-      ...{ status: 'failed', failureReason: 'provisioning_timeout', cleanup: 'none' },
+      status: 'failed',
+      failureReason: 'provisioning_timeout',
+      cleanup: 'none',
     });
   });
 });
@@ -153,7 +157,9 @@ describe('a create whose answer was lost (F55)', () => {
     tended.tending.start();
     await tended.clock.advance(1_000);
     tended.plain.create({
-      ...{ configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: ['ssh-ed25519 AAAA'] },
+      configuration_id: 'gpu-1',
+      region: 'eu-one',
+      ssh_keys: ['ssh-ed25519 AAAA'],
       name: toProviderName('00c0ffee', id),
     });
     expect(tended.plain.instances.map(({ name }) => name?.slice(-4))).toEqual(['0001', '01-2']);
@@ -169,7 +175,9 @@ describe('a create whose answer was lost (F55)', () => {
     expect((await read(tended, id)).status).toBe('deploying');
     await tended.clock.advance(2 * MINUTE_MS);
     expect(await read(tended, id)).toMatchObject({
-      ...{ status: 'failed', failureReason: 'provider_error', cleanup: 'done' },
+      status: 'failed',
+      failureReason: 'provider_error',
+      cleanup: 'done',
     });
     expect(tended.plain.faults.countOf('createInstance')).toBe(1);
     expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toEqual([]);
@@ -203,7 +211,9 @@ describe('a create whose answer was lost (F55)', () => {
     const id = await launched();
     await tended.clock.advance(14 * MINUTE_MS);
     expect(await read(tended, id)).toMatchObject({
-      ...{ status: 'failed', failureReason: 'provisioning_timeout', cleanup: 'wanted' },
+      status: 'failed',
+      failureReason: 'provisioning_timeout',
+      cleanup: 'wanted',
     });
     tended.plain.faults.plan = () => 'none';
     await tended.clock.advance(3 * MINUTE_MS);

@@ -10,7 +10,10 @@ it('is begun anew by a process that stood still for longer than it lasts', async
   const clock = new StepClock();
   const told: boolean[] = [];
   const claim = async (name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord> => ({
-    ...{ name, holder, token: 1, until: now + ttlMs },
+    name,
+    holder,
+    token: 1,
+    until: now + ttlMs,
   });
   const store = {
     transact: (body: (tx: unknown) => unknown) => body({ leases: { claim, release: async () => undefined } }),

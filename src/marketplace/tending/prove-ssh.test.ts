@@ -77,7 +77,10 @@ describe('a machine that its provider calls ONLINE', () => {
       const endedAt = await until(async () => (await statusOf(id)) !== 'deploying');
       expect(endedAt - onlineAt).toBeLessThan(11 * MINUTE_MS);
       expect(await read(tended, id)).toMatchObject({
-        ...{ status: 'failed', failureReason: 'ssh_unreachable', startedAt: null, totalCostMicroUsd: 0 },
+        status: 'failed',
+        failureReason: 'ssh_unreachable',
+        startedAt: null,
+        totalCostMicroUsd: 0,
         failureDetails: `It could not be logged in to by SSH within 10 minutes: ${words}. It is removed.`,
       });
       expect(await billed(tended, id, 0)).toEqual([]);
@@ -248,13 +251,21 @@ describe('what needs no proof', () => {
   it('a deployment that ran before there was one', async () => {
     tended.ssh.fault = () => 'closed';
     const { id: instanceId } = tended.plain.create({
-      ...{ configuration_id: 'gpu-1', region: 'eu-one', ssh_keys: [publicKey] },
+      configuration_id: 'gpu-1',
+      region: 'eu-one',
+      ssh_keys: [publicKey],
     });
     await tended.clock.advance(MINUTE_MS);
     const now = tended.clock.now();
     const old = runningDeployment({
-      ...{ providerId: 'provider-x', offerId: 'gpu-1', region: 'eu-one', providerInstanceId: instanceId },
-      ...{ createdAt: now, startedAt: now, observedAt: now, sshProof: null },
+      providerId: 'provider-x',
+      offerId: 'gpu-1',
+      region: 'eu-one',
+      providerInstanceId: instanceId,
+      createdAt: now,
+      startedAt: now,
+      observedAt: now,
+      sshProof: null,
     });
     await tended.store.transact((tx) => tx.deployments.insert(old));
     tended.tending.start();
@@ -309,7 +320,9 @@ describe('an alarm', () => {
     await tended.clock.advance(MINUTE_MS);
     expect([unreachable(), refusing()]).toEqual([1, 0]);
     expect(tended.told.find(({ level }) => level === 'error')?.fields).toEqual({
-      ...{ provider: 'provider-x', machines: 2, steps: ['connect'] },
+      provider: 'provider-x',
+      machines: 2,
+      steps: ['connect'],
     });
     for (let number = 3; number < 10; number++) {
       await accept(tended, { number });

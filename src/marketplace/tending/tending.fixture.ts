@@ -48,12 +48,15 @@ export async function openTended(options: PlainProviderOptions = {}): Promise<Te
   const other = new PlainProvider(clock, options);
   const second: Provider = {
     ...provider,
-    ...{ id: 'provider-y', client: other.client, sshProbe: new PlainSsh(other, clock).probe },
+    id: 'provider-y',
+    client: other.client,
+    sshProbe: new PlainSsh(other, clock).probe,
   };
   const told: Told[] = [];
   const deps: Deps = {
     ...market.deps,
-    ...{ random: seededRandom(1), log: toldTo(told) },
+    random: seededRandom(1),
+    log: toldTo(told),
     providers: {
       ids: () => [provider.id, second.id],
       get: (id) => [provider, second].find((it) => it.id === id),
@@ -87,15 +90,26 @@ export async function accept(
   const providerName = toProviderName(deps.installationId, id);
   const { offerId = 'gpu-1', instanceType = 'DEDICATED', tempSshKeyId = null } = fields;
   const request = toLaunchRequest({
-    ...{ providerName, offerId, region: 'eu-one', image: 'ubuntu-24.04', publicKey },
-    ...{ cloudInit: undefined, providerVolumeIds: [] },
+    providerName,
+    offerId,
+    region: 'eu-one',
+    image: 'ubuntu-24.04',
+    publicKey,
+    cloudInit: undefined,
+    providerVolumeIds: [],
   });
   await store.transact(async (tx) => {
     if (tempSshKeyId !== null) await tx.sshKeys.insert(sshKey({ id: tempSshKeyId, isTemporary: true }));
     await tx.deployments.insert(
       deployment({
-        ...{ id, providerId: 'provider-x', offerId, instanceType, region: 'eu-one', createdAt: clock.now() },
-        ...{ providerName, launch: { state: 'wanted', request, sentAt: null, looks: 0 } },
+        id,
+        providerId: 'provider-x',
+        offerId,
+        instanceType,
+        region: 'eu-one',
+        createdAt: clock.now(),
+        providerName,
+        launch: { state: 'wanted', request, sentAt: null, looks: 0 },
         ...fields,
       }),
     );
@@ -149,7 +163,12 @@ function toldTo(told: Told[]): Log {
 /** What a step of `provider-x` is given. */
 export function contextOf({ deps, provider }: Tended): TendingContext {
   return {
-    ...{ ...deps, provider, call: {}, cleanups: new Map(), unproved: new Map(), beginProof: () => {} },
+    ...deps,
+    provider,
+    call: {},
+    cleanups: new Map(),
+    unproved: new Map(),
+    beginProof: () => {},
     sshAlarm: new SshAlarm(deps, provider.id),
     health: new ProviderHealth(deps, provider.id),
     observations: new Observations(deps.store),

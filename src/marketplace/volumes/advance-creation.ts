@@ -70,7 +70,9 @@ export async function sendCreation(
   const cloud = profile.regions[record.region]?.clouds?.find(({ id }) => id === record.cloudId);
   const type = cloud?.type ?? profile.type;
   const request: CreateVolumeRequest = {
-    ...{ name: record.providerName, size_gb: record.sizeGb, region: record.region },
+    name: record.providerName,
+    size_gb: record.sizeGb,
+    region: record.region,
     ...(type !== undefined && { type }),
   };
   try {

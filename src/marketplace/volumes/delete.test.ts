@@ -119,7 +119,7 @@ describe('a deletion of which nobody wrote the answer', () => {
       'CHANGE_IN_PROGRESS',
     );
     const { teamId, region = '' } = (await stored()) ?? {};
-    const wanted = { ...{ caller, teamId: teamId ?? '', region }, provider: world.provider('a') };
+    const wanted = { caller, teamId: teamId ?? '', region, provider: world.provider('a') };
     const launch = world.deps.store.transact((tx) =>
       planLaunchVolumes(world.deps, tx, { ...wanted, volumeIds: [volumeId] }),
     );

@@ -127,7 +127,11 @@ async function writeAttachments(
 async function bill(deps: FollowDeps, tx: Transaction, record: VolumeRecord, at: number): Promise<void> {
   const { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage } = record;
   await startBilling(deps, tx, {
-    ...{ subjectKind: 'volume', subjectId: id, teamId, state: 'stored', at },
+    subjectKind: 'volume',
+    subjectId: id,
+    teamId,
+    state: 'stored',
+    at,
     price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
   });
 }

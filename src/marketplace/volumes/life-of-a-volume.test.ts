@@ -56,8 +56,12 @@ describe('a create', () => {
     const volume = volumeSchema.strict().parse(await create('a'));
     const id = world.plain('a').volumes[0]?.id;
     expect(volume).toMatchObject({
-      ...{ status: 'available', sizeInGb: 100, hourlyRate: 0.0274, originalHourlyRate: 0.0274 },
-      ...{ virtualIp: '10.40.0.10', nfsEndpoint: 'nfs.us-dallas.provider-a.example' },
+      status: 'available',
+      sizeInGb: 100,
+      hourlyRate: 0.0274,
+      originalHourlyRate: 0.0274,
+      virtualIp: '10.40.0.10',
+      nfsEndpoint: 'nfs.us-dallas.provider-a.example',
       nfsPseudopath: `/volumes/${id}`,
       mountCommand: `sudo mount -t nfs -o nconnect=16,vers=4.1 nfs.us-dallas.provider-a.example:/volumes/${id} /mnt/${id}`,
     });
@@ -226,7 +230,8 @@ describe('an attachment', () => {
   it('is reported until the provider has no record of it any more', async () => {
     const { volumeId, deploymentId } = await attached('d');
     expect(await read(volumeId)).toMatchObject({
-      ...{ status: 'attached', attachedToDeploymentIds: [deploymentId] },
+      status: 'attached',
+      attachedToDeploymentIds: [deploymentId],
       lastAttachedAt: expect.any(String),
     });
     const answer = await world.settle(detachVolume(world.deps, caller, volumeId, deploymentId));
@@ -379,9 +384,9 @@ describe('a deletion', () => {
 
   it('detaches what lingers on an instance that nobody has any more', async () => {
     const volume = await create('d');
-    const instance = world.plain('d').create({
-      ...{ configuration_id: 'gpu-1', region: volume.region, ssh_keys: ['key'] },
-    });
+    const instance = world
+      .plain('d')
+      .create({ configuration_id: 'gpu-1', region: volume.region, ssh_keys: ['key'] });
     world.plain('d').options.volumeMs = 0;
     world.plain('d').attach(world.plain('d').volumes[0]?.id ?? '', [instance.id]);
     await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
@@ -570,8 +575,13 @@ it('prices a GB by provider, region and cloud, and lists where volumes can be', 
   ]);
   const [, , tokyo] = listVolumeRegions(world.deps, { provider: 'provider-d' }).regions;
   expect(tokyo).toMatchObject({
-    ...{ id: 'ap-tokyo', country_code: 'JP', types: ['nvme-network'], hasGpuOffers: true },
-    ...{ minSizeGb: 1, maxSizeGb: 40_960, hourlyRatePerGb: 0.000123 },
+    id: 'ap-tokyo',
+    country_code: 'JP',
+    types: ['nvme-network'],
+    hasGpuOffers: true,
+    minSizeGb: 1,
+    maxSizeGb: 40_960,
+    hourlyRatePerGb: 0.000123,
   });
   expect(() => listVolumeRegions(world.deps, { provider: 'provider-b' })).toThrow(ApiError);
 });

@@ -35,7 +35,8 @@ export async function lockSeen(
   seen: SeenVolume,
 ): Promise<SeenVolume | null> {
   const attachments = seen.attachments.map(({ deployment, state }) => ({
-    ...{ volumeId: seen.record.id, deploymentId: deployment.id },
+    volumeId: seen.record.id,
+    deploymentId: deployment.id,
     state,
   }));
   const locked = await withDeployments(tx, attachments);

@@ -31,10 +31,13 @@ function toRegion(seller: VolumeSeller, { location, cloud }: VolumePlace): Volum
   const { id, name, types, countryCode } = location;
   const { minGb, maxGb } = sizeLimits(seller, id);
   return {
-    ...{ id, name, types: [...types] },
+    id,
+    name,
+    types: [...types],
     ...(countryCode !== null && { country_code: countryCode }),
     hasGpuOffers: hasOffers(seller.provider, id, ({ gpuCount }) => gpuCount > 0),
-    ...{ minSizeGb: minGb, maxSizeGb: maxGb },
+    minSizeGb: minGb,
+    maxSizeGb: maxGb,
     hourlyRatePerGb: usdFromMicroUsd(ratePerGb(seller.profile, { region: id, cloudId: cloud?.id })),
     ...(cloud !== null && { cloudId: cloud.id, cloudName: cloud.name }),
   };

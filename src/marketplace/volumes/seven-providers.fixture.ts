@@ -74,14 +74,31 @@ function toOffer(providerId: string, offer: CatalogFile['offers'][number]): Cata
       description: '',
       instanceType: offer.instance_type,
     },
-    ...{ gpuType: offer.gpu_type ?? 'CPU', gpuModel: offer.gpu_type ?? '', baseGpuType: '', displayName: '' },
-    ...{ interconnectType: '', interconnectDescription: '', vcpus: offer.vcpus, memoryGb: offer.memory_gb },
-    ...{ storageGb: offer.storage_gb, gpuCount: offer.gpu_count ?? 0, gpuMemoryGb: offer.gpu_memory_gb ?? 0 },
-    ...{ priceMicroUsdPerHour: 1_000_000, spotPriceMicroUsdPerHour: null, stoppedPriceMicroUsdPerHour: null },
-    ...{ providerPriceMicroUsdPerHour: 1_000_000, providerStoppedPriceMicroUsdPerHour: null },
-    ...{ minimumReservationMinutes: null, announcesRestart: true, announcesVolumeResize: true },
-    ...{ regions, inStockRegions: regions.filter((region) => (offer.capacity[region] ?? 0) > 0) },
-    ...{ osOptions: offer.os_options, supportsCloudInit: true, maintenance: false, isNvlink: false },
+    gpuType: offer.gpu_type ?? 'CPU',
+    gpuModel: offer.gpu_type ?? '',
+    baseGpuType: '',
+    displayName: '',
+    interconnectType: '',
+    interconnectDescription: '',
+    vcpus: offer.vcpus,
+    memoryGb: offer.memory_gb,
+    storageGb: offer.storage_gb,
+    gpuCount: offer.gpu_count ?? 0,
+    gpuMemoryGb: offer.gpu_memory_gb ?? 0,
+    priceMicroUsdPerHour: 1_000_000,
+    spotPriceMicroUsdPerHour: null,
+    stoppedPriceMicroUsdPerHour: null,
+    providerPriceMicroUsdPerHour: 1_000_000,
+    providerStoppedPriceMicroUsdPerHour: null,
+    minimumReservationMinutes: null,
+    announcesRestart: true,
+    announcesVolumeResize: true,
+    regions,
+    inStockRegions: regions.filter((region) => (offer.capacity[region] ?? 0) > 0),
+    osOptions: offer.os_options,
+    supportsCloudInit: true,
+    maintenance: false,
+    isNvlink: false,
     extras: { berth: { volume_resize: true } },
   };
 }
@@ -126,12 +143,17 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     const plain = new Plain(clock, {
       configurations: plainConfigurations.map((it) => ({ ...it, regions: Object.keys(file.regions) })),
       volumeLocations: locations.map(({ id, name, types }) => ({ id, name, types })),
-      ...{ bootMs: 0, volumeMs: 2_000 },
+      bootMs: 0,
+      volumeMs: 2_000,
     });
     const offers = file.offers.map((offer) => toOffer(profile.id, offer));
     plains.set(profile.id, plain);
     providers.set(profile.id, {
-      ...{ id: profile.id, profile, client: plain.client, sshProbe: null, markups: noMarkups },
+      id: profile.id,
+      profile,
+      client: plain.client,
+      sshProbe: null,
+      markups: noMarkups,
       catalog: {
         heardAt: now,
         offers: new Map(offers.map((offer) => [offer.offerId, offer])),
@@ -151,12 +173,21 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     bytes: (length: number) => Buffer.alloc(length, 0).fill(++drawn, length - 1),
   };
   const deps: VolumeDeps = {
-    ...{ store, clock, random, log, options: defaultOptions, installationId: '0badcafe' },
+    store,
+    clock,
+    random,
+    log,
+    options: defaultOptions,
+    installationId: '0badcafe',
     providers: { ids: () => [...providers.keys()], get: (id) => providers.get(id) },
     wake: (id) => void woken.push(id),
   };
   return {
-    ...{ clock, deps, logged, woken, plain },
+    clock,
+    deps,
+    logged,
+    woken,
+    plain,
     provider: (letter) => providers.get(`provider-${letter}`) as Provider,
     writes: () =>
       [...plains.values()].flatMap((it) =>
@@ -173,12 +204,18 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
     },
     deploy: async (letter, region, changes = {}) => {
       const { id: instanceId } = plain(letter).create({
-        ...{ configuration_id: 'gpu-1', region, ssh_keys: ['key'] },
+        configuration_id: 'gpu-1',
+        region,
+        ssh_keys: ['key'],
       });
       plain(letter).get(instanceId);
       const record = runningDeployment({
-        ...{ id: `dep-${letter}-${instanceId}`, providerId: `provider-${letter}`, region },
-        ...{ providerInstanceId: instanceId, teamId, userId },
+        id: `dep-${letter}-${instanceId}`,
+        providerId: `provider-${letter}`,
+        region,
+        providerInstanceId: instanceId,
+        teamId,
+        userId,
         ...changes,
       });
       await store.transact((tx) => tx.deployments.insert(record));
@@ -212,7 +249,10 @@ export const placeOf: Readonly<Record<string, { region: string; elsewhere: strin
 export function bodyFor(letter: string, changes: Record<string, unknown> = {}) {
   const { region, cloudId } = placeOf[letter] as (typeof placeOf)[string];
   return {
-    ...{ name: 'data', sizeInGb: 100, provider: `provider-${letter}`, region },
+    name: 'data',
+    sizeInGb: 100,
+    provider: `provider-${letter}`,
+    region,
     ...(cloudId !== undefined && { cloudId }),
     ...changes,
   };

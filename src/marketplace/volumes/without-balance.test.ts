@@ -90,7 +90,9 @@ it('is told at zero, three days and one day before, and is deleted seven days af
   const deleteAt = (await watch()).volumesDeleteAt ?? 0;
   expect(deleteAt).toBe(exhaustedAt + 7 * DAY);
   expect(first).toMatchObject({
-    ...{ class: 'billing', kind: 'volumes_frozen', to: 'usr-1@example.com' },
+    class: 'billing',
+    kind: 'volumes_frozen',
+    to: 'usr-1@example.com',
     subject: `The volumes of Team team-1 are deleted at ${new Date(deleteAt).toISOString()}`,
     text: expect.stringContaining(`- data (${volumeId}), 100 GB`),
   });

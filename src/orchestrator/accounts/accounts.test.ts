@@ -41,8 +41,11 @@ it('ends the tokens of a revoked key and of an old password: they count for the 
   for (const [index, parentDigest] of parents.entries())
     await store.transact((tx) =>
       tx.credentials.insertToken({
-        ...{ accountId, parentDigest, digest: Buffer.of(index) },
-        ...{ createdAt: clock.now(), expiresAt: clock.now() + 1 },
+        accountId,
+        parentDigest,
+        digest: Buffer.of(index),
+        createdAt: clock.now(),
+        expiresAt: clock.now() + 1,
       }),
     );
   const live = () => store.transact((tx) => tx.accountUse.liveTokens(accountId, clock.now()));

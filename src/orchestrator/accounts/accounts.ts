@@ -106,7 +106,9 @@ export async function addKey(
 ): Promise<{ key: string; record: ApiKeyRecord }> {
   const key = generateApiKey(random);
   const record: ApiKeyRecord = {
-    ...{ id: `key-${random.bytes(6).toString('hex')}`, accountId, digest: digestSecret(key) },
+    id: `key-${random.bytes(6).toString('hex')}`,
+    accountId,
+    digest: digestSecret(key),
     ...describeApiKey(key),
     label: options.label ?? null,
     createdAt: clock.now(),

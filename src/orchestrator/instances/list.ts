@@ -17,7 +17,8 @@ export async function* listInstances(
   let after: InstanceRecord | undefined;
   do {
     const page = await instances.page({
-      ...{ accountId, limit: INSTANCES_PER_PAGE },
+      accountId,
+      limit: INSTANCES_PER_PAGE,
       ...(region !== undefined && { region }),
       ...(after !== undefined && { after }),
     });

@@ -44,8 +44,15 @@ const records: fc.Arbitrary<InstanceRecord> = fc
   })
   .map(({ hex, spec, sshKeys, ...rest }) => ({
     ...rest,
-    ...{ id: `inst-${hex}`, ownerRef: `berth-inst-${hex}`, status: 'ONLINE', endpoint: null },
-    ...{ hostKeyFingerprint: null, attachCycle: false, error: null, updatedAt: rest.createdAt, version: 3 },
+    id: `inst-${hex}`,
+    ownerRef: `berth-inst-${hex}`,
+    status: 'ONLINE',
+    endpoint: null,
+    hostKeyFingerprint: null,
+    attachCycle: false,
+    error: null,
+    updatedAt: rest.createdAt,
+    version: 3,
     createOpenUntil: null,
     spec: { ...spec, sshKeys, cloudInit: { runcmd: ['echo the-secret'] } },
   }));

@@ -30,8 +30,16 @@ function format(installationId: string, record: InstanceRecord, sshKeys: readonl
   const { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = record;
   const { cloudInit: _secret, ...kept } = spec;
   return JSON.stringify({
-    ...{ installation: installationId, kind: 'instance', id, accountId, name, offerId, region },
-    ...{ spec: { ...kept, sshKeys }, priceMicroUsdPerHour, createdAt },
+    installation: installationId,
+    kind: 'instance',
+    id,
+    accountId,
+    name,
+    offerId,
+    region,
+    spec: { ...kept, sshKeys },
+    priceMicroUsdPerHour,
+    createdAt,
   });
 }
 

@@ -89,8 +89,15 @@ function toSpec(offer: Offer, request: CreateInstanceRequest, sshKeys: string[])
   const { instanceType, vcpus, memoryGb, gpuCount, gpuType } = offer;
   const { onStop, resumable, restartable, onlineWithinMs } = offer;
   return {
-    ...{ instanceType, vcpus, memoryGb, gpuCount, gpuType },
-    ...{ onStop, resumable, restartable, onlineWithinMs },
+    instanceType,
+    vcpus,
+    memoryGb,
+    gpuCount,
+    gpuType,
+    onStop,
+    resumable,
+    restartable,
+    onlineWithinMs,
     storageGb: request.root_disk_size_gb ?? offer.storageGb,
     image: request.operating_system_image ?? offer.osOptions[0] ?? 'default',
     sshKeys,

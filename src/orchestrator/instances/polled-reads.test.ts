@@ -7,7 +7,13 @@ import { PolledReads } from './polled-reads.ts';
 const versions = { PROVISIONING: 1, ONLINE: 2, DESTROYING: 3, DESTROYED: 4 };
 
 const record = (status: keyof typeof versions, id = 'a'): InstanceRecord => ({
-  ...{ id, accountId: 'acct', ownerRef: `berth-${id}`, name: null, offerId: 'offer', region: 'here', status },
+  id,
+  accountId: 'acct',
+  ownerRef: `berth-${id}`,
+  name: null,
+  offerId: 'offer',
+  region: 'here',
+  status,
   spec: {
     ...{
       instanceType: 'DEDICATED',
@@ -54,7 +60,8 @@ function slowStore() {
     },
   } as unknown as Store;
   return {
-    ...{ store, reads },
+    store,
+    reads,
     commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
     missCommits: () => listener.commitsMissed?.(),
     hear: (value: boolean) => {

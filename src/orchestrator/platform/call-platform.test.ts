@@ -8,7 +8,10 @@ function caller() {
   const clock = new VirtualClock(0);
   const refusals: string[] = [];
   return {
-    ...{ clock, refusals, options: { callTimeoutMs: 1_000 }, failpoint: () => undefined },
+    clock,
+    refusals,
+    options: { callTimeoutMs: 1_000 },
+    failpoint: () => undefined,
     health: {
       accepted: () => undefined,
       refused: (resource: string, problem: string) => void refusals.push(`${resource}: ${problem}`),
@@ -25,11 +28,19 @@ const call = <T>(context: ReturnType<typeof caller>, step: Step<T>, until?: numb
   );
 
 const machine: ObservedMachine = {
-  ...{ ref: 'r', power: 'failed', createdAt: 1, note: '{"a":\n1}', detail: 'Xid\u0000 79\n' },
+  ref: 'r',
+  power: 'failed',
+  createdAt: 1,
+  note: '{"a":\n1}',
+  detail: 'Xid\u0000 79\n',
   endpoint: { publicIp: '192.0.2.1\n', sshPort: 22, sshUsername: 'ro\u0000ot', privateIp: '10.0.0.1\t' },
 };
 const clean: ObservedMachine = {
-  ...{ ref: 'r', power: 'failed', createdAt: 1, note: '{"a":\n1}', detail: 'Xid  79' },
+  ref: 'r',
+  power: 'failed',
+  createdAt: 1,
+  note: '{"a":\n1}',
+  detail: 'Xid  79',
   endpoint: { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ro ot', privateIp: '10.0.0.1' },
 };
 
@@ -43,13 +54,16 @@ describe('what the platform says', () => {
     const failed = { outcome: 'failed', code: 'conflict', sideEffect: 'none', detail: 'a\u0000b' } as const;
     expect(await call(context, failed)).toEqual({ ...failed, detail: 'a b' });
     expect(await observe(context, async () => ({ answer: 'observed', value: machine }))).toEqual({
-      ...{ answer: 'observed', value: clean },
+      answer: 'observed',
+      value: clean,
     });
     expect(await observe(context, async () => ({ answer: 'listed', items: [machine] }))).toEqual({
-      ...{ answer: 'listed', items: [clean] },
+      answer: 'listed',
+      items: [clean],
     });
     expect(await observe(context, async () => ({ answer: 'unknown', reason: 'a\nb' }))).toEqual({
-      ...{ answer: 'unknown', reason: 'a b' },
+      answer: 'unknown',
+      reason: 'a b',
     });
     expect(await observe(context, () => Promise.reject(new Error('a\nb')))).toMatchObject({ reason: 'a b' });
     const refused = { ok: false, step: 'banner', detail: 'SSH-\u00072.0' } as const;
@@ -130,7 +144,8 @@ describe('an answer that has no form', () => {
     ['gives no reason', { answer: 'unknown' }],
   ])('is unknown: one that %s', async (_what, answer) => {
     expect(await observe(caller(), async () => answer as Presence<unknown>)).toEqual({
-      ...{ answer: 'unknown', reason: expect.any(String) },
+      answer: 'unknown',
+      reason: expect.any(String),
     });
   });
 
@@ -141,7 +156,9 @@ describe('an answer that has no form', () => {
     ['fails without a word', { outcome: 'failed', code: 'conflict', sideEffect: 'none' }],
   ])('of a step leaves its outcome unknown: one that %s', async (_what, step) => {
     expect(await call(caller(), step as Step<unknown>)).toMatchObject({
-      ...{ outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible' },
+      outcome: 'failed',
+      code: 'unknown_outcome',
+      sideEffect: 'possible',
     });
   });
 

@@ -117,7 +117,8 @@ function sane<T>(step: Step<T>): Step<T> {
       return { ...step, pollAfterMs: pauseOf(step.pollAfterMs) };
     case 'failed':
       return {
-        ...{ ...step, detail: cleanText(step.detail) },
+        ...step,
+        detail: cleanText(step.detail),
         ...(step.retryAfterMs !== undefined && { retryAfterMs: pauseOf(step.retryAfterMs) }),
       };
     default:
@@ -152,7 +153,8 @@ function cleanedEndpoint(endpoint: Endpoint): Endpoint {
   const { publicIp, privateIp, sshUsername, hostKeyFingerprint } = endpoint;
   return {
     ...endpoint,
-    ...{ publicIp: cleanText(publicIp), sshUsername: cleanText(sshUsername) },
+    publicIp: cleanText(publicIp),
+    sshUsername: cleanText(sshUsername),
     ...(privateIp !== undefined && { privateIp: cleanText(privateIp) }),
     ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint: cleanText(hostKeyFingerprint) }),
   };

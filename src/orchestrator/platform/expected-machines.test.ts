@@ -26,7 +26,8 @@ function setUp(...rows: InstanceRecord[]) {
   } as unknown as Store;
   const machines = new ExpectedMachines(store);
   return {
-    ...{ machines, state },
+    machines,
+    state,
     tell: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
     miss: () => listener.commitsMissed?.(),
     expected: () => [...machines.entries()].map(([, { id, version }]) => `${id}.${version}`).sort(),
@@ -35,7 +36,8 @@ function setUp(...rows: InstanceRecord[]) {
 
 const row = (id: string, version: number, status: InstanceRecord['status'] = 'ONLINE') => ({
   ...instance(id),
-  ...{ version, status },
+  version,
+  status,
 });
 
 it('reads every live row once, and then follows what is told', async () => {

@@ -11,11 +11,25 @@ const REF = 'berth-inst-stray';
 const NOTE = JSON.stringify({ installation: 'here', id: 'inst-stray' });
 const ID = `inst-${'1'.repeat(32)}`;
 const WHOLE_NOTE = JSON.stringify({
-  ...{ installation: 'here', kind: 'instance', id: ID, accountId: 'acct-1', name: null },
-  ...{ offerId: 'offer', region: 'region', priceMicroUsdPerHour: 1, createdAt: 1 },
+  installation: 'here',
+  kind: 'instance',
+  id: ID,
+  accountId: 'acct-1',
+  name: null,
+  offerId: 'offer',
+  region: 'region',
+  priceMicroUsdPerHour: 1,
+  createdAt: 1,
   spec: {
-    ...{ instanceType: 'SPOT', vcpus: 1, memoryGb: 1, storageGb: 1, image: 'image', sshKeys: [] },
-    ...{ onStop: 'release', resumable: true, onlineWithinMs: 1 },
+    instanceType: 'SPOT',
+    vcpus: 1,
+    memoryGb: 1,
+    storageGb: 1,
+    image: 'image',
+    sshKeys: [],
+    onStop: 'release',
+    resumable: true,
+    onlineWithinMs: 1,
   },
 });
 const ORDERS = { log: [], stop: ['stop'], reap: ['destroy'] } as const;
@@ -66,7 +80,8 @@ function setUp(
     log: { debug: none, info: none, warn: none, error: (fields: object) => void alarms.push(fields) },
   } as unknown as ReconcileContext);
   return {
-    ...{ platform, alarms },
+    platform,
+    alarms,
     /** One listing, in which the machine is as the platform has it, or not. */
     async listing(isListed = true): Promise<void> {
       await sweep.sweep(isListed ? [...platform.machines.values()] : [], clock.now());

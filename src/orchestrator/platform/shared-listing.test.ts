@@ -11,15 +11,23 @@ function setUp(isBelieved: Judge<Item> = async ({ answer }) => answer === 'liste
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const options: ReconcileOptions = {
     ...fixedReconcileOptions,
-    ...{ leaseMs: 30_000, callTimeoutMs: 5_000, probeIntervalMs: 1, watchIntervalMs: 1, suspectShare: 0.5 },
-    ...{ orphans: 'log', orphanGraceMs: 1, maxLosses: { share: 0, least: 1, windowMs: 1 } },
+    leaseMs: 30_000,
+    callTimeoutMs: 5_000,
+    probeIntervalMs: 1,
+    watchIntervalMs: 1,
+    suspectShare: 0.5,
+    orphans: 'log',
+    orphanGraceMs: 1,
+    maxLosses: { share: 0, least: 1, windowMs: 1 },
     listPauseMs: 250,
   };
   const open: ((listing: Listing<Item>) => void)[] = [];
   const list = () => new Promise<Listing<Item>>((resolve) => open.push(resolve));
   const listing = new SharedListing<Item>({ clock, log, options }, list, isBelieved);
   return {
-    ...{ clock, listing, open },
+    clock,
+    listing,
+    open,
     /** Ends the listing that began as the `nth`, from 0. */
     end: async (nth: number, ...refs: string[]) => {
       open[nth]?.({ answer: 'listed', items: refs.map((ref) => ({ ref })) });

@@ -40,7 +40,9 @@ describe('a listing that lacks three of four volumes that nobody deleted', () =>
         read: { ...tx, volumes: { byOwnerRef: async () => ({ status: 'AVAILABLE' }) } },
         transact: (body: (given: typeof tx) => unknown) => body(tx),
       },
-      ...{ health: { isUp: true }, options: { suspectShare: 0.5 }, clock: { now: () => now } },
+      health: { isUp: true },
+      options: { suspectShare: 0.5 },
+      clock: { now: () => now },
       log: { error: (_: object, message: string) => void alarms.push(message) },
     } as unknown as Parameters<typeof judgeVolumes>[0];
     const judging = judgeVolumes(deps);

@@ -109,9 +109,22 @@ function toRecord(
 ): InstanceRecord {
   const { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = noted;
   return {
-    ...{ id, accountId, ownerRef: ref, name, offerId, region, status, spec },
-    ...{ endpoint: endpoint ?? null, hostKeyFingerprint, attachCycle: false },
-    ...{ priceMicroUsdPerHour, error: null, createdAt },
-    ...{ updatedAt: Math.max(clock.now(), createdAt), version: 1, createOpenUntil: null },
+    id,
+    accountId,
+    ownerRef: ref,
+    name,
+    offerId,
+    region,
+    status,
+    spec,
+    endpoint: endpoint ?? null,
+    hostKeyFingerprint,
+    attachCycle: false,
+    priceMicroUsdPerHour,
+    error: null,
+    createdAt,
+    updatedAt: Math.max(clock.now(), createdAt),
+    version: 1,
+    createOpenUntil: null,
   };
 }

@@ -10,7 +10,13 @@ import type { ReconcileContext } from '../platform/context.ts';
 import { followPlatform } from './adopt-volume.ts';
 
 const volume: VolumeRecord = {
-  ...{ id: 'v', accountId, ownerRef: 'berth-v', name: 'v', sizeGb: 10, region: 'here', type: 'nvme' },
+  id: 'v',
+  accountId,
+  ownerRef: 'berth-v',
+  name: 'v',
+  sizeGb: 10,
+  region: 'here',
+  type: 'nvme',
   ...{
     status: 'AVAILABLE',
     priceMicroUsdPerHour: 1,

@@ -41,9 +41,19 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
 function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
   const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt, requestId } = noted;
   return {
-    ...{ id, accountId, ownerRef: ref, name, sizeGb, region, type },
-    ...{ status: 'AVAILABLE', priceMicroUsdPerHour, createdAt, deletedAt: null },
-    ...{ createOpenUntil: null, requestId },
+    id,
+    accountId,
+    ownerRef: ref,
+    name,
+    sizeGb,
+    region,
+    type,
+    status: 'AVAILABLE',
+    priceMicroUsdPerHour,
+    createdAt,
+    deletedAt: null,
+    createOpenUntil: null,
+    requestId,
   };
 }
 

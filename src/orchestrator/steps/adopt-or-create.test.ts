@@ -9,7 +9,9 @@ const STARTED_AT = 1_000;
 const VISIBLE_MS = 240_000;
 
 const context = {
-  ...{ clock: new VirtualClock(2_000), startedAt: STARTED_AT, options: { callTimeoutMs: 1_000 } },
+  clock: new VirtualClock(2_000),
+  startedAt: STARTED_AT,
+  options: { callTimeoutMs: 1_000 },
   driver: { manifest: { createVisibleWithinMs: VISIBLE_MS } },
 } as unknown as StepContext;
 

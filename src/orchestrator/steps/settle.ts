@@ -179,7 +179,9 @@ async function follow({ clock }: ReconcileContext, tx: Transaction, lease: Lease
   // A call that made progress is no failed attempt: the pause after a failure starts anew.
   const attempt = next.attempt ?? (cookie === null ? undefined : 1);
   await tx.work.release(lease, {
-    ...{ cookie, notBefore: now + afterMs, lastError: problem },
+    cookie,
+    notBefore: now + afterMs,
+    lastError: problem,
     ...(attempt !== undefined && { attempt }),
   });
 }

@@ -22,7 +22,10 @@ const records: fc.Arbitrary<VolumeRecord> = fc
   })
   .map(({ hex, ...rest }) => ({
     ...rest,
-    ...{ id: `vol-${hex}`, ownerRef: `berth-vol-${hex}`, status: 'ATTACHED', deletedAt: null },
+    id: `vol-${hex}`,
+    ownerRef: `berth-vol-${hex}`,
+    status: 'ATTACHED',
+    deletedAt: null,
     createOpenUntil: null,
   }));
 

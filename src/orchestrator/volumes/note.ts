@@ -21,8 +21,17 @@ export type NotedVolume = Pick<
 export function toNote(installationId: string, record: VolumeRecord): Note {
   const { id, accountId, name, region, type, sizeGb, priceMicroUsdPerHour, createdAt, requestId } = record;
   return JSON.stringify({
-    ...{ installation: installationId, kind: 'volume', id, accountId, name, region, type, sizeGb },
-    ...{ priceMicroUsdPerHour, createdAt, requestId },
+    installation: installationId,
+    kind: 'volume',
+    id,
+    accountId,
+    name,
+    region,
+    type,
+    sizeGb,
+    priceMicroUsdPerHour,
+    createdAt,
+    requestId,
   });
 }
 

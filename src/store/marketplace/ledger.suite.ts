@@ -230,7 +230,10 @@ export function describeLedger(storeOf: () => Store): void {
           for (const end of [1, 2, 3]) await post(tx, 'a', now + end, 10 ** end);
           await post(tx, 'c', now + 4, 5);
           await tx.ledger.insertSlice({
-            ...{ segmentId: 'c', sliceEnd: now + 5, amountMicroUsd: 2, transactionId: 'wrong' },
+            segmentId: 'c',
+            sliceEnd: now + 5,
+            amountMicroUsd: 2,
+            transactionId: 'wrong',
           });
           await tx.ledger.book(...usage(3, { id: 'wrong' }));
         });
@@ -273,7 +276,12 @@ export function describeLedger(storeOf: () => Store): void {
         const first = await read(undefined);
         const second = await read(first.at(-1)?.id);
         const subject = (kind: string, id: string, from: number, until: number | null, cost = 0) => ({
-          ...{ kind, id, teamId, from, until, totalCostMicroUsd: cost },
+          kind,
+          id,
+          teamId,
+          from,
+          until,
+          totalCostMicroUsd: cost,
         });
         expect([first, second]).toEqual([
           [

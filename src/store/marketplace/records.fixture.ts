@@ -28,9 +28,16 @@ export const providerId = 'provider-a';
 export function user(changes: Partial<UserRecord> = {}): UserRecord {
   const id = changes.id ?? userId;
   return {
-    ...{ id, email: `${id}@example.com`, name: `User ${id}`, currentTeamId: null, mayMakeKeys: true },
-    ...{ createLimit: null, minimumRuntimeMinutes: null },
-    ...{ wantsDeploymentMail: true, wantsMarketingMail: true, createdAt: now },
+    id,
+    email: `${id}@example.com`,
+    name: `User ${id}`,
+    currentTeamId: null,
+    mayMakeKeys: true,
+    createLimit: null,
+    minimumRuntimeMinutes: null,
+    wantsDeploymentMail: true,
+    wantsMarketingMail: true,
+    createdAt: now,
     ...changes,
   };
 }
@@ -45,8 +52,13 @@ const noWatch: BalanceWatch = {
 export function team(changes: Partial<TeamRecord> = {}): TeamRecord {
   const id = changes.id ?? teamId;
   return {
-    ...{ id, name: `Team ${id}`, slug: id, ownerId: userId, balanceMicroUsd: 0, watch: noWatch },
-    ...{ createdAt: now },
+    id,
+    name: `Team ${id}`,
+    slug: id,
+    ownerId: userId,
+    balanceMicroUsd: 0,
+    watch: noWatch,
+    createdAt: now,
     ...changes,
   };
 }
@@ -58,33 +70,47 @@ export function member(changes: Partial<MemberRecord> = {}): MemberRecord {
 export function apiKey(changes: Partial<ApiKeyRecord> = {}): ApiKeyRecord {
   const id = changes.id ?? 'key-1';
   return {
-    ...{ id, userId, digest: Buffer.from(`digest of ${id}`), prefix: 'bm', lastFour: 'abcd', label: null },
-    ...{ createdAt: now, expiresAt: null, revokedAt: null, lastUsedAt: null },
+    id,
+    userId,
+    digest: Buffer.from(`digest of ${id}`),
+    prefix: 'bm',
+    lastFour: 'abcd',
+    label: null,
+    createdAt: now,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
     ...changes,
   };
 }
 
 export function discount(changes: Partial<DiscountRecord> = {}): DiscountRecord {
-  return {
-    ...{ id: 'disc-1', teamId, source: 'admin', percentage: 10, startsAt: now, endsAt: null },
-    ...changes,
-  };
+  return { id: 'disc-1', teamId, source: 'admin', percentage: 10, startsAt: now, endsAt: null, ...changes };
 }
 
 export function stockAlert(changes: Partial<StockAlertRecord> = {}): StockAlertRecord {
   return {
-    ...{ id: 'alert-1', userId, providerId, offerId: 'offer-1', region: null, createdAt: now },
-    ...{ wasSoldOut: false },
+    id: 'alert-1',
+    userId,
+    providerId,
+    offerId: 'offer-1',
+    region: null,
+    createdAt: now,
+    wasSoldOut: false,
     ...changes,
   };
 }
 
 export function sshKey(changes: Partial<SshKeyRecord> = {}): SshKeyRecord {
   return {
-    ...{ id: 'ssh-1', userId, teamId, name: 'laptop' },
+    id: 'ssh-1',
+    userId,
+    teamId,
+    name: 'laptop',
     publicKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBerthBerthBerthBerthBerthBerthBerthBerthBe',
     fingerprint: 'SHA256:LJ6CA1Uy7kkE1y9xEzEK6hSgjDkVdSYQRk1uV0vG3CY',
-    ...{ isTemporary: false, createdAt: now },
+    isTemporary: false,
+    createdAt: now,
     ...changes,
   };
 }
@@ -93,22 +119,55 @@ export function sshKey(changes: Partial<SshKeyRecord> = {}): SshKeyRecord {
 export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
   const id = changes.id ?? 'dep-1';
   return {
-    ...{ id, name: 'a deployment', userId, teamId, providerId, offerId: 'offer-1' },
-    ...{ gpuType: 'H100', gpuModel: 'H100 SXM', gpuCount: 1, region: 'eu-1' },
-    ...{ operatingSystem: 'ubuntu-24.04', instanceType: 'DEDICATED', vcpus: 16, memoryGb: 128 },
-    ...{ storageGb: 512.5, sshKeyId: 'ssh-1', tempSshKeyId: null, sshKeyName: 'laptop' },
+    id,
+    name: 'a deployment',
+    userId,
+    teamId,
+    providerId,
+    offerId: 'offer-1',
+    gpuType: 'H100',
+    gpuModel: 'H100 SXM',
+    gpuCount: 1,
+    region: 'eu-1',
+    operatingSystem: 'ubuntu-24.04',
+    instanceType: 'DEDICATED',
+    vcpus: 16,
+    memoryGb: 128,
+    storageGb: 512.5,
+    sshKeyId: 'ssh-1',
+    tempSshKeyId: null,
+    sshKeyName: 'laptop',
     sshKeyFingerprint: 'SHA256:LJ6CA1Uy7kkE1y9xEzEK6hSgjDkVdSYQRk1uV0vG3CY',
-    ...{ extras: { deployment_type: 'vm' }, providerMinimumRuntimeMinutes: null },
-    ...{ status: 'deploying', ipAddress: null, loginUser: null, sshPort: null, portForwards: [] },
-    ...{ failureReason: null, failureDetails: null },
-    ...{ originalRateMicroUsd: 2_000_000, rateMicroUsd: 2_000_000, discountPercentage: 0 },
+    extras: { deployment_type: 'vm' },
+    providerMinimumRuntimeMinutes: null,
+    status: 'deploying',
+    ipAddress: null,
+    loginUser: null,
+    sshPort: null,
+    portForwards: [],
+    failureReason: null,
+    failureDetails: null,
+    originalRateMicroUsd: 2_000_000,
+    rateMicroUsd: 2_000_000,
+    discountPercentage: 0,
     providerRateMicroUsd: null,
-    ...{ originalStoppedRateMicroUsd: null, stoppedRateMicroUsd: null },
-    ...{ totalCostMicroUsd: 0, lastCreditDeductionAt: null },
-    ...{ createdAt: now, startedAt: null, stoppedAt: null, pausedAt: null, pausedMs: 0 },
-    ...{ providerName: `bm-test-${id}`, providerInstanceId: null },
+    originalStoppedRateMicroUsd: null,
+    stoppedRateMicroUsd: null,
+    totalCostMicroUsd: 0,
+    lastCreditDeductionAt: null,
+    createdAt: now,
+    startedAt: null,
+    stoppedAt: null,
+    pausedAt: null,
+    pausedMs: 0,
+    providerName: `bm-test-${id}`,
+    providerInstanceId: null,
     launch: { state: 'wanted', request: null, sentAt: null, looks: 0 },
-    ...{ action: null, suspicion: null, observedAt: null, cleanup: 'none', revision: 1 },
+    action: null,
+    suspicion: null,
+    observedAt: null,
+    cleanup: 'none',
+    revision: 1,
     sshProof: null,
     ...changes,
   };
@@ -118,8 +177,13 @@ export function deployment(changes: Partial<DeploymentRecord> = {}): DeploymentR
 export function runningDeployment(changes: Partial<DeploymentRecord> = {}): DeploymentRecord {
   const id = changes.id ?? 'dep-1';
   return deployment({
-    ...{ status: 'running', ipAddress: '192.0.2.1', loginUser: 'ubuntu', sshPort: 22 },
-    ...{ startedAt: now, observedAt: now, providerInstanceId: `inst-${id}` },
+    status: 'running',
+    ipAddress: '192.0.2.1',
+    loginUser: 'ubuntu',
+    sshPort: 22,
+    startedAt: now,
+    observedAt: now,
+    providerInstanceId: `inst-${id}`,
     launch: { state: 'made', request: null, sentAt: now, looks: 0 },
     ...changes,
   });
@@ -129,13 +193,37 @@ export function runningDeployment(changes: Partial<DeploymentRecord> = {}): Depl
 export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
   const id = changes.id ?? 'vol-1';
   return {
-    ...{ id, volumeId: `v${id}`, name: 'data', userId, teamId, providerId, region: 'eu-1' },
-    ...{ cloudId: null, type: null, sizeGb: 100, status: 'available' },
-    ...{ originalRateMicroUsd: 10_000, rateMicroUsd: 10_000, discountPercentage: 0, discountEndsAt: null },
-    ...{ lastPriceUpdateAt: now, totalCostMicroUsd: 0, createdAt: now, startedAt: now, deletedAt: null },
-    ...{ lastAttachedAt: null, lastDetachedAt: null },
-    ...{ providerName: `bm-test-${id}`, providerVolumeId: `pv-${id}`, createSentAt: now, action: null },
-    ...{ observedAt: null, cleanup: 'none', revision: 1, deletionTakenAt: null, requestId: null },
+    id,
+    volumeId: `v${id}`,
+    name: 'data',
+    userId,
+    teamId,
+    providerId,
+    region: 'eu-1',
+    cloudId: null,
+    type: null,
+    sizeGb: 100,
+    status: 'available',
+    originalRateMicroUsd: 10_000,
+    rateMicroUsd: 10_000,
+    discountPercentage: 0,
+    discountEndsAt: null,
+    lastPriceUpdateAt: now,
+    totalCostMicroUsd: 0,
+    createdAt: now,
+    startedAt: now,
+    deletedAt: null,
+    lastAttachedAt: null,
+    lastDetachedAt: null,
+    providerName: `bm-test-${id}`,
+    providerVolumeId: `pv-${id}`,
+    createSentAt: now,
+    action: null,
+    observedAt: null,
+    cleanup: 'none',
+    revision: 1,
+    deletionTakenAt: null,
+    requestId: null,
     ...changes,
   };
 }
@@ -144,10 +232,19 @@ export function volume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
 export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
   const startedAt = changes.startedAt ?? now;
   return {
-    ...{ id: 'seg-1', subjectKind: 'deployment', subjectId: 'dep-1', teamId, state: 'running' },
-    ...{ rateMicroUsdPerHour: 2_000_000, originalRateMicroUsdPerHour: 2_000_000, discountPercentage: 0 },
+    id: 'seg-1',
+    subjectKind: 'deployment',
+    subjectId: 'dep-1',
+    teamId,
+    state: 'running',
+    rateMicroUsdPerHour: 2_000_000,
+    originalRateMicroUsdPerHour: 2_000_000,
+    discountPercentage: 0,
     providerRateMicroUsdPerHour: null,
-    ...{ startedAt, endedAt: null, postedUntil: startedAt, postedMicroUsd: 0 },
+    startedAt,
+    endedAt: null,
+    postedUntil: startedAt,
+    postedMicroUsd: 0,
     ...changes,
   };
 }
@@ -155,9 +252,19 @@ export function segment(changes: Partial<SegmentRecord> = {}): SegmentRecord {
 export function mail(changes: Partial<MailRecord> = {}): MailRecord {
   const id = changes.id ?? 'mail-1';
   return {
-    ...{ id, class: 'billing', kind: 'low_balance', dedupeKey: `about ${id}`, to: 'usr-1@example.com' },
-    ...{ subject: 'Low balance', text: 'Add funds.', createdAt: now, dueAt: now, attempts: 0 },
-    ...{ lastError: null, sentAt: null, failedAt: null },
+    id,
+    class: 'billing',
+    kind: 'low_balance',
+    dedupeKey: `about ${id}`,
+    to: 'usr-1@example.com',
+    subject: 'Low balance',
+    text: 'Add funds.',
+    createdAt: now,
+    dueAt: now,
+    attempts: 0,
+    lastError: null,
+    sentAt: null,
+    failedAt: null,
     ...changes,
   };
 }
@@ -170,7 +277,12 @@ export function usage(
   changes: Partial<LedgerTransactionRecord> = {},
 ): [LedgerTransactionRecord, Entries] {
   const record: LedgerTransactionRecord = {
-    ...{ id: 'txn-1', kind: 'usage', teamId, at: now, memo: 'use', reference: null },
+    id: 'txn-1',
+    kind: 'usage',
+    teamId,
+    at: now,
+    memo: 'use',
+    reference: null,
     ...changes,
   };
   return [

@@ -312,8 +312,10 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         const record = await store.read.deployments.byId('dep-1');
         expect(record).toEqual(
           runningDeployment({
-            ...{ status: 'stopped', revision: 5 },
-            ...{ totalCostMicroUsd: 75, lastCreditDeductionAt: now + 7 },
+            status: 'stopped',
+            revision: 5,
+            totalCostMicroUsd: 75,
+            lastCreditDeductionAt: now + 7,
           }),
         );
       });
@@ -350,7 +352,11 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
     describe('volumes', () => {
       it('come back as they were written, with what the ledger wrote', async () => {
         const record = volume({
-          ...{ name: '12', cloudId: 'c', type: 'nvme', sizeGb: 10.5, providerVolumeId: null },
+          name: '12',
+          cloudId: 'c',
+          type: 'nvme',
+          sizeGb: 10.5,
+          providerVolumeId: null,
           action: { kind: 'resize', since: now },
         });
         await write(async (tx) => {

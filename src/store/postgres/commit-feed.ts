@@ -163,7 +163,8 @@ export class CommitFeed {
     this.#told = Promise.resolve();
     const client = new BerthClient({
       ...connectionOptions(this.#url),
-      ...{ application_name: FEED_NAME, query_timeout: believedForMs },
+      application_name: FEED_NAME,
+      query_timeout: believedForMs,
     });
     client.on('error', () => undefined);
     client.on('notification', ({ payload = '' }) => this.#receive(payload));

@@ -211,7 +211,11 @@ it('every connection is one on which a commit is on the disk and nothing is wait
   const { rows } = await pool.query(`SELECT ${columns}`);
   await pool.end();
   expect(rows[0]).toEqual({
-    ...{ synchronous_commit: 'on', transaction_isolation: 'read committed', statement_timeout: '10s' },
-    ...{ lock_timeout: '8s', idle_in_transaction_session_timeout: '5s', application_name: 'berth' },
+    synchronous_commit: 'on',
+    transaction_isolation: 'read committed',
+    statement_timeout: '10s',
+    lock_timeout: '8s',
+    idle_in_transaction_session_timeout: '5s',
+    application_name: 'berth',
   });
 });

@@ -28,7 +28,8 @@ export function connectionOptions(url: string): PoolConfig {
 export function createPool(url: string, max: number): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
-    ...{ max, Client: BerthClient },
+    max,
+    Client: BerthClient,
     // The pool awaits it; its type does not say so.
     onConnect: ((client: ClientBase) => prepareSession(client)) as unknown as (client: ClientBase) => void,
   });

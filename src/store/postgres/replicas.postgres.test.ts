@@ -180,8 +180,17 @@ describe('two replicas', () => {
     const take = (store: typeof a, id: string) =>
       store.transact(async (tx) => {
         await tx.volumes.insert({
-          ...{ id, accountId, ownerRef: `berth-${id}`, name: id, sizeGb: 100, region: 'here', type: null },
-          ...{ status: 'CREATING', priceMicroUsdPerHour: 1, createdAt: now, deletedAt: null },
+          id,
+          accountId,
+          ownerRef: `berth-${id}`,
+          name: id,
+          sizeGb: 100,
+          region: 'here',
+          type: null,
+          status: 'CREATING',
+          priceMicroUsdPerHour: 1,
+          createdAt: now,
+          deletedAt: null,
           createOpenUntil: null,
           requestId: null,
         });

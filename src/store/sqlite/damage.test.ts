@@ -20,7 +20,11 @@ import { openSqliteStore } from './store.ts';
 const SEEDS = 150;
 const INSTANCES = 60;
 const SPEC = JSON.stringify({
-  ...{ instanceType: 'DEDICATED', vcpus: 4, memoryGb: 16, storageGb: 100, image: 'ubuntu-24.04' },
+  instanceType: 'DEDICATED',
+  vcpus: 4,
+  memoryGb: 16,
+  storageGb: 100,
+  image: 'ubuntu-24.04',
   ...{
     sshKeys: [`ssh-ed25519 ${'A'.repeat(68)}`],
     onStop: 'release',

@@ -179,8 +179,15 @@ describe('a file that is refused is left as it is', () => {
 
   function insertInstance(db: Database.Database): void {
     const spec = {
-      ...{ instanceType: 'DEDICATED', vcpus: 4, memoryGb: 16, storageGb: 0.5, image: 'os', sshKeys: [] },
-      ...{ onStop: 'release', resumable: true, onlineWithinMs: 1 },
+      instanceType: 'DEDICATED',
+      vcpus: 4,
+      memoryGb: 16,
+      storageGb: 0.5,
+      image: 'os',
+      sshKeys: [],
+      onStop: 'release',
+      resumable: true,
+      onlineWithinMs: 1,
     };
     const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'user' };
     db.exec("INSERT INTO accounts VALUES ('a', 'a', NULL, 0)");

@@ -3,9 +3,15 @@ import { APPLICATION_ID, type FileFormat } from './file-format.ts';
 import { lacksAny } from './json-columns.ts';
 
 const specTypes = {
-  ...{ instanceType: ['text'], image: ['text'], onStop: ['text'], sshKeys: ['array'] },
-  ...{ vcpus: ['integer'], memoryGb: ['integer', 'real'], storageGb: ['integer', 'real'] },
-  ...{ onlineWithinMs: ['integer', 'real'], resumable: ['true', 'false'] },
+  instanceType: ['text'],
+  image: ['text'],
+  onStop: ['text'],
+  sshKeys: ['array'],
+  vcpus: ['integer'],
+  memoryGb: ['integer', 'real'],
+  storageGb: ['integer', 'real'],
+  onlineWithinMs: ['integer', 'real'],
+  resumable: ['true', 'false'],
 };
 const endpointTypes = { publicIp: ['text'], sshPort: ['integer'], sshUsername: ['text'] };
 

@@ -44,7 +44,8 @@ export async function stepVerify(
 }
 
 const notKnown: FailedProbe = {
-  ...{ ok: false, step: 'host_key' },
+  ok: false,
+  step: 'host_key',
   detail: 'the machine that answered is not known to be this one',
 };
 

@@ -56,7 +56,10 @@ async function findOrCreate(
     return { outcome: 'open', next: waitForEarlier(lease, before.waitMs) };
   const datacenter = catalog.regions.get(record.region)?.datacenter ?? record.region;
   const spec = {
-    ...{ ref: record.ownerRef, datacenter, sizeGb: record.sizeGb, type: record.type ?? undefined },
+    ref: record.ownerRef,
+    datacenter,
+    sizeGb: record.sizeGb,
+    type: record.type ?? undefined,
     note: toNote(installationId, record),
   };
   return callStep(context, lease, () =>

@@ -51,7 +51,8 @@ export async function stepResize(
     if (reason !== undefined) return giveUp(context, tx, current, reason);
     if (step.outcome === 'pending')
       return {
-        ...{ step: 'again', afterMs: step.pollAfterMs },
+        step: 'again',
+        afterMs: step.pollAfterMs,
         cookie: resizeCookie.encode({ ...resize, driver: step.cookie }),
         ...(isLate && { problem: LATE }),
       };
