@@ -70,7 +70,7 @@ async function main(): Promise<void> {
     `${count} of ${wanted.length} mutants found in ${Math.round((performance.now() - startedAt) / 1_000)} s`,
   );
   for (const [seed, message] of hunt.ownFailures)
-    say(`without a mutant too, seed ${seed} onMachineFailed: ${message.split('\n')[0]}`);
+    say(`without a mutant too, seed ${seed} fails: ${message.split('\n')[0]}`);
   const isPublished = (only !== undefined && !values.update) || publish(table);
   const isWell = count === wanted.length && hunt.ownFailures.size === 0 && isPublished;
   process.exitCode = isWell ? 0 : 1;

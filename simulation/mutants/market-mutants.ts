@@ -1,8 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
-const MARKET = 'src/marketplace';
-const VOLUMES = `${MARKET}/volumes`;
-const OBSERVE = `${MARKET}/deployments/observe.ts`;
+const VOLUMES = 'src/marketplace/volumes';
+const OBSERVE = 'src/marketplace/deployments/observe.ts';
 
 /** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
 export const marketMutants: readonly Mutant[] = [
@@ -25,7 +24,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a create whose answer was lost is sent again',
     patches: [
       {
-        file: `${MARKET}/tending/launch.ts`,
+        file: 'src/marketplace/tending/launch.ts',
         find: 'if (error.mayHaveHappened) return FIRST_LOOK_MS;',
         replace: 'if (error.mayHaveHappened) return takeBack(context, record);',
       },
@@ -37,7 +36,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'nobody looks for machines that no live deployment has',
     patches: [
       {
-        file: `${MARKET}/tending/sweep.ts`,
+        file: 'src/marketplace/tending/sweep.ts',
         find: 'if (before.has(instance.id)) await',
         replace: 'if (instance.id === undefined) await',
       },
@@ -61,7 +60,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'what the provider has not confirmed is billed',
     patches: [
       {
-        file: `${MARKET}/ledger/accrue.ts`,
+        file: 'src/marketplace/ledger/accrue.ts',
         find: 'return Math.min(now, record.observedAt ?? Number.NEGATIVE_INFINITY);',
         replace: 'return now;',
       },
@@ -73,7 +72,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'the temporary key outlives its deployment',
     patches: [
       {
-        file: `${MARKET}/deployments/transition.ts`,
+        file: 'src/marketplace/deployments/transition.ts',
         find: 'if (record.tempSshKeyId !== null) await tx.sshKeys.remove(record.tempSshKeyId);',
         replace: '',
       },
@@ -86,9 +85,9 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: OBSERVE,
-        find: "return { kind: 'change', to: 'stopped', at: changedAt(observe), facts: {}, why: 'it is STOPPED' };",
+        find: "return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };",
         replace:
-          "return { kind: 'change', to: 'stopped', at: observe.seenAt, facts: {}, why: 'it is STOPPED' };",
+          "return { kind: 'change', to: 'stopped', at: look.seenAt, facts: {}, why: 'it is STOPPED' };",
       },
     ],
   },
@@ -111,7 +110,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a discount that begins or ends between two slices counts from the next one',
     patches: [
       {
-        file: `${MARKET}/ledger/price-change.ts`,
+        file: 'src/marketplace/ledger/price-change.ts',
         find: 'for (const at of [from, ...changesAfter(discounts, from)]) {',
         replace: 'for (const at of [from]) {',
       },
@@ -123,7 +122,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'each slice is rounded by itself',
     patches: [
       {
-        file: `${MARKET}/ledger/post-slice.ts`,
+        file: 'src/marketplace/ledger/post-slice.ts',
         find: 'const amountMicroUsd = owedOf(segment, until);',
         replace:
           'const amountMicroUsd = owedOf({ ...segment, startedAt: segment.postedUntil, postedMicroUsd: 0 }, until);',
@@ -171,7 +170,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a provider that denies all that it has ends all of it',
     patches: [
       {
-        file: `${MARKET}/losses/loss-cap.ts`,
+        file: 'src/marketplace/losses/loss-cap.ts',
         find: '(losses.count < losses.cap && othersHeld === 0)',
         replace: 'losses.count >= 0',
       },

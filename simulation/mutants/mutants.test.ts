@@ -18,10 +18,10 @@ it.each(mutants.map((mutant) => [mutant.id, mutant] as const))(
   },
 );
 
-it('plants each leak, and each guard that is easy to recordLoss', () => {
+it('plants each leak, and each guard that is easy to lose', () => {
   const leaks = Array.from({ length: 13 }, (_, index) => `L${index + 1}`);
   const guards = [
-    ...['late-create', 'visibility', 'volume-visibility', 'observe'],
+    ...['late-create', 'visibility', 'volume-visibility', 'look'],
     ...['fencing', 'synchronous', 'claim-outside'],
     ...['resize-lost', 'resize-unclaimed', 'denial-on-doubt'],
   ];

@@ -11,8 +11,6 @@ export interface Mutant {
   patches: readonly { file: string; find: string; replace: string }[];
 }
 
-const RECONCILE = 'src/orchestrator/reconcile';
-
 /**
  * L1 to L13 are the leaks that comparable projects had (docs/reliability.md): each mutant takes away what keeps one
  * of them out.
@@ -23,13 +21,13 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a create that a crash cut off counts as failed, and what it made is forgotten',
     patches: [
       {
-        file: `${RECONCILE}/instance-steps/create.ts`,
+        file: 'src/orchestrator/steps/instance/create.ts',
         find: '  const before = await findEarlierCreate(',
         replace:
           "  if (lease.attempt > 1 && lease.cookie === null && lease.lastError === null)\n    return { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'it was cut off' };\n  const before = await findEarlierCreate(",
       },
       {
-        file: `${RECONCILE}/instance-steps/destroy.ts`,
+        file: 'src/orchestrator/steps/instance/destroy.ts',
         find: 'const removal = await remove(context, lease, {',
         replace:
           "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {",
@@ -41,7 +39,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a removal that the platform calls done is believed',
     patches: [
       {
-        file: `${RECONCILE}/removal.ts`,
+        file: 'src/orchestrator/steps/removal.ts',
         find: 'found: isClaimedGone ? await removable.find() : undefined',
         replace: "found: isClaimedGone ? { answer: 'gone', observedAt: answeredAt } : undefined",
       },
@@ -52,7 +50,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a removal that is refused again and again is given up',
     patches: [
       {
-        file: `${RECONCILE}/removal.ts`,
+        file: 'src/orchestrator/steps/removal.ts',
         find: "if (found === undefined && step.outcome === 'failed') return",
         replace:
           "if (found === undefined && step.outcome === 'failed') return lease.attempt > 4 ? undefined :",
@@ -64,7 +62,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a machine that is gone already cannot be removed',
     patches: [
       {
-        file: `${RECONCILE}/removal.ts`,
+        file: 'src/orchestrator/steps/removal.ts',
         find: "step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone')",
         replace: "step.outcome === 'done'",
       },
@@ -75,7 +73,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a create that comes back writes its outcome over the DELETE that came meanwhile',
     patches: [
       {
-        file: `${RECONCILE}/settle.ts`,
+        file: 'src/orchestrator/steps/settle.ts',
         find: "if (found === 'superseded') await tx.work.release(lease);\n    else {",
         replace: '{',
       },
@@ -86,7 +84,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'whoever answers at the address is taken for the machine',
     patches: [
       {
-        file: `${RECONCILE}/instance-steps/verify.ts`,
+        file: 'src/orchestrator/steps/instance/verify.ts',
         find: 'spec.sshKeys, pinned)',
         replace: 'spec.sshKeys, undefined)',
       },
@@ -97,7 +95,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a database is served with the driver of another platform',
     patches: [
       {
-        file: `${RECONCILE}/installation.ts`,
+        file: 'src/orchestrator/recovery/installation.ts',
         find: 'if (instances + volumes === 0) return;',
         replace: 'return;',
       },
@@ -108,7 +106,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'what one listing lacks counts as gone',
     patches: [
       {
-        file: `${RECONCILE}/find.ts`,
+        file: 'src/orchestrator/platform/confirm-gone.ts',
         find: 'return { ...(await proved(found, ref, context.machines)), observedAt };',
         replace:
           "const lacked = await context.machines.lacks(ref); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
@@ -120,12 +118,12 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a create whose answer was lost is sent again elsewhere, under another ref',
     patches: [
       {
-        file: `${RECONCILE}/observe-before-create.ts`,
+        file: 'src/orchestrator/steps/adopt-or-create.ts',
         find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
       },
       {
-        file: `${RECONCILE}/instance-steps/create.ts`,
+        file: 'src/orchestrator/steps/instance/create.ts',
         find: 'const spec = toMachineSpec(context, record);',
         replace:
           'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record), ref: isAgain ? ownerRef.concat("-again") : ownerRef };',
@@ -134,15 +132,15 @@ const orchestratorMutants: readonly Mutant[] = [
   },
   {
     id: 'L10',
-    title: 'a start that onMachineFailed ends the instance',
+    title: 'a start that fails ends the instance',
     patches: [
       {
-        file: `${RECONCILE}/instance-steps/start.ts`,
+        file: 'src/orchestrator/steps/instance/start.ts',
         find: "return { step: 'stop' };",
         replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
       },
       {
-        file: `${RECONCILE}/instance-steps/verify.ts`,
+        file: 'src/orchestrator/steps/instance/verify.ts',
         find: "return { step: 'stop' };",
         replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
       },
@@ -153,7 +151,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'nobody looks for machines that no live row owns',
     patches: [
       {
-        file: `${RECONCILE}/watch.ts`,
+        file: 'src/orchestrator/platform/drift-detector.ts',
         find: 'await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);',
         replace: '',
       },
@@ -164,7 +162,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a create whose answer was lost counts as failed',
     patches: [
       {
-        file: `${RECONCILE}/instance-steps/create.ts`,
+        file: 'src/orchestrator/steps/instance/create.ts',
         find: 'if (isRefused(failed))',
         replace: "if (isRefused(failed) || failed.code === 'unknown_outcome')",
       },
@@ -175,7 +173,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'an empty account is believed',
     patches: [
       {
-        file: `${RECONCILE}/honesty.ts`,
+        file: 'src/orchestrator/platform/validate-listing.ts',
         find: 'if (missing >= 2 && missing === expected) return true;',
         replace: 'return false;',
       },
@@ -186,11 +184,15 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a row is proved gone while a create that was cut off may still make its machine',
     patches: [
       {
-        file: `${RECONCILE}/removal.ts`,
+        file: 'src/orchestrator/steps/removal.ts',
         find: 'return waitMs > 0\n    ? { step:',
         replace: 'return waitMs > Number.MAX_VALUE\n    ? { step:',
       },
-      { file: `${RECONCILE}/removal.ts`, find: 'context.creates.isOut(ownerRef)', replace: 'false' },
+      {
+        file: 'src/orchestrator/steps/removal.ts',
+        find: 'context.creates.isOut(ownerRef)',
+        replace: 'false',
+      },
     ],
   },
   {
@@ -198,7 +200,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'that the platform may not show a resource yet is forgotten once its create is answered',
     patches: [
       {
-        file: `${RECONCILE}/visibility.ts`,
+        file: 'src/orchestrator/steps/adopt-or-create.ts',
         find: "if (attempted.outcome === 'done') return () => now;",
         replace: "if (attempted.outcome === 'done') return () => null;",
       },
@@ -209,18 +211,18 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'that the platform may not show a volume yet is forgotten once its create is answered',
     patches: [
       {
-        file: `${RECONCILE}/volume-steps/create.ts`,
+        file: 'src/orchestrator/steps/volume/create.ts',
         find: 'learnt: afterCreate(attempted, lease, context.clock.now())',
         replace: "learnt: attempted.outcome === 'done' ? () => null : (known: number | null) => known",
       },
     ],
   },
   {
-    id: 'observe',
-    title: 'a create whose answer was lost is sent again without a observe',
+    id: 'look',
+    title: 'a create whose answer was lost is sent again without a look',
     patches: [
       {
-        file: `${RECONCILE}/observe-before-create.ts`,
+        file: 'src/orchestrator/steps/adopt-or-create.ts',
         find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
         replace: "if (lease.attempt >= 0) return { answer: 'send' };",
       },
@@ -229,7 +231,9 @@ const orchestratorMutants: readonly Mutant[] = [
   {
     id: 'fencing',
     title: 'a step writes after its lease was lost',
-    patches: [{ file: `${RECONCILE}/settle.ts`, find: "if (found === 'lost') return found;", replace: '' }],
+    patches: [
+      { file: 'src/orchestrator/steps/settle.ts', find: "if (found === 'lost') return found;", replace: '' },
+    ],
   },
   {
     id: 'synchronous',
@@ -270,13 +274,13 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a resize of a volume whose answer was lost counts as refused',
     patches: [
       {
-        file: `${RECONCILE}/volume-steps/resize.ts`,
+        file: 'src/orchestrator/steps/volume/resize.ts',
         find: 'const reason = whyGivenUp(',
         replace:
           "const reason = step.outcome === 'failed' && step.sideEffect !== 'none' ? 'no answer' : whyGivenUp(",
       },
       {
-        file: `${RECONCILE}/volume-steps/resize.ts`,
+        file: 'src/orchestrator/steps/volume/resize.ts',
         find: "found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;",
         replace: 'false;',
       },
