@@ -1,5 +1,3 @@
-import type { VolumePolicy } from './ledger/volume-notices.ts';
-
 const DAY_MS = 24 * 3_600_000;
 
 /** How much may end because a provider denies it, before an operator has to look. */
@@ -120,3 +118,10 @@ export const defaultRateLimits: RateLimitOptions = {
   creates: 10,
   otherRequests: 250,
 };
+
+/** How long the volumes of a team without balance are kept, and when that is mailed. */
+export interface VolumePolicy {
+  keepMs: number;
+  /** So long before the deletion it is mailed again. */
+  noticesMs: readonly number[];
+}

@@ -1,19 +1,12 @@
 import type { Caller } from '../caller.ts';
-import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import type { Store, Transaction } from '../ports/store.ts';
 import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
 import { ownDeployment } from './access.ts';
+import { assertNoAction } from './assert-no-action.ts';
 
 /** A deployment of which a request changes something at the provider. */
 export type BegunDeployment = DeploymentRecord & { action: Action; providerInstanceId: string };
-
-const inWords: Readonly<Record<Action['kind'], string>> = {
-  pause: 'It is being stopped.',
-  resume: 'It is being started.',
-  restart: 'It is being restarted.',
-  volume: 'A volume of it is being changed.',
-};
 
 /**
  * Writes that a change has begun, before the provider is asked for it, so that no other begins meanwhile and a poll
@@ -39,18 +32,6 @@ export async function beginAction(
     const action = { kind, since: now, isSent };
     await tx.deployments.update({ ...record, action });
     return { ...record, action, providerInstanceId };
-  });
-}
-
-/**
- * One change at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
- *
- * @throws {ApiError} CHANGE_IN_PROGRESS
- */
-export function assertNoAction({ action }: DeploymentRecord, now: number, options: Deps['options']): void {
-  if (action === null || now - action.since >= options.polling.actionMs) return;
-  throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a few minutes and try again.`, {
-    details: { action: action.kind },
   });
 }
 

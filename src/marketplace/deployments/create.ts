@@ -11,11 +11,12 @@ import type { SshKeyRecord } from '../records/people.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
+import { toProviderName } from '../tending/names.ts';
 import { attachAtLaunch } from '../volumes/attach-at-launch.ts';
 import { planLaunchVolumes } from '../volumes/plan-launch.ts';
 import { minimumRuntimeMinutes } from './can-terminate.ts';
 import { toLaunchKey, toRequestedKey } from './launch-key.ts';
-import { toLaunchRequest, toProviderName } from './launch-request.ts';
+import { toLaunchRequest } from './launch-request.ts';
 import { assertInStock, type DeploymentPlan, planDeployment } from './plan-deployment.ts';
 import { showDeployment } from './to-deployment.ts';
 

@@ -2,11 +2,6 @@ import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import type { RequestedCloudInit } from '../contract/deployment.ts';
 
-/** Unique at every provider, by which a lost one is found: lower case, at most 63 characters, never the label. */
-export function toProviderName(installationId: string, deploymentId: string): string {
-  return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
-}
-
 /** What the provider is asked for (O: CreateInstanceRequest). */
 export function toLaunchRequest(wanted: {
   providerName: string;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { remainingMinutes } from '../records/ledger-records.ts';
 import type { BalanceWatch } from '../records/people.ts';
 import {
   type BalanceNews,
@@ -8,7 +9,6 @@ import {
   quietWatch,
   readBalance,
   readCredit,
-  remainingMinutes,
 } from './balance-watch.ts';
 
 const TICK_MS = 30_000;

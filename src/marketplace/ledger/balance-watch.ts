@@ -1,3 +1,4 @@
+import { type BalanceReading, remainingMinutes } from '../records/ledger-records.ts';
 import type { BalanceWatch } from '../records/people.ts';
 
 /** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes", in minutes, the lowest first. */
@@ -21,25 +22,11 @@ export const quietWatch: BalanceWatch = {
   ...noVolumeNotice,
 };
 
-/** What a team has at a moment, and how fast it is used. */
-export interface BalanceReading {
-  at: number;
-  /** With what was used and not taken yet. */
-  balanceMicroUsd: number;
-  burnMicroUsdPerHour: number;
-}
-
 export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
 
 /** Whether readings go on having something to tell where nothing is used any more. */
 export function isQuiet(watch: BalanceWatch): boolean {
   return Object.values(watch).every((value) => value === null);
-}
-
-/** How long the balance lasts; infinite where nothing is used. */
-export function remainingMinutes({ balanceMicroUsd, burnMicroUsdPerHour }: BalanceReading): number {
-  if (balanceMicroUsd <= 0) return 0;
-  return burnMicroUsdPerHour === 0 ? Number.POSITIVE_INFINITY : (60 * balanceMicroUsd) / burnMicroUsdPerHour;
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Reader } from '../ports/store.ts';
-import type { SegmentRecord } from '../records/ledger-records.ts';
+import type { BalanceReading, SegmentRecord } from '../records/ledger-records.ts';
 import { realTimeBalance } from './balance.ts';
-import type { BalanceReading } from './balance-watch.ts';
 
 /** What all open segments together cost, in micro-USD per hour. */
 function burnRate(open: readonly { segment: SegmentRecord }[]): number {

@@ -1,11 +1,5 @@
+import type { VolumePolicy } from '../options.ts';
 import type { BalanceWatch } from '../records/people.ts';
-
-/** How long the volumes of a team without balance are kept, and when that is mailed. */
-export interface VolumePolicy {
-  keepMs: number;
-  /** So long before the deletion it is mailed again. */
-  noticesMs: readonly number[];
-}
 
 /** A mail that is due: that the volumes are deleted at `deleteAt`, `noticeMs` from now. 0: they are deleted now. */
 export interface VolumeNotice {

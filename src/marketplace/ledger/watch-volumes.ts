@@ -2,8 +2,8 @@ import type { Deps } from '../deps.ts';
 import { mailManagers } from '../mail/mail-managers.ts';
 import { volumesDeletedMessage, volumesFrozenMessage } from '../mail/messages.ts';
 import type { Reader, Transaction } from '../ports/store.ts';
+import { isActive } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
-import { isActive } from '../volumes/look.ts';
 import { realTimeBalance } from './balance.ts';
 import { areVolumesDue, dueNotice } from './volume-notices.ts';
 

@@ -1,7 +1,7 @@
+import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { Deps } from '../deps.ts';
-import type { LossCapOptions } from '../options.ts';
-import type { Reader, Transaction } from '../ports/store.ts';
+import type { LossCapOptions, MarketplaceOptions } from '../options.ts';
+import type { Reader, Store, Transaction } from '../ports/store.ts';
 import type { LossRecord } from '../records/loss-record.ts';
 
 const TELL_AGAIN_AFTER_MS = 60 * 60_000;
@@ -44,7 +44,7 @@ export async function countLosses(
 
 /** Whether a 404 of this provider proves that something is gone: not while it denies too much. */
 export async function isDenialBelieved(
-  { store: { read }, clock }: Pick<Deps, 'store' | 'clock'>,
+  { store: { read }, clock }: { store: Store; clock: Clock },
   providerId: string,
 ): Promise<boolean> {
   if ((await read.losses.held(providerId)).length === 0) return true;
@@ -66,7 +66,7 @@ export interface Admission {
  * the transaction with `tx.losses.lock`.
  */
 export async function admitLoss(
-  { clock, options }: Pick<Deps, 'clock' | 'options'>,
+  { clock, options }: { clock: Clock; options: MarketplaceOptions },
   tx: Pick<Transaction, 'losses' | 'settings'>,
   denied: Denied,
 ): Promise<Admission> {
@@ -99,7 +99,7 @@ export function tellOfLosses(log: Log, { providerId, count, cap, held }: LossCou
 
 /** From now until `until`, what the provider denies ends. */
 export async function acceptLosses(
-  { store }: Pick<Deps, 'store'>,
+  { store }: { store: Store },
   providerId: string,
   until: number,
 ): Promise<void> {

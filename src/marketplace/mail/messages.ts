@@ -1,10 +1,10 @@
 import { toOneLine } from '../../contract/one-line.ts';
 import { failureReasons } from '../contract/deployment.ts';
 import { toTimestamp } from '../contract/values.ts';
-import { type BalanceReading, remainingMinutes } from '../ledger/balance-watch.ts';
 import { toDollars } from '../ledger/dollars.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type BalanceReading, remainingMinutes } from '../records/ledger-records.ts';
 import type { TeamRecord } from '../records/people.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 

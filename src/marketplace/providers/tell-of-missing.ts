@@ -1,4 +1,6 @@
-import type { Deps } from '../deps.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Store } from '../ports/store.ts';
+import type { Providers } from './provider.ts';
 
 /**
  * Tells of each provider that something is left at and that the configuration does not have any more. What is there is
@@ -9,7 +11,11 @@ export async function tellOfMissingProviders({
   store: { read },
   providers,
   log,
-}: Pick<Deps, 'store' | 'providers' | 'log'>): Promise<void> {
+}: {
+  store: Store;
+  providers: Providers;
+  log: Log;
+}): Promise<void> {
   const left = new Map<string, { deployments: number; volumes: number }>();
   const entry = (id: string) => left.get(id) ?? { deployments: 0, volumes: 0 };
   for (const { providerId, count } of await read.deployments.countToTend())

@@ -1,6 +1,6 @@
 import type { CreateInstanceRequest, InstanceStatus, PortForward } from '../../contract/instance.ts';
 import type { ProbeStep } from '../../ports/ssh-probe.ts';
-import type { DeploymentStatus, FailureReason } from '../contract/deployment.ts';
+import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
 import type { InstanceType } from '../contract/values.ts';
 
 /** How far the making of the instance at the provider has got. */
@@ -135,4 +135,9 @@ export interface DeploymentRecord {
 export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'>) {
   const { requestId } = launch;
   return { deployment: id, team: teamId, ...(requestId !== undefined && { request_id: requestId }) };
+}
+
+/** Whether it may still run, and cost. */
+export function isActive({ status }: DeploymentRecord): boolean {
+  return activeStatuses.includes(status);
 }

@@ -54,3 +54,17 @@ export interface LedgerEntryRecord {
   /** Positive: more to spend for a team, more earned or given for the house's accounts. */
   amountMicroUsd: number;
 }
+
+/** What a team has at a moment, and how fast it is used. */
+export interface BalanceReading {
+  at: number;
+  /** With what was used and not taken yet. */
+  balanceMicroUsd: number;
+  burnMicroUsdPerHour: number;
+}
+
+/** How long the balance lasts; infinite where nothing is used. */
+export function remainingMinutes({ balanceMicroUsd, burnMicroUsdPerHour }: BalanceReading): number {
+  if (balanceMicroUsd <= 0) return 0;
+  return burnMicroUsdPerHour === 0 ? Number.POSITIVE_INFINITY : (60 * balanceMicroUsd) / burnMicroUsdPerHour;
+}

@@ -1,10 +1,17 @@
 import type { CallOptions } from '../../client/orchestrator-client.ts';
+import type { Endpoint } from '../deployments/endpoint.ts';
 import type { Deps } from '../deps.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { Observations } from './observations.ts';
-import type { Unproved } from './prove-ssh.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
+
+/** What a poll saw of a machine that has to be proved. */
+export interface Unproved {
+  endpoint: Endpoint;
+  /** When the poll that saw it began. */
+  seenAt: number;
+}
 
 export type TendingDeps = Pick<
   Deps,

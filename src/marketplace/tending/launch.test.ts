@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ProviderFault } from '../../../test/support/provider-faults.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
-import { toProviderName } from '../deployments/launch-request.ts';
 import { launch } from './launch.ts';
+import { toProviderName } from './names.ts';
 import {
   accept,
   contextOf,

@@ -19,3 +19,8 @@ export function ownName({ name = '' }: Pick<Instance, 'name'>, installationId: s
 export function isBeingDestroyed({ status }: Instance): boolean {
   return status === 'DESTROYING' || status === 'DESTROYED';
 }
+
+/** Unique at every provider, by which a lost one is found: lower case, at most 63 characters, never the label. */
+export function toProviderName(installationId: string, deploymentId: string): string {
+  return `bm-${installationId}-${deploymentId.slice(deploymentId.indexOf('-') + 1)}`;
+}

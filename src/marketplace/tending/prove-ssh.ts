@@ -2,17 +2,10 @@ import type { ProbeResult, ProbeStep, SshProbe } from '../../ports/ssh-probe.ts'
 import { type Endpoint, toSshAddress } from '../deployments/endpoint.ts';
 import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames, type SshProof } from '../records/deployment-record.ts';
-import type { TendingContext } from './context.ts';
+import type { TendingContext, Unproved } from './context.ts';
 
 /** One that could not be tried more often than this, because nobody tended it, is not given up. */
 const LEAST_ATTEMPTS = 3;
-
-/** What a poll saw of a machine that has to be proved. */
-export interface Unproved {
-  endpoint: Endpoint;
-  /** When the poll that saw it began. */
-  seenAt: number;
-}
 
 export function unproved(keys: readonly string[]): SshProof {
   return {

@@ -1,19 +1,12 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import { type DeploymentRecord, isActive } from '../records/deployment-record.ts';
 import { logNames, type VolumeRecord } from '../records/volume-record.ts';
 import { actionAfter, ofAttachments } from './action-after.ts';
 import { beginVolumeAction, endVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { dropAttachments } from './drop-attachments.ts';
-import {
-  isActive,
-  isHeld,
-  isInTransit,
-  type SeenAttachment,
-  type SeenVolume,
-  transactOnVolume,
-} from './look.ts';
+import { isHeld, isInTransit, type SeenAttachment, type SeenVolume, transactOnVolume } from './look.ts';
 import { isDecided } from './refusal.ts';
 import type { VolumeSeller } from './seller.ts';
 import { writeVolume } from './write.ts';

@@ -1,4 +1,4 @@
-import { assertNoAction } from '../deployments/begin-action.ts';
+import { assertNoAction } from '../deployments/assert-no-action.ts';
 import type { Deps } from '../deps.ts';
 import type { Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';

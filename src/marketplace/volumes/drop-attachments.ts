@@ -1,7 +1,8 @@
 import type { Transaction } from '../ports/store.ts';
+import { isActive } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { endVolumeAction } from './deployment-action.ts';
-import { isActive, type SeenAttachment } from './look.ts';
+import type { SeenAttachment } from './look.ts';
 
 /** Takes attachments away that the provider does not have. */
 export async function dropAttachments(

@@ -1,12 +1,13 @@
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
 import { startBilling } from '../ledger/bill.ts';
 import type { Transaction } from '../ports/store.ts';
+import { isActive } from '../records/deployment-record.ts';
 import type { VolumeRecord } from '../records/volume-record.ts';
 import { actionAfter, ofAttachments } from './action-after.ts';
 import { endVolumeAction } from './deployment-action.ts';
 import type { VolumeDeps } from './deps.ts';
 import { hourlyRate } from './hourly-rate.ts';
-import { isActive, isHeld, isInTransit, lockSeen, type SeenAttachment, type SeenVolume } from './look.ts';
+import { isHeld, isInTransit, lockSeen, type SeenAttachment, type SeenVolume } from './look.ts';
 import { newPrice } from './new-price.ts';
 import type { VolumeSeller } from './seller.ts';
 import { type VolumeChange, writeVolume } from './write.ts';

@@ -1,5 +1,4 @@
 import type { Volume as ProviderVolume } from '../../contract/volume.ts';
-import { activeStatuses } from '../contract/deployment.ts';
 import type { Reader, Store, Transaction } from '../ports/store.ts';
 import type { DeploymentRecord } from '../records/deployment-record.ts';
 import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
@@ -74,10 +73,6 @@ async function withDeployments(
     if (deployment !== null) seen.push({ state, deployment });
   }
   return seen;
-}
-
-export function isActive({ status }: DeploymentRecord): boolean {
-  return activeStatuses.includes(status);
 }
 
 export function isInTransit({ state }: Pick<AttachmentRecord, 'state'>): boolean {
