@@ -12,17 +12,17 @@ import {
 } from '../src/config/marketplace/load-profile.ts';
 import { packageRoot } from '../src/config/package-root.ts';
 import type { Configuration } from '../src/contract/configuration.ts';
-import { Authenticator } from '../src/marketplace/accounts/authenticate.ts';
-import { createKey } from '../src/marketplace/accounts/keys.ts';
-import { addUser } from '../src/marketplace/accounts/users.ts';
 import type { OfferPage } from '../src/marketplace/contract/offer.ts';
-import { assignDiscount } from '../src/marketplace/discounts/assign.ts';
+import { assignDiscount } from '../src/marketplace/discounts/discounts.ts';
 import { createApp } from '../src/marketplace/http/app.ts';
 import { Metrics } from '../src/marketplace/http/metrics.ts';
 import { RateLimits } from '../src/marketplace/http/rate-limits.ts';
-import { defaultOptions, defaultRateLimits } from '../src/marketplace/options.ts';
+import { defaultOptions, defaultRateLimits } from '../src/marketplace/model/options.ts';
 import { createProviders } from '../src/marketplace/providers/create-providers.ts';
 import { parseGpuTypes } from '../src/marketplace/providers/gpu-types.ts';
+import { Authenticator } from '../src/marketplace/teams/authenticate.ts';
+import { createKey } from '../src/marketplace/teams/keys.ts';
+import { addUser } from '../src/marketplace/teams/users.ts';
 import { systemClock as clock, systemRandom as random } from '../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../src/store/marketplace/sqlite/store.ts';
 

@@ -30,7 +30,7 @@ const places: readonly Place[] = [
   { path: /^src\/drivers\/([^/]+)\//, mayImport: [CORE, /^src\/drivers\/kit\//] },
   {
     path: /^src\/store\//,
-    mayImport: [CORE, /^src\/marketplace\/(ports|records)\//],
+    mayImport: [CORE, /^src\/marketplace\/model\//],
   },
   { path: /^src\/ssh\//, mayImport: [CORE] },
   {
@@ -39,7 +39,7 @@ const places: readonly Place[] = [
       /^src\/contract\//,
       /^src\/orchestrator\/catalog\//,
       /^src\/drivers\/[^/]+\/options\.ts$/,
-      /^src\/marketplace\/(options|providers\/profile)\.ts$/,
+      /^src\/marketplace\/(model\/options|providers\/profile)\.ts$/,
       /^src\/client\/base-url\.ts$/,
     ],
   },

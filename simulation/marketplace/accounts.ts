@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { createKey } from '../../src/marketplace/accounts/keys.ts';
-import { addUser } from '../../src/marketplace/accounts/users.ts';
 import { resolveTeam } from '../../src/marketplace/teams/access.ts';
+import { createKey } from '../../src/marketplace/teams/keys.ts';
+import { addUser } from '../../src/marketplace/teams/users.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { makeFolder } from '../replicas/database.ts';
 import { Chance } from '../world/chance.ts';

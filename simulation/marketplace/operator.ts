@@ -1,8 +1,7 @@
-import { assignDiscount } from '../../src/marketplace/discounts/assign.ts';
-import { endDiscount } from '../../src/marketplace/discounts/end.ts';
+import { assignDiscount, endDiscount } from '../../src/marketplace/discounts/discounts.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
-import { acceptLosses } from '../../src/marketplace/losses/loss-cap.ts';
-import type { Store } from '../../src/marketplace/ports/store.ts';
+import type { Store } from '../../src/marketplace/model/store.ts';
+import { acceptLosses } from '../../src/marketplace/providers/loss-cap.ts';
 import type { MarketUser } from './accounts.ts';
 import { virtualClock } from './providers/truth.ts';
 import type { MarketWorld } from './world.ts';

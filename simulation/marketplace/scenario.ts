@@ -1,4 +1,4 @@
-import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/options.ts';
+import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
 import type { Chance } from '../world/chance.ts';
 import type { MarketTrouble } from './replicas/store.ts';
 

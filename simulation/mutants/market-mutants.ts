@@ -1,8 +1,5 @@
 import type { Mutant } from './mutants.ts';
 
-const VOLUMES = 'src/marketplace/volumes';
-const OBSERVE = 'src/marketplace/deployments/observe.ts';
-
 /** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
 export const marketMutants: readonly Mutant[] = [
   {
@@ -11,7 +8,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'one 404 ends a deployment',
     patches: [
       {
-        file: OBSERVE,
+        file: 'src/marketplace/deployments/observe.ts',
         find: '  const { suspicion } = record;\n  const isAgain',
         replace:
           "  if (isListed !== true) return over(record, record.observedAt ?? record.createdAt, '404');\n  const { suspicion } = record;\n  const isAgain",
@@ -24,7 +21,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a create whose answer was lost is sent again',
     patches: [
       {
-        file: 'src/marketplace/tending/launch.ts',
+        file: 'src/marketplace/sync/launch.ts',
         find: 'if (error.mayHaveHappened) return FIRST_LOOK_MS;',
         replace: 'if (error.mayHaveHappened) return takeBack(context, record);',
       },
@@ -36,7 +33,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'nobody looks for machines that no live deployment has',
     patches: [
       {
-        file: 'src/marketplace/tending/sweep.ts',
+        file: 'src/marketplace/sync/sweep.ts',
         find: 'if (before.has(instance.id)) await',
         replace: 'if (instance.id === undefined) await',
       },
@@ -48,7 +45,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a dedicated machine that reads stopped or leaving twice is believed',
     patches: [
       {
-        file: OBSERVE,
+        file: 'src/marketplace/deployments/observe.ts',
         find: 'before === undefined || now - before.since < polling.blinkMs',
         replace: 'before === undefined',
       },
@@ -84,7 +81,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a stop counts from when it was noticed',
     patches: [
       {
-        file: OBSERVE,
+        file: 'src/marketplace/deployments/observe.ts',
         find: "return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };",
         replace:
           "return { kind: 'change', to: 'stopped', at: look.seenAt, facts: {}, why: 'it is STOPPED' };",
@@ -122,7 +119,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'each slice is rounded by itself',
     patches: [
       {
-        file: 'src/marketplace/ledger/post-slice.ts',
+        file: 'src/marketplace/ledger/segments.ts',
         find: 'const amountMicroUsd = owedOf(segment, until);',
         replace:
           'const amountMicroUsd = owedOf({ ...segment, startedAt: segment.postedUntil, postedMicroUsd: 0 }, until);',
@@ -135,17 +132,17 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a deletion of a volume whose answer was lost is forgotten when the volume is still seen',
     patches: [
       {
-        file: `${VOLUMES}/advance.ts`,
+        file: 'src/marketplace/volumes/sync/sync-volume.ts',
         find: "if (record.action?.kind === 'delete') return settleDeletion(deps, record);",
         replace: '',
       },
       {
-        file: `${VOLUMES}/follow.ts`,
+        file: 'src/marketplace/volumes/sync/apply-observation.ts',
         find: "if (action?.kind === 'delete') return false;",
         replace: '',
       },
       {
-        file: `${VOLUMES}/action-after.ts`,
+        file: 'src/marketplace/volumes/actions.ts',
         find: 'if (action !== null && !over.includes(action.kind)) return action;',
         replace:
           "if (action !== null && action.kind !== 'delete' && !over.includes(action.kind)) return action;",
@@ -158,7 +155,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a volume counts as deleted before its provider proves it',
     patches: [
       {
-        file: `${VOLUMES}/advance-deletion.ts`,
+        file: 'src/marketplace/volumes/sync/sync-deletion.ts',
         find: "if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);",
         replace: "if (volume.status === 'DELETING') return endDeletion(deps, record);",
       },
@@ -170,7 +167,7 @@ export const marketMutants: readonly Mutant[] = [
     title: 'a provider that denies all that it has ends all of it',
     patches: [
       {
-        file: 'src/marketplace/losses/loss-cap.ts',
+        file: 'src/marketplace/providers/loss-cap.ts',
         find: '(losses.count < losses.cap && othersHeld === 0)',
         replace: 'losses.count >= 0',
       },

@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/findings.ts';
-import { OperatorError } from '../marketplace/operator-error.ts';
+import { OperatorError } from '../marketplace/model/operator-error.ts';
 import { AccountsError } from '../orchestrator/accounts/accounts.ts';
 import { StoreUnavailable } from '../orchestrator/model/store.ts';
 import { PlatformMismatch } from '../orchestrator/recovery/installation.ts';

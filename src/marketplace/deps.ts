@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { MarketplaceOptions } from './options.ts';
-import type { Store } from './ports/store.ts';
+import type { MarketplaceOptions } from './model/options.ts';
+import type { Store } from './model/store.ts';
 import type { Providers } from './providers/provider.ts';
 
 /** What the use cases are made of; each takes the few that it uses. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { changeUser } from '../../src/marketplace/accounts/users.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
+import { changeUser } from '../../src/marketplace/teams/users.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
 import { watchMarketplaceLocks } from '../support/marketplace-locks.ts';

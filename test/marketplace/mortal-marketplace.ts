@@ -4,9 +4,9 @@ import { type Marketplace, startMarketplace } from '../../src/cli/marketplace/st
 import { createClient } from '../../src/client/create-client.ts';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
-import { defaultRateLimits, type MarketplaceOptions } from '../../src/marketplace/options.ts';
-import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
-import type { Store, Transaction } from '../../src/marketplace/ports/store.ts';
+import type { Mailer } from '../../src/marketplace/model/mailer.ts';
+import { defaultRateLimits, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
+import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';

@@ -3,8 +3,8 @@ import ssh2 from 'ssh2';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isForbiddenAddress } from '../../src/client/addresses.ts';
 import { publicKey } from '../../src/marketplace/deployments/market.fixture.ts';
-import { poll } from '../../src/marketplace/tending/poll.ts';
-import { proveSsh } from '../../src/marketplace/tending/prove-ssh.ts';
+import { poll } from '../../src/marketplace/sync/poll.ts';
+import { proveSsh } from '../../src/marketplace/sync/prove-ssh.ts';
 import {
   accept,
   contextOf,
@@ -12,7 +12,7 @@ import {
   read,
   stopped,
   type Tended,
-} from '../../src/marketplace/tending/tending.fixture.ts';
+} from '../../src/marketplace/sync/sync.fixture.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { createSshProbe } from '../../src/ssh/probe.ts';
 import { newPublicKey } from '../support/keys.ts';

@@ -4,21 +4,21 @@ import { join } from 'node:path';
 import { startMarketplace } from '../../src/cli/marketplace/start-marketplace.ts';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
-import { createKey } from '../../src/marketplace/accounts/keys.ts';
-import { addUser, type UserChanges } from '../../src/marketplace/accounts/users.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
+import type { Mailer } from '../../src/marketplace/model/mailer.ts';
 import {
   defaultOptions,
   defaultRateLimits,
   type MarketplaceOptions,
   type RateLimitOptions,
-} from '../../src/marketplace/options.ts';
-import type { Mailer } from '../../src/marketplace/ports/mailer.ts';
-import type { Store } from '../../src/marketplace/ports/store.ts';
+} from '../../src/marketplace/model/options.ts';
+import type { Store } from '../../src/marketplace/model/store.ts';
 import { parseGpuTypes } from '../../src/marketplace/providers/gpu-types.ts';
 import { type Markups, noMarkups } from '../../src/marketplace/providers/markup.ts';
 import type { ProviderProfile } from '../../src/marketplace/providers/profile.ts';
 import { resolveTeam } from '../../src/marketplace/teams/access.ts';
+import { createKey } from '../../src/marketplace/teams/keys.ts';
+import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';

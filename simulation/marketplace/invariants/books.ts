@@ -1,6 +1,6 @@
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
-import type { Store } from '../../../src/marketplace/ports/store.ts';
-import type { SegmentRecord, SubjectKind } from '../../../src/marketplace/records/ledger-records.ts';
+import type { SegmentRecord, SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
+import type { Store } from '../../../src/marketplace/model/store.ts';
 import { hold } from '../../invariants/violation.ts';
 import { clockErrorMs } from '../scenario.ts';
 import type { MarketWorld } from '../world.ts';

@@ -1,5 +1,5 @@
-import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
-import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
+import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 
 /** From `at` on something costs this much before discounts; `state` `over`: nothing any more. */
 export interface Cause {

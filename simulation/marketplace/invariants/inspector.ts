@@ -1,8 +1,8 @@
 import { deploymentTransitions } from '../../../src/marketplace/contract/deployment.ts';
-import type { Transaction } from '../../../src/marketplace/ports/store.ts';
-import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
-import type { SubjectKind } from '../../../src/marketplace/records/ledger-records.ts';
-import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
+import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
+import type { Transaction } from '../../../src/marketplace/model/store.ts';
+import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { hold, Violation } from '../../invariants/violation.ts';
 import type { Life } from '../../replicas/life.ts';
 import type { TrueProvider } from '../providers/truth.ts';

@@ -1,6 +1,6 @@
 import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
-import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
-import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
+import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { hold } from '../../invariants/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
 import type { MarketWorld } from '../world.ts';

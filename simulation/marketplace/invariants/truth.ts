@@ -1,4 +1,4 @@
-import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import { hold } from '../../invariants/violation.ts';
 import type { Machine } from '../providers/truth.ts';
 

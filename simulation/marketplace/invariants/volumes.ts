@@ -1,5 +1,5 @@
 import { volumeTransitions } from '../../../src/marketplace/contract/volume.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { hold } from '../../invariants/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
 

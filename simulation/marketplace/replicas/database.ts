@@ -1,6 +1,6 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Store } from '../../../src/marketplace/ports/store.ts';
+import type { Store } from '../../../src/marketplace/model/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
 import { copySynced } from '../../replicas/database.ts';
 

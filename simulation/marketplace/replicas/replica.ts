@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type Marketplace, startMarketplace } from '../../../src/cli/marketplace/start-marketplace.ts';
-import { defaultRateLimits } from '../../../src/marketplace/options.ts';
-import type { Mailer } from '../../../src/marketplace/ports/mailer.ts';
-import { StoreUnavailable } from '../../../src/marketplace/ports/store.ts';
+import type { Mailer } from '../../../src/marketplace/model/mailer.ts';
+import { defaultRateLimits } from '../../../src/marketplace/model/options.ts';
+import { StoreUnavailable } from '../../../src/marketplace/model/store.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { Violation } from '../../invariants/violation.ts';

@@ -1,6 +1,6 @@
-import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/ports/store.ts';
-import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
+import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/model/store.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import type { Life } from '../../replicas/life.ts';
 import { throughEach } from '../../replicas/through-each.ts';
 import type { Chance } from '../../world/chance.ts';

@@ -1,5 +1,5 @@
-import type { DeploymentRecord } from '../../../src/marketplace/records/deployment-record.ts';
-import type { VolumeRecord } from '../../../src/marketplace/records/volume-record.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
+import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { drawSshKey } from '../../clients/ssh-keys.ts';
 import type { MarketUser } from '../accounts.ts';
 import { assignDiscountTo, endDiscountOf, topUpOf } from '../operator.ts';

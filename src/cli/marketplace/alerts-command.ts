@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { findUser } from '../../marketplace/accounts/users.ts';
-import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/subscribe.ts';
+import { subscribeToStock, unsubscribeFromStock } from '../../marketplace/mail/stock-alerts.ts';
+import { findUser } from '../../marketplace/teams/users.ts';
 import { printLine } from '../print.ts';
 import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withProviders } from './connect-providers.ts';

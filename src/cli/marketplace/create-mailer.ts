@@ -1,6 +1,6 @@
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { SmtpMailer } from '../../marketplace/mail/smtp-mailer.ts';
-import type { Mailer } from '../../marketplace/ports/mailer.ts';
+import type { Mailer } from '../../marketplace/model/mailer.ts';
 import type { Log } from '../../ports/log.ts';
 import { readSecretSource } from './read-secret-source.ts';
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { usdFromMicroUsd } from '../../contract/values.ts';
+import { toDollars } from '../../marketplace/contract/values.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
 import { adjust, grant, topUp } from '../../marketplace/ledger/credit.ts';
-import { toDollars } from '../../marketplace/ledger/dollars.ts';
-import type { LedgerTransactionRecord } from '../../marketplace/records/ledger-records.ts';
-import { findTeam } from '../../marketplace/teams/find-team.ts';
+import type { LedgerTransactionRecord } from '../../marketplace/model/ledger-records.ts';
+import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { printLine } from '../print.ts';
 import {
   type Column,

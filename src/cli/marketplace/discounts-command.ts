@@ -1,7 +1,6 @@
 import { Command } from 'commander';
-import { assignDiscount } from '../../marketplace/discounts/assign.ts';
-import { endDiscount } from '../../marketplace/discounts/end.ts';
-import { findTeam } from '../../marketplace/teams/find-team.ts';
+import { assignDiscount, endDiscount } from '../../marketplace/discounts/discounts.ts';
+import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { toTime } from '../keys-command.ts';
 import { parseTime } from '../parse-time.ts';
 import { printLine } from '../print.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
-import { createKey, revokeKey } from '../../marketplace/accounts/keys.ts';
-import { findUser } from '../../marketplace/accounts/users.ts';
-import type { ApiKeyRecord } from '../../marketplace/records/people.ts';
+import type { ApiKeyRecord } from '../../marketplace/model/people.ts';
+import { createKey, revokeKey } from '../../marketplace/teams/keys.ts';
+import { findUser } from '../../marketplace/teams/users.ts';
 import { keyColumns, toTime } from '../keys-command.ts';
 import { parseTimeToCome } from '../parse-time.ts';
 import { printLine } from '../print.ts';

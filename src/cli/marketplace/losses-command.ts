@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { acceptLosses, countLosses, type LossCount } from '../../marketplace/losses/loss-cap.ts';
-import type { LossRecord } from '../../marketplace/records/loss-record.ts';
+import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
+import { acceptLosses, countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { Fatal } from '../fatal.ts';
 import { toTime } from '../keys-command.ts';
 import { parseDuration } from '../parse-time.ts';

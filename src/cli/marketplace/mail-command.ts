@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { MailRecord } from '../../marketplace/records/mail-record.ts';
+import type { MailRecord } from '../../marketplace/model/ledger-records.ts';
 import { toTime } from '../keys-command.ts';
 import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { marketplaceConfigSchema } from '../../config/marketplace/schema.ts';
-import { defaultOptions } from '../../marketplace/options.ts';
+import { defaultOptions } from '../../marketplace/model/options.ts';
 import { toMarketplaceOptions, toMarkups } from './marketplace-options.ts';
 
 const provider = { id: 'provider-a', base_url: 'https://gpu.example.com/v1', api_key_env: 'KEY' };

@@ -1,6 +1,10 @@
 import type { MarketplaceConfig, MarkupEntry } from '../../config/marketplace/schema.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
-import type { LossCapOptions, MarketplaceOptions, RateLimitOptions } from '../../marketplace/options.ts';
+import type {
+  LossCapOptions,
+  MarketplaceOptions,
+  RateLimitOptions,
+} from '../../marketplace/model/options.ts';
 import { type Markup, type Markups, noMarkups } from '../../marketplace/providers/markup.ts';
 
 const SECOND_MS = 1000;

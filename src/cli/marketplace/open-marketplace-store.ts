@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
 import { isPostgres, sqlitePath } from '../../config/server-schema.ts';
-import type { Store } from '../../marketplace/ports/store.ts';
+import type { Store } from '../../marketplace/model/store.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { createSharedClock, systemClock, systemRandom } from '../../runtime/system.ts';
 import type { MarketplacePostgresOptions } from '../../store/marketplace/postgres/store.ts';

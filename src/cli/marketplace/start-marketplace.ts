@@ -2,8 +2,6 @@ import type { RequestListener } from 'node:http';
 import { packageVersion } from '../../config/package-version.ts';
 import { adminApp } from '../../http/operations.ts';
 import { requestIds } from '../../http/request-ids.ts';
-import { Authenticator } from '../../marketplace/accounts/authenticate.ts';
-import { KeyUses } from '../../marketplace/accounts/key-uses.ts';
 import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
 import type { Deps } from '../../marketplace/deps.ts';
 import { createApp } from '../../marketplace/http/app.ts';
@@ -12,21 +10,23 @@ import { Metrics } from '../../marketplace/http/metrics.ts';
 import { readiness } from '../../marketplace/http/operations.ts';
 import { RateLimits } from '../../marketplace/http/rate-limits.ts';
 import { refuseWire } from '../../marketplace/http/wire-errors.ts';
-import { ensureInstallationId } from '../../marketplace/installation.ts';
+import { ensureInstallationId } from '../../marketplace/leases/installation.ts';
 import { Accrual } from '../../marketplace/ledger/accrual.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
 import { StockAlerts } from '../../marketplace/mail/stock-alerts.ts';
-import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/options.ts';
-import type { Mailer } from '../../marketplace/ports/mailer.ts';
-import type { Store } from '../../marketplace/ports/store.ts';
+import type { Mailer } from '../../marketplace/model/mailer.ts';
+import type { MarketplaceOptions, RateLimitOptions } from '../../marketplace/model/options.ts';
+import type { Store } from '../../marketplace/model/store.ts';
 import {
   type ConfiguredProvider,
   createProviders,
   type LiveProviders,
+  tellOfMissingProviders,
 } from '../../marketplace/providers/create-providers.ts';
 import type { GpuTypes } from '../../marketplace/providers/gpu-types.ts';
-import { tellOfMissingProviders } from '../../marketplace/providers/tell-of-missing.ts';
-import { Tending } from '../../marketplace/tending/tending.ts';
+import { Tending } from '../../marketplace/sync/provider-workers.ts';
+import { Authenticator } from '../../marketplace/teams/authenticate.ts';
+import { KeyUses } from '../../marketplace/teams/keys.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { WriteHealth } from '../../runtime/write-health.ts';

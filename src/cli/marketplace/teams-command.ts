@@ -1,12 +1,12 @@
 import { Command } from 'commander';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { type TeamRole, teamRoles } from '../../marketplace/contract/team.ts';
+import { toDollars } from '../../marketplace/contract/values.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
-import { toDollars } from '../../marketplace/ledger/dollars.ts';
-import type { MemberRecord, TeamRecord, UserRecord } from '../../marketplace/records/people.ts';
-import { findTeam } from '../../marketplace/teams/find-team.ts';
-import { removeMember, setMember } from '../../marketplace/teams/manage-members.ts';
-import { createTeam, switchTeam } from '../../marketplace/teams/manage-teams.ts';
+import { findTeam } from '../../marketplace/model/own-rows.ts';
+import type { MemberRecord, TeamRecord, UserRecord } from '../../marketplace/model/people.ts';
+import { removeMember, setMember } from '../../marketplace/teams/members.ts';
+import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
 import { Fatal } from '../fatal.ts';
 import { printLine } from '../print.ts';
 import {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { addUser, changeUser, type UserChanges } from '../../marketplace/accounts/users.ts';
-import type { UserRecord } from '../../marketplace/records/people.ts';
+import type { UserRecord } from '../../marketplace/model/people.ts';
+import { addUser, changeUser, type UserChanges } from '../../marketplace/teams/users.ts';
 import { printLine } from '../print.ts';
 import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
 import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseBaseUrl } from '../../client/base-url.ts';
-import { defaultOptions, defaultRateLimits } from '../../marketplace/options.ts';
+import { defaultOptions, defaultRateLimits } from '../../marketplace/model/options.ts';
 import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from '../server-schema.ts';
 import { bundledProfileFile, bundledProfileIds } from './load-profile.ts';
 

@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import type { Store } from '../ports/store.ts';
-import { Authenticator } from './authenticate.ts';
-import { createKey, revokeKey } from './keys.ts';
-import { addUser, changeUser } from './users.ts';
+import type { Store } from '../model/store.ts';
+import { Authenticator } from '../teams/authenticate.ts';
+import { createKey, revokeKey } from '../teams/keys.ts';
+import { addUser, changeUser } from '../teams/users.ts';
 
 const DAY_MS = 86_400_000;
 const email = 'ann@example.com';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Instance } from '../../contract/instance.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { applyObservation } from './apply-observation.ts';
 import { deploy, type Market, openMarket, read } from './market.fixture.ts';
 

@@ -1,9 +1,9 @@
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import { admitLoss, HELD, tellOfLosses } from '../losses/loss-cap.ts';
-import type { Reader, Transaction } from '../ports/store.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { Reader, Transaction } from '../model/store.ts';
+import { admitLoss, HELD, tellOfLosses } from '../providers/loss-cap.ts';
 import { markedUp, noMarkups } from '../providers/markup.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { type Endpoint, endpointOf, toSshAddress } from './endpoint.ts';
 import { type Facts, type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
 import { reprice, type TransitionDeps, type TransitionFields, transition } from './transition.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { now, runningDeployment } from '../../store/marketplace/records.fixture.ts';
 import { deploymentStatuses } from '../contract/deployment.ts';
-import { checkTermination } from './can-terminate.ts';
+import { checkTermination } from './terminate.ts';
 
 const MINUTE = 60_000;
 

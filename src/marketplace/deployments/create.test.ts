@@ -4,9 +4,9 @@ import { parse } from 'yaml';
 import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
 import { createDeploymentSchema, deploymentSchema } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
 import { createDeployment } from './create.ts';
 import { caller, type Market, openMarket, publicKey, read, stranger, wanted } from './market.fixture.ts';
 

@@ -1,23 +1,21 @@
-import type { Caller } from '../caller.ts';
 import type { CreateDeployment, Deployment } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
-import { priceFor } from '../discounts/price-for.ts';
-import { newId } from '../ids.ts';
+import { priceFor } from '../discounts/price.ts';
 import { assertAffordable, type SpendingReader } from '../ledger/assert-affordable.ts';
-import type { Transaction } from '../ports/store.ts';
+import type { Caller } from '../model/caller.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { newId } from '../model/ids.ts';
+import type { SshKeyRecord } from '../model/people.ts';
+import { toProviderName } from '../model/provider-names.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { minimumReservationMinutes } from '../providers/capabilities.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { SshKeyRecord } from '../records/people.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
 import { resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { toProviderName } from '../tending/names.ts';
-import { attachAtLaunch } from '../volumes/attach-at-launch.ts';
-import { planLaunchVolumes } from '../volumes/plan-launch.ts';
-import { minimumRuntimeMinutes } from './can-terminate.ts';
+import { attachAtLaunch, planLaunchVolumes } from '../volumes/launch.ts';
 import { toLaunchKey, toRequestedKey } from './launch-key.ts';
-import { toLaunchRequest } from './launch-request.ts';
-import { assertInStock, type DeploymentPlan, planDeployment } from './plan-deployment.ts';
+import { assertInStock, type DeploymentPlan, planDeployment, toLaunchRequest } from './plan-deployment.ts';
+import { minimumRuntimeMinutes } from './terminate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 type CreateDeps = Pick<

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Instance, PortForward } from '../../contract/instance.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 
 /** Where a user logs in, as the record keeps it. */
 export type Endpoint = Pick<DeploymentRecord, 'ipAddress' | 'loginUser' | 'sshPort' | 'portForwards'>;

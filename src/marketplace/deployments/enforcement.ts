@@ -2,14 +2,14 @@ import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { assertVolumesDue } from '../ledger/watch-volumes.ts';
 import { BalanceIsBack, dueStep, type Enforcement } from '../ledger/zero-balance.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { TeamRecord } from '../records/people.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { TeamRecord } from '../model/people.ts';
+import type { Transaction } from '../model/store.ts';
 import { deleteVolume } from '../volumes/delete.ts';
-import type { VolumeDeps } from '../volumes/deps.ts';
+import type { VolumeDeps } from '../volumes/refusal.ts';
 import type { ApplyDeps } from './apply-observation.ts';
 import { pauseDeployment } from './pause.ts';
-import { endsAt } from './provider-of.ts';
+import { endsAt } from './refusal.ts';
 import { transition } from './transition.ts';
 
 /** What is done to what a team has that has no balance left: as its owner could, but without a minimum runtime. */

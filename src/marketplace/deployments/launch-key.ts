@@ -1,10 +1,10 @@
-import type { Caller } from '../caller.ts';
 import type { CreateDeployment } from '../contract/deployment.ts';
 import { invalid, invalidRequest } from '../contract/errors.ts';
-import type { Reader } from '../ports/store.ts';
-import type { SshKeyRecord } from '../records/people.ts';
-import { ownSshKey } from '../ssh-keys/access.ts';
+import type { Caller } from '../model/caller.ts';
+import type { SshKeyRecord } from '../model/people.ts';
+import type { Reader } from '../model/store.ts';
 import { type ParsedPublicKey, parsePublicKey } from '../ssh-keys/parse-public-key.ts';
+import { ownSshKey } from '../ssh-keys/ssh-keys.ts';
 
 /** The one key that a create names (M: Create body, "one of the two"). */
 export type RequestedKey = { savedId: string } | { inline: ParsedPublicKey };

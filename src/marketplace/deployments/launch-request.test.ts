@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createInstanceRequestSchema } from '../../contract/instance.ts';
-import { toProviderName } from '../tending/names.ts';
-import { toLaunchRequest } from './launch-request.ts';
+import { toProviderName } from '../model/provider-names.ts';
+import { toLaunchRequest } from './plan-deployment.ts';
 
 const deploymentId = `dep-${'0123456789abcdef'.repeat(2)}`;
 const wanted = {

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deployment, member, team } from '../../store/marketplace/records.fixture.ts';
 import { type DeploymentFilter, deploymentStatuses } from '../contract/deployment.ts';
-import { type DeploymentListFilter, listDeployments } from './list.ts';
 import { caller, type Market, openMarket, stranger } from './market.fixture.ts';
-import { readDeployment } from './read.ts';
+import { type DeploymentListFilter, listDeployments, readDeployment } from './read.ts';
 
 let market: Market;
 beforeEach(async () => {

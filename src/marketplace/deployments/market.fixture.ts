@@ -15,12 +15,12 @@ import { systemRandom } from '../../runtime/system.ts';
 import { member, runningDeployment, seed, team, user } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
-import { defaultOptions } from '../options.ts';
-import type { Store } from '../ports/store.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { defaultOptions } from '../model/options.ts';
+import type { Store } from '../model/store.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
 
 /** `usr-1` owns `team-1`, which has 100 USD; `usr-2` is of `team-2` alone. */
 export const caller = { userId: 'usr-1' };

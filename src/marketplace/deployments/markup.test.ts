@@ -3,7 +3,7 @@ import { newPublicKey } from '../../../test/support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../../../test/support/marketplace.ts';
 import { PlainProvider } from '../../../test/support/plain-provider.ts';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import { assignDiscount } from '../discounts/assign.ts';
+import { assignDiscount } from '../discounts/discounts.ts';
 import { billToJson, explainBill, readBill } from '../ledger/explain-bill.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import type { Markups } from '../providers/markup.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { canTransition } from '../../contract/transitions.ts';
 import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { instanceTypes } from '../contract/values.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { actionKinds, polling, read, recordOf, start, statuses } from './observe.fixture.ts';
 import { type Judgement, judge, type Observation } from './observe.ts';
 

@@ -1,8 +1,8 @@
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
 import { deployment, runningDeployment, now as start } from '../../store/marketplace/records.fixture.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
-import { defaultOptions } from '../options.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { defaultOptions } from '../model/options.ts';
 import type { Observation } from './observe.ts';
 
 export { start };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
 import { instanceTypes } from '../contract/values.ts';
-import type { Action, DeploymentRecord } from '../records/deployment-record.ts';
+import type { Action, DeploymentRecord } from '../model/deployment-record.ts';
 import { actionKinds, instanceOf, iso, polling, read, recordOf, start, statuses } from './observe.fixture.ts';
 import { type Judgement, judge, needsList, type Observation } from './observe.ts';
 

@@ -1,11 +1,11 @@
 import type { ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
+import { toOneLine } from '../../contract/one-line.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
-import type { MarketplaceOptions } from '../options.ts';
-import type { DeploymentRecord, Suspicion } from '../records/deployment-record.ts';
+import type { DeploymentRecord, Suspicion } from '../model/deployment-record.ts';
+import type { MarketplaceOptions } from '../model/options.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
-import { toFailureDetails } from './failure-details.ts';
 
 /** What one look at a provider gave. `isListed`: whether its list has the instance; absent: it was not asked. */
 export type Observation =
@@ -258,4 +258,11 @@ export function providerRateOf({
 
 function hold(why: string): Judgement {
   return { kind: 'hold', why };
+}
+
+const MAX_LENGTH = 300;
+
+/** A provider's words as M: shows them: "One readable line on failed deployments". */
+export function toFailureDetails(text: string): string {
+  return toOneLine(text, MAX_LENGTH);
 }

@@ -4,8 +4,7 @@ import { discount } from '../../store/marketplace/records.fixture.ts';
 import { stopQuoteSchema } from '../contract/deployment.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
 import { caller, deploy, type Market, openMarket, outcomeOf, read, stranger } from './market.fixture.ts';
-import { pauseDeployment } from './pause.ts';
-import { quotePause } from './pause-quote.ts';
+import { pauseDeployment, quotePause } from './pause.ts';
 
 let market: Market;
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { unreadableAnswers } from '../../../test/support/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { discount } from '../../store/marketplace/records.fixture.ts';
 import { ApiError } from '../contract/errors.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { applyObservation } from './apply-observation.ts';
 import {
   caller,

@@ -1,14 +1,18 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { Caller } from '../caller.ts';
-import type { Deployment } from '../contract/deployment.ts';
-import type { Provider } from '../providers/provider.ts';
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import type { Deployment, StopQuote } from '../contract/deployment.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import { type Price, priceFor } from '../discounts/price.ts';
+import type { Caller } from '../model/caller.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { ownDeployment } from '../model/own-rows.ts';
+import { pauseUnsupportedReason } from '../providers/capabilities.ts';
+import type { Provider, Providers } from '../providers/provider.ts';
+import { assertStatus, type BegunDeployment, beginAction } from './actions.ts';
 import type { ApplyDeps } from './apply-observation.ts';
-import { assertStatus } from './assert-status.ts';
-import { awaitStatus, look } from './await-status.ts';
-import { type BegunDeployment, beginAction } from './begin-action.ts';
-import { assertSupportsPause, stoppedPriceOf } from './pause-quote.ts';
-import { providerOf } from './provider-of.ts';
-import { refusal } from './refusal.ts';
+import { awaitStatus, look, providerOf, refusal } from './refusal.ts';
+import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**
@@ -57,4 +61,55 @@ async function mayBeStopping(
   const instance = await look(provider, begun, timeoutMs);
   if (instance === null) return mayHaveHappened;
   return instance.status === 'STOPPING' || instance.status === 'STOPPED';
+}
+
+/**
+ * M: GET .../pause-quote: what it would cost while stopped, by what the provider told last. Changes nothing.
+ *
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, or PROVIDER_REFUSED where the stopped rate
+ *   is undeterminable
+ */
+export async function quotePause(
+  { store, clock, providers }: Pick<Deps, 'store' | 'clock' | 'providers'>,
+  caller: Caller,
+  id: string,
+): Promise<StopQuote> {
+  const record = await ownDeployment(store.read, caller, id);
+  const provider = providerOf(providers, record);
+  assertSupportsPause(provider, record);
+  assertStatus(record, 'running', 'stopped');
+  const price = await priceFor(store.read, record.teamId, stoppedPriceOf(providers, record), clock.now());
+  return {
+    hourlyRate: usdFromMicroUsd(price.rateMicroUsd),
+    originalHourlyRate: usdFromMicroUsd(price.originalRateMicroUsd),
+    currentHourlyRate: usdFromMicroUsd(record.rateMicroUsd),
+    breakdown: toBreakdown(record, price),
+  };
+}
+
+/** @throws {ApiError} ACTION_UNSUPPORTED, which names the limit */
+function assertSupportsPause(provider: Provider, record: DeploymentRecord): void {
+  const reason = pauseUnsupportedReason(provider, record);
+  if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
+}
+
+/** Before discounts, in micro-USD per hour. @throws {ApiError} PROVIDER_REFUSED where it is undeterminable */
+function stoppedPriceOf(providers: Providers, record: DeploymentRecord): number {
+  const price = originalStoppedRate(providers, record);
+  if (price !== null) return price;
+  throw new ApiError(
+    'PROVIDER_REFUSED',
+    `${record.providerId} does not tell now what the instance costs while it is stopped; nothing changed.`,
+  );
+}
+
+/** The amounts add up to the rate, in micro-USD. */
+function toBreakdown(
+  { storageGb }: DeploymentRecord,
+  { originalRateMicroUsd, rateMicroUsd, discountPercentage }: Price,
+): StopQuote['breakdown'] {
+  const disk = { label: `Disk of ${storageGb} GB, kept`, amount: usdFromMicroUsd(originalRateMicroUsd) };
+  if (discountPercentage === 0) return [disk];
+  const amount = usdFromMicroUsd(rateMicroUsd - originalRateMicroUsd);
+  return [disk, { label: `Discount of ${discountPercentage} %`, amount }];
 }

@@ -1,5 +1,7 @@
+import type { CloudInit } from '../../contract/cloud-init.ts';
 import type { Issue } from '../../contract/errors.ts';
-import type { CreateDeployment } from '../contract/deployment.ts';
+import type { CreateInstanceRequest } from '../../contract/instance.ts';
+import type { CreateDeployment, RequestedCloudInit } from '../contract/deployment.ts';
 import { invalid, invalidRequest } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
 import { type CatalogOffer, deployableImages, type Provider, type Providers } from '../providers/provider.ts';
@@ -76,4 +78,35 @@ function findIssues(offer: CatalogOffer, request: CreateDeployment): Issue[] {
 function fits(requested: InstanceType | undefined, offered: InstanceType): boolean {
   if (requested === undefined || requested === offered) return true;
   return offered === 'BARE_METAL' && requested === 'DEDICATED';
+}
+
+/** What the provider is asked for (O: CreateInstanceRequest). */
+export function toLaunchRequest(wanted: {
+  providerName: string;
+  offerId: string;
+  region: string;
+  /** Null: the provider's default (O: "provider default if omitted"). */
+  image: string | null;
+  publicKey: string;
+  cloudInit: RequestedCloudInit | undefined;
+  providerVolumeIds: readonly string[];
+}): CreateInstanceRequest {
+  return {
+    configuration_id: wanted.offerId,
+    region: wanted.region,
+    ssh_keys: [wanted.publicKey],
+    name: wanted.providerName,
+    ...(wanted.image !== null && { operating_system_image: wanted.image }),
+    ...(wanted.cloudInit !== undefined && { cloud_init: toCloudInit(wanted.cloudInit) }),
+    ...(wanted.providerVolumeIds.length > 0 && { volume_ids: [...wanted.providerVolumeIds] }),
+  };
+}
+
+/** M: `writeFiles` is O: `write_files`; the rest has the same names. */
+function toCloudInit({ runcmd, packages, writeFiles }: RequestedCloudInit): CloudInit {
+  return {
+    ...(runcmd !== undefined && { runcmd }),
+    ...(packages !== undefined && { packages }),
+    ...(writeFiles !== undefined && { write_files: writeFiles }),
+  };
 }

@@ -9,7 +9,7 @@ import {
   stranger,
   withoutRevision,
 } from './market.fixture.ts';
-import { renameDeployment } from './rename.ts';
+import { renameDeployment } from './read.ts';
 
 let market: Market;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
 import {
   caller,
   deploy,
@@ -12,8 +12,7 @@ import {
   stranger,
   withoutRevision,
 } from './market.fixture.ts';
-import { readRebootStatus } from './reboot-status.ts';
-import { restartDeployment } from './restart.ts';
+import { readRebootStatus, restartDeployment } from './restart.ts';
 import { terminateDeployment } from './terminate.ts';
 
 let market: Market;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import {
   caller,
   deploy,

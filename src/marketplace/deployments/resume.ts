@@ -1,18 +1,15 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { Caller } from '../caller.ts';
 import type { Deployment } from '../contract/deployment.ts';
-import { priceFor } from '../discounts/price-for.ts';
+import { priceFor } from '../discounts/price.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import { ownDeployment } from './access.ts';
+import type { Caller } from '../model/caller.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { ownDeployment } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import { assertStatus, beginAction } from './actions.ts';
 import type { ApplyDeps } from './apply-observation.ts';
-import { assertStatus } from './assert-status.ts';
-import { awaitStatus } from './await-status.ts';
-import { beginAction } from './begin-action.ts';
-import { minimumRuntimeMinutes } from './can-terminate.ts';
-import { providerOf } from './provider-of.ts';
-import { refusal } from './refusal.ts';
+import { awaitStatus, providerOf, refusal } from './refusal.ts';
+import { minimumRuntimeMinutes } from './terminate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runningMs, stoppedMs } from './running-time.ts';
+import { runningMs, stoppedMs } from './to-deployment.ts';
 
 const times = { startedAt: 1_000, stoppedAt: null, pausedAt: null, pausedMs: 0 };
 

@@ -1,9 +1,9 @@
 import { berthExtrasSchema } from '../../contract/extensions.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { profileStoppedPrice, stoppedPrice } from '../providers/capabilities.ts';
 import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
 
 /**
  * What the deployment costs while it is stopped, with the markup and before discounts, in micro-USD per hour. Of an offer

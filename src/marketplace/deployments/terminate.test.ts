@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sshKey, user } from '../../store/marketplace/records.fixture.ts';
 import { deploymentStatuses, terminatedSchema } from '../contract/deployment.ts';
-import type { Action } from '../records/deployment-record.ts';
-import { canTerminate } from './can-terminate.ts';
+import type { Action } from '../model/deployment-record.ts';
 import {
   caller,
   deploy,
@@ -12,7 +11,7 @@ import {
   stranger,
   withoutRevision,
 } from './market.fixture.ts';
-import { terminateDeployment } from './terminate.ts';
+import { canTerminate, terminateDeployment } from './terminate.ts';
 
 const MINUTE = 60_000;
 

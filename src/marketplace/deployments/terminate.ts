@@ -1,11 +1,18 @@
-import type { Caller } from '../caller.ts';
-import type { Terminated } from '../contract/deployment.ts';
+import {
+  activeStatuses,
+  type DeploymentStatus,
+  type Terminated,
+  type TerminationCheck,
+} from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import { toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import { ownDeployment } from './access.ts';
-import { checkTermination, minimumRuntimeMinutes } from './can-terminate.ts';
-import { endsAt } from './provider-of.ts';
+import type { Caller } from '../model/caller.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { ownDeployment } from '../model/own-rows.ts';
+import type { Reader } from '../model/store.ts';
+import { endsAt } from './refusal.ts';
+import { runningMs } from './to-deployment.ts';
 import { type TransitionDeps, transition } from './transition.ts';
 
 /**
@@ -39,5 +46,74 @@ export async function terminateDeployment(
   return {
     message: 'The deployment is terminated.',
     deployment: { id, status, stoppedAt: toTimestampOrNull(stoppedAt) },
+  };
+}
+
+const MINUTE_MS = 60_000;
+
+/** M: States, rule 1: the reason text names the status. */
+const refusals: Readonly<Record<DeploymentStatus, string | null>> = {
+  deploying: 'A deployment that is deploying cannot be terminated: wait until it is running or failed.',
+  running: null,
+  stopped: null,
+  failed: 'The deployment is failed already, which is final.',
+  terminated: 'The deployment is terminated already, which is final.',
+  'terminated-provider': 'The deployment is terminated-provider already, which is final.',
+};
+
+/**
+ * M: GET /api/deployments/{deploymentId}/can-terminate
+ *
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ */
+export async function canTerminate(
+  { store, clock, options }: Pick<Deps, 'store' | 'clock' | 'options'>,
+  caller: Caller,
+  id: string,
+): Promise<TerminationCheck> {
+  const record = await ownDeployment(store.read, caller, id);
+  const minimumMinutes = await minimumRuntimeMinutes(store.read, options, record);
+  return checkTermination(record, minimumMinutes, clock.now());
+}
+
+/**
+ * M: Deployments, rule 4: "the longer of the account minimum (default 20 minutes) and `providerMinimumRuntimeMinutes`".
+ * The account is the one that deployed it.
+ */
+export async function minimumRuntimeMinutes(
+  { users }: Pick<Reader, 'users'>,
+  options: Pick<Deps['options'], 'minimumRuntimeMinutes'>,
+  {
+    userId,
+    providerMinimumRuntimeMinutes,
+  }: Pick<DeploymentRecord, 'userId' | 'providerMinimumRuntimeMinutes'>,
+): Promise<number> {
+  const user = await users.byId(userId);
+  return Math.max(
+    user?.minimumRuntimeMinutes ?? options.minimumRuntimeMinutes,
+    providerMinimumRuntimeMinutes ?? 0,
+  );
+}
+
+/** Whole minutes: what it ran is rounded down, and what is left up. */
+export function checkTermination(
+  record: DeploymentRecord,
+  minimumMinutes: number,
+  now: number,
+): TerminationCheck {
+  const ranMs = runningMs(record, now);
+  const runtime = Math.floor(ranMs / MINUTE_MS);
+  const missingMs = Math.max(0, minimumMinutes * MINUTE_MS - ranMs);
+  const isOver = record.stoppedAt !== null || !activeStatuses.includes(record.status);
+  const timeRemaining = isOver ? 0 : Math.ceil(missingMs / MINUTE_MS);
+  const numbers = { runtime, timeRemaining, minimumRuntime: minimumMinutes };
+  const refusal = refusals[record.status];
+  if (refusal !== null) return { canTerminate: false, ...numbers, reason: refusal };
+  if (missingMs === 0) return { canTerminate: true, ...numbers };
+  const frozen = record.status === 'stopped' ? ' Time stopped does not count, so it has to be started.' : '';
+  return {
+    canTerminate: false,
+    ...numbers,
+    reason: `It has to run for at least ${minimumMinutes} minutes; ${timeRemaining} remain.${frozen}`,
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { now, runningDeployment } from '../../store/marketplace/records.fixture.ts';
 import { deploymentSchema } from '../contract/deployment.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Market, openMarket } from './market.fixture.ts';
 import { showDeployment, toDeployment } from './to-deployment.ts';
 

@@ -2,12 +2,11 @@ import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { Deployment } from '../contract/deployment.ts';
 import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import { costsOf } from '../ledger/accrued.ts';
-import { shownExtras } from '../offers/shown-extras.ts';
+import { costsOf } from '../ledger/balance.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { shownExtras } from '../offers/to-offer.ts';
 import { pauseUnsupportedReason, restartUnsupportedReason } from '../providers/capabilities.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import { stoppedMs } from './running-time.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -117,4 +116,20 @@ function toCapabilities(record: DeploymentRecord, providers: Providers) {
     pauseUnsupportedReason: pauseReason,
     supportsRestart: restartReason === null,
   };
+}
+
+type Times = Pick<DeploymentRecord, 'startedAt' | 'stoppedAt' | 'pausedAt' | 'pausedMs'>;
+
+/** How long it was stopped in all, in milliseconds: the stops that are over, and the one that is not. */
+export function stoppedMs({ stoppedAt, pausedAt, pausedMs }: Times, now: number): number {
+  return pausedMs + (pausedAt === null ? 0 : Math.max(0, (stoppedAt ?? now) - pausedAt));
+}
+
+/**
+ * How long it ran, in milliseconds, from the first observed `running` (M: Deployments, rule 4: "Time stopped does not
+ * count").
+ */
+export function runningMs(times: Times, now: number): number {
+  if (times.startedAt === null) return 0;
+  return Math.max(0, (times.stoppedAt ?? now) - times.startedAt - stoppedMs(times, now));
 }

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IllegalTransition } from '../../contract/transitions.ts';
 import { discount, sshKey, volume } from '../../store/marketplace/records.fixture.ts';
-import type { DeploymentStatus } from '../contract/deployment.ts';
-import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
+import { type DeploymentStatus, deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
 import { deploy, type Market, openMarket, read } from './market.fixture.ts';
 import { type Move, reprice, type TransitionDeps, transition } from './transition.ts';
 

@@ -1,13 +1,13 @@
 import { assertTransition } from '../../contract/transitions.ts';
 import { type DeploymentStatus, deploymentTransitions } from '../contract/deployment.ts';
 import type { Deps } from '../deps.ts';
-import { priceFor } from '../discounts/price-for.ts';
+import { priceFor } from '../discounts/price.ts';
 import { endBilling, startBilling } from '../ledger/bill.ts';
-import { notifyDeployment } from '../mail/notify.ts';
-import type { Transaction } from '../ports/store.ts';
-import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
+import { notifyDeployment } from '../mail/outbox.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import type { Transaction } from '../model/store.ts';
 import { releaseVolumes } from '../volumes/release.ts';
-import { toFailureDetails } from './failure-details.ts';
+import { toFailureDetails } from './observe.ts';
 import { originalStoppedRate, providerStoppedRate } from './stopped-rate.ts';
 
 export type TransitionDeps = Pick<Deps, 'random' | 'log' | 'providers' | 'clock' | 'options'>;

@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../model/operator-error.ts';
 import { assessVolumeDiscounts, volumePercentage } from './assess-volume.ts';
-import { assignDiscount } from './assign.ts';
-import { endDiscount } from './end.ts';
+import { assignDiscount, endDiscount } from './discounts.ts';
 
 const DAY_MS = 86_400_000;
 const tiers = [

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
-import { newId } from '../ids.ts';
-import type { Transaction } from '../ports/store.ts';
+import { newId } from '../model/ids.ts';
+import type { Transaction } from '../model/store.ts';
 
 const DAY_MS = 86_400_000;
 const SPEND_DAYS = 30;

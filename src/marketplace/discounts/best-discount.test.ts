@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { bestDiscount, changesAfter, endOfDiscount } from './best-discount.ts';
-import { discounted } from './discounted.ts';
-import { priceFor } from './price-for.ts';
+import { bestDiscount, changesAfter, discounted, endOfDiscount, priceFor } from './price.ts';
 
 const records = [
   { percentage: 10, startsAt: 100, endsAt: 400 },

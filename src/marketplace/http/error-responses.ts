@@ -10,7 +10,7 @@ import {
   RateLimited,
   rateLimitBodySchema,
 } from '../contract/errors.ts';
-import { StoreUnavailable } from '../ports/store.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import type { HttpEnv } from './deps.ts';
 
 /** Any thrown value as the one error that a client sees. What a 500 was is for the log only. */

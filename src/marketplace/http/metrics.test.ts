@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { accept, MINUTE_MS, openTended, read, type Tended } from '../tending/tending.fixture.ts';
+import { accept, MINUTE_MS, openTended, read, type Tended } from '../sync/sync.fixture.ts';
 import { Metrics } from './metrics.ts';
 
 let tended: Tended;

@@ -3,7 +3,7 @@ import { tellBuild } from '../../http/build-info.ts';
 import { keptFigure } from '../../http/kept-figure.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store } from '../model/store.ts';
 import type { Providers } from '../providers/provider.ts';
 
 interface Deps {

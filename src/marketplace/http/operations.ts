@@ -1,5 +1,5 @@
 import type { FindProblem } from '../../http/operations.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store } from '../model/store.ts';
 
 /** What readiness depends on. */
 export interface ReadinessDeps {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import { RateLimited } from '../contract/errors.ts';
-import type { RateLimitOptions } from '../options.ts';
-import type { Store } from '../ports/store.ts';
+import type { RateLimitOptions } from '../model/options.ts';
+import type { Store } from '../model/store.ts';
 
 export type AddressWindow = 'catalog' | 'account' | 'other';
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { member, now, teamId, user } from '../../store/marketplace/records.fixture.ts';
-import { assignDiscount } from '../discounts/assign.ts';
-import { endDiscount } from '../discounts/end.ts';
+import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
 import { Accrual } from './accrual.ts';
 import { endBilling } from './bill.ts';
 import { topUp } from './credit.ts';

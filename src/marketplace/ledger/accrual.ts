@@ -1,8 +1,8 @@
 import type { Deps } from '../deps.ts';
 import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
-import { LeaseLost } from '../fenced-store.ts';
-import { LeasedJob } from '../leased-job.ts';
-import { StoreUnavailable } from '../ports/store.ts';
+import { LeaseLost } from '../leases/fenced-store.ts';
+import { LeasedJob } from '../leases/leased-job.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import { accrue } from './accrue.ts';
 import { isQuiet } from './balance-watch.ts';
 import { watchTeam } from './watch-team.ts';

@@ -1,13 +1,11 @@
 import type { Deps } from '../deps.ts';
-import { bestDiscount, type Discounts } from '../discounts/best-discount.ts';
-import { discounted } from '../discounts/discounted.ts';
-import type { Reader, Transaction } from '../ports/store.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { SegmentRecord } from '../records/ledger-records.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
-import { postSlice } from './post-slice.ts';
+import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { SegmentRecord } from '../model/ledger-records.ts';
+import type { Reader, Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { priceChange } from './price-change.ts';
-import { splitAtPriceChanges } from './split.ts';
+import { postSlice, splitAtPriceChanges } from './segments.ts';
 
 /** What an open segment is of. */
 type Subject = { kind: 'deployment'; record: DeploymentRecord } | { kind: 'volume'; record: VolumeRecord };

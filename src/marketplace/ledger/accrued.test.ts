@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { discount, team } from '../../store/marketplace/records.fixture.ts';
 import { Accrual } from './accrual.ts';
-import { costsOf } from './accrued.ts';
-import { realTimeBalance } from './balance.ts';
+import { costsOf, realTimeBalance } from './balance.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 
 const fails = () => Promise.reject(new Error('nobody is to be stopped or terminated'));

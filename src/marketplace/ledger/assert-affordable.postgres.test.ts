@@ -6,7 +6,7 @@ import { createDeployment } from '../deployments/create.ts';
 import { marketOn, wanted } from '../deployments/market.fixture.ts';
 import { resumeDeployment } from '../deployments/resume.ts';
 import type { Deps } from '../deps.ts';
-import type { Store } from '../ports/store.ts';
+import type { Store } from '../model/store.ts';
 import { adjust } from './credit.ts';
 
 const HOUR_OF_GPU = 2_000_000;

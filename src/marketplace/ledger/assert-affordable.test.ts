@@ -10,9 +10,9 @@ import type { ApiError } from '../contract/errors.ts';
 import { createDeployment } from '../deployments/create.ts';
 import { deploy, type Market, openMarket, wanted } from '../deployments/market.fixture.ts';
 import { resumeDeployment } from '../deployments/resume.ts';
-import type { MarketplaceOptions } from '../options.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { MarketplaceOptions } from '../model/options.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { assertAffordable } from './assert-affordable.ts';
 import { adjust, grant } from './credit.ts';
 

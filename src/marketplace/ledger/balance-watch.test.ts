@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { remainingMinutes } from '../records/ledger-records.ts';
-import type { BalanceWatch } from '../records/people.ts';
+import { remainingMinutes } from '../model/ledger-records.ts';
+import type { BalanceWatch } from '../model/people.ts';
 import {
   type BalanceNews,
   isQuiet,

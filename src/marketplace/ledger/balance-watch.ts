@@ -1,5 +1,5 @@
-import { type BalanceReading, remainingMinutes } from '../records/ledger-records.ts';
-import type { BalanceWatch } from '../records/people.ts';
+import { type BalanceReading, remainingMinutes } from '../model/ledger-records.ts';
+import type { BalanceWatch } from '../model/people.ts';
 
 /** M: Events: "at about 12, 6, 3 hours, 1 hour, 30, 15 and 5 minutes", in minutes, the lowest first. */
 export const lowBalanceMinutes = [5, 15, 30, 60, 180, 360, 720] as const;

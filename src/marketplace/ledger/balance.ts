@@ -1,6 +1,57 @@
 import { notFound } from '../contract/errors.ts';
-import type { Reader } from '../ports/store.ts';
-import { accrued } from './accrued.ts';
+import type { Discounts } from '../discounts/price.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { OpenDeploymentSegment, Reader } from '../model/store.ts';
+import { unpostedOf } from './price-change.ts';
+
+type LedgerReader = Pick<Reader, 'ledger' | 'discounts'>;
+
+/** How many deployments are asked for in one query. */
+const PAGE = 500;
+
+/**
+ * What a team's open segments have cost by `at` and was not taken from its balance yet. As with slices, a deployment costs
+ * nothing beyond what its provider has confirmed: one that is silent for hours takes nobody's balance to zero.
+ */
+export async function accrued(read: LedgerReader, teamId: string, at: number): Promise<number> {
+  const segments = await read.ledger.openSegmentsOfTeam(teamId);
+  if (segments.length === 0) return 0;
+  const discounts = await read.discounts.ofTeam(teamId);
+  return segments.reduce((sum, open) => sum + unposted(open, discounts, at), 0);
+}
+
+/**
+ * What each deployment has cost by `at`, in micro-USD: what was taken from the balance and what {@link accrued} counts
+ * for it, so that it grows as the balance falls.
+ */
+export async function costsOf(
+  read: LedgerReader,
+  records: readonly DeploymentRecord[],
+  at: number,
+): Promise<(record: DeploymentRecord) => number> {
+  const billed = records.filter(({ status }) => status === 'running' || status === 'stopped');
+  const discounts = new Map<string, Discounts>();
+  for (const teamId of new Set(billed.map((record) => record.teamId)))
+    discounts.set(teamId, await read.discounts.ofTeam(teamId));
+  const costs = new Map<string, number>();
+  for (let from = 0; from < billed.length; from += PAGE) {
+    const ids = billed.slice(from, from + PAGE).map(({ id }) => id);
+    for (const open of await read.ledger.openSegmentsOfDeployments(ids)) {
+      const { subjectId, teamId } = open.segment;
+      costs.set(subjectId, open.totalCostMicroUsd + unposted(open, discounts.get(teamId) ?? [], at));
+    }
+  }
+  return ({ id, totalCostMicroUsd }) => costs.get(id) ?? totalCostMicroUsd;
+}
+
+function unposted(
+  { segment, confirmedUntil }: Pick<OpenDeploymentSegment, 'segment' | 'confirmedUntil'>,
+  discounts: Discounts,
+  at: number,
+): number {
+  const until = Math.min(at, confirmedUntil ?? at);
+  return until > segment.postedUntil ? unpostedOf(segment, discounts, until) : 0;
+}
 
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
 

@@ -1,9 +1,9 @@
 import type { Deps } from '../deps.ts';
-import type { Price } from '../discounts/price-for.ts';
-import { newId } from '../ids.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { SegmentRecord, SubjectKind } from '../records/ledger-records.ts';
-import { closeSegment, splitAtPriceChanges } from './split.ts';
+import type { Price } from '../discounts/price.ts';
+import { newId } from '../model/ids.ts';
+import type { SegmentRecord, SubjectKind } from '../model/ledger-records.ts';
+import type { Transaction } from '../model/store.ts';
+import { closeSegment, splitAtPriceChanges } from './segments.ts';
 
 type BillingTransaction = Pick<Transaction, 'ledger' | 'discounts'>;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { costOf, owedOf } from './cost.ts';
-import { toDollars } from './dollars.ts';
+import { toDollars } from '../contract/values.ts';
+import { costOf, owedOf } from './price-change.ts';
 
 it.each([
   [1_000_000, 3_600_000, 1_000_000],

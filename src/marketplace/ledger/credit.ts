@@ -1,13 +1,13 @@
+import { toDollars } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import { newId } from '../ids.ts';
-import { mailManagers } from '../mail/mail-managers.ts';
 import { receiptMessage } from '../mail/messages.ts';
-import { OperatorError } from '../operator-error.ts';
-import { Duplicate, type Transaction } from '../ports/store.ts';
-import type { LedgerAccount, LedgerTransactionRecord } from '../records/ledger-records.ts';
+import { mailManagers } from '../mail/outbox.ts';
+import { newId } from '../model/ids.ts';
+import type { LedgerAccount, LedgerTransactionRecord } from '../model/ledger-records.ts';
+import { OperatorError } from '../model/operator-error.ts';
+import { Duplicate, type Transaction } from '../model/store.ts';
 import { readCredit } from './balance-watch.ts';
-import { toDollars } from './dollars.ts';
-import { takeReading } from './take-reading.ts';
+import { takeReading } from './watch-team.ts';
 
 type CreditDeps = Pick<Deps, 'store' | 'clock' | 'random'>;
 

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runningDeployment, team } from '../../store/marketplace/records.fixture.ts';
-import { assignDiscount } from '../discounts/assign.ts';
-import { endDiscount } from '../discounts/end.ts';
-import { priceFor } from '../discounts/price-for.ts';
-import type { Store, Transaction } from '../ports/store.ts';
-import type { DiscountRecord } from '../records/people.ts';
+import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
+import { priceFor } from '../discounts/price.ts';
+import type { DiscountRecord } from '../model/people.ts';
+import type { Store, Transaction } from '../model/store.ts';
 import { accrue } from './accrue.ts';
 import { realTimeBalance } from './balance.ts';
 import { endBilling, startBilling } from './bill.ts';

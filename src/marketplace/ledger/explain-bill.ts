@@ -1,10 +1,8 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
-import { toTimestamp, toTimestampOrNull } from '../contract/values.ts';
-import type { Reader } from '../ports/store.ts';
-import type { SegmentRecord } from '../records/ledger-records.ts';
-import { costOf } from './cost.ts';
-import { toDollars } from './dollars.ts';
-import { unpostedOf } from './price-change.ts';
+import { toDollars, toTimestamp, toTimestampOrNull } from '../contract/values.ts';
+import type { SegmentRecord } from '../model/ledger-records.ts';
+import type { Reader } from '../model/store.ts';
+import { costOf, unpostedOf } from './price-change.ts';
 
 /** What a deployment or a volume has cost, for an operator: with what its provider asks, which no user sees. */
 export interface Bill {

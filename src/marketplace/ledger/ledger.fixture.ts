@@ -8,10 +8,10 @@ import { systemRandom } from '../../runtime/system.ts';
 import { now, runningDeployment, seed, volume } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import type { Deps } from '../deps.ts';
-import { priceFor } from '../discounts/price-for.ts';
-import { defaultOptions } from '../options.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { priceFor } from '../discounts/price.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { defaultOptions } from '../model/options.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { startBilling } from './bill.ts';
 
 /** What a log was told. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { SegmentRecord } from '../records/ledger-records.ts';
+import type { SegmentRecord } from '../model/ledger-records.ts';
 import { priceChange, unpostedOf } from './price-change.ts';
 
 const HOUR_MS = 3_600_000;

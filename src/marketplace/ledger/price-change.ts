@@ -1,7 +1,5 @@
-import { bestDiscount, changesAfter, type Discounts } from '../discounts/best-discount.ts';
-import { type Price, priceAt } from '../discounts/price-for.ts';
-import type { SegmentRecord } from '../records/ledger-records.ts';
-import { owedOf } from './cost.ts';
+import { bestDiscount, changesAfter, type Discounts, type Price, priceAt } from '../discounts/price.ts';
+import type { SegmentRecord } from '../model/ledger-records.ts';
 
 export interface PriceChange {
   at: number;
@@ -55,4 +53,29 @@ function percentageAt(
   const best = bestDiscount(discounts, at);
   if (subjectKind === 'deployment') return best;
   return best < discountPercentage ? 0 : discountPercentage;
+}
+
+const MS_PER_HOUR = 3_600_000n;
+
+/** What `ms` cost at a rate: floor(rate × ms / hour), in integers of any size. A time that is none costs nothing. */
+export function costOf(rateMicroUsdPerHour: number, ms: number): number {
+  if (ms <= 0) return 0;
+  return Number((BigInt(rateMicroUsdPerHour) * BigInt(ms)) / MS_PER_HOUR);
+}
+
+/** What `ms` cost at a rate, rounded up to a micro-USD: what is certainly enough to pay for it. */
+export function ceilingCostOf(rateMicroUsdPerHour: number, ms: number): number {
+  if (ms <= 0) return 0;
+  return Number((BigInt(rateMicroUsdPerHour) * BigInt(Math.ceil(ms)) + MS_PER_HOUR - 1n) / MS_PER_HOUR);
+}
+
+/**
+ * What is owed for a segment up to `until` and was not posted: the cost of the whole less what was. Slices so cut add
+ * up to the cost of the whole, wherever they are cut.
+ */
+export function owedOf(
+  segment: Pick<SegmentRecord, 'rateMicroUsdPerHour' | 'startedAt' | 'postedMicroUsd'>,
+  until: number,
+): number {
+  return Math.max(0, costOf(segment.rateMicroUsdPerHour, until - segment.startedAt) - segment.postedMicroUsd);
 }

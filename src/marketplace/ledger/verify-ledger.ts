@@ -1,7 +1,7 @@
-import { discounted } from '../discounts/discounted.ts';
-import type { LedgerReader, Reader, Store } from '../ports/store.ts';
-import type { SegmentRecord, SliceRecord } from '../records/ledger-records.ts';
-import { costOf } from './cost.ts';
+import { discounted } from '../discounts/price.ts';
+import type { SegmentRecord, SliceRecord } from '../model/ledger-records.ts';
+import type { LedgerReader, Reader, Store } from '../model/store.ts';
+import { costOf } from './price-change.ts';
 
 export interface LedgerFinding {
   /** A transaction, a team, a segment, a deployment or a volume. */

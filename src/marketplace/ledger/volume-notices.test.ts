@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { VolumePolicy } from '../options.ts';
-import type { BalanceWatch } from '../records/people.ts';
+import type { VolumePolicy } from '../model/options.ts';
+import type { BalanceWatch } from '../model/people.ts';
 import { quietWatch, readBalance, readCredit } from './balance-watch.ts';
-import { areVolumesDue, dueNotice } from './volume-notices.ts';
+import { areVolumesDue, dueNotice } from './watch-volumes.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,9 +1,30 @@
 import type { Deps } from '../deps.ts';
-import { mailManagers } from '../mail/mail-managers.ts';
 import { balanceExhaustedMessage, lowBalanceMessage } from '../mail/messages.ts';
-import type { BalanceWatch } from '../records/people.ts';
+import { mailManagers } from '../mail/outbox.ts';
+import type { BalanceReading, SegmentRecord } from '../model/ledger-records.ts';
+import type { BalanceWatch } from '../model/people.ts';
+import type { Reader } from '../model/store.ts';
+import { realTimeBalance } from './balance.ts';
 import { readBalance } from './balance-watch.ts';
-import { takeReading } from './take-reading.ts';
+
+/** What all open segments together cost, in micro-USD per hour. */
+function burnRate(open: readonly { segment: SegmentRecord }[]): number {
+  return open.reduce((sum, { segment }) => sum + segment.rateMicroUsdPerHour, 0);
+}
+
+/** What a team has now, and how fast it is used. @throws {ApiError} NOT_FOUND */
+export async function takeReading(
+  read: Pick<Reader, 'teams' | 'ledger' | 'discounts'>,
+  teamId: string,
+  at: number,
+): Promise<BalanceReading> {
+  const balanceMicroUsd = await realTimeBalance(read, teamId, at);
+  return {
+    at,
+    balanceMicroUsd,
+    burnMicroUsdPerHour: burnRate(await read.ledger.openSegmentsOfTeam(teamId)),
+  };
+}
 
 /** Takes a reading of a team, mails what it tells, and returns the watch as it is then; null: there is no such team. */
 export async function watchTeam(

@@ -1,9 +1,9 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { LeaseLost } from '../fenced-store.ts';
-import type { Store } from '../ports/store.ts';
-import { type DeploymentRecord, logNames } from '../records/deployment-record.ts';
-import { type VolumeRecord, logNames as volumeNames } from '../records/volume-record.ts';
+import { LeaseLost } from '../leases/fenced-store.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import type { Store } from '../model/store.ts';
+import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
 import { VolumesAreKept, watchVolumes } from './watch-volumes.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { mail, now, userId } from '../../store/marketplace/records.fixture.ts';
 import { type Books, openBooks } from '../ledger/ledger.fixture.ts';
-import type { Mailer } from '../ports/mailer.ts';
-import type { MailRecord } from '../records/mail-record.ts';
+import type { MailRecord } from '../model/ledger-records.ts';
+import type { Mailer } from '../model/mailer.ts';
 import { MailDispatcher } from './dispatch.ts';
 import { queueMail } from './outbox.ts';
 import { startSmtpServer } from './smtp.fixture.ts';

@@ -1,8 +1,8 @@
 import type { Deps } from '../deps.ts';
-import { LeasedJob } from '../leased-job.ts';
-import { type Mailer, MailRefused } from '../ports/mailer.ts';
-import type { Store } from '../ports/store.ts';
-import type { MailRecord } from '../records/mail-record.ts';
+import { LeasedJob } from '../leases/leased-job.ts';
+import type { MailRecord } from '../model/ledger-records.ts';
+import { type Mailer, MailRefused } from '../model/mailer.ts';
+import type { Store } from '../model/store.ts';
 
 const EVERY_MS = 5_000;
 const BATCH = 20;

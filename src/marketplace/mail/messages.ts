@@ -1,12 +1,11 @@
 import { toOneLine } from '../../contract/one-line.ts';
 import { failureReasons } from '../contract/deployment.ts';
-import { toTimestamp } from '../contract/values.ts';
-import { toDollars } from '../ledger/dollars.ts';
+import { toDollars, toTimestamp } from '../contract/values.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { type BalanceReading, remainingMinutes } from '../model/ledger-records.ts';
+import type { TeamRecord } from '../model/people.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import { type BalanceReading, remainingMinutes } from '../records/ledger-records.ts';
-import type { TeamRecord } from '../records/people.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
 
 const MAX_PHRASE_LENGTH = 100;
 /** A mail names so many volumes. */

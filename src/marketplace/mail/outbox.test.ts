@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { user } from '../../store/marketplace/records.fixture.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
-import type { MailRecord } from '../records/mail-record.ts';
+import type { MailRecord } from '../model/ledger-records.ts';
 import { queueMail } from './outbox.ts';
 
 type Class = MailRecord['class'];

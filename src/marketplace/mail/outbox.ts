@@ -1,8 +1,10 @@
 import type { Deps } from '../deps.ts';
-import { newId } from '../ids.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { MailRecord } from '../records/mail-record.ts';
-import type { UserRecord } from '../records/people.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { newId } from '../model/ids.ts';
+import type { MailRecord } from '../model/ledger-records.ts';
+import type { TeamRecord, UserRecord } from '../model/people.ts';
+import type { Transaction } from '../model/store.ts';
+import { deploymentFailedMessage, deploymentReadyMessage } from './messages.ts';
 
 export type News = Pick<MailRecord, 'class' | 'kind' | 'dedupeKey' | 'subject' | 'text'>;
 
@@ -39,4 +41,35 @@ function wants(
 ): boolean {
   if (mailClass === 'billing') return true;
   return mailClass === 'deployment' ? user.wantsDeploymentMail : user.wantsMarketingMail;
+}
+
+/** Mails news of a team's money to its owner and admins. */
+export async function mailManagers(
+  deps: Pick<Deps, 'random' | 'clock'>,
+  tx: Pick<Transaction, 'teams' | 'users' | 'mail'>,
+  team: Pick<TeamRecord, 'id'>,
+  news: News,
+): Promise<void> {
+  for (const { userId, role } of await tx.teams.members(team.id)) {
+    if (role === 'member') continue;
+    const user = await tx.users.byId(userId);
+    if (user !== null) await queueMail(deps, tx, user, news);
+  }
+}
+
+/** Mails that a deployment is ready or has failed to the user who made it, if they opted in (M: Events). */
+export async function notifyDeployment(
+  deps: Pick<Deps, 'random' | 'clock'>,
+  tx: Pick<Transaction, 'users' | 'mail'>,
+  record: DeploymentRecord,
+  news: 'ready' | 'failed',
+): Promise<void> {
+  const user = await tx.users.byId(record.userId);
+  if (user === null) return;
+  await queueMail(deps, tx, user, {
+    class: 'deployment',
+    kind: `deployment_${news}`,
+    dedupeKey: `deployment_${news}:${record.id}`,
+    ...(news === 'ready' ? deploymentReadyMessage(record) : deploymentFailedMessage(record)),
+  });
 }

@@ -1,5 +1,5 @@
 import { createTransport, type Transporter } from 'nodemailer';
-import { type Mailer, MailRefused } from '../ports/mailer.ts';
+import { type Mailer, MailRefused } from '../model/mailer.ts';
 
 export interface SmtpOptions {
   host: string;

@@ -2,9 +2,8 @@ import { expect, it } from 'vitest';
 import { deployment, user, userId } from '../../store/marketplace/records.fixture.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import type { CatalogOffer, Provider, Providers } from '../providers/provider.ts';
-import { notifyDeployment } from './notify.ts';
-import { StockAlerts } from './stock-alerts.ts';
-import { subscribeToStock, unsubscribeFromStock } from './subscribe.ts';
+import { notifyDeployment } from './outbox.ts';
+import { StockAlerts, subscribeToStock, unsubscribeFromStock } from './stock-alerts.ts';
 
 const wanted = { userId, providerId: 'provider-a', offerId: 'h100', region: null };
 

@@ -1,9 +1,12 @@
 import type { Deps } from '../deps.ts';
-import { LeasedJob } from '../leased-job.ts';
-import type { Store } from '../ports/store.ts';
+import { LeasedJob } from '../leases/leased-job.ts';
+import { newId } from '../model/ids.ts';
+import { OperatorError } from '../model/operator-error.ts';
+import type { StockAlertRecord } from '../model/people.ts';
+import type { Store } from '../model/store.ts';
+import type { CatalogOffer, Providers } from '../providers/provider.ts';
 import { backInStockMessage } from './messages.ts';
 import { queueMail } from './outbox.ts';
-import { type Stock, stockOf } from './stock-of.ts';
 
 const EVERY_MS = 60_000;
 
@@ -62,4 +65,66 @@ export class StockAlerts {
       });
     });
   }
+}
+
+export interface Stock {
+  /** Null: it is not sold at all now. */
+  offer: CatalogOffer | null;
+  /** Those of the alert where it can be deployed now; none: it is sold out. */
+  regions: readonly string[];
+}
+
+/** What is known of the stock that an alert is about; null: the provider has not been heard. */
+function stockOf(
+  providers: Providers,
+  { providerId, offerId, region }: Pick<StockAlertRecord, 'providerId' | 'offerId' | 'region'>,
+): Stock | null {
+  const catalog = providers.get(providerId)?.catalog;
+  if (catalog === undefined || catalog.heardAt === null) return null;
+  const offer = catalog.offers.get(offerId) ?? null;
+  if (offer === null || offer.maintenance) return { offer, regions: [] };
+  return { offer, regions: offer.inStockRegions.filter((name) => region === null || name === region) };
+}
+
+/**
+ * Subscribes a user to a configuration: they are mailed once each time that it returns to stock. Asking twice is asking
+ * once.
+ *
+ * @throws {OperatorError}
+ */
+export async function subscribeToStock(
+  { store, clock, random, providers }: Pick<Deps, 'store' | 'clock' | 'random' | 'providers'>,
+  wanted: Pick<StockAlertRecord, 'userId' | 'providerId' | 'offerId' | 'region'>,
+): Promise<StockAlertRecord> {
+  const { userId, providerId, offerId, region } = wanted;
+  if (providers.get(providerId) === undefined)
+    throw new OperatorError(`There is no provider "${providerId}": there are ${providers.ids().join(', ')}.`);
+  return store.transact(async (tx) => {
+    // Locks the user, so that two at once do not both add one.
+    if ((await tx.users.byId(userId)) === null)
+      throw new OperatorError(`There is no user "${userId}": see \`berth marketplace users list\`.`);
+    const known = (await tx.stockAlerts.ofUser(userId)).find(
+      (alert) => alert.providerId === providerId && alert.offerId === offerId && alert.region === region,
+    );
+    if (known !== undefined) return known;
+    const alert: StockAlertRecord = {
+      id: newId(random, 'alert'),
+      userId,
+      providerId,
+      offerId,
+      region,
+      createdAt: clock.now(),
+      wasSoldOut: stockOf(providers, wanted)?.regions.length === 0,
+    };
+    await tx.stockAlerts.insert(alert);
+    return alert;
+  });
+}
+
+/** Ends a subscription. @throws {OperatorError} */
+export async function unsubscribeFromStock({ store }: Pick<Deps, 'store'>, id: string): Promise<void> {
+  await store.transact(async (tx) => {
+    if ((await tx.stockAlerts.byId(id)) === null) throw new OperatorError(`There is no stock alert "${id}".`);
+    await tx.stockAlerts.remove(id);
+  });
 }

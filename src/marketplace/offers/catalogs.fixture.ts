@@ -1,5 +1,5 @@
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import { defaultOptions } from '../options.ts';
+import { defaultOptions } from '../model/options.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { configurationOf, gpuTypes, profileOf } from '../providers/offer.fixture.ts';
 import type { ProviderProfile } from '../providers/profile.ts';

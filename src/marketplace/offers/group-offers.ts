@@ -1,7 +1,7 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { OfferGroup } from '../contract/offer.ts';
+import type { ProviderProfile } from '../providers/profile.ts';
 import type { CatalogOffer } from '../providers/provider.ts';
-import type { Shelf } from './shelves.ts';
 import { isInStock, toOffer } from './to-offer.ts';
 
 /** A row of the offers page, but for what depends on who asks and when. */
@@ -79,4 +79,13 @@ function distinct(values: readonly string[]): string[] {
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
+}
+
+/** What one provider has on sale, as far as it is shown. */
+export interface Shelf {
+  profile: ProviderProfile;
+  /** Another map whenever something in it has changed. */
+  offers: ReadonlyMap<string, CatalogOffer>;
+  /** M: Offer, `note`. */
+  note: string | null;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type OfferQuery, offerPageSchema, offerQuerySchema } from '../contract/offer.ts';
 import { profileOf } from '../providers/offer.fixture.ts';
 import { boardOf, cpu, offersOf, type Sold } from './catalogs.fixture.ts';
-import { listOffers } from './list-offers.ts';
+import { listOffers } from './offer-page.ts';
 
 const h100 = { gpu_type: 'NVIDIA H100 SXM' };
 const a100 = { gpu_type: 'NVIDIA A100 PCIe', price_per_hour: 1.2 };

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { offerPageSchema, type ReservedOfferQuery, reservedOfferQuerySchema } from '../contract/offer.ts';
 import { boardOf, cpu } from './catalogs.fixture.ts';
-import { listReservedOffers } from './list-reserved.ts';
+import { listReservedOffers } from './offer-page.ts';
 
 const market = boardOf([
   { provider: 'provider-a' },

@@ -1,10 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { InstanceType } from '../contract/values.ts';
+import { type InstanceType, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { CatalogOffer, Providers } from '../providers/provider.ts';
-import { groupOffers, type OfferRow } from './group-offers.ts';
+import { groupOffers, type OfferRow, type Shelf } from './group-offers.ts';
 import { Popularity, type Ranks } from './popularity.ts';
-import { areSame, type Shelf, shelvesOf } from './shelves.ts';
 import { toOfferType } from './to-offer.ts';
 
 /** The rows of the offers page, made anew when a catalog has changed and not for each request. */
@@ -58,4 +57,39 @@ export class OfferBoard {
 function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => boolean {
   return ({ instanceType: type }) =>
     instanceType === null || type === instanceType || toOfferType(type) === instanceType;
+}
+
+/** After so many intervals without a word, a provider's offers carry a note; after so many more they are not shown. */
+const NOTED_AFTER = 3;
+const HIDDEN_AFTER = 20;
+
+/** The shelves of the providers that were heard lately, in the order of the configuration. */
+function shelvesOf(
+  providers: Providers,
+  providerIds: readonly string[],
+  { now, catalogMs }: { now: number; catalogMs: number },
+): Shelf[] {
+  return providerIds.flatMap((id) => {
+    const provider = providers.get(id);
+    if (provider === undefined) return [];
+    const { profile, catalog } = provider;
+    const { heardAt, offers } = catalog;
+    if (heardAt === null || now - heardAt > HIDDEN_AFTER * catalogMs) return [];
+    return [{ profile, offers, note: now - heardAt > NOTED_AFTER * catalogMs ? noteOf(heardAt) : null }];
+  });
+}
+
+function noteOf(heardAt: number): string {
+  return `The provider has not answered since ${toTimestamp(heardAt)}; stock and price may have changed.`;
+}
+
+/** Whether both show the same. */
+function areSame(before: readonly Shelf[], after: readonly Shelf[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((shelf, index) => {
+      const other = after[index];
+      return shelf.profile === other?.profile && shelf.offers === other.offers && shelf.note === other.note;
+    })
+  );
 }

@@ -1,7 +1,10 @@
-import type { OfferGroup, OfferPage, OfferQuery, SortKey } from '../contract/offer.ts';
+import { invalid } from '../contract/errors.ts';
+import type { OfferGroup, OfferPage, OfferQuery, ReservedOfferQuery, SortKey } from '../contract/offer.ts';
+import type { Providers } from '../providers/provider.ts';
 import type { OfferRow } from './group-offers.ts';
+import type { OfferBoard } from './offer-board.ts';
 import type { Ranks } from './popularity.ts';
-import { withDiscount } from './with-discount.ts';
+import { withDiscount } from './to-offer.ts';
 
 /** What a page is made with. */
 export interface PageContext {
@@ -12,7 +15,7 @@ export interface PageContext {
 }
 
 /** Filters, sorts and cuts the rows (M: GET /api/gpu-offers). A page beyond the last one is empty. */
-export function toOfferPage(rows: readonly OfferRow[], query: OfferQuery, context: PageContext): OfferPage {
+function toOfferPage(rows: readonly OfferRow[], query: OfferQuery, context: PageContext): OfferPage {
   const { page = 1, sortBy = 'popularity', sortOrder = 'asc' } = query;
   const { limit, ranks } = context;
   const found = rows
@@ -59,4 +62,39 @@ function byKey(key: SortKey, direction: 1 | -1): (a: OfferGroup, b: OfferGroup) 
 
 function compare(a: string | number, b: string | number): number {
   return typeof a === 'number' && typeof b === 'number' ? a - b : collator.compare(String(a), String(b));
+}
+
+/** M: "Pagination defaults: Offers: page 1, limit 10". */
+const DEFAULT_LIMIT = 10;
+
+/** M: GET /api/gpu-offers. `discountPercentage`: that of the caller's team, 0 without one; null: nobody is logged in. */
+export async function listOffers(
+  board: OfferBoard,
+  query: OfferQuery,
+  discountPercentage: number | null,
+): Promise<OfferPage> {
+  const { limit = DEFAULT_LIMIT, instanceType = null } = query;
+  const ranks = await board.ranks();
+  return toOfferPage(board.inStock(instanceType), query, { ranks, discountPercentage, limit });
+}
+
+/**
+ * M: GET /api/gpu-offers-with-reserved: what the listed providers sell, sold-out offers included with `available` false.
+ * All of it is one page unless a `limit` was sent.
+ *
+ * @throws {ApiError} VALIDATION_ERROR for an id that is no provider's
+ */
+export async function listReservedOffers(
+  { board, providers }: { board: OfferBoard; providers: Providers },
+  query: ReservedOfferQuery,
+  discountPercentage: number | null,
+): Promise<OfferPage> {
+  const known = providers.ids();
+  const wanted = [...new Set(query.providers ?? known)];
+  if (wanted.some((id) => !known.includes(id)))
+    throw invalid('providers', `expected provider ids, comma-separated, of ${known.join(', ')}`);
+  const rows = board.all(wanted, query.instanceType ?? null);
+  const ranks = await board.ranks();
+  const limit = query.limit ?? Math.max(1, rows.length);
+  return toOfferPage(rows, query, { ranks, discountPercentage, limit });
 }

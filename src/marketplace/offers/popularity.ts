@@ -1,5 +1,5 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { DeploymentReader } from '../ports/store.ts';
+import type { DeploymentReader } from '../model/store.ts';
 
 const DAY_MS = 86_400_000;
 /** What a type's popularity is counted over. */

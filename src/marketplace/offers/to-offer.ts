@@ -1,10 +1,10 @@
-import { usdFromMicroUsd } from '../../contract/values.ts';
+import { microUsdFromUsd, usdFromMicroUsd } from '../../contract/values.ts';
 import type { Offer } from '../contract/offer.ts';
 import type { InstanceType } from '../contract/values.ts';
+import { discounted } from '../discounts/price.ts';
 import { offerPauseUnsupportedReason } from '../providers/capabilities.ts';
 import type { ProviderProfile } from '../providers/profile.ts';
 import { type CatalogOffer, deployableImages } from '../providers/provider.ts';
-import { shownExtras } from './shown-extras.ts';
 
 /**
  * M: Offer, `instanceType`: `SPOT`, `DEDICATED` or `CLUSTER`. Bare metal is a DEDICATED offer whose deployment is
@@ -49,5 +49,43 @@ export function toOffer(offer: CatalogOffer, profile: ProviderProfile, note: str
     ...(note !== null && { note }),
     pauseUnsupportedReason: offerPauseUnsupportedReason(profile, offer, clusters),
     ...(offer.isNvlink && { nvlink: true as const }),
+  };
+}
+
+/** M: Offer, `extras.deployment_type`. */
+const DEPLOYMENT_TYPES = {
+  SPOT: 'vm',
+  DEDICATED: 'vm',
+  BARE_METAL: 'baremetal',
+  CLUSTER: 'cluster',
+} as const satisfies Record<InstanceType, string>;
+
+const DEFAULT_NETWORKING_TYPE = 'public';
+
+/**
+ * M: `extras` of an offer and of its deployments: the provider's own, without what it says to Berth. `nvlink` appears only
+ * where there are NVLink bridges.
+ */
+export function shownExtras({
+  extras,
+  instanceType,
+}: Pick<CatalogOffer, 'extras' | 'instanceType'>): Offer['extras'] {
+  const { berth: _, nvlink: __, networking_type: networking, ...rest } = extras;
+  return {
+    ...rest,
+    deployment_type: DEPLOYMENT_TYPES[instanceType],
+    networking_type:
+      typeof networking === 'string' && networking !== '' ? networking : DEFAULT_NETWORKING_TYPE,
+  };
+}
+
+/** M: "Authenticated requests also get per-offer: `originalPrice` …"; 0: the team has no discount now. */
+export function withDiscount(offer: Offer, percentage: number): Offer {
+  return {
+    ...offer,
+    originalPrice: offer.price,
+    discountedPrice: usdFromMicroUsd(discounted(microUsdFromUsd(offer.price), percentage)),
+    discountPercentage: percentage,
+    hasDiscount: percentage > 0,
   };
 }

@@ -1,7 +1,37 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { ProviderProfile, Selection } from './profile.ts';
 import type { CatalogOffer, Provider } from './provider.ts';
+
+/**
+ * What a user is told of a change that has not shown yet (M: 504, "Poll the deployment"): no more than is known.
+ * `problem`: what came in place of an answer to the request; null: the provider accepted it.
+ */
+export function describeSlow(
+  { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
+  problem: unknown,
+): string {
+  const advice = `poll the ${thing} rather than trying again.`;
+  if (problem === null)
+    return `${providerId} has accepted the ${what} and has not finished it yet; ${advice}`;
+  const status = problem instanceof ProviderError ? problem.status : null;
+  const answer = status === null ? `did not answer the ${what}` : `answered ${status} to the ${what}`;
+  return `${providerId} ${answer}, so it may or may not happen; ${advice}`;
+}
+
+/** Why a provider gives no more, as `details.reason` and `failureReason` tell it. */
+export type Shortage = 'out_of_stock' | 'quota_exceeded';
+
+/**
+ * Whether a provider refused because it has nothing left, or because this marketplace may have no more there; undefined:
+ * for another reason. The two are never taken for each other: a quota says nothing of the stock.
+ */
+export function shortageOf(error: unknown): Shortage | undefined {
+  if (!(error instanceof ProviderError) || error.problem !== 'conflict') return undefined;
+  if (error.code === 'capacity_unavailable') return 'out_of_stock';
+  return error.code === 'quota_exceeded' ? 'quota_exceeded' : undefined;
+}
 
 /** What a profile's selections look at. */
 export interface Machine {

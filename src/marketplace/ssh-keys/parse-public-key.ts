@@ -1,6 +1,6 @@
-import { parseSshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
+import { createHash } from 'node:crypto';
+import { parseSshPublicKey, type SshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
 import { invalid } from '../contract/errors.ts';
-import { fingerprintOf } from './fingerprint.ts';
 
 export interface ParsedPublicKey {
   /** One authorized_keys line. */
@@ -23,4 +23,10 @@ export function parsePublicKey(path: string, text: string): ParsedPublicKey {
     fingerprint: fingerprintOf(key),
     comment: key.comment,
   };
+}
+
+/** `SHA256:…`, as `ssh-keygen -l` prints it: of the key's data, in base64 without padding. */
+function fingerprintOf({ base64 }: SshPublicKey): string {
+  const digest = createHash('sha256').update(Buffer.from(base64, 'base64')).digest('base64');
+  return `SHA256:${digest.replace(/=+$/, '')}`;
 }

@@ -3,10 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { member, sshKey, team } from '../../store/marketplace/records.fixture.ts';
 import { createSshKeySchema, sshKeySchema } from '../contract/ssh-key.ts';
 import { caller, type Market, openMarket, publicKey, stranger } from '../deployments/market.fixture.ts';
-import { createSshKey } from './create.ts';
-import { deleteSshKey } from './delete.ts';
-import { listSshKeys } from './list.ts';
-import { readSshKey } from './read.ts';
+import { createSshKey, deleteSshKey, listSshKeys, readSshKey } from './ssh-keys.ts';
 
 let market: Market;
 beforeEach(async () => {

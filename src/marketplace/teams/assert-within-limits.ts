@@ -1,8 +1,8 @@
 import { activeStatuses } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import type { TeamLimits } from '../options.ts';
-import type { Reader } from '../ports/store.ts';
+import type { TeamLimits } from '../model/options.ts';
+import type { Reader } from '../model/store.ts';
 
 const units: Readonly<Record<keyof TeamLimits, string>> = {
   deployments: 'deployments that are not over',

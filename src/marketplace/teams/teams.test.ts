@@ -3,11 +3,9 @@ import { member, now, team, teamId, user, userId } from '../../store/marketplace
 import { balanceSchema, teamSchema } from '../contract/team.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
 import { assertMember, resolveTeam } from './access.ts';
-import { listBalances } from './list-balances.ts';
-import { listTeams } from './list-teams.ts';
-import { removeMember, setMember } from './manage-members.ts';
-import { createTeam, switchTeam } from './manage-teams.ts';
-import { teamDetails } from './team-details.ts';
+import { removeMember, setMember } from './members.ts';
+import { listBalances, listTeams, teamDetails } from './show-teams.ts';
+import { createTeam, switchTeam } from './teams.ts';
 
 const HOUR_MS = 3_600_000;
 const caller = { userId };

@@ -1,23 +1,18 @@
-import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
 import { type AttachedVolume, attachedVolumeSchema } from '../contract/volume.ts';
-import { ownDeployment } from '../deployments/access.ts';
 import { assertNotFrozen } from '../ledger/assert-affordable.ts';
-import type { Transaction } from '../ports/store.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
-import { ownVolume } from './access.ts';
-import { advanceUntil } from './advance.ts';
-import { sendAttach, undoAttach } from './advance-attachments.ts';
-import { assertFits, assertRoom } from './assert-attachable.ts';
-import { assertIdle, assertMade } from './assert-idle.ts';
-import { beginVolumeAction } from './deployment-action.ts';
-import type { VolumeDeps } from './deps.ts';
-import { isInTransit, type SeenVolume, transactOnVolume } from './look.ts';
-import { isDefinite, refusal, slow } from './refusal.ts';
-import { requireSeller, type VolumeSeller } from './seller.ts';
-import { showVolume } from './show.ts';
-import { writeVolume } from './write.ts';
+import type { Caller } from '../model/caller.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { ownDeployment, ownVolume } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
+import { requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';
+import { assertIdle, assertMade, beginVolumeAction } from './actions.ts';
+import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
+import { isInTransit, type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
+import { sendAttach, undoAttach } from './sync/sync-attachments.ts';
+import { advanceUntil } from './sync/sync-volume.ts';
+import { showVolume } from './to-volume.ts';
 
 /**
  * M: POST /api/volumes/{volumeId}/attach. Where the provider restarts the instance for it, the answer waits for that.
@@ -117,4 +112,52 @@ async function settle(
   if (attachment?.state === 'attached') return;
   if (attachment?.state === 'attaching') throw slow('attach', record, problem);
   throw new ApiError('PROVIDER_REFUSED', `${record.providerId} did not attach the volume.`);
+}
+
+/** Where volumes are to be attached. */
+interface AttachTarget {
+  providerId: string;
+  region: string;
+  teamId: string;
+}
+
+/**
+ * What holds for every attachment, at a launch too (M: `volumeIds`, "each must match the deployment's provider and
+ * region"). `field` is what the request named the volume by.
+ *
+ * @throws {ApiError} VALIDATION_ERROR
+ */
+export function assertFits(
+  field: string,
+  { provider, profile }: VolumeSeller,
+  volume: VolumeRecord,
+  existing: readonly AttachmentRecord[],
+  target: AttachTarget,
+): void {
+  const named = `the volume ${volume.volumeId}`;
+  if (volume.providerId !== target.providerId)
+    throw invalid(field, `${named} is at ${volume.providerId}, the deployment at ${target.providerId}`);
+  if (volume.region !== target.region)
+    throw invalid(field, `${named} is in ${volume.region}, the deployment in ${target.region}`);
+  if (volume.teamId !== target.teamId)
+    throw invalid(field, `${named} belongs to another team than the deployment`);
+  if (volume.status !== 'available' && volume.status !== 'attached')
+    throw invalid(field, `${named} is ${volume.status}; it must be available`);
+  if (existing.length > 0 && !profile.shareable)
+    throw invalid(
+      field,
+      `${named} is on another deployment; on ${provider.profile.name} a volume is on one instance at a time`,
+    );
+}
+
+/**
+ * M: Limits, "Volumes per instance".
+ *
+ * @throws {ApiError} VALIDATION_ERROR
+ */
+export function assertRoom(field: string, { provider, profile }: VolumeSeller, wanted: number): void {
+  const { max_per_instance: max } = profile;
+  if (max === null || wanted <= max) return;
+  const limit = max === 1 ? '1 volume' : `${max} volumes`;
+  throw invalid(field, `${provider.profile.name} has at most ${limit} per instance`);
 }

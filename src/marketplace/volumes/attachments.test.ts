@@ -6,7 +6,7 @@ import { deleteVolume } from './delete.ts';
 import { detachVolume } from './detach.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const limited = new ProviderError('limited', '429: too many', { status: 429 });

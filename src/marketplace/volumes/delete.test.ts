@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { accrue } from '../ledger/accrue.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
-import { StoreUnavailable } from '../ports/store.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { detachVolume } from './detach.ts';
-import { planLaunchVolumes } from './plan-launch.ts';
+import { planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,21 +1,17 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { Caller } from '../caller.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
-import type { Transaction } from '../ports/store.ts';
-import { isActive } from '../records/deployment-record.ts';
-import type { VolumeAction, VolumeRecord } from '../records/volume-record.ts';
-import { acceptDeletion } from './accept-deletion.ts';
-import { ownVolume } from './access.ts';
-import { actionAfter } from './action-after.ts';
-import { advanceQuietly } from './advance.ts';
-import { isBeingSent, sendDeletion } from './advance-deletion.ts';
-import { assertIdle, isGivenUp } from './assert-idle.ts';
-import type { VolumeDeps } from './deps.ts';
-import { dropAttachments } from './drop-attachments.ts';
-import { isInTransit, type SeenVolume, transactOnVolume } from './look.ts';
-import { isDefinite, refusal } from './refusal.ts';
-import { sellerOf } from './seller.ts';
-import { writeVolume } from './write.ts';
+import type { Caller } from '../model/caller.ts';
+import { isActive } from '../model/deployment-record.ts';
+import { ownVolume } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
+import { sellerOf } from '../providers/volume-provider.ts';
+import { actionAfter, assertIdle, isGivenUp } from './actions.ts';
+import { isDefinite, refusal, type VolumeDeps } from './refusal.ts';
+import { dropAttachments } from './release.ts';
+import { isInTransit, type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
+import { acceptDeletion, isBeingSent, sendDeletion } from './sync/sync-deletion.ts';
+import { advanceQuietly } from './sync/sync-volume.ts';
 
 /**
  * M: DELETE /api/volumes/{volumeId}. It costs nothing any more from the moment at which the provider has accepted it,

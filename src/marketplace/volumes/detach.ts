@@ -1,22 +1,18 @@
-import type { Caller } from '../caller.ts';
 import { invalid } from '../contract/errors.ts';
 import { type DetachedVolume, detachedVolumeSchema } from '../contract/volume.ts';
-import { ownDeployment } from '../deployments/access.ts';
-import { assertNoAction } from '../deployments/assert-no-action.ts';
-import type { Transaction } from '../ports/store.ts';
-import { type DeploymentRecord, isActive } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
-import { ownVolume } from './access.ts';
-import { advanceUntil } from './advance.ts';
-import { sendDetach, undoDetach } from './advance-attachments.ts';
-import { assertIdle, assertMade, isExclusive } from './assert-idle.ts';
-import { beginVolumeAction } from './deployment-action.ts';
-import type { VolumeDeps } from './deps.ts';
-import { type SeenVolume, transactOnVolume } from './look.ts';
-import { isDefinite, refusal, slow } from './refusal.ts';
-import { requireSeller, type VolumeSeller } from './seller.ts';
-import { showVolume } from './show.ts';
-import { writeVolume } from './write.ts';
+import { assertNoAction } from '../model/assert-no-action.ts';
+import type { Caller } from '../model/caller.ts';
+import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
+import { ownDeployment, ownVolume } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';
+import { assertIdle, assertMade, beginVolumeAction, isExclusive } from './actions.ts';
+import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
+import { type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
+import { sendDetach, undoDetach } from './sync/sync-attachments.ts';
+import { advanceUntil } from './sync/sync-volume.ts';
+import { showVolume } from './to-volume.ts';
 
 /**
  * M: POST /api/volumes/{volumeId}/detach; "data is preserved on detach" (Volume rules, 6).

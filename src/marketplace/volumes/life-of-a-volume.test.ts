@@ -13,13 +13,11 @@ import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { detachVolume } from './detach.ts';
-import { listVolumes } from './list.ts';
-import { readVolumePricing } from './pricing.ts';
-import { readVolume } from './read.ts';
-import { listVolumeRegions } from './regions.ts';
+import { listVolumeRegions, readVolumePricing } from './locations.ts';
+import { listVolumes, readVolume } from './read.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, stranger, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 let world: World;

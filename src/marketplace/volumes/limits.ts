@@ -1,5 +1,5 @@
 import { invalid } from '../contract/errors.ts';
-import type { VolumeSeller } from './seller.ts';
+import type { VolumeSeller } from '../providers/volume-provider.ts';
 
 /** M: Limits: "Lowercase alphanumerics, hyphens and underscores". */
 const NAME = /^[a-z0-9_-]+$/;

@@ -5,7 +5,7 @@ import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 
 const requestId = 'req-of-the-create';
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { acceptLosses, countLosses } from '../losses/loss-cap.ts';
+import { acceptLosses, countLosses } from '../providers/loss-cap.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 
 const VOLUMES = 9;
 const CAP = 5;

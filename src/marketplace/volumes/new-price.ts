@@ -1,5 +1,5 @@
-import { type Price, priceFor } from '../discounts/price-for.ts';
-import type { Reader } from '../ports/store.ts';
+import { type Price, priceFor } from '../discounts/price.ts';
+import type { Reader } from '../model/store.ts';
 
 /** M: Volume, `hourlyRate`: "Discounted rate locked at create/resize". */
 export async function newPrice(

@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../contract/errors.ts';
 import { attachVolume } from './attach.ts';
-import { attachAtLaunch } from './attach-at-launch.ts';
 import { createVolume } from './create.ts';
 import { detachVolume } from './detach.ts';
-import { planLaunchVolumes } from './plan-launch.ts';
+import { attachAtLaunch, planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, letters, openWorld, placeOf, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 let world: World;

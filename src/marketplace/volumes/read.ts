@@ -1,14 +1,16 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import type { Caller } from '../caller.ts';
-import type { Volume } from '../contract/volume.ts';
-import { logNames } from '../records/volume-record.ts';
-import { ownVolume } from './access.ts';
-import { observeVolume } from './advance.ts';
-import type { VolumeDeps } from './deps.ts';
-import { followVolume } from './follow.ts';
-import { seeVolume } from './look.ts';
-import { sellerOf } from './seller.ts';
-import { showVolume } from './show.ts';
+import { type Volume, type VolumeFilter, type VolumePage, volumeStatuses } from '../contract/volume.ts';
+import type { Deps } from '../deps.ts';
+import type { Caller } from '../model/caller.ts';
+import { ownVolume } from '../model/own-rows.ts';
+import { logNames } from '../model/volume-record.ts';
+import { sellerOf } from '../providers/volume-provider.ts';
+import { resolveTeam } from '../teams/access.ts';
+import type { VolumeDeps } from './refusal.ts';
+import { seeVolume } from './snapshot.ts';
+import { followVolume } from './sync/apply-observation.ts';
+import { observeVolume } from './sync/sync-volume.ts';
+import { showVolume, toVolume } from './to-volume.ts';
 
 /**
  * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider is asked, and where it does not answer
@@ -38,4 +40,32 @@ async function refresh(deps: VolumeDeps, id: string): Promise<void> {
       'a volume is shown as it is known',
     );
   }
+}
+
+const SHOWN = volumeStatuses.filter((status) => status !== 'deleted');
+
+/**
+ * M: GET /api/volumes: one team's, the newest first. Without `status` all but the deleted ones.
+ *
+ * @throws {ApiError} FORBIDDEN or NOT_FOUND
+ */
+export async function listVolumes(
+  deps: Pick<Deps, 'store' | 'clock' | 'random' | 'providers'>,
+  caller: Caller,
+  query: {
+    teamId?: string | undefined;
+    page?: number | undefined;
+    limit?: number | undefined;
+    status?: VolumeFilter | undefined;
+  },
+): Promise<VolumePage> {
+  const { page = 1, limit = 20, status } = query;
+  const statuses = status === undefined ? SHOWN : [status];
+  const teamId = await resolveTeam(deps, caller, query.teamId);
+  const { read } = deps.store;
+  const found = await read.volumes.page({ teamId, statuses, offset: (page - 1) * limit, limit });
+  const volumes: Volume[] = [];
+  for (const record of found.volumes)
+    volumes.push(toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), deps.providers));
+  return { volumes, total: found.total, page, limit, totalPages: Math.ceil(found.total / limit) };
 }

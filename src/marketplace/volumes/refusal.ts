@@ -1,8 +1,14 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError } from '../contract/errors.ts';
-import { describeSlow } from '../providers/describe-slow.ts';
-import { type Shortage, shortageOf } from '../providers/shortage.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import type { Deps } from '../deps.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import { describeSlow, type Shortage, shortageOf } from '../providers/capabilities.ts';
+
+/** What the use cases of volumes that speak to a provider are made of. */
+export type VolumeDeps = Pick<
+  Deps,
+  'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
+>;
 
 const shortages: Readonly<Record<Shortage, string>> = {
   out_of_stock:

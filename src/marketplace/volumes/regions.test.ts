@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { volumeRegionSchema } from '../contract/volume.ts';
-import { listVolumeRegions } from './regions.ts';
+import { listVolumeRegions } from './locations.ts';
 import { openWorld, type World } from './seven-providers.fixture.ts';
 
 let world: World;

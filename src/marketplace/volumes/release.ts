@@ -1,8 +1,8 @@
-import type { Transaction } from '../ports/store.ts';
-import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
-import { isExclusive } from './assert-idle.ts';
-import { isInTransit } from './look.ts';
-import { writeVolume } from './write.ts';
+import { isActive } from '../model/deployment-record.ts';
+import type { Transaction } from '../model/store.ts';
+import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
+import { endVolumeAction, isExclusive } from './actions.ts';
+import { isInTransit, type SeenAttachment, writeVolume } from './snapshot.ts';
 
 /**
  * Lets the volumes of a deployment that is over go (M: States: "when an instance terminates, its volumes return to
@@ -51,4 +51,16 @@ function actionAfter(
 ): VolumeRecord['action'] {
   if (isExclusive(volume)) return volume.action;
   return left.some(isInTransit) ? { kind: 'detach', since: at } : null;
+}
+
+/** Takes attachments away that the provider does not have. */
+export async function dropAttachments(
+  tx: Pick<Transaction, 'volumes' | 'deployments'>,
+  { id }: VolumeRecord,
+  attachments: readonly SeenAttachment[],
+): Promise<void> {
+  for (const { deployment } of attachments) {
+    await tx.volumes.removeAttachment(id, deployment.id);
+    if (isActive(deployment)) await endVolumeAction(tx, deployment);
+  }
 }

@@ -23,13 +23,13 @@ import {
   userId,
 } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import { defaultOptions } from '../options.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { defaultOptions } from '../model/options.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { noMarkups } from '../providers/markup.ts';
 import { providerProfileSchema } from '../providers/profile.ts';
 import type { CatalogOffer, Provider } from '../providers/provider.ts';
-import type { DeploymentRecord } from '../records/deployment-record.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
-import type { VolumeDeps } from './deps.ts';
+import type { VolumeDeps } from './refusal.ts';
 
 export const letters = ['a', 'b', 'c', 'd', 'e', 'f', 'g'] as const;
 export const caller = { userId };

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
 import type { ApiError } from '../contract/errors.ts';
 import { adjust } from '../ledger/credit.ts';
-import { defaultOptions, type MarketplaceOptions } from '../options.ts';
+import { defaultOptions, type MarketplaceOptions } from '../model/options.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';

@@ -1,9 +1,20 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Volume } from '../contract/volume.ts';
+import type { Deps } from '../deps.ts';
+import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { AttachmentRecord, VolumeRecord } from '../records/volume-record.ts';
-import { sellerOf, type VolumeSeller } from './seller.ts';
+import { sellerOf, type VolumeSeller } from '../providers/volume-provider.ts';
+
+/** A volume as it is known now. */
+export async function showVolume(
+  { store: { read }, providers }: Pick<Deps, 'store' | 'providers'>,
+  volumeId: string,
+): Promise<Volume> {
+  const record = await read.volumes.byVolumeId(volumeId);
+  if (record === null) throw new Error(`the volume ${volumeId} is not there any more`);
+  return toVolume(record, await read.volumes.attachmentsOf({ volumeId: record.id }), providers);
+}
 
 /**
  * A volume as M: shows it. What is not known is left out, never null: M: has no null for these fields. `usedCapacityBytes`

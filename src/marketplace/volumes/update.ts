@@ -1,24 +1,20 @@
-import type { Caller } from '../caller.ts';
 import { invalid } from '../contract/errors.ts';
 import { type UpdatedVolume, type UpdateVolume, updatedVolumeSchema } from '../contract/volume.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
-import type { Transaction } from '../ports/store.ts';
+import type { Caller } from '../model/caller.ts';
+import { ownVolume } from '../model/own-rows.ts';
+import type { Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { VolumeRecord } from '../records/volume-record.ts';
+import { hourlyRate, requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { ownVolume } from './access.ts';
-import { actionAfter } from './action-after.ts';
-import { advanceUntil } from './advance.ts';
-import { assertIdle } from './assert-idle.ts';
-import type { VolumeDeps } from './deps.ts';
-import { hourlyRate } from './hourly-rate.ts';
+import { actionAfter, assertIdle } from './actions.ts';
 import { assertName, assertSize } from './limits.ts';
-import { isInTransit, transactOnVolume } from './look.ts';
 import { newPrice } from './new-price.ts';
-import { isDefinite, refusal, slow } from './refusal.ts';
-import { requireSeller, type VolumeSeller } from './seller.ts';
-import { showVolume } from './show.ts';
-import { writeVolume } from './write.ts';
+import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
+import { isInTransit, transactOnVolume, writeVolume } from './snapshot.ts';
+import { advanceUntil } from './sync/sync-volume.ts';
+import { showVolume } from './to-volume.ts';
 
 /**
  * M: PATCH /api/volumes/{volumeId} (Volume rules, 4). A new name is only ours: the provider knows the volume by another.

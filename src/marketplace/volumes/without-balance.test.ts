@@ -8,11 +8,11 @@ import { realTimeBalance } from '../ledger/balance.ts';
 import { adjust, topUp } from '../ledger/credit.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 import type { Enforcement } from '../ledger/zero-balance.ts';
-import { defaultOptions } from '../options.ts';
+import { defaultOptions } from '../model/options.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './tend.ts';
+import { tendVolumes } from './sync/sync-volumes.ts';
 
 const HOUR = 3_600_000;
 /** A day of these tests is shorter, so that they have fewer rounds of billing. */

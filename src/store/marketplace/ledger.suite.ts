@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Duplicate, type Store, type Transaction } from '../../marketplace/ports/store.ts';
-import type { LedgerAccount } from '../../marketplace/records/ledger-records.ts';
+import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
   deployment,
   grant,

@@ -1,11 +1,10 @@
-import type { Store, Transaction } from '../../marketplace/ports/store.ts';
-import type { DeploymentRecord } from '../../marketplace/records/deployment-record.ts';
+import type { DeploymentRecord } from '../../marketplace/model/deployment-record.ts';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
+  MailRecord,
   SegmentRecord,
-} from '../../marketplace/records/ledger-records.ts';
-import type { MailRecord } from '../../marketplace/records/mail-record.ts';
+} from '../../marketplace/model/ledger-records.ts';
 import type {
   ApiKeyRecord,
   BalanceWatch,
@@ -15,8 +14,9 @@ import type {
   StockAlertRecord,
   TeamRecord,
   UserRecord,
-} from '../../marketplace/records/people.ts';
-import type { VolumeRecord } from '../../marketplace/records/volume-record.ts';
+} from '../../marketplace/model/people.ts';
+import type { Store, Transaction } from '../../marketplace/model/store.ts';
+import type { VolumeRecord } from '../../marketplace/model/volume-record.ts';
 
 /** Samples of every record; whom they belong to are {@link user} and {@link team} as they are without changes. */
 

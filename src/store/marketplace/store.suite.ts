@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
-import { Duplicate, type LeaseRecord, type Store, type Transaction } from '../../marketplace/ports/store.ts';
+import { Duplicate, type LeaseRecord, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import { describeLedger } from './ledger.suite.ts';
 import {
   apiKey,

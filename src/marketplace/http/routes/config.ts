@@ -1,8 +1,8 @@
 import { createRoute } from '@hono/zod-openapi';
 import { systemConfigSchema } from '../../contract/system-config.ts';
-import { readSystemConfig } from '../../system-config.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
+import { readSystemConfig } from '../system-config.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';
 
 const systemRoute = createRoute({

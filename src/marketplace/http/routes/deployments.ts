@@ -8,12 +8,9 @@ import {
   terminationCheckSchema,
 } from '../../contract/deployment.ts';
 import { limitSchema, pageSchema } from '../../contract/values.ts';
-import { canTerminate } from '../../deployments/can-terminate.ts';
 import { createDeployment } from '../../deployments/create.ts';
-import { listDeployments } from '../../deployments/list.ts';
-import { readDeployment } from '../../deployments/read.ts';
-import { renameDeployment } from '../../deployments/rename.ts';
-import { terminateDeployment } from '../../deployments/terminate.ts';
+import { listDeployments, readDeployment, renameDeployment } from '../../deployments/read.ts';
+import { canTerminate, terminateDeployment } from '../../deployments/terminate.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';

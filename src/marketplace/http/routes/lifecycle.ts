@@ -1,9 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { deploymentSchema, rebootStatusSchema, stopQuoteSchema } from '../../contract/deployment.ts';
-import { pauseDeployment } from '../../deployments/pause.ts';
-import { quotePause } from '../../deployments/pause-quote.ts';
-import { readRebootStatus } from '../../deployments/reboot-status.ts';
-import { restartDeployment } from '../../deployments/restart.ts';
+import { pauseDeployment, quotePause } from '../../deployments/pause.ts';
+import { readRebootStatus, restartDeployment } from '../../deployments/restart.ts';
 import { resumeDeployment } from '../../deployments/resume.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';

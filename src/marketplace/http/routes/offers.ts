@@ -1,11 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { Caller } from '../../caller.ts';
 import { offerPageSchema, offerQuerySchema, reservedOfferQuerySchema } from '../../contract/offer.ts';
-import { callerDiscount } from '../../discounts/caller-discount.ts';
-import { listOffers } from '../../offers/list-offers.ts';
-import { listReservedOffers } from '../../offers/list-reserved.ts';
+import type { Caller } from '../../model/caller.ts';
 import { OfferBoard } from '../../offers/offer-board.ts';
+import { listOffers, listReservedOffers } from '../../offers/offer-page.ts';
+import { callerDiscount } from '../../teams/access.ts';
 import type { HttpDeps, HttpEnv } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';

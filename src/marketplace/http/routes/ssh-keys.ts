@@ -1,9 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { createSshKeySchema, sshKeySchema, successSchema } from '../../contract/ssh-key.ts';
-import { createSshKey } from '../../ssh-keys/create.ts';
-import { deleteSshKey } from '../../ssh-keys/delete.ts';
-import { listSshKeys } from '../../ssh-keys/list.ts';
-import { readSshKey } from '../../ssh-keys/read.ts';
+import { createSshKey, deleteSshKey, listSshKeys, readSshKey } from '../../ssh-keys/ssh-keys.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';

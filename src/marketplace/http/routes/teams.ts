@@ -1,9 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { balanceSchema, teamSchema } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
-import { listBalances } from '../../teams/list-balances.ts';
-import { listTeams } from '../../teams/list-teams.ts';
-import { teamDetails } from '../../teams/team-details.ts';
+import { listBalances, listTeams, teamDetails } from '../../teams/show-teams.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';
 import { bearer, createRouter, jsonContent } from './router.ts';

@@ -13,10 +13,8 @@ import {
 } from '../../contract/volume.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
-import { listVolumes } from '../../volumes/list.ts';
-import { readVolumePricing } from '../../volumes/pricing.ts';
-import { readVolume } from '../../volumes/read.ts';
-import { listVolumeRegions } from '../../volumes/regions.ts';
+import { listVolumeRegions, readVolumePricing } from '../../volumes/locations.ts';
+import { listVolumes, readVolume } from '../../volumes/read.ts';
 import { updateVolume } from '../../volumes/update.ts';
 import type { HttpDeps } from '../deps.ts';
 import { errorResponses } from '../error-responses.ts';

@@ -1,5 +1,5 @@
 import { gt, inArray, lte, or, sql } from 'drizzle-orm';
-import type { Store } from '../../../marketplace/ports/store.ts';
+import type { Store } from '../../../marketplace/model/store.ts';
 import type { Db } from '../../queries/connection.ts';
 import { requestCounts } from './schema.ts';
 

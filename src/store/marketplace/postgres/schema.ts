@@ -17,17 +17,17 @@ import type {
   Launch,
   SshProof,
   Suspicion,
-} from '../../../marketplace/records/deployment-record.ts';
+} from '../../../marketplace/model/deployment-record.ts';
 import type {
   LedgerAccount,
   LedgerTransactionKind,
+  LossRecord,
+  MailClass,
   SegmentRecord,
   SubjectKind,
-} from '../../../marketplace/records/ledger-records.ts';
-import type { LossRecord } from '../../../marketplace/records/loss-record.ts';
-import type { MailClass } from '../../../marketplace/records/mail-record.ts';
-import type { BalanceWatch, DiscountRecord, MemberRecord } from '../../../marketplace/records/people.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/records/volume-record.ts';
+} from '../../../marketplace/model/ledger-records.ts';
+import type { BalanceWatch, DiscountRecord, MemberRecord } from '../../../marketplace/model/people.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/model/volume-record.ts';
 
 // The tables as migrations/ leaves them; a test compares the two. Times and amounts are 64-bit numbers. JSON is kept as
 // it was written: `jsonb` would sort its keys.

@@ -1,5 +1,5 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
-import { Duplicate, type Store } from '../../../marketplace/ports/store.ts';
+import { Duplicate, type Store } from '../../../marketplace/model/store.ts';
 import { ASK_TIME } from '../../postgres/commit-feed.ts';
 import { marketplaceFormat } from '../../postgres/database-format.ts';
 import { refusalOf } from '../../postgres/database-refused.ts';

@@ -1,5 +1,5 @@
 import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
-import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/ports/store.ts';
+import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/model/store.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,5 +1,5 @@
 import { and, eq, gt, lte, or, sql } from 'drizzle-orm';
-import type { LeaseWriter } from '../../../marketplace/ports/store.ts';
+import type { LeaseWriter } from '../../../marketplace/model/store.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

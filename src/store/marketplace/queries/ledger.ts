@@ -1,10 +1,10 @@
 import { and, asc, desc, eq, gt, gte, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
-import type { LedgerReader, LedgerWriter } from '../../../marketplace/ports/store.ts';
 import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
   SegmentRecord,
-} from '../../../marketplace/records/ledger-records.ts';
+} from '../../../marketplace/model/ledger-records.ts';
+import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/store.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gte, isNotNull, ne, sql } from 'drizzle-orm';
-import type { LossReader, LossWriter } from '../../../marketplace/ports/store.ts';
+import type { LossReader, LossWriter } from '../../../marketplace/model/store.ts';
 import type { Connection } from './connection.ts';
 
 export function lossReader({ db, tables: { losses, deployments, volumes } }: Connection): LossReader {

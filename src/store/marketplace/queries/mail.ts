@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, isNull, lte, min } from 'drizzle-orm';
-import type { MailReader, MailWriter } from '../../../marketplace/ports/store.ts';
+import type { MailReader, MailWriter } from '../../../marketplace/model/store.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,4 +1,4 @@
-import type { Reader, Transaction } from '../../../marketplace/ports/store.ts';
+import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { withErrors } from '../../queries/with-errors.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';

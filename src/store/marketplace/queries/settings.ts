@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import type { SettingReader, SettingWriter } from '../../../marketplace/ports/store.ts';
+import type { SettingReader, SettingWriter } from '../../../marketplace/model/store.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,5 +1,5 @@
 import { and, desc, eq, inArray, type SQL } from 'drizzle-orm';
-import type { SshKeyReader, SshKeyWriter } from '../../../marketplace/ports/store.ts';
+import type { SshKeyReader, SshKeyWriter } from '../../../marketplace/model/store.ts';
 import type { Connection } from './connection.ts';
 
 export function sshKeyReader({ db, tables: { sshKeys }, locking }: Connection): SshKeyReader {

@@ -1,5 +1,5 @@
 import { asc, eq } from 'drizzle-orm';
-import type { StockAlertReader, StockAlertWriter } from '../../../marketplace/ports/store.ts';
+import type { StockAlertReader, StockAlertWriter } from '../../../marketplace/model/store.ts';
 import type { Connection } from './connection.ts';
 
 export function stockAlertReader({ db, tables: { stockAlerts } }: Connection): StockAlertReader {

@@ -1,5 +1,5 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
-import type { TeamReader, TeamWriter } from '../../../marketplace/ports/store.ts';
+import type { TeamReader, TeamWriter } from '../../../marketplace/model/store.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,5 +1,5 @@
 import { asc, eq } from 'drizzle-orm';
-import type { UserReader, UserWriter } from '../../../marketplace/ports/store.ts';
+import type { UserReader, UserWriter } from '../../../marketplace/model/store.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

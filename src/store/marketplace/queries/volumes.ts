@@ -1,6 +1,6 @@
 import { and, asc, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
-import type { VolumeReader, VolumeWriter } from '../../../marketplace/ports/store.ts';
-import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/records/volume-record.ts';
+import type { VolumeReader, VolumeWriter } from '../../../marketplace/model/store.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/model/volume-record.ts';
 import { often } from '../../queries/often.ts';
 import type { Connection } from './connection.ts';
 

@@ -1,4 +1,4 @@
-import type { Store } from '../../../marketplace/ports/store.ts';
+import type { Store } from '../../../marketplace/model/store.ts';
 
 /** From so many windows on, those that are over are forgotten at each new one. */
 const MANY = 10_000;

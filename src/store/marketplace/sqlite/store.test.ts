@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { StoreUnavailable } from '../../../marketplace/ports/store.ts';
+import { StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { deployment, now, seed, segment, usage } from '../records.fixture.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/ports/store.ts';
+import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { toConnection } from '../../sqlite/connection.ts';
 import { EmbeddedDatabase } from '../../sqlite/embedded.ts';
 import { type OpenOptions, openReader } from '../../sqlite/open-database.ts';

@@ -1,0 +1,58 @@
+import type { DiscountRecord } from '../model/people.ts';
+import type { Reader } from '../model/store.ts';
+
+/** What a team pays of a rate. */
+export interface Price {
+  originalRateMicroUsd: number;
+  rateMicroUsd: number;
+  discountPercentage: number;
+}
+
+/** The price of `originalRateMicroUsd` for a team at `at`; `discountEndsAt` null: no end is known, or there is none. */
+export async function priceFor(
+  read: Pick<Reader, 'discounts'>,
+  teamId: string,
+  originalRateMicroUsd: number,
+  at: number,
+): Promise<Price & { discountEndsAt: number | null }> {
+  const discounts = await read.discounts.ofTeam(teamId);
+  const discountPercentage = bestDiscount(discounts, at);
+  return {
+    ...priceAt(originalRateMicroUsd, discountPercentage),
+    discountEndsAt: discountPercentage === 0 ? null : endOfDiscount(discounts, discountPercentage, at),
+  };
+}
+
+export function priceAt(originalRateMicroUsd: number, discountPercentage: number): Price {
+  const rateMicroUsd = discounted(originalRateMicroUsd, discountPercentage);
+  return { originalRateMicroUsd, rateMicroUsd, discountPercentage };
+}
+
+/** What a price depends on. */
+export type Discounts = readonly Pick<DiscountRecord, 'percentage' | 'startsAt' | 'endsAt'>[];
+
+/** M: Offer: "The higher of the volume-based and admin-assigned discounts applies". 0: none holds at `at`. */
+export function bestDiscount(discounts: Discounts, at: number): number {
+  const holding = discounts.filter(
+    ({ startsAt, endsAt }) => startsAt <= at && (endsAt === null || at < endsAt),
+  );
+  return Math.max(0, ...holding.map(({ percentage }) => percentage));
+}
+
+/** The first moment after `at` from which less than `percentage` applies; null: none is known. */
+export function endOfDiscount(discounts: Discounts, percentage: number, at: number): number | null {
+  return changesAfter(discounts, at).find((time) => bestDiscount(discounts, time) < percentage) ?? null;
+}
+
+/** Each moment after `at` at which a discount starts or ends, in order. */
+export function changesAfter(discounts: Discounts, at: number): number[] {
+  return discounts
+    .flatMap(({ startsAt, endsAt }) => [startsAt, endsAt ?? startsAt])
+    .filter((time) => time > at)
+    .sort((a, b) => a - b);
+}
+
+/** The rate less `percentage` per cent of it, rounded half up to a micro-USD. Integers alone: nothing drifts. */
+export function discounted(rateMicroUsd: number, percentage: number): number {
+  return Number((BigInt(rateMicroUsd) * BigInt(100 - percentage) + 50n) / 100n);
+}

@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest';
+import { openBooks } from '../ledger/ledger.fixture.ts';
+import { LeasedJob } from './leased-job.ts';
+
+it('works in one process at a time, and in another one once the first is gone', async () => {
+  const books = await openBooks();
+  const rounds: string[] = [];
+  const job = (name: string) =>
+    new LeasedJob(books.deps, {
+      name: 'sweeping',
+      everyMs: 1_000,
+      work: async (_store, isNewHolder) => void rounds.push(`${name}${isNewHolder ? ' anew' : ''}`),
+    });
+  const [first, second] = [job('first'), job('second')];
+  await first.run();
+  await second.run();
+  await first.run();
+  expect(rounds).toEqual(['first anew', 'first']);
+  await first.stop();
+  await second.run();
+  expect(rounds.slice(2)).toEqual(['second anew']);
+  // The second one dies without a word: its lease runs out.
+  const third = job('third');
+  await books.clock.advance(59_999);
+  await third.run();
+  expect(rounds).toHaveLength(3);
+  await books.clock.advance(1);
+  await third.run();
+  expect(rounds.slice(3)).toEqual(['third anew']);
+});
+
+it('writes nothing more in a round that another process has replaced', async () => {
+  const books = await openBooks();
+  const written: string[] = [];
+  const job = (name: string, between: () => Promise<void>) =>
+    new LeasedJob(books.deps, {
+      name: 'writing',
+      everyMs: 1_000,
+      work: async (store) => {
+        await between();
+        await store.transact(async (tx) => tx.settings.put('last', name));
+        written.push(name);
+      },
+    });
+  const second = job('second', async () => undefined);
+  const first = job('first', async () => {
+    await books.clock.advance(60_000);
+    await second.run();
+  });
+  await first.run();
+  expect([written, await books.store.read.settings.get('last')]).toEqual([['second'], 'second']);
+  expect(books.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  expect(books.lines.at(-1)).toMatchObject({
+    level: 'warn',
+    message: expect.stringContaining('longer than its lease'),
+  });
+});
+
+it('goes on after a round that fails, and leaves no timer when it is stopped', async () => {
+  const books = await openBooks();
+  let rounds = 0;
+  const job = new LeasedJob(books.deps, {
+    name: 'failing',
+    everyMs: 1_000,
+    work: async () => {
+      rounds += 1;
+      throw new Error('not today');
+    },
+  });
+  job.start();
+  for (let second = 0; second < 5; second++) await books.clock.advance(1_000);
+  expect(rounds).toBeGreaterThan(2);
+  expect(books.lines.filter(({ level }) => level === 'error').length).toBe(rounds);
+  await job.stop();
+  expect(books.clock.pendingTimers).toBe(0);
+  const before = rounds;
+  await books.clock.advance(10_000);
+  expect(rounds).toBe(before);
+});
+
+it('runs one round at a time', async () => {
+  const books = await openBooks();
+  let rounds = 0;
+  const job = new LeasedJob(books.deps, { name: 'once', everyMs: 1_000, work: async () => void rounds++ });
+  await Promise.all([job.run(), job.run()]);
+  expect(rounds).toBe(1);
+});

@@ -1,0 +1,49 @@
+import { forbidden, notFound } from '../contract/errors.ts';
+import type { Caller } from './caller.ts';
+import type { DeploymentRecord } from './deployment-record.ts';
+import { OperatorError } from './operator-error.ts';
+import type { TeamRecord } from './people.ts';
+import type { Reader, TeamReader } from './store.ts';
+import type { VolumeRecord } from './volume-record.ts';
+
+/**
+ * The deployment, if it is of a team of the caller; locked where `read` is a transaction.
+ *
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ */
+export async function ownDeployment(
+  read: Pick<Reader, 'deployments' | 'teams'>,
+  { userId }: Caller,
+  id: string,
+): Promise<DeploymentRecord> {
+  const record = await read.deployments.byId(id);
+  if (record === null) throw notFound('deployment');
+  if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('deployment');
+  return record;
+}
+
+/**
+ * The volume, if it is of a team of the caller; locked where `read` is a transaction.
+ *
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ */
+export async function ownVolume(
+  read: Pick<Reader, 'volumes' | 'teams'>,
+  { userId }: Caller,
+  volumeId: string,
+): Promise<VolumeRecord> {
+  const record = await read.volumes.byVolumeId(volumeId);
+  if (record === null) throw notFound('volume');
+  if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('volume');
+  return record;
+}
+
+/** The team of an id or a slug. @throws {OperatorError} */
+export async function findTeam(teams: TeamReader, idOrSlug: string): Promise<TeamRecord> {
+  const found = (await teams.bySlug(idOrSlug)) ?? (await teams.byId(idOrSlug));
+  // Read by its id, it is locked where this is a transaction.
+  const team = found && (await teams.byId(found.id));
+  if (team === null)
+    throw new OperatorError(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
+  return team;
+}

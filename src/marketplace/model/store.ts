@@ -1,0 +1,373 @@
+import type { DeploymentStatus } from '../contract/deployment.ts';
+import type { VolumeStatus } from '../contract/volume.ts';
+import type { Cleanup, DeploymentRecord } from './deployment-record.ts';
+import type {
+  LedgerEntryRecord,
+  LedgerTransactionRecord,
+  LossRecord,
+  MailRecord,
+  SegmentRecord,
+  SliceRecord,
+  SubjectKind,
+} from './ledger-records.ts';
+import type {
+  ApiKeyRecord,
+  DiscountRecord,
+  MemberRecord,
+  SshKeyRecord,
+  StockAlertRecord,
+  TeamRecord,
+  UserRecord,
+} from './people.ts';
+import type { AttachmentRecord, VolumeRecord } from './volume-record.ts';
+
+export { StoreUnavailable } from '../../ports/store-unavailable.ts';
+
+/**
+ * A row that must be the only one of its kind was there already: of two at once, the other was first. `transact`
+ * rejects with it; a body does not catch what a write throws, since its transaction is over.
+ */
+export class Duplicate extends Error {
+  override readonly name = 'Duplicate';
+}
+
+/**
+ * What can be read. In a transaction, a `byId` or `byVolumeId` locks its row until the end, and a list of open or due
+ * rows does not: who writes one of those reads it by id first.
+ */
+export interface UserReader {
+  byId(id: string): Promise<UserRecord | null>;
+  byEmail(email: string): Promise<UserRecord | null>;
+  list(): Promise<UserRecord[]>;
+}
+export interface UserWriter extends UserReader {
+  insert(record: UserRecord): Promise<void>;
+  update(record: UserRecord): Promise<void>;
+}
+
+export interface KeyReader {
+  byDigest(digest: Buffer): Promise<ApiKeyRecord | null>;
+  byId(id: string): Promise<ApiKeyRecord | null>;
+  ofUser(userId: string): Promise<ApiKeyRecord[]>;
+}
+export interface KeyWriter extends KeyReader {
+  insert(record: ApiKeyRecord): Promise<void>;
+  revoke(id: string, at: number): Promise<void>;
+  recordUse(id: string, at: number): Promise<void>;
+}
+
+export interface TeamReader {
+  byId(id: string): Promise<TeamRecord | null>;
+  bySlug(slug: string): Promise<TeamRecord | null>;
+  list(): Promise<TeamRecord[]>;
+  /** The oldest membership first. */
+  membershipsOf(userId: string): Promise<MemberRecord[]>;
+  /** The owner first, then by when they joined. */
+  members(teamId: string): Promise<MemberRecord[]>;
+  member(teamId: string, userId: string): Promise<MemberRecord | null>;
+}
+export interface TeamWriter extends TeamReader {
+  insert(record: TeamRecord): Promise<void>;
+  update(record: TeamRecord): Promise<void>;
+  putMember(record: MemberRecord): Promise<void>;
+  removeMember(teamId: string, userId: string): Promise<void>;
+}
+
+export interface DiscountReader {
+  byId(id: string): Promise<DiscountRecord | null>;
+  /** By `startsAt`; those that are over too. */
+  ofTeam(teamId: string): Promise<DiscountRecord[]>;
+  list(): Promise<DiscountRecord[]>;
+}
+export interface DiscountWriter extends DiscountReader {
+  insert(record: DiscountRecord): Promise<void>;
+  update(record: DiscountRecord): Promise<void>;
+}
+
+export interface StockAlertReader {
+  list(): Promise<StockAlertRecord[]>;
+  ofUser(userId: string): Promise<StockAlertRecord[]>;
+}
+export interface StockAlertWriter extends StockAlertReader {
+  byId(id: string): Promise<StockAlertRecord | null>;
+  insert(record: StockAlertRecord): Promise<void>;
+  update(record: StockAlertRecord): Promise<void>;
+  remove(id: string): Promise<void>;
+}
+
+export interface SshKeyReader {
+  byId(id: string): Promise<SshKeyRecord | null>;
+  /** Without temporary ones; the newest first. */
+  list(filter: { teamIds: readonly string[]; userId?: string }): Promise<SshKeyRecord[]>;
+}
+export interface SshKeyWriter extends SshKeyReader {
+  insert(record: SshKeyRecord): Promise<void>;
+  remove(id: string): Promise<void>;
+}
+
+/** Read for each of a provider's every few seconds: no more than that takes. */
+export type DeploymentToTend = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt' | 'launch' | 'sshProof'>;
+
+export interface DeploymentReader {
+  byId(id: string): Promise<DeploymentRecord | null>;
+  /** The newest first. */
+  list(filter: {
+    teamIds?: readonly string[];
+    userId?: string;
+    statuses?: readonly DeploymentStatus[];
+    /** Absent: all of them. `offset` of those that fit are left out before. */
+    page?: { limit: number; offset: number };
+  }): Promise<DeploymentRecord[]>;
+  /** All of a provider that somebody must look at: the active ones, and those that still have to be cleaned up. */
+  toTend(providerId: string): Promise<DeploymentToTend[]>;
+  /** By its unique name at the provider. */
+  byProviderName(name: string): Promise<DeploymentRecord | null>;
+  /** How many there are to tend, of each provider that has any. */
+  countToTend(): Promise<{ providerId: string; count: number }[]>;
+  /** How many there are in each status that is not over. */
+  countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
+  /** How many machines of each provider are ONLINE there and could not be logged in to yet, of each that has any. */
+  countUnproved(): Promise<{ providerId: string; count: number }[]>;
+  /** How many deployments of each GPU type were made since then. */
+  countByGpuType(since: number): Promise<{ gpuType: string; count: number }[]>;
+}
+export interface DeploymentWriter extends DeploymentReader {
+  insert(record: DeploymentRecord): Promise<void>;
+  /** Also raises `revision`. */
+  update(record: DeploymentRecord): Promise<void>;
+  /** Writes `observedAt` only, and only where the revision is still this one; leaves the revision. */
+  recordObservations(observations: readonly { id: string; revision: number; at: number }[]): Promise<void>;
+  setCleanup(id: string, cleanup: Cleanup): Promise<void>;
+}
+
+export interface VolumeReader {
+  /** By the internal id. */
+  byId(id: string): Promise<VolumeRecord | null>;
+  byVolumeId(volumeId: string): Promise<VolumeRecord | null>;
+  /** All of a team that are not deleted. */
+  ofTeam(teamId: string): Promise<VolumeRecord[]>;
+  /** The newest first, and how many there are in all. */
+  page(filter: {
+    teamId: string;
+    statuses?: readonly VolumeStatus[];
+    offset: number;
+    limit: number;
+  }): Promise<{ volumes: VolumeRecord[]; total: number }>;
+  /** All of a provider with an action, or still to be cleaned up. */
+  toTend(providerId: string): Promise<VolumeRecord[]>;
+  /** All of a provider that are in `error` and still billed. */
+  failed(providerId: string): Promise<VolumeRecord[]>;
+  /** How many there are that are not deleted, of each provider that has any. */
+  countByProvider(): Promise<{ providerId: string; count: number }[]>;
+  /** Both ways, by the volume's internal id or the deployment's. */
+  attachmentsOf(subject: { volumeId?: string; deploymentId?: string }): Promise<AttachmentRecord[]>;
+}
+export interface VolumeWriter extends VolumeReader {
+  insert(record: VolumeRecord): Promise<void>;
+  /** Also raises `revision`. */
+  update(record: VolumeRecord): Promise<void>;
+  putAttachment(record: AttachmentRecord): Promise<void>;
+  removeAttachment(volumeId: string, deploymentId: string): Promise<void>;
+}
+
+/** As both were at one moment: a slice that is posted meanwhile is in both or in neither. */
+export interface OpenDeploymentSegment {
+  segment: SegmentRecord;
+  /** Until when its provider has confirmed it. */
+  confirmedUntil: number | null;
+  totalCostMicroUsd: number;
+}
+
+export interface LedgerReader {
+  segmentById(id: string): Promise<SegmentRecord | null>;
+  /** By `startedAt`. */
+  segmentsOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord[]>;
+  openSegmentOf(kind: SubjectKind, subjectId: string): Promise<SegmentRecord | null>;
+  /** Without locks. Each with until when a deployment's provider has confirmed it; null for what needs no such word. */
+  openSegmentsOfTeam(teamId: string): Promise<{ segment: SegmentRecord; confirmedUntil: number | null }[]>;
+  /** Of these deployments, without locks: each open one with what its deployment had cost at that same moment. */
+  openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
+  /** All open ones, in the order of their ids, after `afterId`. */
+  openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
+  slicesOf(segmentId: string): Promise<SliceRecord[]>;
+  /** The newest first. */
+  transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
+  byReference(reference: string): Promise<LedgerTransactionRecord | null>;
+  /** The sum of each account, from the entries alone. */
+  balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
+  /** Transactions whose entries do not add up to zero. */
+  unbalanced(limit: number): Promise<string[]>;
+  /**
+   * Transactions whose entries are not the two that their kind has, and usage that is not of one slice and of its end.
+   */
+  malformed(limit: number): Promise<string[]>;
+  /** What a team was charged for use from `from` until before `to`. */
+  usageOf(teamId: string, from: number, to: number): Promise<number>;
+  /** All segments in the order of their ids, after `afterId`, each with what its slices say. */
+  auditSegments(page: { afterId?: string; limit: number }): Promise<
+    {
+      segment: SegmentRecord;
+      slices: number;
+      slicesMicroUsd: number;
+      lastSliceEnd: number | null;
+      entriesMicroUsd: number;
+    }[]
+  >;
+  /**
+   * All subjects in the order of their ids, with the first and the last moment that must be covered. `until` null: it
+   * goes on; equal to `from`: it never began to cost, nor does it run.
+   */
+  auditSubjects(page: { afterId?: string; limit: number }): Promise<
+    {
+      kind: SubjectKind;
+      id: string;
+      teamId: string;
+      from: number;
+      until: number | null;
+      totalCostMicroUsd: number;
+    }[]
+  >;
+}
+export interface LedgerWriter extends LedgerReader {
+  insertSegment(record: SegmentRecord): Promise<void>;
+  updateSegment(record: SegmentRecord): Promise<void>;
+  /** @throws {Duplicate} for a second slice of a segment with the same end */
+  insertSlice(record: SliceRecord): Promise<void>;
+  /**
+   * Books the transaction and its entries, which must add up to zero, and adds what they say of a team to its stored
+   * balance.
+   *
+   * @throws {Duplicate} for a reference that was booked
+   */
+  book(
+    transaction: LedgerTransactionRecord,
+    entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
+  ): Promise<void>;
+  /** Adds to what a subject has cost, up to `sliceEnd`; leaves its revision. No `update` writes either. */
+  recordCost(kind: SubjectKind, subjectId: string, amountMicroUsd: number, sliceEnd: number): Promise<void>;
+}
+
+export interface MailReader {
+  /** What has to be sent by then, the oldest first. */
+  due(now: number, limit: number): Promise<MailRecord[]>;
+  nextDueAt(): Promise<number | null>;
+  /** The newest first. */
+  list(filter: { to?: string; limit: number }): Promise<MailRecord[]>;
+}
+export interface MailWriter extends MailReader {
+  byId(id: string): Promise<MailRecord | null>;
+  /** Does nothing if there is one with the same `dedupeKey`. */
+  insert(record: MailRecord): Promise<void>;
+  update(record: MailRecord): Promise<void>;
+}
+
+/** What ended because its provider denied it, and what is held instead. */
+export interface LossReader {
+  bySubject(subjectId: string): Promise<LossRecord | null>;
+  /** Of what ended, at a provider. */
+  countSince(providerId: string, time: number): Promise<number>;
+  /** The oldest first. */
+  held(providerId: string): Promise<LossRecord[]>;
+  /** How many are held at each provider that has any. */
+  countHeld(): Promise<{ providerId: string; count: number }[]>;
+  /** How many active deployments with an instance, and volumes that are not deleted, a provider has. */
+  countLive(providerId: string): Promise<number>;
+  /** Those that have lost something. */
+  providers(): Promise<string[]>;
+}
+export interface LossWriter extends LossReader {
+  /** Waits for whoever counts losses at this provider: first in a transaction, before any row is locked. */
+  lock(providerId: string): Promise<void>;
+  put(record: LossRecord): Promise<void>;
+  /** It is not held any more, if it was. */
+  release(subjectId: string): Promise<void>;
+}
+
+/** A right that one process at a time has. */
+export interface LeaseRecord {
+  /** Such as `provider:provider-a`. */
+  name: string;
+  /** Grows with each holder: a fencing token. */
+  token: number;
+  holder: string;
+  until: number;
+}
+
+export interface LeaseWriter {
+  /** The lease if it is free, has run out, or is `holder`'s already; null: somebody else has it. */
+  claim(name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord | null>;
+  release(name: string, holder: string): Promise<void>;
+  /** Whether the lease is still this holder's, by its token. Nobody else takes it before the transaction ends. */
+  isHeld(lease: Pick<LeaseRecord, 'name' | 'token' | 'holder'>): Promise<boolean>;
+  /** Frees every lease: for a process that knows that no other one runs. */
+  releaseAll(): Promise<void>;
+}
+
+/** Names of single values, such as the installation's id. */
+export interface SettingReader {
+  get(name: string): Promise<string | null>;
+}
+export interface SettingWriter extends SettingReader {
+  /** Writes it if there is none, and returns what there is. */
+  putIfAbsent(name: string, value: string): Promise<string>;
+  put(name: string, value: string): Promise<void>;
+}
+
+export interface Reader {
+  users: UserReader;
+  keys: KeyReader;
+  teams: TeamReader;
+  discounts: DiscountReader;
+  stockAlerts: StockAlertReader;
+  sshKeys: SshKeyReader;
+  deployments: DeploymentReader;
+  volumes: VolumeReader;
+  ledger: LedgerReader;
+  losses: LossReader;
+  mail: MailReader;
+  settings: SettingReader;
+}
+
+/** Writes exist only inside a transaction. */
+export interface Transaction {
+  users: UserWriter;
+  keys: KeyWriter;
+  teams: TeamWriter;
+  discounts: DiscountWriter;
+  stockAlerts: StockAlertWriter;
+  sshKeys: SshKeyWriter;
+  deployments: DeploymentWriter;
+  volumes: VolumeWriter;
+  ledger: LedgerWriter;
+  losses: LossWriter;
+  mail: MailWriter;
+  leases: LeaseWriter;
+  settings: SettingWriter;
+}
+
+export interface Store {
+  read: Reader;
+  /**
+   * All or nothing, and durable once it resolves. `body` may run more than once where others write at the same time: it
+   * has no other effect than its writes.
+   *
+   * @throws {StoreUnavailable | Duplicate}
+   */
+  transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Reads of which each sees what was committed at the same moment, for audits over several pages. */
+  snapshot<T>(body: (read: Reader) => Promise<T>): Promise<T>;
+  /**
+   * Counts one request in a fixed window that begins with its first one: how many there were, this one included, and
+   * when the window ends.
+   */
+  countRequest(window: {
+    name: string;
+    now: number;
+    lengthMs: number;
+  }): Promise<{ count: number; endsAt: number }>;
+  /**
+   * Writes about as much as a create does and takes it back, in one transaction: whether there is room for a write.
+   */
+  proveWrites(): Promise<void>;
+  close(): Promise<void>;
+}

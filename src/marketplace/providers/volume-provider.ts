@@ -1,0 +1,60 @@
+import { microUsdFromUsd } from '../../contract/values.ts';
+import { ApiError, invalid } from '../contract/errors.ts';
+import type { VolumeProfile } from './profile.ts';
+import type { Provider, Providers } from './provider.ts';
+
+/** A provider with volumes, and its rules for them. */
+export interface VolumeSeller {
+  provider: Provider;
+  profile: VolumeProfile;
+}
+
+export function toSeller(provider: Provider | undefined): VolumeSeller | null {
+  const profile = provider?.profile.volumes ?? null;
+  return provider === undefined || profile === null ? null : { provider, profile };
+}
+
+/**
+ * M: Errors, 400: "unknown volume provider".
+ *
+ * @throws {ApiError} VALIDATION_ERROR
+ */
+export function volumeSeller(providers: Providers, id: string): VolumeSeller {
+  const seller = toSeller(providers.get(id));
+  if (seller !== null) return seller;
+  const known = providers.ids().filter((other) => toSeller(providers.get(other)) !== null);
+  throw invalid('provider', `expected a provider with volumes: ${known.join(', ') || 'there is none'}`);
+}
+
+/** The seller of a volume that exists; null: its provider is not configured any more. */
+export function sellerOf(providers: Providers, providerId: string): VolumeSeller | null {
+  return toSeller(providers.get(providerId));
+}
+
+/**
+ * The seller of a volume that a request wants to change.
+ *
+ * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have the provider any more
+ */
+export function requireSeller(providers: Providers, { providerId }: { providerId: string }): VolumeSeller {
+  const seller = sellerOf(providers, providerId);
+  if (seller !== null) return seller;
+  throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
+}
+
+interface Where {
+  region: string;
+  cloudId?: string | null | undefined;
+}
+
+/** Micro-USD per GB and hour, before discounts. What is nearest counts: the cloud's, the region's, the provider's. */
+export function ratePerGb(profile: VolumeProfile, { region, cloudId }: Where): number {
+  const own = profile.regions[region];
+  const cloud = own?.clouds?.find(({ id }) => id === cloudId);
+  return microUsdFromUsd(cloud?.price_per_gb_hour ?? own?.price_per_gb_hour ?? profile.price_per_gb_hour);
+}
+
+/** Micro-USD per hour of a whole volume, before discounts. */
+export function hourlyRate(profile: VolumeProfile, { sizeGb, ...where }: Where & { sizeGb: number }): number {
+  return Math.round(ratePerGb(profile, where) * sizeGb);
+}

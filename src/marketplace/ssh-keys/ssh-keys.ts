@@ -1,0 +1,103 @@
+import { forbidden, notFound } from '../contract/errors.ts';
+import type { CreateSshKey, SshKey } from '../contract/ssh-key.ts';
+import { toTimestamp } from '../contract/values.ts';
+import type { Deps } from '../deps.ts';
+import type { Caller } from '../model/caller.ts';
+import { newId } from '../model/ids.ts';
+import type { SshKeyRecord } from '../model/people.ts';
+import type { Reader } from '../model/store.ts';
+import { type OwnershipFilter, resolveTeam, toOwners } from '../teams/access.ts';
+import { parsePublicKey } from './parse-public-key.ts';
+
+/**
+ * M: POST /api/ssh-keys
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN or NOT_FOUND; then nothing was written
+ */
+export async function createSshKey(
+  deps: Pick<Deps, 'store' | 'clock' | 'random'>,
+  caller: Caller,
+  { name, publicKey: text, teamId: wantedTeamId }: CreateSshKey,
+): Promise<SshKey> {
+  const { publicKey, fingerprint } = parsePublicKey('publicKey', text);
+  const teamId = await resolveTeam(deps, caller, wantedTeamId);
+  const record: SshKeyRecord = {
+    id: newId(deps.random, 'ssh'),
+    userId: caller.userId,
+    teamId,
+    name,
+    publicKey,
+    fingerprint,
+    isTemporary: false,
+    createdAt: deps.clock.now(),
+  };
+  await deps.store.transact((tx) => tx.sshKeys.insert(record));
+  return toSshKey(record);
+}
+
+/**
+ * M: GET /api/ssh-keys/{id}
+ *
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ */
+export async function readSshKey(
+  { store }: Pick<Deps, 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<SshKey> {
+  return toSshKey(await ownSshKey(store.read, caller, id));
+}
+
+/**
+ * M: GET /api/ssh-keys: the newest first; without a filter those of all teams of the caller. Temporary keys are not
+ * among them.
+ *
+ * @throws {ApiError} FORBIDDEN or NOT_FOUND
+ */
+export async function listSshKeys(
+  { store }: Pick<Deps, 'store'>,
+  caller: Caller,
+  filter: OwnershipFilter,
+): Promise<SshKey[]> {
+  const records = await store.read.sshKeys.list(await toOwners(store.read, caller, filter));
+  return records.map(toSshKey);
+}
+
+/**
+ * M: DELETE /api/ssh-keys/{id}. What was deployed with the key keeps it.
+ *
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ */
+export async function deleteSshKey(
+  { store }: Pick<Deps, 'store'>,
+  caller: Caller,
+  id: string,
+): Promise<{ success: true }> {
+  await store.transact(async (tx) => {
+    const record = await ownSshKey(tx, caller, id);
+    await tx.sshKeys.remove(record.id);
+  });
+  return { success: true };
+}
+
+/**
+ * The key, if it is of a team of the caller.
+ *
+ * @throws {ApiError} NOT_FOUND or FORBIDDEN
+ */
+export async function ownSshKey(
+  read: Pick<Reader, 'sshKeys' | 'teams'>,
+  { userId }: Caller,
+  id: string,
+): Promise<SshKeyRecord> {
+  const record = await read.sshKeys.byId(id);
+  if (record === null) throw notFound('SSH key');
+  if ((await read.teams.member(record.teamId, userId)) === null) throw forbidden('SSH key');
+  return record;
+}
+
+/** M: SSH key, as the wire has it. */
+function toSshKey(record: SshKeyRecord): SshKey {
+  const { id, userId, teamId, name, publicKey, fingerprint } = record;
+  return { id, userId, teamId, name, publicKey, fingerprint, createdAt: toTimestamp(record.createdAt) };
+}

@@ -1,0 +1,78 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Instance } from '../../contract/instance.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { isBeingDestroyed, isNamed } from '../model/provider-names.ts';
+import { isDenialBelieved } from '../providers/loss-cap.ts';
+import type { TendingContext } from './context.ts';
+
+const FIRST_RETRY_MS = 5_000;
+const LAST_RETRY_MS = 5 * 60_000;
+const ALARM_AFTER_MS = 60 * 60_000;
+const STILL_THERE = 'the provider still has it';
+const DENIED = 'the provider denies it, and too much else to be believed: see `berth marketplace losses`';
+
+/**
+ * Deletes what a deployment that is over has at its provider, until the provider says that it is gone; tried for ever.
+ * Returns when to go on; null: it is done.
+ */
+export async function cleanUp(context: TendingContext, record: DeploymentRecord): Promise<number | null> {
+  const { store, health, cleanups } = context;
+  if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, toldAt: null });
+  let reason: string;
+  try {
+    const isDenied = await isGone(context, record);
+    // What a provider denies that denies everything is not gone.
+    if (isDenied && (await isDenialBelieved(context, record.providerId))) {
+      await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
+      cleanups.delete(record.id);
+      health.forget(record.id);
+      return null;
+    }
+    reason = isDenied ? DENIED : STILL_THERE;
+    health.answered(record.id);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(record, error);
+    reason = `${error.problem}: ${error.message}`;
+  }
+  return retry(context, record, reason);
+}
+
+async function isGone({ provider, call }: TendingContext, record: DeploymentRecord): Promise<boolean> {
+  const { providerInstanceId: id, region, providerName } = record;
+  if (id !== null) {
+    const left = await provider.client.deleteInstance(id, region, call);
+    return left === null || left.status === 'DESTROYED';
+  }
+  // Nobody knows what its create has made; what turns up after this is the sweep's.
+  const listed = await provider.client.listInstances(call);
+  const found = listed.filter((instance) => isNamed(instance, providerName));
+  const open = found.filter((instance: Instance) => !isBeingDestroyed(instance));
+  for (const instance of open) await provider.client.deleteInstance(instance.id, region, call);
+  return found.length === 0;
+}
+
+function retry(
+  { clock, random, log, cleanups }: TendingContext,
+  record: DeploymentRecord,
+  reason: string,
+): number {
+  const now = clock.now();
+  const { attempts, toldAt } = cleanups.get(record.id) ?? { attempts: 0, toldAt: null };
+  const openMs = now - (record.stoppedAt ?? now);
+  const isAlarm = openMs >= ALARM_AFTER_MS && (toldAt === null || now - toldAt >= ALARM_AFTER_MS);
+  if (isAlarm)
+    log.error(
+      {
+        ...logNames(record),
+        provider: record.providerId,
+        instance: record.providerInstanceId,
+        openMs,
+        reason,
+      },
+      'the instance of a deployment that is over is not proved to be gone, and may cost: its deletion is tried for ever',
+    );
+  cleanups.set(record.id, { attempts: attempts + 1, toldAt: isAlarm ? now : toldAt });
+  const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+  return Math.round(pause * (0.75 + random.next() / 2));
+}

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { transition } from '../deployments/transition.ts';
+import type { Deps } from '../deps.ts';
+import type { Store } from '../model/store.ts';
+import type { Provider } from '../providers/provider.ts';
+import { Tending } from './provider-workers.ts';
+import {
+  accept,
+  MINUTE_MS,
+  openTended,
+  read,
+  running,
+  seededRandom,
+  statuses,
+  stopped,
+  type Tended,
+} from './sync.fixture.ts';
+
+/** A process that dies at its n-th step: before it, or after it was done and before anybody here knows. */
+class Mortal {
+  readonly deps: Deps;
+  isDead = false;
+  #left: number;
+  readonly #isAfter: boolean;
+
+  constructor({ deps }: Tended, diesAt: number, isAfter: boolean) {
+    this.#left = diesAt;
+    this.#isAfter = isAfter;
+    this.deps = {
+      ...deps,
+      random: seededRandom(diesAt),
+      clock: this.#mortalClock(deps.clock),
+      store: this.#mortal(deps.store, ['transact']) as Store,
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      providers: {
+        ids: () => ['provider-x'],
+        get: (id) => {
+          const provider = deps.providers.get(id) as Provider;
+          return {
+            ...provider,
+            client: this.#mortal(provider.client, Object.keys(provider.client)) as OrchestratorClient,
+          };
+        },
+      },
+    };
+  }
+
+  /** Timers of the dead do not fire. */
+  #mortalClock(clock: Clock): Clock {
+    return {
+      now: () => clock.now(),
+      setTimer: (ms, callback) => clock.setTimer(ms, () => (this.isDead ? undefined : callback())),
+    };
+  }
+
+  #mortal<T extends object>(target: T, steps: readonly string[]): T {
+    return new Proxy(target, {
+      get: (object, name) => {
+        const member: unknown = Reflect.get(object, name);
+        if (typeof member !== 'function' || !steps.includes(String(name))) return member;
+        return (...args: unknown[]) => this.#step(() => member.apply(object, args));
+      },
+    });
+  }
+
+  async #step(step: () => unknown): Promise<unknown> {
+    const never = new Promise(() => {});
+    if (this.isDead) return never;
+    if (--this.#left > 0) return step();
+    this.isDead = true;
+    if (this.#isAfter) await step();
+    return never;
+  }
+}
+
+/** Lets one die at each of its steps in turn, and another go on; until one comes through. */
+async function everyDeath(
+  prepare: (tended: Tended) => Promise<string>,
+  check: (tended: Tended, id: string) => Promise<void>,
+  isAfter: boolean,
+): Promise<number> {
+  for (let diesAt = 1; ; diesAt++) {
+    const tended = await openTended();
+    const id = await prepare(tended);
+    const mortal = new Mortal(tended, diesAt, isAfter);
+    new Tending(mortal.deps).start();
+    await tended.clock.advance(MINUTE_MS);
+    const hasDied = mortal.isDead;
+    mortal.isDead = true;
+    const heir = new Tending({ ...tended.deps, random: seededRandom(1_000 + diesAt) });
+    heir.start();
+    await tended.clock.advance(6 * MINUTE_MS);
+    await check(tended, id);
+    await stopped(tended.clock, heir);
+    await tended.close();
+    if (!hasDied || diesAt > 14) return diesAt;
+  }
+}
+
+describe.each([
+  ['before', false],
+  ['after', true],
+] as const)('a process that dies %s any of its steps', (_, isAfter) => {
+  it('makes what was accepted once, or fails it and leaves nothing', async () => {
+    const outcomes = new Set<string>();
+    const deaths = await everyDeath(
+      (tended) => accept(tended),
+      async (tended, id) => {
+        const { status, failureReason } = await read(tended, id);
+        outcomes.add(status === 'failed' ? `failed ${failureReason}` : status);
+        expect(statuses(tended.plain)).toEqual(status === 'running' ? ['ONLINE'] : []);
+        expect(tended.plain.faults.countOf('createInstance')).toBeLessThanOrEqual(1);
+        const segments = await tended.store.read.ledger.segmentsOf('deployment', id);
+        expect(segments.map(({ endedAt }) => endedAt)).toEqual(status === 'running' ? [null] : []);
+      },
+      isAfter,
+    );
+    expect(deaths).toBeGreaterThan(6);
+    // Only where it was written that it is sent, and it was not.
+    expect([...outcomes].sort()).toEqual(['failed provider_error', 'running']);
+  });
+
+  it('removes what was terminated', async () => {
+    await everyDeath(
+      async (tended) => {
+        const { id } = await running(tended);
+        await stopped(tended.clock, tended.tending);
+        const at = tended.clock.now();
+        await tended.store.transact(async (tx) => {
+          const record = await tx.deployments.byId(id);
+          if (record !== null) await transition(tended.deps, tx, record, { to: 'terminated', at });
+        });
+        return id;
+      },
+      async (tended, id) => {
+        expect(await read(tended, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
+        expect(tended.plain.instances).toEqual([]);
+        const [segment] = await tended.store.read.ledger.segmentsOf('deployment', id);
+        expect(segment?.endedAt).toBe((await read(tended, id)).stoppedAt);
+      },
+      isAfter,
+    );
+  });
+});

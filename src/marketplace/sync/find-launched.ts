@@ -1,0 +1,78 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Instance } from '../../contract/instance.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { isBeingDestroyed, isNamed } from '../model/provider-names.ts';
+import type { TendingContext } from './context.ts';
+import { adopt, failOverdue, isOverdue } from './launch.ts';
+import { fail } from './settle-action.ts';
+
+const FIRST_LOOKS_MS = 2_000;
+const LAST_LOOKS_MS = 10_000;
+
+/**
+ * Looks in the provider's list for what a create of which nobody has the answer may have made. One: it is adopted;
+ * several: the oldest, and the others are deleted; none for long enough: the deployment has failed, and the sweep deletes
+ * what turns up later. Returns when to look again.
+ */
+export async function findLaunched(context: TendingContext, record: DeploymentRecord): Promise<number> {
+  const { clock, options, provider, health, call } = context;
+  let listed: Instance[];
+  try {
+    listed = await provider.client.listInstances(call);
+    health.answered(record.id);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(record, error);
+    if (isOverdue(context, record)) await failOverdue(context, record);
+    return LAST_LOOKS_MS;
+  }
+  const found = listed.filter((instance) => isNamed(instance, record.providerName)).sort(byAge);
+  const [adopted = found[0], ...others] = found.filter((instance) => !isBeingDestroyed(instance));
+  if (adopted !== undefined) {
+    await adopt(context, record.id, adopted);
+    for (const other of others) await remove(context, record, other);
+    return 0;
+  }
+  const waitedMs = clock.now() - (record.launch.sentAt ?? record.createdAt);
+  if (waitedMs >= options.polling.findCreateMs) {
+    await fail(
+      context,
+      record,
+      'provider_error',
+      'The provider did not answer, and made no machine that could be found.',
+    );
+    return 0;
+  }
+  await countLook(context, record);
+  return Math.min(LAST_LOOKS_MS, FIRST_LOOKS_MS * 2 ** Math.min(record.launch.looks, 5));
+}
+
+function byAge(a: Instance, b: Instance): number {
+  return Date.parse(a.created_at) - Date.parse(b.created_at) || a.id.localeCompare(b.id);
+}
+
+/** What cannot be deleted now is found by the sweep. */
+async function remove(
+  { provider, health, log, call }: TendingContext,
+  record: DeploymentRecord,
+  instance: Instance,
+): Promise<void> {
+  log.warn(
+    { ...logNames(record), provider: provider.id, instance: instance.id },
+    'a create has made a second instance: it is deleted',
+  );
+  try {
+    await provider.client.deleteInstance(instance.id, record.region, call);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(record, error);
+  }
+}
+
+async function countLook({ store }: TendingContext, { id }: DeploymentRecord): Promise<void> {
+  await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record?.launch.state !== 'sent') return;
+    await tx.deployments.update({ ...record, launch: { ...record.launch, looks: record.launch.looks + 1 } });
+  });
+}

@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ProviderFault } from '../../../test/support/provider-faults.ts';
+import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
+import { toProviderName } from '../model/provider-names.ts';
+import { launch } from './launch.ts';
+import {
+  accept,
+  contextOf,
+  MINUTE_MS,
+  openTended,
+  read,
+  statuses,
+  type Tended,
+  tellings,
+} from './sync.fixture.ts';
+
+let tended: Tended;
+beforeEach(async () => {
+  tended = await openTended();
+});
+afterEach(() => tended.close());
+
+function failCreate(fault: ProviderFault): void {
+  tended.plain.faults.plan = (method, nth) => (method === 'createInstance' && nth === 1 ? fault : 'none');
+}
+
+async function launched(): Promise<string> {
+  const id = await accept(tended);
+  tended.tending.start();
+  await tended.clock.advance(2 * MINUTE_MS);
+  return id;
+}
+
+describe('what is sent to a provider', () => {
+  it('is the request, once, with the deployment as its key, after a look at what is available', async () => {
+    const id = await launched();
+    const calls = tended.plain.faults.calls.filter(({ method }) => /create|Availability/.test(method));
+    expect(calls.map(({ method }) => method)).toEqual(['listAvailability', 'createInstance']);
+    expect(calls[0]?.args).toEqual(['eu-one']);
+    expect(calls[1]?.args).toMatchObject([{ name: toProviderName('00c0ffee', id), region: 'eu-one' }, id]);
+  });
+
+  it('is nothing while it is sold out: the deployment has failed', async () => {
+    tended.plain.options.capacity = 0;
+    const id = await launched();
+    expect(await read(tended, id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'out_of_stock',
+      cleanup: 'none',
+      launch: { state: 'over', request: null },
+    });
+    expect(tended.plain.faults.countOf('createInstance')).toBe(0);
+    const [mail] = await tended.store.read.mail.list({ limit: 10 });
+    expect(mail?.kind).toBe('deployment_failed');
+  });
+
+  it('waits until the provider tells what is available', async () => {
+    const error = new ProviderError('failed', '500', { status: 500 });
+    tended.plain.faults.plan = (method, nth) =>
+      method === 'listAvailability' && nth < 4 ? { error } : 'none';
+    expect((await read(tended, await launched())).status).toBe('running');
+    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+  });
+});
+
+const refusal = (problem: ProviderProblem, status: number, code: string | null = null) =>
+  new ProviderError(problem, `POST /instances: ${status}, no`, { status, code, said: 'no' });
+
+it('is sent once, whoever else means to send it', async () => {
+  const id = await accept(tended);
+  const record = await read(tended, id);
+  const context = contextOf(tended);
+  await Promise.all([launch(context, record), launch(context, record)]);
+  expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+});
+
+describe('a create that the provider refuses', () => {
+  it.each([
+    ['out_of_stock', 'gpu-1 is sold out in eu-one.', refusal('conflict', 409, 'capacity_unavailable')],
+    [
+      'quota_exceeded',
+      'provider-x gives this marketplace no more machines for now.',
+      refusal('conflict', 409, 'quota_exceeded'),
+    ],
+    ['conflict', 'provider-x refused the instance: no', refusal('conflict', 409, 'name_taken')],
+    ['invalid_request', 'provider-x refused the instance: no', refusal('refused', 400)],
+    [
+      'invalid_request',
+      'provider-x refused the instance and gave no reason.',
+      new ProviderError('refused', 'POST /instances: 418', { status: 418 }),
+    ],
+    ['unsupported', 'provider-x refused the instance: no', refusal('refused', 400, 'cloud_init_unsupported')],
+    [
+      'provider_unauthorized',
+      "provider-x does not accept the marketplace's credentials now.",
+      refusal('unauthorized', 401),
+    ],
+    [
+      'provider_unauthorized',
+      "provider-x does not accept the marketplace's credentials now.",
+      refusal('unauthorized', 403),
+    ],
+  ] as const)('has failed: %s', async (failureReason, line, error) => {
+    failCreate({ error });
+    const id = await launched();
+    expect(await read(tended, id)).toMatchObject({
+      status: 'failed',
+      failureReason,
+      failureDetails: line,
+    });
+    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+    expect(tended.plain.instances).toEqual([]);
+  });
+
+  it.each([
+    ['nobody was reached', 'refuse'],
+    ['it had too much to do', { error: refusal('limited', 429) }],
+    ['it gave no token to send it with', { error: refusal('failed', 500) }],
+  ] as const)('is sent again where %s', async (_, fault) => {
+    failCreate(fault);
+    expect((await read(tended, await launched())).status).toBe('running');
+    expect(tended.plain.faults.countOf('createInstance')).toBe(2);
+    expect(tended.plain.instances).toHaveLength(1);
+  });
+
+  it('is sent again only until the provider has had its time', async () => {
+    tended.plain.faults.plan = (method) => (method === 'createInstance' ? 'refuse' : 'none');
+    const id = await launched();
+    await tended.clock.advance(14 * MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'provisioning_timeout',
+      cleanup: 'none',
+    });
+  });
+});
+
+const broken = { status: 502, mayHaveHappened: true };
+
+describe('a create whose answer was lost (F55)', () => {
+  it.each([
+    ['the connection breaks', 'commit-then-lose'],
+    ['a gateway answers instead', { commitThenError: new ProviderError('failed', '502', broken) }],
+    ['it is HTML', { commitThenError: new ProviderError('invalid', 'HTML', { mayHaveHappened: true }) }],
+    ['it comes late', { lateMs: 30_000 }],
+  ] as const)('is found in the list, and never sent again: %s', async (_, fault) => {
+    failCreate(fault);
+    const id = await launched();
+    expect(await read(tended, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
+    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+    expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
+  });
+
+  it('and that made two: the older one is kept, and the user pays for one', async () => {
+    failCreate('commit-then-lose');
+    const id = await accept(tended);
+    tended.tending.start();
+    await tended.clock.advance(1_000);
+    tended.plain.create({
+      configuration_id: 'gpu-1',
+      region: 'eu-one',
+      ssh_keys: ['ssh-ed25519 AAAA'],
+      name: toProviderName('00c0ffee', id),
+    });
+    expect(tended.plain.instances.map(({ name }) => name?.slice(-4))).toEqual(['0001', '01-2']);
+    await tended.clock.advance(2 * MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
+    expect(statuses(tended.plain)).toEqual(['ONLINE']);
+    expect(tellings(tended.told, 'warn', 'second instance')).toBe(1);
+  });
+
+  it('and that made none: the deployment has failed, and costs nothing', async () => {
+    failCreate('lose');
+    const id = await launched();
+    expect((await read(tended, id)).status).toBe('deploying');
+    await tended.clock.advance(2 * MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'provider_error',
+      cleanup: 'done',
+    });
+    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+    expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toEqual([]);
+  });
+
+  it('and that makes one long after: it is deleted', async () => {
+    failCreate({ lateMs: 10 * MINUTE_MS });
+    const id = await launched();
+    await tended.clock.advance(9 * MINUTE_MS);
+    expect(tended.plain.instances).toHaveLength(1);
+    await tended.clock.advance(6 * MINUTE_MS);
+    expect(tended.plain.instances).toEqual([]);
+    expect((await read(tended, id)).status).toBe('failed');
+  });
+
+  it('waits for a list that cannot be read', async () => {
+    tended.plain.faults.plan = (method, nth) => {
+      if (method === 'createInstance') return 'commit-then-lose';
+      return method === 'listInstances' && nth < 12 ? 'refuse' : 'none';
+    };
+    const id = await launched();
+    await tended.clock.advance(2 * MINUTE_MS);
+    expect((await read(tended, id)).status).toBe('running');
+  });
+
+  it('has failed when the list could not be read for as long as its provider has, and is still looked for', async () => {
+    tended.plain.faults.plan = (method) => {
+      if (method === 'createInstance') return 'commit-then-lose';
+      return method === 'listInstances' ? 'refuse' : 'none';
+    };
+    const id = await launched();
+    await tended.clock.advance(14 * MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({
+      status: 'failed',
+      failureReason: 'provisioning_timeout',
+      cleanup: 'wanted',
+    });
+    tended.plain.faults.plan = () => 'none';
+    await tended.clock.advance(3 * MINUTE_MS);
+    expect([(await read(tended, id)).cleanup, tended.plain.instances]).toEqual(['done', []]);
+  });
+});

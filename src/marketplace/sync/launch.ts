@@ -1,0 +1,187 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts';
+import type { FailureReason } from '../contract/deployment.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { deployTimeoutMinutes, shortageOf } from '../providers/capabilities.ts';
+import type { TendingContext } from './context.ts';
+import { unproved } from './prove-ssh.ts';
+import { fail } from './settle-action.ts';
+
+const RETRY_MS = 5_000;
+/** After a lost answer: the provider's list may lag behind. */
+const FIRST_LOOK_MS = 2_000;
+
+/**
+ * Asks the provider for the instance of a deployment for which nothing was sent yet. That it is sent is written first,
+ * and what may have been sent is never sent again. Returns when to look at it again.
+ */
+export async function launch(context: TendingContext, record: DeploymentRecord): Promise<number> {
+  if (isOverdue(context, record)) {
+    await failOverdue(context, record);
+    return 0;
+  }
+  const gate = await checkAvailability(context, record);
+  if (gate === 'unknown') return RETRY_MS;
+  if (gate !== 'open') {
+    await fail(context, record, gate.reason, gate.details);
+    return 0;
+  }
+  const request = await markSent(context, record);
+  return request === null ? 0 : send(context, record, request);
+}
+
+type Refusal = { reason: FailureReason; details: string };
+
+/** O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." */
+async function checkAvailability(
+  { provider, health, call }: TendingContext,
+  record: DeploymentRecord,
+): Promise<'open' | 'unknown' | Refusal> {
+  const { id, offerId, region } = record;
+  try {
+    const offers = await provider.client.listAvailability(region, call);
+    health.answered(id);
+    if (offers.some((offer) => offer.id === offerId && offer.available && offer.regions.includes(region)))
+      return 'open';
+    return { reason: 'out_of_stock', details: soldOut(offerId, region) };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(record, error);
+    return error.problem === 'unauthorized' ? toRefusal(error, record) : 'unknown';
+  }
+}
+
+/** In a commit of its own, before the call. Null: another process did it, or it is not wanted any more. */
+async function markSent(
+  { store, clock }: TendingContext,
+  { id }: DeploymentRecord,
+): Promise<CreateInstanceRequest | null> {
+  return store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record?.status !== 'deploying' || record.launch.state !== 'wanted' || record.launch.request === null)
+      return null;
+    const sent = { ...record.launch, state: 'sent', sentAt: clock.now(), looks: 0 } as const;
+    await tx.deployments.update({ ...record, launch: sent });
+    return record.launch.request;
+  });
+}
+
+async function send(
+  context: TendingContext,
+  record: DeploymentRecord,
+  request: CreateInstanceRequest,
+): Promise<number> {
+  const { provider, health, call, options } = context;
+  try {
+    const instance = await provider.client.createInstance(request, record.id, call);
+    health.answered(record.id);
+    await adopt(context, record.id, instance);
+    return options.polling.intervalMs[0];
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(record, error);
+    if (error.mayHaveHappened) return FIRST_LOOK_MS;
+    if (!isAnswer(error)) return takeBack(context, record);
+    const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
+    const { reason, details } = toRefusal(error, record);
+    await fail(context, sent, reason, details);
+    return 0;
+  }
+}
+
+/** Whether the provider has decided: nothing was made, and asking again cannot help. */
+function isAnswer({ problem }: ProviderError): boolean {
+  return ['refused', 'unauthorized', 'not_found', 'conflict'].includes(problem);
+}
+
+/** Nothing was made, and nothing decided: it is sent again. */
+async function takeBack({ store }: TendingContext, { id }: DeploymentRecord): Promise<number> {
+  await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record?.status !== 'deploying' || record.launch.state !== 'sent') return;
+    await tx.deployments.update({ ...record, launch: { ...record.launch, state: 'wanted', sentAt: null } });
+  });
+  return RETRY_MS;
+}
+
+function toRefusal(error: ProviderError, record: DeploymentRecord): Refusal {
+  const reason = reasonOf(error);
+  return { reason, details: inWords(reason, error, record) };
+}
+
+function reasonOf(error: ProviderError): FailureReason {
+  const { problem, code } = error;
+  if (problem === 'unauthorized') return 'provider_unauthorized';
+  if (problem === 'conflict') return shortageOf(error) ?? 'conflict';
+  return code?.includes('unsupported') === true ? 'unsupported' : 'invalid_request';
+}
+
+/** M: `failureDetails`: "One readable line". The provider's own words stand where it gave any. */
+function inWords(
+  reason: FailureReason,
+  { said }: ProviderError,
+  { providerId, offerId, region }: DeploymentRecord,
+): string {
+  if (reason === 'out_of_stock') return soldOut(offerId, region);
+  if (reason === 'quota_exceeded') return `${providerId} gives this marketplace no more machines for now.`;
+  if (reason === 'provider_unauthorized')
+    return `${providerId} does not accept the marketplace's credentials now.`;
+  return said === null
+    ? `${providerId} refused the instance and gave no reason.`
+    : `${providerId} refused the instance: ${said}`;
+}
+
+function soldOut(offerId: string, region: string): string {
+  return `${offerId} is sold out in ${region}.`;
+}
+
+/**
+ * The instance is the deployment's. Where that ended meanwhile, it is what has to be cleaned up; where it has another
+ * one, this one is left to the sweep.
+ */
+export async function adopt(
+  { store, provider, log }: TendingContext,
+  id: string,
+  instance: Instance,
+): Promise<void> {
+  const { outcome, names } = await store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    const names = record === null ? { deployment: id } : logNames(record);
+    if (record === null || record.providerInstanceId !== null) return { outcome: 'ignored', names };
+    const isWaitedFor = record.status === 'deploying';
+    await tx.deployments.update({
+      ...record,
+      providerInstanceId: instance.id,
+      sshProof: unproved(record.launch.request?.ssh_keys ?? []),
+      launch: { ...record.launch, state: isWaitedFor ? 'made' : 'over', request: null },
+      cleanup: isWaitedFor ? record.cleanup : 'wanted',
+    });
+    return { outcome: isWaitedFor ? 'adopted' : 'too late', names };
+  });
+  log.info(
+    { ...names, provider: provider.id, instance: instance.id, outcome },
+    'the provider has made an instance',
+  );
+}
+
+const MINUTE_MS = 60_000;
+
+/** Whether the deployment had the time that its provider has, and is not running. */
+export function isOverdue(
+  { clock, provider, unproved, options }: TendingContext,
+  record: DeploymentRecord,
+): boolean {
+  if (record.status !== 'deploying') return false;
+  const { id, createdAt, sshProof } = record;
+  const onlineAt = sshProof?.onlineAt ?? unproved.get(id)?.seenAt;
+  const madeBy = createdAt + deployTimeoutMinutes(provider, record) * MINUTE_MS;
+  // One that was ONLINE has its time to be proved.
+  const provedBy = onlineAt === undefined ? madeBy : onlineAt + options.polling.sshWindowMs;
+  return clock.now() >= Math.max(madeBy, provedBy);
+}
+
+export async function failOverdue(context: TendingContext, record: DeploymentRecord): Promise<void> {
+  const minutes = deployTimeoutMinutes(context.provider, record);
+  const details = `It was not reachable within ${minutes} minutes, and is removed.`;
+  await fail(context, record, 'provisioning_timeout', details);
+}

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { StepClock } from '../../../test/marketplace/step-clock.ts';
+import { ProviderLease } from '../leases/lease-holder.ts';
+import type { LeaseRecord, Store } from '../model/store.ts';
+
+const nothing = () => undefined;
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+it('is begun anew by a process that stood still for longer than it lasts', async () => {
+  const clock = new StepClock();
+  const told: boolean[] = [];
+  const claim = async (name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord> => ({
+    name,
+    holder,
+    token: 1,
+    until: now + ttlMs,
+  });
+  const store = {
+    transact: (body: (tx: unknown) => unknown) => body({ leases: { claim, release: async () => undefined } }),
+  } as unknown as Store;
+  const lease = new ProviderLease(
+    { store, clock, log },
+    { name: 'provider:x', holder: 'me', changed: (held) => void told.push(held !== null) },
+  );
+  const settle = () => new Promise((resolve) => setImmediate(resolve));
+  lease.start();
+  await settle();
+  expect(told).toEqual([true]);
+  clock.step(20_000);
+  clock.fire();
+  await settle();
+  expect(told).toEqual([true]);
+  clock.step(60_000);
+  clock.fire();
+  await settle();
+  expect(told).toEqual([true, false, true]);
+  expect(lease.isHeld).toBe(true);
+  await lease.stop();
+});

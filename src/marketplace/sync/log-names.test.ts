@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import { createDeployment } from '../deployments/create.ts';
+import { caller, wanted } from '../deployments/market.fixture.ts';
+import { terminateDeployment } from '../deployments/terminate.ts';
+import { HOUR_MS, MINUTE_MS, openTended, read, type Tended } from './sync.fixture.ts';
+
+const requestId = 'req-of-the-create';
+
+/** Lets the step that adopts the instance of a deployment break off once. */
+function breakOffOnce({ plain }: Tended): void {
+  const { client } = plain;
+  const { listInstances } = client;
+  let isBroken = true;
+  client.listInstances = async (options) => {
+    const listed = await listInstances(options);
+    if (!isBroken || listed.length === 0) return listed;
+    isBroken = false;
+    throw new Error('a fault of ours');
+  };
+}
+
+it('all lines of a deployment share its id, its team and the request that made it, to the end of its clean-up', async () => {
+  const tended = await openTended();
+  const { deps, clock, plain, ssh, tending, told } = tended;
+  breakOffOnce(tended);
+  ssh.fault = () => 'refuses';
+  plain.faults.plan = (method, nth) => {
+    if (method === 'createInstance') return 'commit-then-lose';
+    return method === 'getInstance' && nth === 1
+      ? { error: new ProviderError('invalid', 'half of a JSON') }
+      : 'none';
+  };
+  const { id } = await createDeployment(deps, caller, wanted as never, { requestId });
+  tending.start();
+  await clock.advance(3 * MINUTE_MS);
+  ssh.fault = () => 'none';
+  await clock.advance(MINUTE_MS);
+  expect(await read(tended, id)).toMatchObject({ status: 'running', launch: { requestId } });
+  plain.create({
+    configuration_id: 'gpu-1',
+    region: 'eu-one',
+    ssh_keys: [],
+    name: (await read(tended, id)).providerName,
+  });
+  await clock.advance(2 * HOUR_MS);
+  plain.faults.plan = (method) =>
+    method === 'deleteInstance' ? { error: new ProviderError('conflict', '409: locked') } : 'none';
+  await terminateDeployment(deps, caller, id);
+  await clock.advance(90 * MINUTE_MS);
+  plain.faults.plan = () => 'none';
+  await clock.advance(20 * MINUTE_MS);
+  expect(await read(tended, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
+  await tended.close();
+  const shared = { deployment: id, team: 'team-1', request_id: requestId, provider: 'provider-x' };
+  const ofTheProvider = told.filter(({ fields }) => fields['deployment'] === undefined);
+  expect(ofTheProvider.map(({ message }) => message)).toEqual([
+    'the provider does not answer as it should: what is known is kept until it does',
+    'the provider answers again',
+    expect.stringContaining('none of the new machines of the provider'),
+    'new machines of the provider are reached by SSH again',
+  ]);
+  const ofTheDeployment = told.filter((line) => !ofTheProvider.includes(line));
+  for (const { message, fields } of ofTheDeployment) expect({ message, ...fields }).toMatchObject(shared);
+  expect([...new Set(ofTheDeployment.map(({ message }) => message))]).toEqual([
+    'a step broke off; it is tried again',
+    'the provider has made an instance',
+    'what the provider says is not applied',
+    expect.stringContaining('cannot be logged in to by SSH yet'),
+    'a new machine was reached by SSH with its key',
+    'a deployment changed',
+    'an instance has no live deployment any more: it is deleted',
+    expect.stringContaining('is not proved to be gone'),
+  ]);
+});

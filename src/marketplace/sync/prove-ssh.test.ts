@@ -1,0 +1,357 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runningDeployment, sshKey } from '../../store/marketplace/records.fixture.ts';
+import { publicKey } from '../deployments/market.fixture.ts';
+import { proveSsh } from './prove-ssh.ts';
+import { Tending } from './provider-workers.ts';
+import {
+  accept,
+  billed,
+  contextOf,
+  MINUTE_MS,
+  openTended,
+  read,
+  running,
+  seededRandom,
+  stopped,
+  type Tended,
+  tellings,
+} from './sync.fixture.ts';
+
+let tended: Tended;
+beforeEach(async () => {
+  tended = await openTended();
+});
+afterEach(() => tended.close());
+
+/** Lets time go on in small steps until it is so. */
+async function until(isSo: () => boolean | Promise<boolean>, stepMs = 1_000): Promise<number> {
+  for (let step = 0; step < 3_600; step++) {
+    if (await isSo()) return tended.clock.now();
+    await tended.clock.advance(stepMs);
+  }
+  throw new Error('it did not come about');
+}
+
+const isOnline = () => tended.plain.instances[0]?.status === 'ONLINE';
+const statusOf = async (id: string) => (await read(tended, id)).status;
+
+describe('a machine that its provider calls ONLINE', () => {
+  it('runs, and is billed, from when its user can log in, and not before', async () => {
+    tended.ssh.fault = () => 'closed';
+    const since = tended.clock.now();
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    await tended.clock.advance(3 * MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({ status: 'deploying', startedAt: null, sshPort: null });
+    expect(await billed(tended, id, since)).toEqual([]);
+    tended.ssh.fault = () => 'none';
+    await until(async () => (await statusOf(id)) === 'running');
+    const { startedAt, sshProof } = await read(tended, id);
+    const proved = tended.ssh.probes.find(({ ok }) => ok);
+    expect(proved?.target).toEqual({ host: '192.0.2.1', port: 22, username: 'ubuntu' });
+    expect(proved?.keys).toEqual([publicKey]);
+    expect(startedAt).toBeGreaterThanOrEqual(proved?.at ?? Number.NaN);
+    expect(sshProof).toMatchObject({ provedAt: proved?.at, provedEndpoint: 'ubuntu@192.0.2.1:22', keys: [] });
+    expect(await billed(tended, id, since)).toEqual([
+      `running 2000000 ${((startedAt ?? 0) - since) / 1000}–`,
+    ]);
+    expect((await tended.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind)).toEqual([
+      'deployment_ready',
+    ]);
+  });
+
+  it.each([
+    ['closed', 'its SSH port could not be connected to'],
+    ['hangs', 'no SSH server answered at its SSH port'],
+    ['refuses', 'its SSH server did not accept the key'],
+  ] as const)(
+    'and whose SSH is %s fails after ten minutes, unbilled, and is deleted',
+    async (fault, words) => {
+      tended.ssh.fault = () => fault;
+      const id = await accept(tended, { tempSshKeyId: 'ssh-temp' });
+      tended.tending.start();
+      const onlineAt = await until(isOnline);
+      await tended.clock.advance(10 * MINUTE_MS - 1_000);
+      expect(await statusOf(id)).toBe('deploying');
+      const endedAt = await until(async () => (await statusOf(id)) !== 'deploying');
+      expect(endedAt - onlineAt).toBeLessThan(11 * MINUTE_MS);
+      expect(await read(tended, id)).toMatchObject({
+        status: 'failed',
+        failureReason: 'ssh_unreachable',
+        startedAt: null,
+        totalCostMicroUsd: 0,
+        failureDetails: `It could not be logged in to by SSH within 10 minutes: ${words}. It is removed.`,
+      });
+      expect(await billed(tended, id, 0)).toEqual([]);
+      await tended.clock.advance(MINUTE_MS);
+      expect([tended.plain.instances, (await read(tended, id)).cleanup]).toEqual([[], 'done']);
+      expect(await tended.store.read.sshKeys.byId('ssh-temp')).toBeNull();
+      expect(tellings(tended.told, 'warn', 'cannot be logged in to by SSH yet')).toBe(1);
+    },
+  );
+
+  it('has its ten minutes also where the time to make it runs out meanwhile', async () => {
+    tended.plain.options.bootMs = 14 * MINUTE_MS;
+    tended.ssh.fault = () => 'closed';
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    await tended.clock.advance(8 * MINUTE_MS);
+    expect(await statusOf(id)).toBe('deploying');
+    tended.ssh.fault = () => 'none';
+    await tended.clock.advance(MINUTE_MS);
+    expect(await statusOf(id)).toBe('running');
+  });
+
+  it('and whose provider does not answer any more ends when its time is over', async () => {
+    tended.ssh.fault = () => 'closed';
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    await tended.clock.advance(MINUTE_MS);
+    tended.plain.faults.plan = (method) => (method === 'getInstance' ? 'refuse' : 'none');
+    await tended.clock.advance(15 * MINUTE_MS);
+    expect(await read(tended, id)).toMatchObject({ status: 'failed', failureReason: 'provisioning_timeout' });
+  });
+
+  it('that names no login user is proved by its SSH server alone', async () => {
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    tended.plain.set('i-1', { ssh_username: '' });
+    await tended.clock.advance(MINUTE_MS);
+    expect(await statusOf(id)).toBe('running');
+    expect(tended.ssh.probes.at(-1)?.keys).toEqual([]);
+  });
+
+  it('at a new address is proved there', async () => {
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    const record = await read(tended, id);
+    await tended.store.transact((tx) =>
+      tx.deployments.update({
+        ...record,
+        sshProof: {
+          ...proofOf(record),
+          provedEndpoint: 'ubuntu@192.0.2.99:22',
+          provedAt: tended.clock.now(),
+        },
+      }),
+    );
+    tended.ssh.fault = () => 'closed';
+    await tended.clock.advance(MINUTE_MS);
+    expect(await statusOf(id)).toBe('deploying');
+    expect(tended.ssh.probes.at(-1)?.target.host).toBe('192.0.2.1');
+  });
+});
+
+function proofOf({ sshProof }: Awaited<ReturnType<typeof read>>) {
+  if (sshProof === null) throw new Error('there is no proof');
+  return sshProof;
+}
+
+describe('a process that ends', () => {
+  it('leaves the proof, and the next needs no other', async () => {
+    const id = await accept(tended);
+    tended.tending.start();
+    const provedAt = async () => (await read(tended, id)).sshProof?.provedAt ?? null;
+    // It ends before a poll sees what was proved.
+    tended.plain.faults.plan = (method) =>
+      method === 'getInstance' && tended.ssh.probes.length > 0 ? 'refuse' : 'none';
+    await until(async () => (await provedAt()) !== null, 100);
+    await stopped(tended.clock, tended.tending);
+    tended.plain.faults.plan = () => 'none';
+    tended.ssh.fault = () => 'closed';
+    const heir = new Tending({ ...tended.deps, random: seededRandom(7) });
+    heir.start();
+    await tended.clock.advance(MINUTE_MS);
+    expect([await statusOf(id), tended.ssh.probes.length]).toEqual(['running', 1]);
+    await stopped(tended.clock, heir);
+  });
+
+  it('leaves the time that is over, and the next goes on with it', async () => {
+    tended.ssh.fault = () => 'closed';
+    const id = await accept(tended);
+    tended.tending.start();
+    const onlineAt = await until(isOnline);
+    await tended.clock.advance(5 * MINUTE_MS);
+    await stopped(tended.clock, tended.tending);
+    const heir = new Tending({ ...tended.deps, random: seededRandom(7) });
+    heir.start();
+    const endedAt = await until(async () => (await statusOf(id)) === 'failed');
+    expect(endedAt - onlineAt).toBeLessThan(11 * MINUTE_MS);
+    await stopped(tended.clock, heir);
+  });
+
+  it('and of which none follows for long gives the machine more than one try', async () => {
+    tended.ssh.fault = () => 'closed';
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(() => tended.ssh.probes.length === 1, 100);
+    await stopped(tended.clock, tended.tending);
+    await tended.clock.advance(60 * MINUTE_MS);
+    const heir = new Tending({ ...tended.deps, random: seededRandom(7) });
+    heir.start();
+    await until(() => tended.ssh.probes.length === 2, 100);
+    tended.ssh.fault = () => 'none';
+    await tended.clock.advance(MINUTE_MS);
+    expect(await statusOf(id)).toBe('running');
+    await stopped(tended.clock, heir);
+  });
+
+  it('in the middle of a try writes nothing of it where another went on', async () => {
+    const id = await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    await stopped(tended.clock, tended.tending);
+    const context = contextOf(tended);
+    const endpoint = { ipAddress: '192.0.2.1', sshPort: 22, loginUser: 'ubuntu', portForwards: [] };
+    context.unproved.set(id, { endpoint, seenAt: tended.clock.now() });
+    tended.ssh.fault = () => 'hangs';
+    context.call = { timeoutMs: 10_000 };
+    const trying = proveSsh(context, id);
+    await tended.clock.advance(5_000);
+    const record = await read(tended, id);
+    const other = { ...proofOf(record), provedEndpoint: 'ubuntu@192.0.2.1:22', provedAt: tended.clock.now() };
+    await tended.store.transact((tx) => tx.deployments.update({ ...record, sshProof: other }));
+    await tended.clock.advance(10_000);
+    expect(await trying).toBe(true);
+    expect((await read(tended, id)).sshProof).toEqual(other);
+  });
+});
+
+it('a host that hangs delays no other deployment, and no poll', async () => {
+  await tended.close();
+  tended = await openTended({ bootMs: 1_000 });
+  const { id: live } = await running(tended, { number: 1 });
+  tended.ssh.fault = (instanceId) => (instanceId === 'i-42' ? 'none' : 'hangs');
+  for (let number = 2; number <= 42; number++) await accept(tended, { number });
+  const from = tended.clock.now();
+  await until(() => tended.plain.instances.length === 42);
+  const last = `dep-${'42'.padStart(32, '0')}`;
+  const name = `bm-00c0ffee-${'42'.padStart(32, '0')}`;
+  // The good one is whichever the provider made last.
+  const good = tended.plain.instances.find((it) => it.id === 'i-42')?.name ?? name;
+  const goodId = good === name ? last : `dep-${good.slice(-32)}`;
+  const ranAt = await until(async () => (await statusOf(goodId)) === 'running');
+  expect(ranAt - from).toBeLessThan(45_000);
+  await tended.clock.advance(2 * MINUTE_MS);
+  const { instances } = tended.plain;
+  const polls = tended.plain.faults.calls.filter(
+    ({ method, id, at }) => method === 'getInstance' && id === instances[0]?.id && at >= from,
+  );
+  const pauses = polls.slice(1).map(({ at }, index) => at - (polls[index]?.at ?? 0));
+  expect(Math.max(...pauses)).toBeLessThanOrEqual(31_000);
+  expect(await statusOf(live)).toBe('running');
+});
+
+describe('what needs no proof', () => {
+  it('a deployment that ran before there was one', async () => {
+    tended.ssh.fault = () => 'closed';
+    const { id: instanceId } = tended.plain.create({
+      configuration_id: 'gpu-1',
+      region: 'eu-one',
+      ssh_keys: [publicKey],
+    });
+    await tended.clock.advance(MINUTE_MS);
+    const now = tended.clock.now();
+    const old = runningDeployment({
+      providerId: 'provider-x',
+      offerId: 'gpu-1',
+      region: 'eu-one',
+      providerInstanceId: instanceId,
+      createdAt: now,
+      startedAt: now,
+      observedAt: now,
+      sshProof: null,
+    });
+    await tended.store.transact((tx) => tx.deployments.insert(old));
+    tended.tending.start();
+    await tended.clock.advance(30 * MINUTE_MS);
+    expect([await statusOf(old.id), tended.ssh.probes]).toEqual(['running', []]);
+  });
+
+  it('one that is stopped and started: it was proved once, and what its tenant closes is theirs', async () => {
+    const { id, instanceId } = await running(tended);
+    tended.ssh.fault = () => 'closed';
+    tended.plain.stop(instanceId);
+    await until(async () => (await statusOf(id)) === 'stopped');
+    tended.plain.start(instanceId);
+    await until(async () => (await statusOf(id)) === 'running');
+    expect(tended.ssh.probes).toHaveLength(1);
+  });
+
+  it('one of a provider that is believed (`verify_ssh: false`)', async () => {
+    tended.ssh.fault = () => 'closed';
+    tended.provider.sshProbe = null;
+    const { id } = await running(tended);
+    expect([await statusOf(id), tended.ssh.probes]).toEqual(['running', []]);
+  });
+
+  it('but one that was being made when there was none yet does, with its saved key', async () => {
+    const id = await accept(tended);
+    tended.tending.start();
+    await tended.clock.advance(10_000);
+    const record = await read(tended, id);
+    expect(record.launch.state).toBe('made');
+    await tended.store.transact(async (tx) => {
+      if ((await tx.sshKeys.byId('ssh-1')) === null) await tx.sshKeys.insert(sshKey({ publicKey }));
+      await tx.deployments.update({ ...record, sshProof: null });
+    });
+    await tended.clock.advance(2 * MINUTE_MS);
+    expect([await statusOf(id), tended.ssh.probes[0]?.keys]).toEqual(['running', [publicKey]]);
+  });
+});
+
+describe('an alarm', () => {
+  const unreachable = () => tellings(tended.told, 'error', '`verify_ssh: false`');
+  const refusing = () => tellings(tended.told, 'error', 'whether it injects the keys');
+
+  it('names verify_ssh when none of the machines of a provider can be reached, once in an hour', async () => {
+    tended.ssh.fault = () => 'closed';
+    await accept(tended, { number: 1 });
+    await accept(tended, { number: 2 });
+    tended.tending.start();
+    await until(isOnline);
+    await tended.clock.advance(MINUTE_MS - 10_000);
+    expect(unreachable()).toBe(0);
+    await tended.clock.advance(MINUTE_MS);
+    expect([unreachable(), refusing()]).toEqual([1, 0]);
+    expect(tended.told.find(({ level }) => level === 'error')?.fields).toEqual({
+      provider: 'provider-x',
+      machines: 2,
+      steps: ['connect'],
+    });
+    for (let number = 3; number < 10; number++) {
+      await accept(tended, { number });
+      tended.tending.wake('provider-x');
+      await tended.clock.advance(10 * MINUTE_MS);
+    }
+    expect(unreachable()).toBe(2);
+    tended.ssh.fault = () => 'none';
+    await accept(tended, { number: 10 });
+    await tended.clock.advance(5 * MINUTE_MS);
+    expect(tellings(tended.told, 'info', 'reached by SSH again')).toBe(1);
+  });
+
+  it('is not raised for one machine where another was reached', async () => {
+    tended.ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'closed' : 'none');
+    await accept(tended, { number: 1 });
+    await accept(tended, { number: 2 });
+    tended.tending.start();
+    await until(isOnline);
+    await tended.clock.advance(8 * MINUTE_MS);
+    expect([unreachable(), refusing()]).toEqual([0, 0]);
+  });
+
+  it('does not name verify_ssh where machines are reached, and refuse the keys of their users', async () => {
+    tended.ssh.fault = () => 'refuses';
+    await accept(tended);
+    tended.tending.start();
+    await until(isOnline);
+    await tended.clock.advance(3 * MINUTE_MS);
+    expect([unreachable(), refusing()]).toEqual([0, 1]);
+  });
+});

@@ -1,0 +1,138 @@
+import type { ProbeResult, ProbeStep, SshProbe } from '../../ports/ssh-probe.ts';
+import { type Endpoint, toSshAddress } from '../deployments/endpoint.ts';
+import { transition } from '../deployments/transition.ts';
+import { type DeploymentRecord, logNames, type SshProof } from '../model/deployment-record.ts';
+import type { TendingContext, Unproved } from './context.ts';
+
+/** One that could not be tried more often than this, because nobody tended it, is not given up. */
+const LEAST_ATTEMPTS = 3;
+
+export function unproved(keys: readonly string[]): SshProof {
+  return {
+    keys: [...keys],
+    onlineAt: null,
+    attempts: 0,
+    failedAt: null,
+    provedEndpoint: null,
+    provedAt: null,
+  };
+}
+
+/**
+ * Tries once whether the machine of a deployment can be logged in to with the key that it was made with (M: running:
+ * "Active and reachable by SSH"). A proof is latched on the row, and the next poll that sees it ONLINE there lets it run.
+ * What cannot be proved in its window fails: it was never billed, and is deleted at its provider. Says whether the
+ * deployment is to be polled at once.
+ */
+export async function proveSsh(context: TendingContext, id: string): Promise<boolean> {
+  const { store, clock, provider, options } = context;
+  const seen = context.unproved.get(id);
+  const record = await store.read.deployments.byId(id);
+  if (seen === undefined || record?.status !== 'deploying' || provider.sshProbe === null) return false;
+  const proof = record.sshProof ?? unproved(await savedKeys(context, record));
+  const begunAt = clock.now();
+  const result = await probe(provider.sshProbe, seen.endpoint, proof.keys, options.polling.callTimeoutMs);
+  const outcome = await write(context, record, withResult(proof, seen, result, clock.now()), begunAt);
+  if (context.unproved.get(id) === seen) context.unproved.delete(id);
+  if (outcome === 'dropped') return true;
+  await tell(context, record, seen.endpoint, proof, result);
+  // A provider that tells one endpoint and then another is not hurried after.
+  return outcome === 'proved' && proof.provedAt === null;
+}
+
+/** A machine whose provider names no login user can be asked for no key: that its SSH server answers is all there is. */
+function probe(
+  sshProbe: SshProbe,
+  { ipAddress, sshPort, loginUser }: Endpoint,
+  keys: readonly string[],
+  withinMs: number,
+): Promise<ProbeResult> {
+  const target = { host: ipAddress ?? '', port: sshPort ?? 22, username: loginUser ?? '' };
+  return sshProbe.probe(target, loginUser === null ? [] : keys, undefined, withinMs);
+}
+
+/** Of a deployment that was accepted by a version that kept no keys with it. */
+async function savedKeys(
+  { store }: Pick<TendingContext, 'store'>,
+  { launch, sshKeyId }: DeploymentRecord,
+): Promise<string[]> {
+  if (launch.request !== null) return launch.request.ssh_keys;
+  const saved = await store.read.sshKeys.byId(sshKeyId);
+  return saved === null ? [] : [saved.publicKey];
+}
+
+function withResult(proof: SshProof, seen: Unproved, result: ProbeResult, now: number): SshProof {
+  const onlineAt = proof.onlineAt ?? seen.seenAt;
+  if (result.ok) return { ...proof, onlineAt, provedEndpoint: toSshAddress(seen.endpoint), provedAt: now };
+  // What was proved of another endpoint says nothing of this one.
+  const none = { provedEndpoint: null, provedAt: null };
+  return { ...proof, ...none, onlineAt, attempts: proof.attempts + 1, failedAt: result.step };
+}
+
+/** Nothing is written where the row was changed meanwhile: another process may have it, or it ended. */
+async function write(
+  context: TendingContext,
+  { id, revision }: DeploymentRecord,
+  sshProof: SshProof,
+  begunAt: number,
+): Promise<'proved' | 'tried' | 'failed' | 'dropped'> {
+  const { sshWindowMs } = context.options.polling;
+  return context.store.transact(async (tx) => {
+    const record = await tx.deployments.byId(id);
+    if (record === null || record.revision !== revision) return 'dropped';
+    if (sshProof.provedAt !== null || !isOver(sshProof, begunAt, sshWindowMs)) {
+      await tx.deployments.update({ ...record, sshProof });
+      return sshProof.provedAt === null ? 'tried' : 'proved';
+    }
+    const fields = {
+      failureReason: 'ssh_unreachable',
+      failureDetails: detailsOf(sshProof, sshWindowMs),
+    } as const;
+    await transition(context, tx, { ...record, sshProof }, { to: 'failed', at: context.clock.now(), fields });
+    return 'failed';
+  });
+}
+
+/** The last try began after the window: one that a process slept through says nothing of the machine. */
+function isOver({ onlineAt, attempts }: SshProof, begunAt: number, windowMs: number): boolean {
+  return onlineAt !== null && begunAt - onlineAt >= windowMs && attempts >= LEAST_ATTEMPTS;
+}
+
+const inWords: Readonly<Record<ProbeStep, string>> = {
+  connect: 'its SSH port could not be connected to',
+  banner: 'no SSH server answered at its SSH port',
+  handshake: 'its SSH server did not complete the key exchange',
+  host_key: 'its SSH server showed different host keys',
+  auth: 'its SSH server did not accept the key',
+};
+
+function detailsOf({ failedAt }: SshProof, windowMs: number): string {
+  const minutes = Math.round(windowMs / 60_000);
+  return `It could not be logged in to by SSH within ${minutes} minutes: ${inWords[failedAt ?? 'connect']}. It is removed.`;
+}
+
+async function tell(
+  { log, sshAlarm }: TendingContext,
+  record: DeploymentRecord,
+  endpoint: Endpoint,
+  before: SshProof,
+  result: ProbeResult,
+): Promise<void> {
+  const { id, providerId, providerInstanceId } = record;
+  const fields = { ...logNames(record), provider: providerId, instance: providerInstanceId };
+  if (result.ok) {
+    sshAlarm.proved(id);
+    log.info(
+      { ...fields, endpoint: toSshAddress(endpoint) },
+      'a new machine was reached by SSH with its key',
+    );
+    return;
+  }
+  const { step, detail } = result;
+  if (before.failedAt !== step)
+    log.warn(
+      { ...fields, endpoint: toSshAddress(endpoint), step, detail },
+      'a new machine is ONLINE at its provider, and cannot be logged in to by SSH yet: it does not run, and is not billed',
+    );
+  await sshAlarm.failed(record, before.onlineAt, step);
+}

@@ -1,0 +1,67 @@
+import type { ProviderError, ProviderProblem } from '../../client/orchestrator-client.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+
+/** These are the provider's as a whole; any other is one of the thing that was asked for. */
+const OF_ALL: readonly ProviderProblem[] = ['unreachable', 'timeout', 'unauthorized', 'limited', 'failed'];
+/** A problem that was not seen for so long is over: one that comes and goes is told of once. */
+const OVER_AFTER_MS = 60_000;
+
+/** What a call was about: a deployment, or anything else by its id. */
+type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
+
+/** What is wrong with a provider's answers: told once, not with every poll, and again when it is over. */
+export class ProviderHealth {
+  readonly #providerId: string;
+  readonly #deps: { clock: Clock; log: Log };
+  readonly #problems = new Map<ProviderProblem, number>();
+  readonly #doubts = new Map<string, string>();
+
+  constructor(deps: { clock: Clock; log: Log }, providerId: string) {
+    this.#deps = deps;
+    this.#providerId = providerId;
+  }
+
+  /** A call about `subject` did not succeed. */
+  failed(subject: Subject, error: ProviderError): void {
+    if (!OF_ALL.includes(error.problem)) {
+      this.doubted(subject, `${error.problem}: ${error.message}`);
+      return;
+    }
+    if (!this.#problems.has(error.problem))
+      this.#deps.log.warn(
+        { provider: this.#providerId, problem: error.problem, detail: error.message },
+        'the provider does not answer as it should: what is known is kept until it does',
+      );
+    this.#problems.set(error.problem, this.#deps.clock.now());
+  }
+
+  /** What was said of `subject` cannot be used, or not yet. */
+  doubted(subject: Subject, doubt: string): void {
+    const [id, names] =
+      typeof subject === 'string' ? [subject, { subject }] : [subject.id, logNames(subject)];
+    if (this.#doubts.get(id) === doubt) return;
+    this.#doubts.set(id, doubt);
+    this.#deps.log.warn(
+      { ...names, provider: this.#providerId, doubt },
+      'what the provider says is not applied',
+    );
+  }
+
+  /** What was said of `subject` is clear. */
+  answered(subject: string): void {
+    this.#doubts.delete(subject);
+    const now = this.#deps.clock.now();
+    for (const [problem, seenAt] of this.#problems) {
+      if (now - seenAt < OVER_AFTER_MS) continue;
+      this.#problems.delete(problem);
+      this.#deps.log.info({ provider: this.#providerId, problem }, 'the provider answers again');
+    }
+  }
+
+  /** `subject` is no concern any more. */
+  forget(subject: string): void {
+    this.#doubts.delete(subject);
+  }
+}

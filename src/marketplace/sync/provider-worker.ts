@@ -1,0 +1,201 @@
+import { fencedStore, LeaseLost } from '../leases/fenced-store.ts';
+import { ProviderLease } from '../leases/lease-holder.ts';
+import { logNames } from '../model/deployment-record.ts';
+import { type LeaseRecord, StoreUnavailable } from '../model/store.ts';
+import type { Provider } from '../providers/provider.ts';
+import { endFailedVolumes } from '../volumes/sync/end-failed.ts';
+import { tendVolumes } from '../volumes/sync/sync-volumes.ts';
+import { Observations, type TendingContext, type TendingDeps } from './context.ts';
+import { proveSsh } from './prove-ssh.ts';
+import { ProviderHealth } from './provider-health.ts';
+import { Schedule } from './schedule.ts';
+import { SshAlarm } from './ssh-alarm.ts';
+import { Sweep } from './sweep.ts';
+import { tendDeployment } from './sync-deployment.ts';
+
+/** What other processes have written is noticed so soon. */
+const REREAD_MS = 5_000;
+const FLUSH_MS = 5_000;
+const VOLUMES_MS = 5_000;
+const FAILED_VOLUMES_MS = 60_000;
+const AFTER_FAILURE_MS = 5_000;
+/** SSH connections to new machines at the same time: beside the calls, since a host that hangs holds its slot for long. */
+const PROOFS_AT_ONCE = 32;
+/** What all steps have in common that break off while the database does not answer. */
+const STORE = 'store';
+
+type Chore = 'reread' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
+
+/** Tends all that is at one provider, while it has the lease. Waits for no other provider. */
+export class ProviderWorker {
+  readonly #deps: TendingDeps;
+  readonly #provider: Provider;
+  readonly #health: ProviderHealth;
+  readonly #sshAlarm: SshAlarm;
+  /** Of the lease that is held: its store refuses what is written once another process has it. */
+  #context: TendingContext | undefined;
+  readonly #lease: ProviderLease;
+  readonly #deployments: Schedule;
+  readonly #proofs: Schedule;
+  readonly #chores: Schedule;
+  readonly #sweep = new Sweep();
+  readonly #failing = new Set<string>();
+
+  constructor(deps: TendingDeps, provider: Provider, holder: string) {
+    const { clock, options } = deps;
+    this.#deps = deps;
+    this.#provider = provider;
+    this.#health = new ProviderHealth(deps, provider.id);
+    this.#sshAlarm = new SshAlarm(deps, provider.id);
+    this.#deployments = new Schedule(clock, {
+      concurrency: options.polling.concurrency,
+      run: (id) => this.#guard('poll', (context) => tendDeployment(context, id), id),
+    });
+    this.#proofs = new Schedule(clock, {
+      concurrency: PROOFS_AT_ONCE,
+      run: (id) => this.#guard('ssh proof', (context) => this.#prove(context, id), id),
+    });
+    this.#chores = new Schedule(clock, {
+      concurrency: Number.POSITIVE_INFINITY,
+      run: (chore) => this.#guard(chore, (context) => this.#do(context, chore as Chore)),
+    });
+    this.#lease = new ProviderLease(deps, {
+      name: `provider:${provider.id}`,
+      holder,
+      changed: (lease) => (lease === null ? this.#end() : this.#begin(lease)),
+    });
+  }
+
+  start(): void {
+    this.#lease.start();
+  }
+
+  /** Looks at once for what is new. */
+  wake(): void {
+    if (!this.#lease.isHeld) return;
+    this.#chores.put('reread', 0);
+    this.#chores.put('volumes', 0);
+  }
+
+  /** Lets what runs come to its end, and others have the provider. */
+  async stop(): Promise<void> {
+    await this.#lease.stop();
+    await Promise.all([this.#deployments.stop(), this.#proofs.stop(), this.#chores.stop()]);
+    await this.#context?.observations
+      .flush()
+      .catch((error) => this.#deps.log.warn({ err: error }, 'what was seen last could not be written'));
+    await this.#lease.release();
+  }
+
+  #begin(lease: LeaseRecord): void {
+    const { options, random } = this.#deps;
+    const store = fencedStore(this.#deps.store, lease);
+    this.#context = {
+      ...this.#deps,
+      store,
+      provider: this.#provider,
+      health: this.#health,
+      observations: new Observations(store),
+      call: { timeoutMs: options.polling.callTimeoutMs },
+      cleanups: new Map(),
+      unproved: new Map(),
+      beginProof: (id) => this.#proofs.put(id, 0),
+      sshAlarm: this.#sshAlarm,
+    };
+    for (const chore of ['reread', 'volumes', 'failed-volumes', 'flush'] as const) this.#chores.put(chore, 0);
+    this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
+  }
+
+  #end(): void {
+    this.#context = undefined;
+    this.#deps.log.warn(
+      { provider: this.#provider.id },
+      'the lease of the provider is lost: another process may tend it now',
+    );
+    this.#deployments.clear();
+    this.#proofs.clear();
+    this.#chores.clear();
+  }
+
+  /** A poll asks for the next try. */
+  async #prove(context: TendingContext, id: string): Promise<null> {
+    if (await proveSsh(context, id)) this.#deployments.put(id, 0);
+    return null;
+  }
+
+  async #do(context: TendingContext, chore: Chore): Promise<number> {
+    switch (chore) {
+      case 'reread':
+        await this.#reread(context);
+        return REREAD_MS;
+      case 'flush':
+        await context.observations.flush();
+        return FLUSH_MS;
+      case 'volumes':
+        await tendVolumes(context, context.provider);
+        return VOLUMES_MS;
+      case 'failed-volumes':
+        await endFailedVolumes(context, context.provider);
+        return FAILED_VOLUMES_MS;
+      case 'sweep':
+        await this.#sweep.run(context);
+        return context.options.polling.sweepMs;
+    }
+  }
+
+  async #reread({ store, provider, cleanups }: TendingContext): Promise<void> {
+    for (const { id, stoppedAt, launch } of await store.read.deployments.toTend(provider.id)) {
+      const isNew = !this.#deployments.has(id);
+      if (stoppedAt !== null && !cleanups.has(id)) this.#deployments.put(id, 0);
+      else if (isNew) this.#deployments.put(id, launch.state === 'made' ? this.#firstPollMs() : 0);
+    }
+  }
+
+  /** Those that an earlier process left are not asked for all at once. */
+  #firstPollMs(): number {
+    const { options, random } = this.#deps;
+    return Math.round(options.polling.intervalMs[0] * random.next());
+  }
+
+  /** A step that throws is a fault of ours or the store's: it is told of once, and tried again. */
+  async #guard(
+    name: string,
+    step: (context: TendingContext) => Promise<number | null>,
+    deploymentId?: string,
+  ): Promise<number | null> {
+    const key = `${name} ${deploymentId ?? ''}`;
+    const context = this.#context;
+    if (!this.#lease.isHeld || context === undefined) return null;
+    try {
+      const afterMs = await step(context);
+      this.#failing.delete(key);
+      this.#failing.delete(STORE);
+      return afterMs;
+    } catch (error) {
+      // Whoever has the lease now does it.
+      if (error instanceof LeaseLost) {
+        if (this.#context === context) this.#lease.lost();
+        return null;
+      }
+      const cause = error instanceof StoreUnavailable ? STORE : key;
+      if (!this.#failing.has(cause)) {
+        this.#failing.add(cause);
+        const fields = {
+          err: error,
+          ...(await this.#namesOf(deploymentId)),
+          provider: this.#provider.id,
+          step: name,
+        };
+        this.#deps.log.error(fields, 'a step broke off; it is tried again');
+      }
+      return AFTER_FAILURE_MS;
+    }
+  }
+
+  /** Its id alone while the store does not answer. */
+  async #namesOf(deploymentId: string | undefined): Promise<object> {
+    if (deploymentId === undefined) return {};
+    const record = await this.#deps.store.read.deployments.byId(deploymentId).catch(() => null);
+    return record === null ? { deployment: deploymentId } : logNames(record);
+  }
+}

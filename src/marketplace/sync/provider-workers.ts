@@ -1,0 +1,31 @@
+import type { TendingDeps } from './context.ts';
+import { ProviderWorker } from './provider-worker.ts';
+
+/** Tends what is at all providers, each by itself: a provider that hangs delays no other. */
+export class Tending {
+  readonly #workers: ReadonlyMap<string, ProviderWorker>;
+
+  constructor(deps: TendingDeps) {
+    const holder = deps.random.bytes(8).toString('hex');
+    this.#workers = new Map(
+      deps.providers.ids().flatMap((id) => {
+        const provider = deps.providers.get(id);
+        return provider === undefined ? [] : [[id, new ProviderWorker(deps, provider, holder)] as const];
+      }),
+    );
+  }
+
+  start(): void {
+    for (const worker of this.#workers.values()) worker.start();
+  }
+
+  /** Looks at once for what is new at a provider. */
+  wake(providerId: string): void {
+    this.#workers.get(providerId)?.wake();
+  }
+
+  /** Lets what runs come to its end. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
+  }
+}

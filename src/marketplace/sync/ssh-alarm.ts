@@ -1,0 +1,78 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { ProbeStep } from '../../ports/ssh-probe.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { Store } from '../model/store.ts';
+
+/** An SSH server may come up a little later than its machine. */
+const PATIENCE_MS = 60_000;
+/** A machine that was proved so lately shows that machines of the provider can be reached. */
+const RECENT_MS = 10 * 60_000;
+const AGAIN_AFTER_MS = 60 * 60_000;
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+}
+
+/** Tells an operator when none of a provider's new machines can be logged in to: then nothing more can be sold there. */
+export class SshAlarm {
+  readonly #deps: Deps;
+  readonly #providerId: string;
+  /** Where the last try of each machine that waits has failed. */
+  readonly #failing = new Map<string, ProbeStep>();
+  #toldAt: number | null = null;
+
+  constructor(deps: Deps, providerId: string) {
+    this.#deps = deps;
+    this.#providerId = providerId;
+  }
+
+  /** A machine can be logged in to. */
+  proved(id: string): void {
+    this.#failing.delete(id);
+    if (this.#toldAt === null) return;
+    this.#toldAt = null;
+    this.#deps.log.info(
+      { provider: this.#providerId },
+      'new machines of the provider are reached by SSH again',
+    );
+  }
+
+  /** A machine that has been ONLINE since `onlineAt` cannot be logged in to. */
+  async failed({ id }: DeploymentRecord, onlineAt: number | null, step: ProbeStep): Promise<void> {
+    const { clock, store } = this.#deps;
+    const now = clock.now();
+    this.#failing.set(id, step);
+    if (onlineAt === null || now - onlineAt < PATIENCE_MS) return;
+    if (this.#toldAt !== null && now - this.#toldAt < AGAIN_AFTER_MS) return;
+    const records = await store.read.deployments.toTend(this.#providerId);
+    const waiting = new Set(
+      records.filter(({ status }) => status === 'deploying').map((record) => record.id),
+    );
+    for (const failing of this.#failing.keys()) if (!waiting.has(failing)) this.#failing.delete(failing);
+    if (records.some(({ sshProof }) => now - (sshProof?.provedAt ?? 0) < RECENT_MS)) return;
+    this.#toldAt = now;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const steps = [...this.#failing.values()];
+    const fields = { provider: this.#providerId, machines: steps.length, steps: [...new Set(steps)] };
+    // One that refuses a key was reached.
+    if (steps.includes('auth'))
+      this.#deps.log.error(
+        fields,
+        'none of the new machines of the provider can be logged in to by SSH with its key: each fails in the end, ' +
+          'unbilled. Ask the provider whether it injects the keys; its offers are still sold',
+      );
+    else
+      this.#deps.log.error(
+        fields,
+        'none of the new machines of the provider can be reached by SSH from here: each fails in the end, ' +
+          'unbilled. Let this server open connections to their SSH ports; where it never can, set `verify_ssh: false` ' +
+          'for the provider in marketplace.yaml, and the provider is believed',
+      );
+  }
+}

@@ -1,0 +1,77 @@
+import { ProviderError } from '../../client/orchestrator-client.ts';
+import type { Instance } from '../../contract/instance.ts';
+import { activeStatuses } from '../contract/deployment.ts';
+import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
+import { isBeingDestroyed, ownName } from '../model/provider-names.ts';
+import type { TendingContext } from './context.ts';
+
+/**
+ * Finds instances that carry our name and that no live deployment has, in two phases: seen in one list, still there in
+ * the next. One whose deployment is over, or has another instance, is deleted. One that no row knows is only told of.
+ */
+export class Sweep {
+  #seen: ReadonlySet<string> = new Set();
+  readonly #told = new Set<string>();
+
+  async run(context: TendingContext): Promise<void> {
+    const { provider, health, call } = context;
+    try {
+      const listed = await provider.client.listInstances(call);
+      health.answered('list');
+      const before = this.#seen;
+      const leftOver = new Map<Instance, DeploymentRecord>();
+      for (const instance of listed) {
+        const record = isBeingDestroyed(instance) ? null : await this.#leftOverOf(context, instance);
+        if (record !== null) leftOver.set(instance, record);
+      }
+      this.#seen = new Set([...leftOver.keys()].map(({ id }) => id));
+      for (const [instance, record] of leftOver)
+        if (before.has(instance.id)) await remove(context, record, instance);
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error;
+      health.failed('list', error);
+    }
+  }
+
+  /** The deployment that the instance was made for and that does not need it; null: it is not to be deleted. */
+  async #leftOverOf(
+    { store, installationId, provider, log }: TendingContext,
+    instance: Instance,
+  ): Promise<DeploymentRecord | null> {
+    const providerName = ownName(instance, installationId);
+    if (providerName === null) return null;
+    const record = await store.read.deployments.byProviderName(providerName);
+    if (record === null || record.providerId !== provider.id) {
+      if (!this.#told.has(instance.id))
+        log.warn(
+          { provider: provider.id, instance: instance.id, name: instance.name },
+          'an instance has our name and no deployment: it may be costing money, look at the provider',
+        );
+      this.#told.add(instance.id);
+      return null;
+    }
+    const isKnown = record.providerInstanceId === instance.id;
+    const isNeeded = activeStatuses.includes(record.status)
+      ? record.launch.state !== 'made' || isKnown
+      : // Its own clean-up is under way.
+        isKnown && record.cleanup === 'wanted';
+    return isNeeded ? null : record;
+  }
+}
+
+async function remove(
+  { provider, health, log, call }: TendingContext,
+  record: DeploymentRecord,
+  instance: Instance,
+): Promise<void> {
+  log.warn(
+    { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
+    'an instance has no live deployment any more: it is deleted',
+  );
+  try {
+    await provider.client.deleteInstance(instance.id, instance.region, call);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    health.failed(instance.id, error);
+  }
+}

@@ -1,0 +1,186 @@
+import { PlainProvider, type PlainProviderOptions } from '../../../test/support/plain-provider.ts';
+import { PlainSsh } from '../../../test/support/plain-ssh.ts';
+import type { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { InstanceStatus } from '../../contract/instance.ts';
+import type { Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { deployment, sshKey } from '../../store/marketplace/records.fixture.ts';
+import { openMarket, publicKey } from '../deployments/market.fixture.ts';
+import { toLaunchRequest } from '../deployments/plan-deployment.ts';
+import type { Deps } from '../deps.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { toProviderName } from '../model/provider-names.ts';
+import type { Store } from '../model/store.ts';
+import type { Provider } from '../providers/provider.ts';
+import { Observations, type TendingContext } from './context.ts';
+import { ProviderHealth } from './provider-health.ts';
+import { Tending } from './provider-workers.ts';
+import { SshAlarm } from './ssh-alarm.ts';
+
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+
+export interface Told {
+  level: keyof Log;
+  message: string;
+  fields: Record<string, unknown>;
+}
+
+/** Providers in memory, `provider-x` and `provider-y`, and what tends them; `usr-1` of `team-1` deploys. */
+export interface Tended {
+  deps: Deps;
+  clock: VirtualClock;
+  store: Store;
+  /** `provider-x` */
+  plain: PlainProvider;
+  ssh: PlainSsh;
+  /** `provider-y` */
+  other: PlainProvider;
+  provider: Provider;
+  tending: Tending;
+  told: Told[];
+  close(): Promise<void>;
+}
+
+export async function openTended(options: PlainProviderOptions = {}): Promise<Tended> {
+  const market = await openMarket(options);
+  const { clock, store, plain, ssh, provider } = market;
+  const other = new PlainProvider(clock, options);
+  const second: Provider = {
+    ...provider,
+    id: 'provider-y',
+    client: other.client,
+    sshProbe: new PlainSsh(other, clock).probe,
+  };
+  const told: Told[] = [];
+  const deps: Deps = {
+    ...market.deps,
+    random: seededRandom(1),
+    log: toldTo(told),
+    providers: {
+      ids: () => [provider.id, second.id],
+      get: (id) => [provider, second].find((it) => it.id === id),
+    },
+  };
+  const tending = new Tending(deps);
+  const close = async () => {
+    await stopped(clock, tending);
+    await store.close();
+  };
+  return { deps, clock, store, plain, ssh, other, provider, tending, told, close };
+}
+
+/** Ends it, with the time that its calls need for that. */
+export async function stopped(clock: VirtualClock, tending: Tending): Promise<void> {
+  let isStopped = false;
+  const stop = tending.stop().then(() => {
+    isStopped = true;
+  });
+  for (let seconds = 0; !isStopped && seconds < 60; seconds++) await clock.advance(1_000);
+  await stop;
+}
+
+/** A deployment that was accepted just now, as the use case writes it. */
+export async function accept(
+  { store, clock, deps }: Pick<Tended, 'store' | 'clock' | 'deps'>,
+  changes: Partial<DeploymentRecord> & { number?: number } = {},
+): Promise<string> {
+  const { number = 1, ...fields } = changes;
+  const id = `dep-${String(number).padStart(32, '0')}`;
+  const providerName = toProviderName(deps.installationId, id);
+  const { offerId = 'gpu-1', instanceType = 'DEDICATED', tempSshKeyId = null } = fields;
+  const request = toLaunchRequest({
+    providerName,
+    offerId,
+    region: 'eu-one',
+    image: 'ubuntu-24.04',
+    publicKey,
+    cloudInit: undefined,
+    providerVolumeIds: [],
+  });
+  await store.transact(async (tx) => {
+    if (tempSshKeyId !== null) await tx.sshKeys.insert(sshKey({ id: tempSshKeyId, isTemporary: true }));
+    await tx.deployments.insert(
+      deployment({
+        id,
+        providerId: 'provider-x',
+        offerId,
+        instanceType,
+        region: 'eu-one',
+        createdAt: clock.now(),
+        providerName,
+        launch: { state: 'wanted', request, sentAt: null, looks: 0 },
+        ...fields,
+      }),
+    );
+  });
+  return id;
+}
+
+/** A deployment that runs, with a Tending that was started. */
+export async function running(
+  tended: Tended,
+  changes: Parameters<typeof accept>[1] = {},
+): Promise<{ id: string; instanceId: string }> {
+  const id = await accept(tended, changes);
+  tended.tending.start();
+  await tended.clock.advance(2 * MINUTE_MS);
+  const { status, providerInstanceId } = await read(tended, id);
+  if (status !== 'running' || providerInstanceId === null) throw new Error(`${id} is ${status}`);
+  return { id, instanceId: providerInstanceId };
+}
+
+export async function read({ store }: Pick<Tended, 'store'>, id: string): Promise<DeploymentRecord> {
+  const record = await store.read.deployments.byId(id);
+  if (record === null) throw new Error(`there is no ${id}`);
+  return record;
+}
+
+/** What was and is billed, as `state rate from–until`, in seconds since `since`. */
+export async function billed({ store }: Pick<Tended, 'store'>, id: string, since: number): Promise<string[]> {
+  const segments = await store.read.ledger.segmentsOf('deployment', id);
+  const seconds = (at: number | null) => (at === null ? '' : String((at - since) / 1_000));
+  return segments.map(
+    (it) => `${it.state} ${it.rateMicroUsdPerHour} ${seconds(it.startedAt)}–${seconds(it.endedAt)}`,
+  );
+}
+
+export function statuses(plain: PlainProvider): InstanceStatus[] {
+  return plain.instances.map(({ status }) => status);
+}
+
+/** How often it was told, at this level. */
+export function tellings(told: readonly Told[], level: keyof Log, part: string): number {
+  return told.filter((it) => it.level === level && it.message.includes(part)).length;
+}
+
+function toldTo(told: Told[]): Log {
+  const at = (level: keyof Log) => (fields: object, message: string) =>
+    void told.push({ level, message, fields: { ...fields } });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** What a step of `provider-x` is given. */
+export function contextOf({ deps, provider }: Tended): TendingContext {
+  return {
+    ...deps,
+    provider,
+    call: {},
+    cleanups: new Map(),
+    unproved: new Map(),
+    beginProof: () => {},
+    sshAlarm: new SshAlarm(deps, provider.id),
+    health: new ProviderHealth(deps, provider.id),
+    observations: new Observations(deps.store),
+  };
+}
+
+/** The same numbers each time. */
+export function seededRandom(seed: number): Random {
+  let state = seed;
+  const next = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+  return { next, bytes: (length) => Buffer.from(Array.from({ length }, () => Math.floor(next() * 256))) };
+}

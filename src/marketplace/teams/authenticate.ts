@@ -1,0 +1,68 @@
+import { digestSecret } from '../../keys/api-key.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { ApiError } from '../contract/errors.ts';
+import type { Caller } from '../model/caller.ts';
+import type { ApiKeyRecord } from '../model/people.ts';
+import type { Store } from '../model/store.ts';
+
+/** How long a key is believed without a look at the store: the longest that a revoked one lives. */
+const RECHECK_AFTER_MS = 2_000;
+const MAX_REMEMBERED = 10_000;
+const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;
+
+type Key = Pick<ApiKeyRecord, 'id' | 'userId' | 'expiresAt'>;
+
+/** M: Authentication: an API key as a bearer, with an expiry, revocable. It is looked up by the SHA-256 of all of it. */
+export class Authenticator {
+  readonly #store: Pick<Store, 'read' | 'transact'>;
+  readonly #clock: Clock;
+  readonly #remembered = new Map<string, { key: Key; checkedAt: number }>();
+  readonly #uses = new Map<string, number>();
+
+  constructor({ store, clock }: { store: Pick<Store, 'read' | 'transact'>; clock: Clock }) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** @throws {ApiError} `UNAUTHORIZED`, with the same words for every reason */
+  async authenticate(authorization: string | undefined): Promise<Caller> {
+    if (authorization === undefined)
+      throw new ApiError('UNAUTHORIZED', 'Send "Authorization: Bearer <API_KEY>".');
+    const token = BEARER.exec(authorization)?.[1];
+    const key = token === undefined ? undefined : await this.#find(digestSecret(token));
+    if (key === undefined) throw new ApiError('UNAUTHORIZED', 'The API key is not valid.');
+    this.#uses.set(key.id, this.#clock.now());
+    return { userId: key.userId };
+  }
+
+  /** Writes the times of last use that have come together since the last call; kept for the next one if it cannot. */
+  async recordUses(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    // In one order everywhere: two processes that write the same keys do not wait for each other.
+    const uses = [...this.#uses].sort(([a], [b]) => (a < b ? -1 : 1));
+    await this.#store.transact(async (tx) => {
+      for (const [id, at] of uses) await tx.keys.recordUse(id, at);
+    });
+    for (const [id, at] of uses) if (this.#uses.get(id) === at) this.#uses.delete(id);
+  }
+
+  async #find(digest: Buffer): Promise<Key | undefined> {
+    const now = this.#clock.now();
+    const name = digest.toString('base64');
+    const entry = this.#remembered.get(name);
+    if (entry !== undefined && now - entry.checkedAt < RECHECK_AFTER_MS)
+      return hasExpired(entry.key, now) ? undefined : entry.key;
+    const key = await this.#store.read.keys.byDigest(digest);
+    if (key === null || key.revokedAt !== null || hasExpired(key, now)) {
+      this.#remembered.delete(name);
+      return undefined;
+    }
+    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+    this.#remembered.set(name, { key, checkedAt: now });
+    return key;
+  }
+}
+
+function hasExpired({ expiresAt }: Pick<Key, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}

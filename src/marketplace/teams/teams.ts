@@ -1,0 +1,107 @@
+import { notFound } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import { quietWatch } from '../ledger/balance-watch.ts';
+import type { Caller } from '../model/caller.ts';
+import { newId } from '../model/ids.ts';
+import { OperatorError } from '../model/operator-error.ts';
+import { findTeam } from '../model/own-rows.ts';
+import type { TeamRecord } from '../model/people.ts';
+import { Duplicate, type Transaction } from '../model/store.ts';
+import { findUser } from './users.ts';
+
+const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+const MAX_LENGTH = 63;
+
+/** Makes a team of a user, who owns it. @throws {OperatorError} */
+export async function createTeam(
+  { store, ...deps }: Pick<Deps, 'store' | 'clock' | 'random'>,
+  { name, owner, slug }: { name: string; owner: string; slug?: string },
+): Promise<TeamRecord> {
+  if (name.trim() === '') throw new OperatorError('A team has a name.');
+  if (slug !== undefined && (!SLUG.test(slug) || slug.length > MAX_LENGTH))
+    throw new OperatorError(
+      `"${slug}" is no slug: use lower-case words joined by "-", of ${MAX_LENGTH} characters at most.`,
+    );
+  const taken = () => new OperatorError(`There is a team "${slug}" already.`);
+  return store
+    .transact(async (tx) => {
+      if (slug !== undefined && (await tx.teams.bySlug(slug)) !== null) throw taken();
+      const user = await findUser(tx.users, owner);
+      const team = await addTeam(tx, deps, { name, ownerId: user.id, ...(slug !== undefined && { slug }) });
+      if (user.currentTeamId === null) await tx.users.update({ ...user, currentTeamId: team.id });
+      return team;
+    })
+    .catch((error) => {
+      throw error instanceof Duplicate && slug !== undefined ? taken() : error;
+    });
+}
+
+/** Makes a team the one that a user's requests without `teamId` mean. @throws {OperatorError} */
+export async function switchTeam(
+  { store }: Pick<Deps, 'store'>,
+  { user: email, team: idOrSlug }: { user: string; team: string },
+): Promise<void> {
+  await store.transact(async (tx) => {
+    const team = await findTeam(tx.teams, idOrSlug);
+    const user = await findUser(tx.users, email);
+    if ((await tx.teams.member(team.id, user.id)) === null)
+      throw new OperatorError(`${user.email} is no member of the team "${team.slug}".`);
+    await tx.users.update({ ...user, currentTeamId: team.id });
+  });
+}
+
+const MAX_SLUG_WORDS = 40;
+
+/** Writes a new team with its owner. Without a `slug` it gets one of its name that nobody else has. */
+async function addTeam(
+  tx: Pick<Transaction, 'teams'>,
+  { clock, random }: Pick<Deps, 'clock' | 'random'>,
+  { name, ownerId, slug }: { name: string; ownerId: string; slug?: string },
+): Promise<TeamRecord> {
+  const now = clock.now();
+  const record: TeamRecord = {
+    id: newId(random, 'team'),
+    name,
+    ownerId,
+    balanceMicroUsd: 0,
+    watch: quietWatch,
+    createdAt: now,
+    slug: slug ?? `${toWords(name)}-${random.bytes(4).toString('hex')}`,
+  };
+  await tx.teams.insert(record);
+  await tx.teams.putMember({ teamId: record.id, userId: ownerId, role: 'owner', joinedAt: now });
+  return record;
+}
+
+function toWords(name: string): string {
+  const words = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/['’\p{M}]/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_SLUG_WORDS)
+    .replace(/^-+|-+$/g, '');
+  return words === '' ? 'team' : words;
+}
+
+/**
+ * Makes the caller's default team, and switches to it, where they are in none (M: GET /api/teams: "creates a default
+ * personal team on first call when the caller has none"). Of several calls at once, one makes it.
+ *
+ * @throws {ApiError} NOT_FOUND
+ */
+export async function createPersonalTeam(
+  { store, clock, random }: Pick<Deps, 'store' | 'clock' | 'random'>,
+  { userId }: Caller,
+): Promise<string> {
+  return store.transact(async (tx) => {
+    // Locks the user, so that two at once do not both make one.
+    const user = await tx.users.byId(userId);
+    if (user === null) throw notFound('user');
+    const [existing] = await tx.teams.membershipsOf(userId);
+    if (existing !== undefined) return existing.teamId;
+    const { id } = await addTeam(tx, { clock, random }, { name: `${user.name}'s team`, ownerId: userId });
+    await tx.users.update({ ...user, currentTeamId: id });
+    return id;
+  });
+}

@@ -1,0 +1,100 @@
+import type { Clock, Random } from '../../ports/clock.ts';
+import { newId } from '../model/ids.ts';
+import { OperatorError } from '../model/operator-error.ts';
+import { findTeam } from '../model/own-rows.ts';
+import type { UserRecord } from '../model/people.ts';
+import { Duplicate, type Store, type UserReader } from '../model/store.ts';
+
+interface Deps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}
+
+const EMAIL = /^[^\s@<>,;:"]+@[^\s@<>,;:"]+$/;
+const MAX_EMAIL_LENGTH = 254;
+
+export type UserChanges = Partial<
+  Pick<
+    UserRecord,
+    | 'name'
+    | 'mayMakeKeys'
+    | 'createLimit'
+    | 'minimumRuntimeMinutes'
+    | 'wantsDeploymentMail'
+    | 'wantsMarketingMail'
+  >
+>;
+
+/** Adds a user, who has no key yet, and no team but the one that is named by id or slug. @throws {OperatorError} */
+export async function addUser(
+  { store, clock, random }: Deps,
+  { email, name, team: idOrSlug, ...changes }: { email: string; team?: string } & UserChanges,
+): Promise<UserRecord> {
+  const address = email.trim().toLowerCase();
+  if (!EMAIL.test(address) || address.length > MAX_EMAIL_LENGTH)
+    throw new OperatorError(`"${email}" is no e-mail address.`);
+  const taken = () => new OperatorError(`There is a user ${address} already.`);
+  return store
+    .transact(async (tx) => {
+      if ((await tx.users.byEmail(address)) !== null) throw taken();
+      const team = idOrSlug === undefined ? null : await findTeam(tx.teams, idOrSlug);
+      const record: UserRecord = {
+        id: newId(random, 'usr'),
+        email: address,
+        name: name ?? address.replace(/@.*/, ''),
+        ...{
+          currentTeamId: team?.id ?? null,
+          mayMakeKeys: false,
+          createLimit: null,
+          minimumRuntimeMinutes: null,
+        },
+        wantsDeploymentMail: false,
+        wantsMarketingMail: true,
+        createdAt: clock.now(),
+        ...changes,
+      };
+      assertSettings(record);
+      await tx.users.insert(record);
+      if (team !== null)
+        await tx.teams.putMember({
+          teamId: team.id,
+          userId: record.id,
+          role: 'member',
+          joinedAt: record.createdAt,
+        });
+      return record;
+    })
+    .catch((error) => {
+      throw error instanceof Duplicate ? taken() : error;
+    });
+}
+
+/** Changes what an operator may set of a user. @throws {OperatorError} */
+export async function changeUser(
+  { store }: Pick<Deps, 'store'>,
+  email: string,
+  changes: UserChanges,
+): Promise<UserRecord> {
+  return store.transact(async (tx) => {
+    const changed = { ...(await findUser(tx.users, email)), ...changes };
+    assertSettings(changed);
+    await tx.users.update(changed);
+    return changed;
+  });
+}
+
+/** The user of an e-mail address or an id. @throws {OperatorError} */
+export async function findUser(users: UserReader, emailOrId: string): Promise<UserRecord> {
+  const user = (await users.byEmail(emailOrId.trim().toLowerCase())) ?? (await users.byId(emailOrId));
+  if (user === null)
+    throw new OperatorError(`There is no user "${emailOrId}": see \`berth marketplace users list\`.`);
+  return user;
+}
+
+function assertSettings({ createLimit, minimumRuntimeMinutes }: UserRecord): void {
+  if (createLimit !== null && (!Number.isInteger(createLimit) || createLimit < -1))
+    throw new OperatorError('A create limit is a whole number, 0 or more; -1 is no limit.');
+  if (minimumRuntimeMinutes !== null && !(minimumRuntimeMinutes >= 0))
+    throw new OperatorError('A minimum runtime is a number of minutes, 0 or more.');
+}

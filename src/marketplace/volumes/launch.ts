@@ -1,0 +1,72 @@
+import { ApiError, invalid } from '../contract/errors.ts';
+import type { Deps } from '../deps.ts';
+import type { Caller } from '../model/caller.ts';
+import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { ownVolume } from '../model/own-rows.ts';
+import type { Reader, Transaction } from '../model/store.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
+import type { Provider } from '../providers/provider.ts';
+import { toSeller } from '../providers/volume-provider.ts';
+import { assertIdle, isExclusive } from './actions.ts';
+import { assertFits, assertRoom } from './attach.ts';
+import { writeVolume } from './snapshot.ts';
+
+const FIELD = 'volumeIds';
+
+/**
+ * The volumes that a deployment is to have from the beginning (M: Per-provider `volumeIds` rules).
+ *
+ * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND or CHANGE_IN_PROGRESS, "before anything is created"
+ */
+export async function planLaunchVolumes(
+  { clock, options }: Pick<Deps, 'clock' | 'options'>,
+  read: Pick<Reader, 'volumes' | 'teams'>,
+  wanted: {
+    caller: Caller;
+    teamId: string;
+    provider: Provider;
+    region: string;
+    volumeIds: readonly string[];
+  },
+): Promise<VolumeRecord[]> {
+  const { caller, teamId, provider, region, volumeIds } = wanted;
+  if (volumeIds.length === 0) return [];
+  const seller = toSeller(provider);
+  if (seller === null) throw invalid(FIELD, `${provider.profile.name} has no volumes; leave it out`);
+  const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
+  if (repeated !== undefined) throw invalid(FIELD, `${repeated} is named twice`);
+  assertRoom(FIELD, seller, volumeIds.length);
+  const volumes = new Map<string, VolumeRecord>();
+  // Locked in one order by all, so that two launches with the same volumes wait for each other and not forever.
+  for (const volumeId of volumeIds.toSorted()) {
+    const volume = await ownVolume(read, caller, volumeId);
+    const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
+    assertFits(FIELD, seller, volume, existing, { providerId: provider.id, region, teamId });
+    if (volume.providerVolumeId === null)
+      throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} is not there yet; try again in a moment.`);
+    // A shared volume that is on its way to one instance may go to another.
+    if (!seller.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
+    volumes.set(volumeId, volume);
+  }
+  return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);
+}
+
+/**
+ * Puts the volumes that were planned on a deployment that is being made: nobody else gets them from here on.
+ *
+ * @throws {ApiError} CHANGE_IN_PROGRESS where one of them has changed since it was planned
+ */
+export async function attachAtLaunch(
+  tx: Pick<Transaction, 'volumes'>,
+  { id: deploymentId }: Pick<DeploymentRecord, 'id'>,
+  volumes: readonly VolumeRecord[],
+  at: number,
+): Promise<void> {
+  for (const planned of volumes.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+    const volume = await tx.volumes.byId(planned.id);
+    if (volume?.revision !== planned.revision)
+      throw new ApiError('CHANGE_IN_PROGRESS', `The volume ${planned.volumeId} has just changed; try again.`);
+    await writeVolume(tx, volume, { status: 'attached', action: { kind: 'attach', since: at } });
+    await tx.volumes.putAttachment({ volumeId: volume.id, deploymentId, state: 'attaching' });
+  }
+}

@@ -1,0 +1,124 @@
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import { ApiError, invalid } from '../contract/errors.ts';
+import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/volume.ts';
+import type { VolumeProfile } from '../providers/profile.ts';
+import type { CatalogOffer, Provider, ProviderCatalog, Providers } from '../providers/provider.ts';
+import { ratePerGb, type VolumeSeller, volumeSeller } from '../providers/volume-provider.ts';
+import { sizeLimits } from './limits.ts';
+
+type Location = ProviderCatalog['volumeLocations'][number];
+type Cloud = NonNullable<VolumeProfile['regions'][string]['clouds']>[number];
+
+/** Where a volume can be: a region and, where its provider has several, a cloud of it. */
+export interface VolumePlace {
+  location: Location;
+  cloud: Cloud | null;
+}
+
+/** The places that the provider announces, as far as its profile knows how to name them. */
+function volumePlaces({ provider, profile }: VolumeSeller): VolumePlace[] {
+  return provider.catalog.volumeLocations.flatMap((location): VolumePlace[] => {
+    if (!profile.cloud_id) return [{ location, cloud: null }];
+    return (profile.regions[location.id]?.clouds ?? []).map((cloud) => ({ location, cloud }));
+  });
+}
+
+/**
+ * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M: Create
+ * body of a volume).
+ *
+ * @throws {ApiError} VALIDATION_ERROR; PROVIDER_REFUSED while the provider has not told its regions
+ */
+export function findPlace(
+  seller: VolumeSeller,
+  { region, cloudId }: { region?: string | undefined; cloudId?: string | undefined },
+): VolumePlace {
+  const { provider, profile } = seller;
+  const name = provider.profile.name;
+  if (region === undefined || region === '')
+    throw invalid('region', `required for ${name}; GET /api/volumes/regions lists them`);
+  if (provider.catalog.heardAt === null)
+    throw new ApiError('PROVIDER_REFUSED', `${name} has not told yet where it has volumes; try again later.`);
+  const places = volumePlaces(seller);
+  const inRegion = places.filter(({ location }) => location.id === region);
+  if (inRegion.length === 0)
+    throw invalid('region', `expected a region with volumes: ${namesOf(places.map((it) => it.location.id))}`);
+  if (!profile.cloud_id) return withoutCloud(inRegion, name, cloudId);
+  if (cloudId === undefined)
+    throw invalid('cloudId', `required for ${name}; GET /api/volumes/regions lists them`);
+  const place = inRegion.find(({ cloud }) => cloud?.id === cloudId);
+  if (place === undefined)
+    throw invalid(
+      'cloudId',
+      `expected a cloud of ${region}: ${namesOf(inRegion.map((it) => it.cloud?.id ?? ''))}`,
+    );
+  return place;
+}
+
+function withoutCloud([place]: VolumePlace[], name: string, cloudId: string | undefined): VolumePlace {
+  if (cloudId !== undefined) throw invalid('cloudId', `${name} has no clouds to choose from`);
+  return place as VolumePlace;
+}
+
+function namesOf(names: readonly string[]): string {
+  return [...new Set(names)].join(', ') || 'there is none now';
+}
+
+/**
+ * M: GET /api/volumes/regions: "`hasGpuOffers` is per region; `hasAnyOffers` is true when any region has offers". Only
+ * what is in stock counts. One entry per cloud, where a provider has several.
+ *
+ * @throws {ApiError} VALIDATION_ERROR
+ */
+export function listVolumeRegions(
+  { providers }: { providers: Providers },
+  { provider: id }: { provider?: string | undefined },
+): VolumeRegions {
+  if (id === undefined) throw invalid('provider', 'required');
+  const seller = volumeSeller(providers, id);
+  const places = volumePlaces(seller);
+  const { provider } = seller;
+  return {
+    hasAnyOffers: places.some(({ location }) => hasOffers(provider, location.id, () => true)),
+    regions: places.map((place) => toRegion(seller, place)),
+  };
+}
+
+function toRegion(seller: VolumeSeller, { location, cloud }: VolumePlace): VolumeRegion {
+  const { id, name, types, countryCode } = location;
+  const { minGb, maxGb } = sizeLimits(seller, id);
+  return {
+    id,
+    name,
+    types: [...types],
+    ...(countryCode !== null && { country_code: countryCode }),
+    hasGpuOffers: hasOffers(seller.provider, id, ({ gpuCount }) => gpuCount > 0),
+    minSizeGb: minGb,
+    maxSizeGb: maxGb,
+    hourlyRatePerGb: usdFromMicroUsd(ratePerGb(seller.profile, { region: id, cloudId: cloud?.id })),
+    ...(cloud !== null && { cloudId: cloud.id, cloudName: cloud.name }),
+  };
+}
+
+function hasOffers({ catalog }: Provider, region: string, fits: (offer: CatalogOffer) => boolean): boolean {
+  return [...catalog.offers.values()].some((offer) => offer.inStockRegions.includes(region) && fits(offer));
+}
+
+/**
+ * M: GET /api/volumes/pricing: before discounts. Without a region the provider's own price.
+ *
+ * @throws {ApiError} VALIDATION_ERROR
+ */
+export function readVolumePricing(
+  { providers }: { providers: Providers },
+  query: { provider?: string | undefined; region?: string | undefined; cloudId?: string | undefined },
+): VolumePricing {
+  const { provider, region, cloudId } = query;
+  if (provider === undefined) throw invalid('provider', 'required');
+  const seller = volumeSeller(providers, provider);
+  if (cloudId !== undefined && region === undefined) throw invalid('region', 'required with cloudId');
+  const isNamed = region !== undefined && (cloudId !== undefined || !seller.profile.cloud_id);
+  if (isNamed) findPlace(seller, { region, cloudId });
+  const rate = ratePerGb(seller.profile, { region: region ?? '', cloudId });
+  return { provider, hourlyRatePerGb: usdFromMicroUsd(rate) };
+}

@@ -1,0 +1,143 @@
+import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
+import { startBilling } from '../../ledger/bill.ts';
+import { isActive } from '../../model/deployment-record.ts';
+import type { Transaction } from '../../model/store.ts';
+import type { VolumeRecord } from '../../model/volume-record.ts';
+import { hourlyRate, type VolumeSeller } from '../../providers/volume-provider.ts';
+import { actionAfter, endVolumeAction, ofAttachments } from '../actions.ts';
+import { newPrice } from '../new-price.ts';
+import type { VolumeDeps } from '../refusal.ts';
+import {
+  isHeld,
+  isInTransit,
+  lockSeen,
+  type SeenAttachment,
+  type SeenVolume,
+  type VolumeChange,
+  writeVolume,
+} from '../snapshot.ts';
+
+type FollowDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random'>;
+
+/** What a look at the provider gave. */
+export interface VolumeObservation {
+  volume: ProviderVolume;
+  /** Deployments that are being restarted for the volume: their attachments are not settled yet. */
+  busy: ReadonlySet<string>;
+}
+
+/**
+ * Brings what is stored to what the provider says. An observation of a volume that has changed since it was `seen` is
+ * dropped. Says whether anything was written.
+ */
+export async function followVolume(
+  deps: FollowDeps,
+  seller: VolumeSeller,
+  seen: SeenVolume,
+  observation: VolumeObservation,
+): Promise<boolean> {
+  return deps.store.transact(async (tx) => {
+    const locked = await lockSeen(tx, seen);
+    if (locked === null || !isFollowed(locked)) return false;
+    const attachments = locked.attachments.map((before) => ({
+      before,
+      after: attachmentAfter(before, observation),
+    }));
+    const now = deps.clock.now();
+    const change = await volumeChange(tx, seller, locked, attachments, observation.volume, now);
+    if (Object.keys(change).length === 0) return false;
+    await writeVolume(tx, locked.record, { ...change, observedAt: now });
+    await writeAttachments(tx, locked.record, attachments);
+    if (change.startedAt !== undefined || change.sizeGb !== undefined)
+      await bill(deps, tx, { ...locked.record, ...change }, now);
+    return true;
+  });
+}
+
+/** A deletion has an end of its own. What broke stays broken, but its attachments come to their end. */
+function isFollowed({ record: { status, action }, attachments }: SeenVolume): boolean {
+  if (action?.kind === 'delete') return false;
+  if (status === 'error') return attachments.some(isInTransit);
+  return status === 'creating' || status === 'available' || status === 'attached';
+}
+
+interface Followed {
+  before: SeenAttachment;
+  after: SeenAttachment['state'] | 'gone';
+}
+
+function attachmentAfter(
+  { state, deployment }: SeenAttachment,
+  { volume, busy }: VolumeObservation,
+): Followed['after'] {
+  if (state === 'attached' || busy.has(deployment.id)) return state;
+  if (state === 'detaching') return isHeld(volume, deployment) ? state : 'gone';
+  return isHeld(volume, deployment) && volume.status !== 'ATTACHING' ? 'attached' : state;
+}
+
+async function volumeChange(
+  tx: Transaction,
+  { profile }: VolumeSeller,
+  { record }: SeenVolume,
+  attachments: readonly Followed[],
+  observed: ProviderVolume,
+  now: number,
+): Promise<VolumeChange> {
+  if (record.status === 'creating' && observed.status === 'CREATING') return {};
+  const left = attachments.filter(({ after }) => after !== 'gone');
+  const has = (state: Followed['after']) =>
+    attachments.some(({ before, after }) => after === state && before.state !== state);
+  const moved = {
+    ...(has('attached') && { lastAttachedAt: now }),
+    ...(has('gone') && { lastDetachedAt: now }),
+  };
+  const under = { isInTransit: left.some(({ after }) => after !== 'attached'), at: now };
+  if (observed.status === 'ERROR' || record.status === 'error') {
+    const action = actionAfter(record, { ...under, over: [...ofAttachments, 'resize'] });
+    return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
+  }
+  const status = left.length > 0 ? 'attached' : 'available';
+  const toSizeGb = record.action?.kind === 'resize' ? record.action.toSizeGb : undefined;
+  const isResized = toSizeGb !== undefined && observed.size_gb >= toSizeGb;
+  const over = isResized ? [...ofAttachments, 'resize' as const] : ofAttachments;
+  return {
+    ...moved,
+    ...(status !== record.status && { status }),
+    ...(record.startedAt === null && { startedAt: now }),
+    ...changed(record, actionAfter(record, { ...under, over })),
+    ...(isResized && {
+      sizeGb: toSizeGb,
+      ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb: toSizeGb }), now)),
+    }),
+  };
+}
+
+function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<VolumeChange, 'action'> {
+  return action === record.action ? {} : { action };
+}
+
+async function writeAttachments(
+  tx: Transaction,
+  { id: volumeId }: VolumeRecord,
+  attachments: readonly Followed[],
+): Promise<void> {
+  for (const { before, after } of attachments) {
+    const { deployment, state } = before;
+    if (after === state) continue;
+    if (after === 'gone') await tx.volumes.removeAttachment(volumeId, deployment.id);
+    else await tx.volumes.putAttachment({ volumeId, deploymentId: deployment.id, state: after });
+    if (isActive(deployment)) await endVolumeAction(tx, deployment);
+  }
+}
+
+async function bill(deps: FollowDeps, tx: Transaction, record: VolumeRecord, at: number): Promise<void> {
+  const { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage } = record;
+  await startBilling(deps, tx, {
+    subjectKind: 'volume',
+    subjectId: id,
+    teamId,
+    state: 'stored',
+    at,
+    price: { originalRateMicroUsd, rateMicroUsd, discountPercentage },
+  });
+}

@@ -1,0 +1,114 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { CreateVolumeRequest } from '../../../contract/volume.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Provider } from '../../providers/provider.ts';
+import type { VolumeSeller } from '../../providers/volume-provider.ts';
+import { isDefinite, type VolumeDeps } from '../refusal.ts';
+import { dropAttachments } from '../release.ts';
+import { transactOnVolume, type VolumeChange, writeVolume } from '../snapshot.ts';
+
+/** How long a provider that knows a create by its key knows it, less an hour. */
+const KEY_IS_KNOWN_MS = 23 * 3_600_000;
+/** That a create was refused for who asked, or how often, says nothing of an earlier one with the same key. */
+const SAYS_NOTHING: readonly ProviderError['problem'][] = ['unreachable', 'unauthorized', 'limited'];
+
+/**
+ * Goes on with a volume of which the provider's id is not known. O: has no list of volumes, so a create whose answer
+ * was lost cannot be found; it is sent again, with the same key, only where the provider knows keys.
+ */
+export async function advanceCreation(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  record: VolumeRecord,
+): Promise<void> {
+  const { clock, options, log } = deps;
+  const now = clock.now();
+  const { createSentAt, providerId, providerName } = record;
+  const since = createSentAt ?? record.createdAt;
+  // Whoever accepted or sent it may still be at it.
+  if (now - since < 2 * options.polling.callTimeoutMs) return;
+  // What the provider knows is told by its catalog: a process that has just started waits for it.
+  if (seller.provider.catalog.heardAt === null) return;
+  if (createSentAt !== null && !canRepeatCreation(seller.provider, record, now))
+    return giveUpCreation(deps, record);
+  try {
+    await sendCreation(deps, seller, record);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    const fields = { ...logNames(record), provider: providerId, name: providerName, problem: error.problem };
+    log.debug(fields, 'a volume is not made yet');
+  }
+}
+
+/** Whether a second create of the volume would give the first one, and not another. */
+export function canRepeatCreation({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean {
+  const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
+  return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
+}
+
+/**
+ * Sends the create, once: of two at the same time, the second does nothing. A definite refusal ends the volume.
+ *
+ * @throws {ProviderError}
+ */
+export async function sendCreation(
+  deps: VolumeDeps,
+  { provider, profile }: VolumeSeller,
+  record: VolumeRecord,
+): Promise<void> {
+  const { store, clock, options } = deps;
+  const isClaimed = await store.transact(async (tx) => {
+    const current = await tx.volumes.byId(record.id);
+    if (current === null || current.createSentAt !== record.createSentAt || current.status !== 'creating')
+      return false;
+    await writeVolume(tx, current, { createSentAt: clock.now() });
+    return true;
+  });
+  if (!isClaimed) return;
+  const cloud = profile.regions[record.region]?.clouds?.find(({ id }) => id === record.cloudId);
+  const type = cloud?.type ?? profile.type;
+  const request: CreateVolumeRequest = {
+    name: record.providerName,
+    size_gb: record.sizeGb,
+    region: record.region,
+    ...(type !== undefined && { type }),
+  };
+  try {
+    const { id } = await provider.client.createVolume(request, record.id, {
+      timeoutMs: options.polling.callTimeoutMs,
+    });
+    await change(deps, record, { providerVolumeId: id });
+  } catch (error) {
+    if (isRefused(error, record)) await endWithoutVolume(deps, record);
+    throw error;
+  }
+}
+
+function isRefused(error: unknown, { createSentAt }: VolumeRecord): boolean {
+  if (!(error instanceof ProviderError) || !isDefinite(error)) return false;
+  return createSentAt === null || !SAYS_NOTHING.includes(error.problem);
+}
+
+/** The provider has none: it never cost anything. */
+async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
+  await change(deps, record, { status: 'deleted', deletedAt: deps.clock.now(), action: null });
+}
+
+/** Nobody knows whether the provider has made it. It costs the user nothing, and an operator has to look. */
+export async function giveUpCreation(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
+  const { providerId, providerName } = record;
+  deps.log.error(
+    { ...logNames(record), provider: providerId, name: providerName },
+    'the answer to the create of a volume was lost: look at the provider for one of this name, and remove it there',
+  );
+  await change(deps, record, { status: 'error', action: null });
+}
+
+/** Writes what became of the create, unless that is known already. What it was for is not attached. */
+async function change({ store }: VolumeDeps, { id }: VolumeRecord, fields: VolumeChange): Promise<void> {
+  await transactOnVolume(store, id, async (tx, { record, attachments }) => {
+    if (record.providerVolumeId !== null || record.status !== 'creating') return;
+    await writeVolume(tx, record, fields);
+    if (fields.status !== undefined) await dropAttachments(tx, record, attachments);
+  });
+}

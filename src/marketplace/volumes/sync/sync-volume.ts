@@ -1,0 +1,167 @@
+import { ProviderError } from '../../../client/orchestrator-client.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import { logNames, type VolumeAction, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Provider } from '../../providers/provider.ts';
+import type { VolumeSeller } from '../../providers/volume-provider.ts';
+import { actionAfter, isGivenUp } from '../actions.ts';
+import type { VolumeDeps } from '../refusal.ts';
+import { isInTransit, type SeenVolume, seeVolume, transactOnVolume, writeVolume } from '../snapshot.ts';
+import { followVolume, type VolumeObservation } from './apply-observation.ts';
+import { advanceAttachments } from './sync-attachments.ts';
+import { advanceCreation } from './sync-creation.ts';
+import { advanceDeletion, settleDeletion } from './sync-deletion.ts';
+
+const LOOK_EVERY_MS = 1_500;
+
+/**
+ * Looks at one volume at its provider, takes over what is so, and asks for what is still wanted.
+ *
+ * @throws {ProviderError}
+ */
+async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, seen: SeenVolume): Promise<void> {
+  const { record } = seen;
+  if (record.status === 'deleted') return;
+  if (record.status === 'deleting') return advanceDeletion(deps, seller, record);
+  if (record.action?.kind === 'delete') return settleDeletion(deps, record);
+  if (isSettled(seen) || isWaitingForLaunch(seen)) return;
+  if (record.providerVolumeId === null) return advanceCreation(deps, seller, record);
+  const observation = await observeVolume(deps, seller, seen);
+  if (observation === null) return;
+  await followVolume(deps, seller, seen, observation);
+  await giveUpResize(deps, record.id);
+  const followed = await seeVolume(deps.store.read, record.id);
+  if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);
+}
+
+/** What broke is only looked after while an attachment of it is on its way. */
+function isSettled({ record, attachments }: SeenVolume): boolean {
+  return record.status === 'error' && !attachments.some(isInTransit);
+}
+
+/** Nothing is to be seen before the instance is there. */
+function isWaitingForLaunch({ attachments }: SeenVolume): boolean {
+  const open = attachments.filter(isInTransit);
+  return (
+    open.length > 0 &&
+    open.every(({ deployment, state }) => state === 'attaching' && deployment.status === 'deploying')
+  );
+}
+
+/**
+ * The volume as the provider tells it; null where it has none of that id: what is known is kept then, since O: has no
+ * list by which that could be confirmed, and an operator is told.
+ *
+ * @throws {ProviderError}
+ */
+export async function observeVolume(
+  deps: Pick<VolumeDeps, 'log' | 'options'>,
+  seller: VolumeSeller,
+  seen: SeenVolume,
+): Promise<VolumeObservation | null> {
+  const { providerVolumeId, volumeId } = seen.record;
+  if (providerVolumeId === null) return null;
+  try {
+    const volume = await seller.provider.client.getVolume(providerVolumeId, {
+      timeoutMs: deps.options.polling.callTimeoutMs,
+    });
+    unknown.get(seller.provider)?.delete(volumeId);
+    return { volume, busy: await findBusy(deps, seller, seen) };
+  } catch (error) {
+    if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
+    tellOnce(deps, seller, seen.record);
+    return null;
+  }
+}
+
+/** Which of its volumes a provider does not know, as far as an operator was told. */
+const unknown = new WeakMap<Provider, Set<string>>();
+
+function tellOnce({ log }: Pick<VolumeDeps, 'log'>, { provider }: VolumeSeller, record: VolumeRecord): void {
+  const told = unknown.get(provider) ?? new Set();
+  unknown.set(provider, told);
+  const { volumeId, providerId, providerVolumeId } = record;
+  if (told.has(volumeId)) return;
+  told.add(volumeId);
+  const fields = { ...logNames(record), provider: providerId, providerVolumeId };
+  log.error(fields, 'the provider does not know a volume of ours: look there; it is kept and billed here');
+}
+
+/** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */
+async function findBusy(
+  { options }: Pick<VolumeDeps, 'options'>,
+  { provider, profile }: VolumeSeller,
+  { attachments }: SeenVolume,
+): Promise<ReadonlySet<string>> {
+  const busy = new Set<string>();
+  if (!profile.attach.supported || !profile.attach.restarts_instance) return busy;
+  for (const { deployment } of attachments.filter(isInTransit)) {
+    const { id, providerInstanceId, region, status } = deployment;
+    if (status !== 'running' || providerInstanceId === null) continue;
+    const timeoutMs = options.polling.callTimeoutMs;
+    if (!(await isOnline(provider, providerInstanceId, region, timeoutMs))) busy.add(id);
+  }
+  return busy;
+}
+
+async function isOnline(
+  { client }: Provider,
+  instanceId: string,
+  region: string,
+  timeoutMs: number,
+): Promise<boolean> {
+  try {
+    return (await client.getInstance(instanceId, region, { timeoutMs })).status === 'ONLINE';
+  } catch (error) {
+    if (error instanceof ProviderError) return false;
+    throw error;
+  }
+}
+
+/** A resize is not waited for any more where the provider has shown the volume without it for that long. */
+async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): Promise<void> {
+  const current = await store.read.volumes.byId(id);
+  const isOver = (action: VolumeAction) =>
+    action.kind === 'resize' && isGivenUp(action, clock.now(), options);
+  if (current === null || current.action === null || !isOver(current.action)) return;
+  await transactOnVolume(store, id, async (tx, { record, attachments }) => {
+    if (record.action === null || !isOver(record.action)) return;
+    const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
+    await writeVolume(tx, record, { action: actionAfter(record, { ...under, over: ['resize'] }) });
+  });
+}
+
+/** Advances the volume until `isDone` or the deadline. An answer that says nothing is waited out. */
+export async function advanceUntil(
+  deps: VolumeDeps,
+  seller: VolumeSeller,
+  id: string,
+  deadline: number,
+  isDone: (seen: SeenVolume) => boolean,
+): Promise<SeenVolume> {
+  for (;;) {
+    await advanceQuietly(deps, seller, id);
+    const seen = await seeVolume(deps.store.read, id);
+    if (seen === null) throw new Error(`the volume ${id} is not there any more`);
+    const left = deadline - deps.clock.now();
+    if (isDone(seen) || left <= 0) return seen;
+    await pass(deps.clock, Math.min(LOOK_EVERY_MS, left));
+  }
+}
+
+/** Keeps what is known where the provider says nothing that could be used. */
+export async function advanceQuietly(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+  const seen = await seeVolume(deps.store.read, id);
+  if (seen === null) return;
+  try {
+    await advanceVolume(deps, seller, seen);
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    const { problem, message } = error;
+    const names = { ...logNames(seen.record), provider: seller.provider.id };
+    deps.log.debug({ ...names, problem, message }, 'a volume was not seen');
+  }
+}
+
+export function pass(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(ms, resolve));
+}

@@ -1,0 +1,39 @@
+import { LeaseLost } from '../../leases/fenced-store.ts';
+import { StoreUnavailable } from '../../model/store.ts';
+import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
+import type { Provider } from '../../providers/provider.ts';
+import { toSeller, type VolumeSeller } from '../../providers/volume-provider.ts';
+import type { VolumeDeps } from '../refusal.ts';
+import { advanceQuietly } from './sync-volume.ts';
+
+const AT_THE_SAME_TIME = 8;
+
+/**
+ * Goes on with all that is unfinished about the volumes of a provider: creates, attachments on their way, resizes,
+ * deletions that are not proved. One that fails does not hold up the others.
+ *
+ * @throws {StoreUnavailable | LeaseLost} once, however many volumes met it
+ */
+export async function tendVolumes(deps: VolumeDeps, provider: Provider): Promise<void> {
+  const seller = toSeller(provider);
+  if (seller === null) return;
+  const records = await deps.store.read.volumes.toTend(provider.id);
+  for (let from = 0; from < records.length; from += AT_THE_SAME_TIME)
+    await allOf(records.slice(from, from + AT_THE_SAME_TIME).map((record) => tend(deps, seller, record)));
+}
+
+async function tend(deps: VolumeDeps, seller: VolumeSeller, record: VolumeRecord): Promise<void> {
+  try {
+    await advanceQuietly(deps, seller, record.id);
+  } catch (error) {
+    if (error instanceof StoreUnavailable || error instanceof LeaseLost) throw error;
+    const fields = { err: error, ...logNames(record), provider: record.providerId };
+    deps.log.error(fields, 'a volume could not be looked after; it is tried again');
+  }
+}
+
+/** Waits for all of them, and rejects as the first one that did. */
+async function allOf(work: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(work);
+  await Promise.all(work);
+}
