@@ -1,16 +1,14 @@
 import { type Command, CommanderError } from 'commander';
-import { explainCommand, listCommand } from './cli/catalogue-commands.ts';
-import { CommandError } from './cli/command-error.ts';
-import { doctorCommand } from './cli/doctor-command.ts';
-import { judgeCommand } from './cli/judge-command.ts';
+import { explainCommand, listCommand } from './cli/commands/catalogue.ts';
+import { doctorCommand } from './cli/commands/doctor.ts';
+import { judgeCommand } from './cli/commands/judge.ts';
+import { planCommand } from './cli/commands/plan.ts';
+import { runCommand } from './cli/commands/run.ts';
+import { sweepCommand } from './cli/commands/sweep.ts';
 import { type CliParts, systemParts } from './cli/parts.ts';
-import { planCommand } from './cli/plan-command.ts';
-import { explainMistakes, NAME } from './cli/program.ts';
-import { runCommand } from './cli/run-command.ts';
-import { sweepCommand } from './cli/sweep-command.ts';
-import { tellFault } from './cli/tell-fault.ts';
+import { CommandError, explainMistakes, NAME, tellFault } from './cli/program.ts';
+import { suiteVersion } from './contract/package.ts';
 import { EXIT } from './verdict/outcome.ts';
-import { suiteVersion } from './version.ts';
 
 /** Runs `berth conformance …`; `args` are what follows that. Answers with the exit code, and throws nothing. */
 export async function conformance(args: readonly string[], parts: CliParts = systemParts()): Promise<number> {

@@ -4,8 +4,16 @@
  */
 export type { Check } from './checks/check.ts';
 export { CHECKS } from './checks/index.ts';
-export * from './report/index.ts';
-export { loadRequirements, type Requirement, type Requirements } from './requirements.ts';
+export { suiteVersion } from './contract/package.ts';
+export { loadRequirements, type Requirement, type Requirements } from './contract/requirements.ts';
+export type { Finding, Problem } from './evidence/finding.ts';
+export { explain, toList } from './report/explain.ts';
+export { toHtml } from './report/html/html.ts';
+export { toJunit } from './report/junit.ts';
+export { toJson, toReport } from './report/model.ts';
+export { SWEEP_COMMAND } from './report/receipt.ts';
+export type * from './report/report.ts';
+export { type TerminalOptions, toTerminal } from './report/terminal/terminal.ts';
 export type { Entry, LedgerFile, LedgerLine } from './resources/ledger.ts';
 export {
   defaultStateFolder,
@@ -14,19 +22,16 @@ export {
   type StoredLedger,
 } from './resources/ledger-file.ts';
 export { type SweepParts, type Swept, sweep } from './resources/sweep.ts';
-export type { RunEvent } from './run/events.ts';
-export type { RunOptions, RunParts } from './run/options.ts';
+export type { RunEvent, RunOptions, RunParts } from './run/options.ts';
 export { run } from './run/run.ts';
 export { SCENARIOS, scenariosFor } from './scenarios/index.ts';
 export type { Scenario } from './scenarios/scenario.ts';
-export type { KeyPair, SshClient, SshLogin, SshOutcome, SshRung } from './ssh/ssh-client.ts';
+export type { KeyPair, SshClient, SshLogin, SshOutcome } from './ssh/ssh-client.ts';
 export { ssh2Client } from './ssh/ssh2-client.ts';
 export type * from './transcript/records.ts';
-export { readTranscript, TranscriptError } from './transcript/transcript.ts';
-export type { Finding, Problem } from './verdict/finding.ts';
-export { type Judged, judge, type Ruling, SuiteFault, type Verdict } from './verdict/judge.ts';
+export { readTranscript, SuiteFault, TranscriptError } from './transcript/transcript.ts';
+export { type Judged, judge, type Ruling, type Verdict } from './verdict/judge.ts';
 export { EXIT, type Outcome } from './verdict/outcome.ts';
-export { suiteVersion } from './version.ts';
 export { type Clock, systemClock } from './wire/clock.ts';
 export { type HttpTransportOptions, httpTransport } from './wire/http-transport.ts';
 export type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from './wire/transport.ts';

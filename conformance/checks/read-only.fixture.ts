@@ -1,6 +1,6 @@
 import { Evidence } from '../evidence/evidence.ts';
+import { type Finding, Unproved } from '../evidence/finding.ts';
 import type { Exchange, RunRecord, TranscriptRecord } from '../transcript/records.ts';
-import { type Finding, Unproved } from '../verdict/finding.ts';
 import { CHECKS } from './index.ts';
 
 const run: RunRecord = {

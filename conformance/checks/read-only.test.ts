@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../transcript/records.ts';
-import { messageFault } from './errors.ts';
+import { tokenFault } from './catalog/regions.ts';
+import { messageFault } from './conventions/errors.ts';
+import { isUtcTimestamp } from './conventions/timestamps.ts';
 import { CHECKS } from './index.ts';
 import { type Answer, judged, offers, recorded } from './read-only.fixture.ts';
-import { tokenFault } from './regions.ts';
-import { isUtcTimestamp } from './timestamps.ts';
 
 describe('a check that saw nothing', () => {
   const own = /^(WIRE|ERR|REG|CFG|AVL|AUTH|TOK|INS-LIST|INS-FIELD)-/;

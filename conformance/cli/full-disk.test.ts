@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { LedgerError } from '../resources/ledger-error.ts';
+import { LedgerError } from '../resources/ledger-file.ts';
 import { referenceParts, runCli, temporaryFolder } from './cli.fixture.ts';
 
 let intentsThatFit = 0;

@@ -1,4 +1,4 @@
-import { SuiteFault } from '../verdict/judge.ts';
+import { SuiteFault } from '../transcript/transcript.ts';
 import type { Transport } from '../wire/transport.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,8 +1,11 @@
+import { instancePath, volumePath } from '../contract/paths.ts';
 import { formatUsd } from '../resources/budget.ts';
 import { type Entry, isOpen } from '../resources/ledger.ts';
+import { readOpenLedgers, type StoredLedger } from '../resources/ledger-file.ts';
+import { openOf } from '../resources/sweep.ts';
+import { isTakenToLive } from '../resources/sweep-lock.ts';
+import { printable } from '../text/printable.ts';
 import { toCurl } from '../wire/curl.ts';
-import { instancePath, volumePath } from '../wire/paths.ts';
-import { printable } from '../wire/printable.ts';
 import { NAME } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -47,4 +50,27 @@ function howToEnd(entry: Entry, baseUrl: string): string {
     return curl('DELETE', entry.type === 'instance' ? instancePath(entry) : volumePath(entry));
   if (entry.type === 'instance') return `look for its name in: ${curl('GET', '/instances')}`;
   return `look for its name on the platform: the contract has no list of volumes. Once you know that it is not there: ${NAME} sweep ${baseUrl} --absent ${entry.name}`;
+}
+
+/** Says that earlier runs left something, and how it is destroyed. */
+export function tellOpenLedgers(folder: string, baseUrl: string, terminal: Terminal): void {
+  const left = openLedgers(folder).filter(
+    (ledger) =>
+      ledger.baseUrl === baseUrl &&
+      (ledger.process === undefined || !isTakenToLive(ledger.process, ledger.touchedAt)),
+  );
+  if (left.length === 0) return;
+  const count = left.reduce((sum, ledger) => sum + openOf(ledger).length, 0);
+  terminal.err(
+    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were cut off and may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} to be billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
+  );
+}
+
+function openLedgers(folder: string): StoredLedger[] {
+  try {
+    return readOpenLedgers(folder);
+  } catch {
+    // The look at the folder itself says what is wrong with it.
+    return [];
+  }
 }

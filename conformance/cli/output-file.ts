@@ -9,8 +9,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { reasonOf } from '../doctor/reason.ts';
-import { CommandError } from './command-error.ts';
+import { reasonOf } from '../text/wording.ts';
+import { CommandError } from './program.ts';
 
 /**
  * A file that a command is to write. It is opened before anything is bought, so that a wrong path costs nothing, and it

@@ -1,9 +1,17 @@
-import { toHtml } from '../report/html.ts';
+import type { Command } from 'commander';
+import { CHECKS } from '../checks/index.ts';
+import type { Requirements } from '../contract/requirements.ts';
+import { toHtml } from '../report/html/html.ts';
 import { toJunit } from '../report/junit.ts';
-import { toJson } from '../report/model.ts';
+import { toJson, toReport } from '../report/model.ts';
 import type { Report } from '../report/report.ts';
-import { CommandError } from './command-error.ts';
+import { toTerminal } from '../report/terminal/terminal.ts';
+import type { TranscriptRecord } from '../transcript/records.ts';
+import { judge } from '../verdict/judge.ts';
+import { EXIT } from '../verdict/outcome.ts';
 import { OutputFile } from './output-file.ts';
+import { CommandError, NAME } from './program.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The options by which a report is written to files. */
 export interface OutputFlags {
@@ -68,4 +76,36 @@ export class Outputs {
     const reports = this.#reports.map(({ file }) => file);
     return this.transcript === undefined ? reports : [...reports, this.transcript];
   }
+}
+
+export interface Showing {
+  records: readonly TranscriptRecord[];
+  requirements: Requirements;
+  outputs: Outputs;
+  terminal: Terminal;
+  isVerbose: boolean;
+}
+
+/** Judges, writes the report wherever it is wanted, and answers with the exit code. Throws `SuiteFault`. */
+export function showReport({ records, requirements, outputs, terminal, isVerbose }: Showing): number {
+  const judged = judge(records, requirements.rows, CHECKS);
+  const report = toReport(records, judged, requirements);
+  terminal.out(toTerminal(report, { color: terminal.color, width: terminal.width, verbose: isVerbose }));
+  const problems = outputs.finish(report);
+  for (const problem of problems) terminal.err(`${NAME}: ${problem}.\n`);
+  return exitCodeOf(report, problems);
+}
+
+/** What was found stands: a file that could not be written takes nothing back of it. */
+function exitCodeOf({ exit_code }: Report, problems: readonly string[]): number {
+  const givesWay = exit_code === EXIT.conformant || exit_code === EXIT.incomplete;
+  return problems.length > 0 && givesWay ? EXIT.configuration : exit_code;
+}
+
+/** The files that a report may be written to. */
+export function withOutputs(command: Command): Command {
+  return command
+    .option('--json <file>', 'write the report as JSON')
+    .option('--junit <file>', 'write the report as JUnit XML')
+    .option('--html <file>', 'write the report as one HTML page');
 }

@@ -31,3 +31,6 @@ export function systemParts(): CliParts {
     probeTimeoutMs: PROBE_TIMEOUT_MS,
   };
 }
+
+/** What a command is told to do with its exit code. */
+export type Finish = (exitCode: number) => void;

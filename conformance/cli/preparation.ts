@@ -1,17 +1,20 @@
 import type { Check } from '../checks/check.ts';
 import { CHECKS } from '../checks/index.ts';
-import type { Diagnosis } from '../doctor/diagnosis.ts';
+import { loadRequirements, type Requirement, type Requirements } from '../contract/requirements.ts';
+import { type Diagnosis, toLines } from '../doctor/diagnosis.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
 import { type Plan, toPlan } from '../plan/plan.ts';
-import { loadRequirements, type Requirements } from '../requirements.ts';
 import type { RunOptions } from '../run/options.ts';
 import { scenariosFor } from '../scenarios/index.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
+import { nearest } from '../text/wording.ts';
+import { includes, type Level } from '../transcript/records.ts';
 import type { Transport } from '../wire/transport.ts';
 import type { CliParts } from './parts.ts';
+import { CommandError } from './program.ts';
 import { type RunFlags, toSettings } from './run-options.ts';
-import { idsOf, selectChecks } from './select.ts';
 import { findSecondKey, requireBaseUrl, requireSignIn, secondKeySource } from './target-options.ts';
+import type { Terminal } from './terminal.ts';
 
 /** What a run, a plan or a doctor is about, as far as the command line and this machine say it. */
 export interface Preparation {
@@ -71,4 +74,55 @@ export function lookAround({ options }: Preparation, parts: CliParts, look: Look
 
 export function planOf({ options, scenarios, checks }: Preparation, { availability = [] }: Examined): Plan {
   return toPlan({ ...{ scenarios, checks, availability }, level: options.level, settings: options.settings });
+}
+
+/** The ids in `--only ID,…`, or undefined where it is not given. */
+function idsOf(only: string | undefined): string[] | undefined {
+  if (only === undefined) return undefined;
+  const ids = only
+    .split(',')
+    .map((id) => id.trim().toUpperCase())
+    .filter((id) => id !== '');
+  if (ids.length === 0) throw new CommandError('--only names no id: `berth conformance list` shows them');
+  return ids;
+}
+
+/**
+ * The checks that `--only` names, by the id of a requirement or by what several begin with (`INS-404`). Throws
+ * `CommandError` where an id is unknown, or names nothing that a run of this level can look at.
+ */
+function selectChecks(
+  ids: readonly string[],
+  level: Level,
+  requirements: readonly Requirement[],
+  checks: readonly Check[],
+): Check[] {
+  const selected = new Set(ids.flatMap((id) => checksOf(id, requirements, checks)));
+  const possible = [...selected].filter((check) => includes(level, check.level));
+  const [needed] = selected;
+  if (possible.length === 0 && needed !== undefined)
+    throw new CommandError(
+      `--only ${ids.join(',')} needs --level ${needed.level}, and this is ${level}: nothing would be looked at`,
+    );
+  return [...selected];
+}
+
+function checksOf(id: string, requirements: readonly Requirement[], checks: readonly Check[]): Check[] {
+  const named = requirements.filter(
+    (requirement) => requirement.id === id || requirement.id.startsWith(`${id}-`),
+  );
+  const own = new Set([...named.flatMap((requirement) => requirement.checks ?? []), id]);
+  const found = checks.filter((check) => own.has(check.id));
+  if (found.length > 0) return found;
+  const [first] = named;
+  if (first?.excluded !== undefined)
+    throw new CommandError(`--only ${id} cannot be looked at from outside: ${first.excluded}`);
+  const meant = nearest(id, [...requirements.map((each) => each.id), ...checks.map((check) => check.id)]);
+  const hint = meant === undefined ? '`berth conformance list` shows all ids' : `did you mean ${meant}?`;
+  throw new CommandError(`--only ${id}: there is no such id: ${hint}`);
+}
+
+/** Tells what stands in the way of a run, or is worth knowing before it. */
+export function tellNotable(diagnoses: readonly Diagnosis[], terminal: Terminal): void {
+  terminal.err(toLines(diagnoses.filter(({ state }) => state !== 'ok')));
 }

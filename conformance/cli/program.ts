@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import { CommandError } from './command-error.ts';
+import { SuiteFault } from '../transcript/transcript.ts';
+import { EXIT } from '../verdict/outcome.ts';
+import type { CliParts } from './parts.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What the command is called by. */
@@ -39,4 +41,25 @@ function refuseKey(option: string, instead: string): never {
   throw new CommandError(
     `there is no ${option}: what stands on a command line is seen by everyone on this machine and kept in the shell's history; the key comes from ${instead}`,
   );
+}
+
+/** A reason to end with a sentence for the person at the terminal. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.configuration) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Says that the suite is at fault, and not the target. */
+export function tellFault(error: unknown, { terminal, env }: Pick<CliParts, 'terminal' | 'env'>): void {
+  const origin = error instanceof SuiteFault ? (error.cause ?? error) : error;
+  const message = error instanceof Error ? error.message : String(error);
+  terminal.err(
+    `${NAME}: a fault of the suite, which says nothing about the target: ${message || 'an error without a message'}. Please report it, with the file of --transcript; BERTH_DEBUG=1 shows where it happened.\n`,
+  );
+  if (env['BERTH_DEBUG'] && origin instanceof Error) terminal.err(`${origin.stack}\n`);
 }

@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { type FoundKey, type KeySource, missingKey, readApiKey } from '../doctor/api-key.ts';
 import { readBaseUrl } from '../doctor/base-url.ts';
+import { type FoundKey, type KeySource, missingKey, readApiKey, readLogin } from '../doctor/credentials.ts';
 import { config, type Diagnosis, toClause } from '../doctor/diagnosis.ts';
-import { readLogin } from '../doctor/login.ts';
-import { nearest } from '../doctor/nearest.ts';
-import { reasonOf } from '../doctor/reason.ts';
+import { nearest, reasonOf } from '../text/wording.ts';
 import type { SignIn } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
-import { CommandError } from './command-error.ts';
 import type { CliParts } from './parts.ts';
-import { NAME, refuseKeyOptions } from './program.ts';
+import { CommandError, NAME, refuseKeyOptions } from './program.ts';
 
 /** The options by which a command finds the target and gets in. */
 export interface TargetFlags {

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { createRedactor, type Redactor } from '../wire/redact.ts';
+import { createRedactor, type Redactor } from '../text/redact.ts';
 
 /** Where a command writes, and whom it can ask. Nothing that it writes holds a secret that it knows. */
 export interface Terminal {

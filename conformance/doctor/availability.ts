@@ -1,9 +1,9 @@
 import { type Placement, placements, type Wanted } from '../scenarios/placement.ts';
+import { type JsonObject, textField, textsField } from '../text/json.ts';
+import { printable } from '../text/printable.ts';
+import { nearest } from '../text/wording.ts';
 import { includes, type Level } from '../transcript/records.ts';
-import { type JsonObject, textField, textsField } from '../wire/json.ts';
-import { printable } from '../wire/printable.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
-import { nearest } from './nearest.ts';
 
 const SUBJECT = 'Availability';
 const SHOWN_CHARS = 100;

@@ -25,7 +25,7 @@ export function config(subject: string, text: string, fix: string): Diagnosis {
 }
 
 /** One sentence, with what to do. */
-export function toSentence(diagnosis: Diagnosis): string {
+function toSentence(diagnosis: Diagnosis): string {
   const sentence = toClause(diagnosis);
   return sentence.endsWith('?') ? sentence : `${sentence}.`;
 }
@@ -34,3 +34,13 @@ export function toSentence(diagnosis: Diagnosis): string {
 export function toClause({ text, fix }: Diagnosis): string {
   return fix === undefined ? text : `${text}: ${fix}`;
 }
+
+/** One line for each: state, subject, what was found and what to do. */
+export function toLines(diagnoses: readonly Diagnosis[]): string {
+  const width = Math.max(...diagnoses.map(({ subject }) => subject.length), 0);
+  return diagnoses
+    .map((each) => `${WORDS[each.state].padEnd(6)}  ${each.subject.padEnd(width)}  ${toSentence(each)}\n`)
+    .join('');
+}
+
+const WORDS: Readonly<Record<Diagnosis['state'], string>> = { ok: 'OK', note: 'NOTE', config: 'CONFIG' };

@@ -1,12 +1,11 @@
 import type { Wanted } from '../scenarios/placement.ts';
+import type { JsonObject } from '../text/json.ts';
 import { includes, type Level } from '../transcript/records.ts';
-import type { JsonObject } from '../wire/json.ts';
 import { availabilityFor } from './availability.ts';
-import { clockSkew } from './clock-skew.ts';
-import type { Diagnosis } from './diagnosis.ts';
-import { type ProbeParts, probe } from './probe.ts';
+import { type Diagnosis, note, ok } from './diagnosis.ts';
+import { stateFolder } from './machine.ts';
+import { type Probe, type ProbeParts, probe } from './probe.ts';
 import { offersOf, reach } from './reach.ts';
-import { stateFolder } from './state-folder.ts';
 
 export interface Examination extends ProbeParts {
   /** Without a slash at its end. */
@@ -44,4 +43,19 @@ export async function examine(parts: Examination): Promise<Examined> {
 
 export function hasConfigFault(diagnoses: readonly Diagnosis[]): boolean {
   return diagnoses.some(({ state }) => state === 'config');
+}
+
+const TOLERATED_MS = 30_000;
+
+/** Compares the clock of this machine with the `Date` of an answer. No verdict is made of either. */
+function clockSkew({ answer }: Probe, wallMs: number): Diagnosis[] {
+  const dateMs = Date.parse(answer?.headers['date'] ?? '');
+  if (!Number.isFinite(dateMs)) return [];
+  const skewMs = dateMs - wallMs;
+  if (Math.abs(skewMs) <= TOLERATED_MS) return [ok('Clock', 'it agrees with that of the target')];
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  const said = `the target's clock is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} the one of this machine`;
+  return [
+    note('Clock', said, 'synchronise whichever is wrong: timestamps that are read side by side will mislead'),
+  ];
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { suiteVersion } from '../version.ts';
-import { isObject, parseJson, textField } from '../wire/json.ts';
-import { LONGEST_LIST_BYTES } from '../wire/limits.ts';
+import { suiteVersion } from '../contract/package.ts';
+import { isObject, parseJson, textField } from '../text/json.ts';
+import { LONGEST_LIST_BYTES } from '../wire/call.ts';
 import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from '../wire/transport.ts';
 

@@ -1,10 +1,9 @@
-import { objectsField } from '../wire/json.ts';
-import { printable } from '../wire/printable.ts';
-import type { FailureKind } from '../wire/transport.ts';
+import { objectsField } from '../text/json.ts';
+import { printable } from '../text/printable.ts';
+import type { FailureKind } from '../transcript/records.ts';
 import { neighboursOf } from './base-url.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 import { isEnvelope, isPage, type Probe, type ProbeParts, probe, requestToken } from './probe.ts';
-import { tlsAdvice } from './tls-advice.ts';
 
 const SHOWN_CHARS = 80;
 
@@ -197,4 +196,33 @@ async function findNeighbour(parts: ProbeParts, baseUrl: string): Promise<string
 /** The offers in an answer. */
 export function offersOf(seen: Probe | undefined): ReturnType<typeof objectsField> {
   return seen?.answer?.status === 200 ? objectsField(seen.json, 'configurations') : [];
+}
+
+/** What to do about a TLS failure, by the words in which the transport tells it. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/has expired/, 'renew it on the server (and look at the clock of this machine)'],
+  [/is not valid yet/, 'look at the clock of this machine, and at the dates of the certificate'],
+  [
+    /is not for /,
+    'write the base_url with a name that the certificate is for, or have one made for this name',
+  ],
+  [
+    /is self-signed|authority that is not trusted|issuer that is unknown/,
+    'give the certificate of its authority with --ca-file; where that is a public one, let the server send its intermediate certificates too',
+  ],
+  [
+    /perhaps plain HTTP/,
+    'does the base_url begin with http:// and not with https://, or has it another port?',
+  ],
+  [
+    /asks for a certificate of the client/,
+    'the contract knows bearer credentials only: switch that off for this name',
+  ],
+  [/no version of TLS|no cipher|too weak/, 'let the server speak TLS 1.2 or 1.3 with usual ciphers'],
+  [/no certificate for this name/, 'have the server serve a certificate for this name'],
+];
+
+function tlsAdvice(message: string): string {
+  const [, advice] = ADVICE.find(([pattern]) => pattern.test(message)) ?? [];
+  return advice ?? 'look at what the server logs of the TLS handshake';
 }

@@ -1,3 +1,5 @@
+import { textField } from '../text/json.ts';
+import { successOf } from '../transcript/exchange.ts';
 import type {
   EndRecord,
   Exchange,
@@ -7,11 +9,10 @@ import type {
   SshRecord,
   TranscriptRecord,
 } from '../transcript/records.ts';
-import { type Finding, notApplicable, notTested, Unproved } from '../verdict/finding.ts';
-import { textField } from '../wire/json.ts';
-import { type InstanceTimeline, instanceTimelines } from './instance-timeline.ts';
-import { type SeenObjects, seenObjects } from './seen-objects.ts';
-import { type VolumeTimeline, volumeTimelines } from './volume-timeline.ts';
+import { type Finding, notApplicable, notTested, Unproved } from './finding.ts';
+import { type InstanceTimeline, instanceTimelines } from './instances.ts';
+import { type SeenObjects, seenObjects } from './objects.ts';
+import { type VolumeTimeline, volumeTimelines } from './volumes.ts';
 
 /** What a run saw, by what a check wants to know. A view of the transcript, which holds all there is. */
 export class Evidence {
@@ -115,4 +116,29 @@ export class Evidence {
 /** `stop/read` is `stop/read`, and is of `stop`, and of `stop/`. It is not of `sto`. */
 function isStep(step: string, beginning: string): boolean {
   return step === beginning || step.startsWith(beginning.endsWith('/') ? beginning : `${beginning}/`);
+}
+
+/** A request between two reads of what it was asked of. */
+export interface Sandwich {
+  before: Exchange;
+  asked: Exchange;
+  after: Exchange;
+}
+
+/**
+ * The steps `<scenario>/<action>`, `before-<action>` and `after-<action>`. Undefined where the run did not come to
+ * them, or where a read of the two shows no status: then nothing is known of what the request did.
+ */
+export function sandwichOf(evidence: Evidence, scenario: string, action: string): Sandwich | undefined {
+  const [before] = evidence.anySteps(`${scenario}/before-${action}`);
+  const [asked] = evidence.anySteps(`${scenario}/${action}`);
+  const [after] = evidence.anySteps(`${scenario}/after-${action}`);
+  if (before === undefined || asked === undefined || after === undefined) return undefined;
+  return statusShown(before) === undefined || statusShown(after) === undefined
+    ? undefined
+    : { before, asked, after };
+}
+
+export function statusShown(exchange: Exchange): string | undefined {
+  return textField(successOf(exchange), 'status');
 }

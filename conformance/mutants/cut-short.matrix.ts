@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
-import { loadRequirements } from '../requirements.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { judge } from '../verdict/judge.ts';
 import { tryOut } from './harness.ts';
 

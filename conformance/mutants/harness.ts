@@ -1,6 +1,6 @@
 import { CHECKS } from '../checks/index.ts';
+import type { Requirement } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
-import type { Requirement } from '../requirements.ts';
 import { run } from '../run/run.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
@@ -8,7 +8,7 @@ import { ssh2Client } from '../ssh/ssh2-client.ts';
 import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import { type Judged, judge } from '../verdict/judge.ts';
 import { leftovers } from '../verdict/outcome.ts';
-import { type AutoClock, createAutoClock } from './auto-clock.ts';
+import { type AutoClock, createAutoClock } from './reference/auto-clock.ts';
 import { createReference } from './reference/create-reference.ts';
 import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { loadRequirements } from '../requirements.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { refusal } from './deviate.ts';
 import { type Subject, tryOut } from './harness.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { packageRoot } from '../package-root.ts';
-import { loadRequirements } from '../requirements.ts';
+import { packageRoot } from '../contract/package.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { matrixDocument } from './matrix-document.ts';
 import { mutants } from './mutants.ts';
 import { variations } from './variations.ts';

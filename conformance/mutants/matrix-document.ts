@@ -1,4 +1,4 @@
-import type { Requirement } from '../requirements.ts';
+import type { Requirement } from '../contract/requirements.ts';
 import type { Mutant, Variation } from './mutant.ts';
 
 /** docs/conformance-matrix.md: which mutant each check catches. */

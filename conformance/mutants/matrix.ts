@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { loadRequirements } from '../requirements.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { countVerdicts, outcomeOf } from '../verdict/outcome.ts';
 import { reddened, type Trial, tryOut } from './harness.ts';
 import type { Mutant, Variation } from './mutant.ts';

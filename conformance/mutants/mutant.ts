@@ -1,5 +1,5 @@
 import type { RunSettings } from '../transcript/records.ts';
-import type { AutoClock } from './auto-clock.ts';
+import type { AutoClock } from './reference/auto-clock.ts';
 import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
-import { loadRequirements } from '../requirements.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { expectConformant, expectKilled } from './matrix.ts';
 import { allMutants } from './mutants.ts';
 import { variations } from './variations.ts';

@@ -1,18 +1,18 @@
-import { accessMutants } from './access.mutants.ts';
-import { attachmentMutants } from './attachment.mutants.ts';
-import { availabilityMutants } from './availability.mutants.ts';
-import { conversationMutants } from './conversation.mutants.ts';
-import { createMutants } from './create.mutants.ts';
-import { credentialMutants } from './credentials.mutants.ts';
-import { destroyMutants } from './destroy.mutants.ts';
-import { fieldMutants } from './fields.mutants.ts';
-import { fullMutants } from './full.mutants.ts';
-import { lifeMutants } from './life.mutants.ts';
-import { machineMutants } from './machine.mutants.ts';
+import { accessMutants } from './access/access.mutants.ts';
+import { credentialMutants } from './access/credentials.mutants.ts';
+import { availabilityMutants } from './catalog/availability.mutants.ts';
+import { offerMutants } from './catalog/offers.mutants.ts';
+import { conversationMutants } from './conventions/conversation.mutants.ts';
+import { fieldMutants } from './conventions/fields.mutants.ts';
+import { createMutants } from './instances/create.mutants.ts';
+import { destroyMutants } from './instances/destroy.mutants.ts';
+import { fullMutants } from './instances/full-level.mutants.ts';
+import { lifeMutants } from './instances/life.mutants.ts';
+import { refusalMutants } from './instances/refusal.mutants.ts';
+import { machineMutants } from './machine/machine.mutants.ts';
 import type { Mutant } from './mutant.ts';
-import { offerMutants } from './offers.mutants.ts';
-import { refusalMutants } from './refusal.mutants.ts';
-import { volumeMutants } from './volume.mutants.ts';
+import { attachmentMutants } from './volumes/attachment.mutants.ts';
+import { volumeMutants } from './volumes/volume.mutants.ts';
 
 /** Every mutant, by what it is about: a chapter of the matrix each. */
 export const mutants: Readonly<Record<string, readonly Mutant[]>> = {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { loadRequirements } from '../requirements.ts';
-import type { AutoClock } from './auto-clock.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { reddened, tryOut } from './harness.ts';
+import type { AutoClock } from './reference/auto-clock.ts';
 import type { Instance, Volume } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 

@@ -1,8 +1,8 @@
-import { conversationVariations } from './conversation.variations.ts';
-import { lifeVariations } from './life.variations.ts';
-import { marketVariations } from './market.variations.ts';
+import { marketVariations } from './capacity/market.variations.ts';
+import { conversationVariations } from './conventions/conversation.variations.ts';
+import { lifeVariations } from './instances/life.variations.ts';
 import type { Variation } from './mutant.ts';
-import { storageVariations } from './storage.variations.ts';
+import { storageVariations } from './volumes/storage.variations.ts';
 
 /** The offer that is usually raced for has a GPU. */
 const cpuRace = { race: { offer: 'cpu-spot', units: 16 } };

@@ -1,5 +1,5 @@
 import { formatUsd } from '../resources/budget.ts';
-import { printable } from '../wire/printable.ts';
+import { printable } from '../text/printable.ts';
 import type { Plan, PlannedPurchase } from './plan.ts';
 
 const SHOWN_CHARS = 60;

@@ -1,5 +1,5 @@
 import type { Evidence } from '../evidence/evidence.ts';
-import type { Finding, Problem, Shown } from '../verdict/finding.ts';
+import type { Finding, Problem, Shown } from '../evidence/finding.ts';
 import type { Judged } from '../verdict/judge.ts';
 import { cut } from './excerpt.ts';
 import type { ReportCheck, ReportProblem } from './report.ts';

@@ -1,4 +1,4 @@
-import { parseJson } from '../wire/json.ts';
+import { parseJson } from '../text/json.ts';
 import type { Excerpt } from './report.ts';
 
 /** Bodies that are shown: enough for an object of the contract with all its fields. */

@@ -1,5 +1,5 @@
 import type { Check } from '../checks/check.ts';
-import type { Requirement } from '../requirements.ts';
+import type { Requirement } from '../contract/requirements.ts';
 
 /** What `berth conformance explain ID` says: the clause, what it comes to, and how a run looks at it. */
 export function explain(requirement: Requirement, checks: readonly Check[]): string {

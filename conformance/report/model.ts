@@ -1,14 +1,13 @@
+import type { Requirements } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
-import type { Requirements } from '../requirements.ts';
 import type { RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import type { Judged } from '../verdict/judge.ts';
-import { countVerdicts, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
+import { type Counts, countVerdicts, exitCodeOf, leftovers, outcomeOf } from '../verdict/outcome.ts';
 import { toReportCheck } from './checks.ts';
 import { cut } from './excerpt.ts';
 import { SWEEP_COMMAND, toLeftovers, toReceipt, totalOf } from './receipt.ts';
-import type { Report, ReportSettings } from './report.ts';
+import { type Report, type ReportSettings, type ReportTier, TIERS, type TierState } from './report.ts';
 import { round, ShownRecords } from './shown.ts';
-import { toTiers } from './tiers.ts';
 import { whyOf } from './why.ts';
 
 const MAX_DETAIL_CHARACTERS = 2000;
@@ -90,4 +89,19 @@ function lastTimeOf(records: readonly TranscriptRecord[]): number {
     if (record.kind === 'exchange' || record.kind === 'ssh') return Math.max(last, record.endedAt);
     return record.kind === 'resource' ? Math.max(last, record.at) : last;
   }, 0);
+}
+
+/** What was found of each tier of the contract. */
+function toTiers(judged: readonly Judged[]): ReportTier[] {
+  return TIERS.map((tier) => {
+    const counts = countVerdicts(judged.filter(({ requirement }) => requirement.tier === tier));
+    return { tier, state: stateOf(counts), counts };
+  });
+}
+
+function stateOf({ fail, not_tested, pass, warn, not_applicable }: Counts): TierState {
+  if (fail > 0) return 'non-conformant';
+  if (not_tested > 0) return 'incomplete';
+  if (pass + warn > 0) return 'conformant';
+  return not_applicable > 0 ? 'absent' : 'not looked at';
 }

@@ -1,4 +1,4 @@
-import type { Requirement } from '../requirements.ts';
+import type { Requirement } from '../contract/requirements.ts';
 
 type Row = readonly [
   id: string,

@@ -1,4 +1,5 @@
 import type { Check } from '../checks/check.ts';
+import type { Finding } from '../evidence/finding.ts';
 import type {
   Exchange,
   ResourceRecord,
@@ -7,7 +8,6 @@ import type {
   SshRecord,
   TranscriptRecord,
 } from '../transcript/records.ts';
-import type { Finding } from '../verdict/finding.ts';
 import { judge } from '../verdict/judge.ts';
 import { toReport } from './model.ts';
 import type { Report } from './report.ts';

@@ -1,5 +1,5 @@
+import type { Shown } from '../evidence/finding.ts';
 import type { Exchange, SshRecord } from '../transcript/records.ts';
-import type { Shown } from '../verdict/finding.ts';
 import { toCurl } from '../wire/curl.ts';
 import { cut, toBodyExcerpt, toExcerpt } from './excerpt.ts';
 import type { Reference, ReportExchange, ReportLogin } from './report.ts';

@@ -1,5 +1,5 @@
-import type { InstanceTimeline, Sighting } from '../evidence/instance-timeline.ts';
-import type { Problem, Shown } from '../verdict/finding.ts';
+import type { Problem, Shown } from '../evidence/finding.ts';
+import type { InstanceTimeline, Sighting } from '../evidence/instances.ts';
 import { cut } from './excerpt.ts';
 import type { ReportTrace, TraceRow, TraceSource } from './report.ts';
 import { round } from './shown.ts';

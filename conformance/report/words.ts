@@ -1,4 +1,5 @@
 import type { Verdict } from '../verdict/judge.ts';
+import type { ReportLogin } from './report.ts';
 
 /** From here on minutes are given; what rounds to 60.0 s is a minute. */
 const LONG_MS = 59_950;
@@ -41,4 +42,13 @@ export const VERDICT_WORDS: readonly { verdict: Verdict; word: string; heading: 
 
 export function verdictWord(verdict: Verdict): string {
   return VERDICT_WORDS.find((row) => row.verdict === verdict)?.word ?? verdict;
+}
+
+/** How far an SSH login came, in words. */
+export function loginInWords({ username, host, port, key, rung, message, took_ms }: ReportLogin): string {
+  const came =
+    rung === 'done'
+      ? 'logged in'
+      : `did not get past “${rung}”${message === undefined ? '' : `: ${message}`}`;
+  return `${username}@${host}:${port} with the ${key} key ${came}, after ${duration(took_ms)}`;
 }

@@ -1,10 +1,10 @@
+import { instancePath, volumePath } from '../contract/paths.ts';
+import { textField, textsField } from '../text/json.ts';
+import { isSuccess, successOf } from '../transcript/exchange.ts';
 import type { Clock } from '../wire/clock.ts';
-import { isSuccess, successOf, textField, textsField } from '../wire/json.ts';
-import { instancePath, volumePath } from '../wire/paths.ts';
 import type { Wire } from '../wire/wire.ts';
 import { type Entry, isOpen, type Ledger } from './ledger.ts';
-import { lookFor } from './look-for.ts';
-import { isProvedGone } from './proved-gone.ts';
+import { isProvedGone, lookFor } from './presence.ts';
 
 export interface CleanUpParts {
   wire: Wire;

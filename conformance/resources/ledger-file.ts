@@ -1,7 +1,9 @@
 import {
   closeSync,
+  existsSync,
   fstatSync,
   fsyncSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -12,11 +14,9 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { reasonOf } from '../doctor/reason.ts';
+import { reasonOf } from '../text/wording.ts';
 import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.ts';
-import { LedgerError } from './ledger-error.ts';
 import { parseLedgerLine } from './ledger-line.ts';
-import { makeFolder } from './make-folder.ts';
 import { type ProcessIdentity, thisProcess } from './process-identity.ts';
 
 /** A run touches its ledger this often, so that another host can see that it lives. */
@@ -221,4 +221,25 @@ export function readLedger(path: string): StoredLedger | undefined {
     unreadable,
     isClosed,
   };
+}
+
+/** The ledger cannot be written: nothing more is bought. It is the set-up's, and its message says what to do. */
+export class LedgerError extends Error {
+  override readonly name = 'LedgerError';
+}
+
+/**
+ * Makes a folder and those above it, for its owner only. Node's own recursive mkdir never comes back where a file system
+ * refuses a folder with ENOENT, as /proc does.
+ */
+export function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another run may have made it meanwhile.
+    if (!existsSync(path)) throw error;
+  }
 }

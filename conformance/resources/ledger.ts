@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { ResourceRecord } from '../transcript/records.ts';
+import type { SignIn } from '../wire/sign-in.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
 export type ResourceType = 'instance' | 'volume';
@@ -166,4 +168,13 @@ export function toRecord(entry: Entry, at: number): ResourceRecord {
     ...(entry.pricePerHour === undefined ? {} : { pricePerHour: entry.pricePerHour }),
     ...(entry.note === undefined ? {} : { note: entry.note }),
   };
+}
+
+/**
+ * By what a sweep sees that it signs in as the run did: to another account, what the run made is not there. It tells
+ * nothing of the key, and that of each run is another one.
+ */
+export function keyPrintOf(runId: string, { apiKey, login }: SignIn): string {
+  const credential = apiKey ?? login?.username ?? '';
+  return createHash('sha256').update(`${runId}${credential}`).digest('hex').slice(0, 16);
 }

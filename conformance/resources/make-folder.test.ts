@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { makeFolder } from './make-folder.ts';
+import { makeFolder } from './ledger-file.ts';
 
 it('makes all that is missing, for the owner only, and takes what is there', () => {
   const root = mkdtempSync(join(tmpdir(), 'berth-folder-'));

@@ -1,9 +1,11 @@
+import { idOf } from '../text/json.ts';
+import { isSuccess, listOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
-import { idOf, isSuccess, listOf, successOf } from '../wire/json.ts';
-import type { Call, Wire } from '../wire/wire.ts';
+import type { Call } from '../wire/call.ts';
+import type { Wire } from '../wire/wire.ts';
 import type { Budget } from './budget.ts';
 import type { Entry, Ledger, ResourceType } from './ledger.ts';
-import { lookFor } from './look-for.ts';
+import { lookFor } from './presence.ts';
 
 /** A wish to make something. Nothing on the target is made but through `Resources.create`. */
 export interface Wish {

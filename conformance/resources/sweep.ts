@@ -1,16 +1,15 @@
+import { suiteVersion } from '../contract/package.ts';
+import { isSuccess, statusOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
-import { suiteVersion } from '../version.ts';
 import type { Clock } from '../wire/clock.ts';
-import { isSuccess, statusOf } from '../wire/json.ts';
 import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
 import { paceOf, Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
-import { keyPrintOf } from './key-print.ts';
-import { type Entry, isOpen, Ledger, prefixOf } from './ledger.ts';
+import { type Entry, isOpen, keyPrintOf, Ledger, prefixOf } from './ledger.ts';
 import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
-import { adoptStrays } from './strays.ts';
+import { adoptStrays } from './presence.ts';
 import { isTakenToLive, lock } from './sweep-lock.ts';
 
 export interface SweepParts extends SignIn {

@@ -1,10 +1,9 @@
-import type { LedgerFile } from '../resources/ledger.ts';
+import type { Entry, LedgerFile } from '../resources/ledger.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
-import type { Level, RunSettings } from '../transcript/records.ts';
+import type { Level, RunSettings, TranscriptRecord } from '../transcript/records.ts';
 import type { Clock } from '../wire/clock.ts';
 import type { SignIn } from '../wire/sign-in.ts';
 import type { Transport } from '../wire/transport.ts';
-import type { RunEvent } from './events.ts';
 
 /** What a run is about. */
 export interface RunOptions extends SignIn {
@@ -35,3 +34,13 @@ export interface RunParts {
   /** Ends the clean-up too: what is open stays in the ledger. */
   abandon?: AbortSignal | undefined;
 }
+
+/** What a run tells while it goes on. */
+export type RunEvent =
+  | { event: 'begun'; runId: string; scenarios: number }
+  | { event: 'scenario'; id: string; title: string; index: number; of: number }
+  | { event: 'waiting'; text: string }
+  | { event: 'resource'; entry: Entry }
+  | { event: 'record'; record: TranscriptRecord }
+  | { event: 'cleaning'; open: number }
+  | { event: 'ended'; reason: string };

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Entry } from '../resources/ledger.ts';
-import type { RunEvent } from './events.ts';
+import type { RunEvent } from './options.ts';
 import { type Progress, progress } from './progress.ts';
 
 const CLEAR = '\r\u001b[K';

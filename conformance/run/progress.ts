@@ -1,9 +1,9 @@
 import { costUsd, formatUsd } from '../resources/budget.ts';
 import { type Entry, isOpen } from '../resources/ledger.ts';
+import { printable } from '../text/printable.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
 import type { Clock } from '../wire/clock.ts';
-import { printable } from '../wire/printable.ts';
-import type { RunEvent } from './events.ts';
+import type { RunEvent } from './options.ts';
 
 /** The live line is rewritten at most five times a second. */
 const REDRAW_MS = 200;

@@ -1,8 +1,8 @@
 import { BudgetError } from '../resources/budget.ts';
-import { LedgerError } from '../resources/ledger-error.ts';
+import { LedgerError } from '../resources/ledger-file.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import type { EndRecord, TranscriptRecord } from '../transcript/records.ts';
-import { SuiteFault } from '../verdict/judge.ts';
+import { SuiteFault } from '../transcript/transcript.ts';
 import type { RunOptions, RunParts } from './options.ts';
 import { type Prepared, prepare } from './prepare.ts';
 

@@ -1,16 +1,19 @@
 import { expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
-import { createAutoClock } from '../mutants/auto-clock.ts';
+import { loadRequirements } from '../contract/requirements.ts';
+import { createAutoClock } from '../mutants/reference/auto-clock.ts';
 import { createReference } from '../mutants/reference/create-reference.ts';
 import type { ReferenceRequest } from '../mutants/reference/exchange.ts';
-import { toHtml, toJson, toJunit, toReport, toTerminal } from '../report/index.ts';
-import { loadRequirements } from '../requirements.ts';
+import { toHtml } from '../report/html/html.ts';
+import { toJunit } from '../report/junit.ts';
+import { toJson, toReport } from '../report/model.ts';
+import { toTerminal } from '../report/terminal/terminal.ts';
 import type { LedgerLine } from '../resources/ledger.ts';
 import { SCENARIOS } from '../scenarios/index.ts';
 import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
 import { judge } from '../verdict/judge.ts';
-import type { RunEvent } from './events.ts';
+import type { RunEvent } from './options.ts';
 import { run } from './run.ts';
 
 const apiKeys = ['canary-first/key+with=odd&<characters>', 'canary-second-"key"-\\-with-more'];

@@ -1,24 +1,20 @@
-import type { Check } from '../checks/check.ts';
 import { includes, type Level } from '../transcript/records.ts';
-import { boot } from './boot.ts';
-import { catalog } from './catalog.ts';
-import { companion } from './companion.ts';
-import { create } from './create.ts';
-import { destroy } from './destroy.ts';
-import { earlyDelete } from './early-delete.ts';
-import { list, listByRegion } from './list.ts';
-import { online } from './online.ts';
-import { race } from './race.ts';
-import { refusals } from './refusals.ts';
+import { secondKey } from './access/second-key.ts';
+import { token } from './access/token.ts';
+import { unauthenticated } from './access/unauthenticated.ts';
+import { race } from './capacity/race.ts';
+import { soldOut } from './capacity/sold-out.ts';
+import { catalog } from './catalog/catalog.ts';
+import { unknown } from './conventions/unknown.ts';
+import { boot, create } from './instances/create.ts';
+import { destroy, earlyDelete } from './instances/destroy.ts';
+import { list, listByRegion } from './instances/list.ts';
+import { online } from './instances/online.ts';
+import { refusals } from './instances/refusals.ts';
+import { start, stop } from './instances/stop-start.ts';
+import { companion } from './machine/companion.ts';
 import type { Scenario } from './scenario.ts';
-import { secondKey } from './second-key.ts';
-import { soldOut } from './sold-out.ts';
-import { start } from './start.ts';
-import { stop } from './stop.ts';
-import { token } from './token.ts';
-import { unauthenticated } from './unauthenticated.ts';
-import { unknown } from './unknown.ts';
-import { volumes } from './volumes.ts';
+import { volumes } from './volumes/volumes.ts';
 
 /**
  * Every scenario, in the order in which they run: what costs nothing first; what needs the instance ONLINE between
@@ -48,7 +44,10 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** The scenarios of a run: those of its level, or those that the given checks need with all that these build on. */
-export function scenariosFor(level: Level, only: readonly Check[] | undefined): Scenario[] {
+export function scenariosFor(
+  level: Level,
+  only: readonly { scenarios: readonly string[] }[] | undefined,
+): Scenario[] {
   const ofLevel = SCENARIOS.filter((scenario) => includes(level, scenario.level));
   if (only === undefined) return ofLevel;
   const needed = new Set<string>();

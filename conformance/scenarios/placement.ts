@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, numberField, textField, textsField } from '../wire/json.ts';
+import { isObject, type JsonObject, numberField, textField, textsField } from '../text/json.ts';
 
 /** An offer and the region in which it is to be bought. */
 export interface Placement {

@@ -1,15 +1,16 @@
+import { instancePath } from '../contract/paths.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
 import type { Made, Resources, Wish } from '../resources/resources.ts';
 import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
+import { type JsonObject, numberField, objectsField, textField } from '../text/json.ts';
+import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
+import type { Call } from '../wire/call.ts';
 import type { Clock } from '../wire/clock.ts';
-import { type JsonObject, successOf, textField } from '../wire/json.ts';
-import { instancePath } from '../wire/paths.ts';
 import type { SignIn } from '../wire/sign-in.ts';
-import type { Call, Wire } from '../wire/wire.ts';
+import type { Wire } from '../wire/wire.ts';
 import type { Placement } from './placement.ts';
-import { sshEndpointOf } from './ssh-endpoint.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
 /** Of the images that are in use, where an instance does not name its own. */
@@ -205,4 +206,21 @@ export class Session {
     this.#parts.transcript.add(record);
     return record;
   }
+}
+
+export interface SshEndpoint {
+  host: string;
+  port: number;
+  /** Undefined where the instance does not say. */
+  username: string | undefined;
+}
+
+/** Where an instance says that its SSH is: ssh_port, or the port that is forwarded to 22, or 22 (O: Instance). */
+export function sshEndpointOf(shown: JsonObject): SshEndpoint {
+  const forward = objectsField(shown, 'port_forwards').find(({ internal_port }) => internal_port === 22);
+  return {
+    host: textField(shown, 'public_ip') ?? '',
+    port: numberField(shown, 'ssh_port') ?? numberField(forward, 'external_port') ?? 22,
+    username: textField(shown, 'ssh_username'),
+  };
 }

@@ -1,3 +1,4 @@
+import type { SshRung } from '../transcript/records.ts';
 /** A key pair made for one run. `publicKey` is one OpenSSH line, `privateKey` OpenSSH's PEM. */
 export interface KeyPair {
   publicKey: string;
@@ -16,9 +17,6 @@ export interface SshLogin {
   allowPrivate: boolean;
   signal?: AbortSignal;
 }
-
-/** How far a login came: the rungs of the ladder, lowest first. */
-export type SshRung = 'resolve' | 'connect' | 'handshake' | 'authenticate' | 'execute' | 'done';
 
 export interface SshOutcome {
   /** `done`, or the rung that it did not get past. */

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { connect, isIP, type Socket } from 'node:net';
 import ssh2, { type AuthHandlerMiddleware, type ClientChannel } from 'ssh2';
-import { printable } from '../wire/printable.ts';
+import { printable } from '../text/printable.ts';
+import type { SshRung } from '../transcript/records.ts';
 import { isPrivateAddress, PrivateAddress, publicLookup } from './private-addresses.ts';
-import type { SshLogin, SshOutcome, SshRung } from './ssh-client.ts';
+import type { SshLogin, SshOutcome } from './ssh-client.ts';
 
 export type LoginOutcome = Omit<SshOutcome, 'totalMs'>;
 

@@ -1,6 +1,3 @@
-import type { SshRung } from '../ssh/ssh-client.ts';
-import type { FailureKind } from '../wire/transport.ts';
-
 /** What a run may do: look only, buy one cheapest instance, or everything. */
 export const LEVELS = ['read-only', 'lifecycle', 'full'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -144,3 +141,17 @@ export interface EndRecord {
   reason: 'completed' | 'interrupted' | 'out of time' | 'fault of the suite' | 'ledger not written';
   detail?: string;
 }
+
+/** How an exchange can end without a whole answer. */
+export type FailureKind =
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'reset'
+  | 'timeout'
+  | 'too_large'
+  | 'not_http'
+  | 'interrupted';
+
+/** How far a login came: the rungs of the ladder, lowest first. */
+export type SshRung = 'resolve' | 'connect' | 'handshake' | 'authenticate' | 'execute' | 'done';

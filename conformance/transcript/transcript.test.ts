@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CHECKS } from '../checks/index.ts';
 import { referenceParts, runCli, temporaryFolder } from '../cli/cli.fixture.ts';
+import { loadRequirements } from '../contract/requirements.ts';
 import { toReport } from '../report/model.ts';
-import { loadRequirements } from '../requirements.ts';
 import { judge } from '../verdict/judge.ts';
 import { readTranscript, TranscriptError } from './transcript.ts';
 

@@ -68,3 +68,8 @@ function parse(line: string): ReturnType<typeof parseRecord> {
     return { problem: 'it is not JSON' };
   }
 }
+
+/** A check that threw: a fault of the suite, which says nothing about the target. */
+export class SuiteFault extends Error {
+  override readonly name = 'SuiteFault';
+}

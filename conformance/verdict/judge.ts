@@ -1,8 +1,9 @@
 import type { Check } from '../checks/check.ts';
+import type { Requirement } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
-import type { Requirement } from '../requirements.ts';
+import { type Finding, Unproved } from '../evidence/finding.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
-import { type Finding, Unproved } from './finding.ts';
+import { SuiteFault } from '../transcript/transcript.ts';
 
 /** Why a check took no part in a run. */
 export interface NotSelected {
@@ -26,11 +27,6 @@ export interface Judged {
 }
 
 export type Verdict = Ruling['verdict'] | 'warn';
-
-/** A check that threw: a fault of the suite, which says nothing about the target. */
-export class SuiteFault extends Error {
-  override readonly name = 'SuiteFault';
-}
 
 /** Judges a transcript: each requirement, in the order of the file. Throws `SuiteFault`. */
 export function judge(

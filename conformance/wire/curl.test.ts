@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isPrintable } from '../text/printable.ts';
+import { createRedactor } from '../text/redact.ts';
 import { toCurl } from './curl.ts';
 import { httpTransport } from './http-transport.ts';
-import { isPrintable } from './printable.ts';
-import { createRedactor } from './redact.ts';
 import type { HttpRequest } from './transport.ts';
 
 const url = 'http://gpu.example/v1/instances';

@@ -1,4 +1,4 @@
-import { isPrintable } from './printable.ts';
+import { isPrintable } from '../text/printable.ts';
 import type { HttpRequest } from './transport.ts';
 
 /** What stands for a secret in the command: the name that it is redacted under, and the variable that holds it. */

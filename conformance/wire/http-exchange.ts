@@ -7,8 +7,9 @@ import {
 import { type Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import type { FailureKind } from '../transcript/records.ts';
 import { type ExchangePhase, toHttpFailure } from './http-failure.ts';
-import type { FailureKind, HttpAnswer, HttpRequest, SendLimits } from './transport.ts';
+import type { HttpAnswer, HttpRequest, SendLimits } from './transport.ts';
 
 /** Connections that are used again, and such as serve one request. */
 export interface Connections {

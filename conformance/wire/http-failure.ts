@@ -1,5 +1,5 @@
-import { printable } from './printable.ts';
-import type { FailureKind } from './transport.ts';
+import { printable } from '../text/printable.ts';
+import type { FailureKind } from '../transcript/records.ts';
 
 /** How far an exchange has come. */
 export type ExchangePhase = 'resolve' | 'connect' | 'tls' | 'wait' | 'answer';

@@ -1,5 +1,5 @@
-import { isObject, parseJson, textField } from './json.ts';
-import { SMALL_BODY_BYTES } from './limits.ts';
+import { isObject, parseJson, textField } from '../text/json.ts';
+import { SMALL_BODY_BYTES } from './call.ts';
 
 /** A list that is longer is kept in part. */
 const LONGEST_KEPT_CHARS = 1024 * 1024;

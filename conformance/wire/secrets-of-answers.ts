@@ -1,7 +1,6 @@
-import { isObject, parseJson, textField } from './json.ts';
+import { TOKEN_PATH } from '../contract/paths.ts';
+import { isObject, parseJson, textField } from '../text/json.ts';
 import type { HttpAnswer } from './transport.ts';
-
-export const TOKEN_PATH = '/auth/token';
 
 /** What is shorter may be any word. */
 const SHORTEST_SECRET = 8;

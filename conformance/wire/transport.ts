@@ -1,3 +1,4 @@
+import type { FailureKind } from '../transcript/records.ts';
 /** One HTTP request as it goes out: nothing is added to it on the way but what HTTP itself needs. */
 export interface HttpRequest {
   method: string;
@@ -20,17 +21,6 @@ export interface HttpAnswer {
   /** Milliseconds from the sending of the request to the last byte of the answer. */
   totalMs: number;
 }
-
-/** How an exchange can end without a whole answer. */
-export type FailureKind =
-  | 'dns'
-  | 'connect'
-  | 'tls'
-  | 'reset'
-  | 'timeout'
-  | 'too_large'
-  | 'not_http'
-  | 'interrupted';
 
 export interface HttpFailure {
   failure: FailureKind;

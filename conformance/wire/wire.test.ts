@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAutoClock } from '../mutants/auto-clock.ts';
+import { createAutoClock } from '../mutants/reference/auto-clock.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import type { HttpAnswer, HttpRequest } from './transport.ts';
 import { retryAfterMs, Wire } from './wire.ts';

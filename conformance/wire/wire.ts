@@ -1,31 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { asksForInstances, TOKEN_PATH } from '../contract/paths.ts';
 import type { Credential, Exchange } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
-import { AccessToken } from './access-token.ts';
+import { type Call, isMuchKept, maxBodyBytes, timeoutMs } from './call.ts';
 import type { Clock } from './clock.ts';
-import { asksForInstances, isMuchKept, maxBodyBytes, timeoutMs } from './limits.ts';
 import { OwnInstances } from './own-instances.ts';
-import { SecretsOfAnswers, TOKEN_PATH } from './secrets-of-answers.ts';
-import type { SignIn, TokenRequest } from './sign-in.ts';
+import { SecretsOfAnswers } from './secrets-of-answers.ts';
+import { AccessToken, type SignIn, type TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
 const ATTEMPTS_WHEN_LIMITED = 7;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
-
-export interface Call {
-  method: 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH';
-  /** Below the base URL. */
-  path: string;
-  /** Sent as JSON; a string is sent as it is. */
-  body?: unknown;
-  /** The run's usual one when absent: `api key`, or `access token` for a target that takes no other. */
-  credential?: Credential;
-  /** The Authorization header, where the credential is `altered`. */
-  authorization?: string;
-  /** `application/json` when absent. Goes with a body only. */
-  contentType?: string;
-}
 
 export interface WireParts extends SignIn {
   transport: Transport;

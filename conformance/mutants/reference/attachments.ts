@@ -1,4 +1,5 @@
-import type { Instance, World } from './model.ts';
+import type { Instance } from './model.ts';
+import type { World } from './world.ts';
 
 /** What waited for the instance, or for the volume, is attached or detached: the machine runs, or is off. */
 export function settleAttachments({ volumes, options }: World, { id, status }: Instance): void {

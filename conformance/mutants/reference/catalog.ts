@@ -1,7 +1,8 @@
 import { refuse } from './errors.ts';
 import { json, type ReferenceRequest, type WireAnswer } from './exchange.ts';
-import type { Offer, ReferenceOptions, VolumeLocation, World } from './model.ts';
+import type { Offer, ReferenceOptions, VolumeLocation } from './model.ts';
 import type { OfferList } from './rules.ts';
+import type { World } from './world.ts';
 
 interface StockedOffer extends Omit<Offer, 'free'> {
   /** By region, how many there are. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAutoClock } from '../auto-clock.ts';
+import { createAutoClock } from './auto-clock.ts';
 import { createReference } from './create-reference.ts';
 import { setUp } from './reference.fixture.ts';
 

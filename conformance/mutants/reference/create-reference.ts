@@ -1,11 +1,12 @@
 import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from '../../wire/transport.ts';
-import type { AutoClock } from '../auto-clock.ts';
+import type { AutoClock } from './auto-clock.ts';
 import { createOffers, locations } from './catalog.ts';
 import { defaultRules } from './default-rules.ts';
 import type { ReferenceRequest } from './exchange.ts';
-import { defaultOptions, type ReferenceOptions, type World } from './model.ts';
+import { defaultOptions, type ReferenceOptions } from './model.ts';
 import { createRouter, type Router } from './router.ts';
 import type { Rules } from './rules.ts';
+import type { World } from './world.ts';
 
 export interface ReferenceSetup extends Partial<ReferenceOptions> {
   clock: AutoClock;

@@ -1,4 +1,4 @@
-import type { AutoClock } from '../auto-clock.ts';
+import type { AutoClock } from './auto-clock.ts';
 import type { Issue } from './errors.ts';
 import type { Attachment, ReferenceOptions, Volume, VolumeStatus } from './model.ts';
 import type { Rules } from './rules.ts';

@@ -1,6 +1,3 @@
-import { ApiError } from './errors.ts';
-import type { World } from './model.ts';
-
 /** A request as the reference sees it. */
 export interface ReferenceRequest {
   method: string;
@@ -26,13 +23,4 @@ export interface WireAnswer {
 
 export function json(status: number, body: unknown): WireAnswer {
   return { status, headers: {}, json: body };
-}
-
-/** The body as JSON. @throws {ApiError} 400 */
-export function readBody({ rules }: World, request: ReferenceRequest): unknown {
-  try {
-    return rules.readBody(request);
-  } catch {
-    throw new ApiError(400, 'invalid_request', 'The body is not JSON.');
-  }
 }

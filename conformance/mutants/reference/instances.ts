@@ -1,10 +1,11 @@
 import { ApiError, notFound, refuse } from './errors.ts';
-import { json, type ReferenceRequest, readBody, type WireAnswer } from './exchange.ts';
+import { json, type ReferenceRequest, type WireAnswer } from './exchange.ts';
 import { boot, destroy, start, stop } from './lifecycle.ts';
-import type { Disk, Instance, Offer, World } from './model.ts';
-import { newHostKey, runOn, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
+import type { Instance, Offer } from './model.ts';
+import { type Disk, newHostKey, runOn, SSH_HOST, SSH_USERNAME, SshEndpoint } from './ssh-endpoint.ts';
 import { keyDataOf } from './ssh-key-line.ts';
 import type { CreateRequest, RequestContext } from './validate.ts';
+import { readBody, type World } from './world.ts';
 
 /** What a request may refer to now. */
 export function contextOf({ offers, locations, volumes, instances }: World): RequestContext {

@@ -1,5 +1,6 @@
 import { endAttachments, settleAttachments } from './attachments.ts';
-import type { Instance, InstanceStatus, World } from './model.ts';
+import type { Instance, InstanceStatus } from './model.ts';
+import type { World } from './world.ts';
 
 /** PROVISIONING → ONLINE, never before the create has been answered. */
 export function boot(world: World, instance: Instance): void {

@@ -1,6 +1,4 @@
-import type { AutoClock } from '../auto-clock.ts';
-import type { Rules } from './rules.ts';
-import type { SshEndpoint } from './ssh-endpoint.ts';
+import type { Disk, SshEndpoint } from './ssh-endpoint.ts';
 
 /** Each a lawful way to be an orchestrator. Times are virtual milliseconds; 0 is at once. */
 export interface ReferenceOptions {
@@ -97,16 +95,6 @@ export type InstanceStatus =
   | 'DESTROYED'
   | 'ERROR';
 
-/** What outlives a stop. */
-export interface Disk {
-  /** OpenSSH PEM. */
-  hostKey: string;
-  /** Content by absolute path. */
-  files: Map<string, string>;
-  /** `mode:user:group` by absolute path, where it is not what a file usually has. */
-  owners: Map<string, string>;
-}
-
 export interface Instance {
   id: string;
   name: string;
@@ -161,18 +149,4 @@ export interface VolumeLocation {
   name: string;
   types: readonly string[];
   countryCode: string;
-}
-
-/** All that the reference knows. */
-export interface World {
-  clock: AutoClock;
-  options: ReferenceOptions;
-  rules: Rules;
-  offers: readonly Offer[];
-  locations: readonly VolumeLocation[];
-  /** Destroyed ones too. */
-  instances: Map<string, Instance>;
-  volumes: Map<string, Volume>;
-  /** When each issued token expires, on the clock's `now()`. */
-  tokens: Map<string, number>;
 }

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import ssh2 from 'ssh2';
 import { onTestFinished } from 'vitest';
-import { createAutoClock } from '../auto-clock.ts';
+import { createAutoClock } from './auto-clock.ts';
 import { createReference, type ReferenceSetup } from './create-reference.ts';
 
 type Json = Record<string, unknown>;

@@ -10,7 +10,7 @@ import {
   startInstance,
   stopInstance,
 } from './instances.ts';
-import type { ReferenceOptions, World } from './model.ts';
+import type { ReferenceOptions } from './model.ts';
 import { credentialOf, issueToken, unauthorized } from './token.ts';
 import {
   attachVolume,
@@ -20,6 +20,7 @@ import {
   listLocations,
   readVolume,
 } from './volumes.ts';
+import type { World } from './world.ts';
 
 type Handler = (world: World, request: ReferenceRequest, id: string) => WireAnswer | Promise<WireAnswer>;
 

@@ -1,18 +1,11 @@
 import type { Issue } from './errors.ts';
 import type { ReferenceRequest, WireAnswer } from './exchange.ts';
-import type { Disk, Instance, InstanceStatus, Offer, Volume, VolumeLocation, VolumeStatus } from './model.ts';
+import type { Instance, InstanceStatus, Offer, Volume, VolumeLocation, VolumeStatus } from './model.ts';
+import type { Disk, SshAttempt } from './ssh-endpoint.ts';
 import type { RequestContext } from './validate.ts';
 
 /** What a bearer credential turned out to be. */
 export type Credential = 'none' | 'unknown' | 'key' | 'token' | 'expired';
-
-export interface SshAttempt {
-  username: string;
-  /** `none`, `publickey`, `password` … */
-  method: string;
-  /** Base64, when a key was offered. */
-  key?: string;
-}
 
 type Shown = Record<string, unknown>;
 

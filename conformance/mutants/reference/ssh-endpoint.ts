@@ -1,7 +1,23 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import ssh2, { type AuthContext, type Connection, type ServerChannel } from 'ssh2';
-import type { Disk } from './model.ts';
-import type { SshAttempt } from './rules.ts';
+
+export interface SshAttempt {
+  username: string;
+  /** `none`, `publickey`, `password` … */
+  method: string;
+  /** Base64, when a key was offered. */
+  key?: string;
+}
+
+/** What outlives a stop. */
+export interface Disk {
+  /** OpenSSH PEM. */
+  hostKey: string;
+  /** Content by absolute path. */
+  files: Map<string, string>;
+  /** `mode:user:group` by absolute path, where it is not what a file usually has. */
+  owners: Map<string, string>;
+}
 
 export const SSH_HOST = '127.0.0.1';
 export const SSH_USERNAME = 'ubuntu';

@@ -1,7 +1,7 @@
 import { ApiError, refuse } from './errors.ts';
-import { json, type ReferenceRequest, readBody, type WireAnswer } from './exchange.ts';
-import type { World } from './model.ts';
+import { json, type ReferenceRequest, type WireAnswer } from './exchange.ts';
 import type { Credential } from './rules.ts';
+import { readBody, type World } from './world.ts';
 
 /** What the Authorization header of a request is worth. */
 export function credentialOf(

@@ -1,10 +1,11 @@
 import { settleAttachments } from './attachments.ts';
 import { ApiError, notFound, refuse } from './errors.ts';
-import { json, type ReferenceRequest, readBody, type WireAnswer } from './exchange.ts';
+import { json, type ReferenceRequest, type WireAnswer } from './exchange.ts';
 import { contextOf, findInstance } from './instances.ts';
 import { cycle } from './lifecycle.ts';
-import type { Instance, Volume, World } from './model.ts';
+import type { Instance, Volume } from './model.ts';
 import type { CreateVolumeRequest } from './validate.ts';
+import { readBody, type World } from './world.ts';
 
 const PRICE_PER_GB_HOUR = 0.0001;
 

@@ -1,6 +1,5 @@
-import { loginInWords } from '../login.ts';
 import type { Excerpt, Reference, Report, ReportExchange, ReportLogin, ReportTrace } from '../report.ts';
-import { atRunTime, duration, wallTime } from '../words.ts';
+import { atRunTime, duration, loginInWords, wallTime } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
 /** The request and the answer, or the login, that a check refers to. */

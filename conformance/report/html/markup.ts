@@ -1,4 +1,4 @@
-import { printable } from '../../wire/printable.ts';
+import { printable } from '../../text/printable.ts';
 
 /** HTML that is safe to put into a page: only `html` makes it. */
 export class Markup {

@@ -1,4 +1,4 @@
-import { printable } from '../../wire/printable.ts';
+import { printable } from '../../text/printable.ts';
 
 export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'bold' | 'dim';
 

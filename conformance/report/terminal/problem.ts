@@ -1,7 +1,6 @@
 import { toExcerpt } from '../excerpt.ts';
-import { loginInWords } from '../login.ts';
 import type { Report, ReportCheck, ReportExchange, ReportProblem, ReportTrace } from '../report.ts';
-import { atRunTime, duration, wallTime } from '../words.ts';
+import { atRunTime, duration, loginInWords, wallTime } from '../words.ts';
 import { LABEL_WIDTH, type Page } from './paint.ts';
 
 const INDENT = 4;

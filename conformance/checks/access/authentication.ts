@@ -1,0 +1,136 @@
+import { type Evidence, sandwichOf, statusShown } from '../../evidence/evidence.ts';
+import { each, eachExchange, type Finding, notApplicable } from '../../evidence/finding.ts';
+import { answerOf, isSuccess, requestOf, statusOf } from '../../transcript/exchange.ts';
+import type { Check } from '../check.ts';
+import { answered, answersTo, isFromInFront } from '../conventions/conventions.ts';
+import { envelopeProblem } from '../conventions/errors.ts';
+import { describeAnswer } from '../instances/create.ts';
+
+const scenarios = ['unauthenticated'];
+
+export const authenticationChecks: readonly Check[] = [
+  refusal('AUTH-401-001', 'requests without a credential', 'unauthenticated/none'),
+  refusal('AUTH-401-002', 'requests with a key that was never issued', 'unauthenticated/wrong-key'),
+  refusal(
+    'AUTH-401-003',
+    'requests with the key in another scheme, or with an empty one',
+    'unauthenticated/other-scheme',
+    'unauthenticated/empty-bearer',
+  ),
+  refusal(
+    'AUTH-401-004',
+    'requests with the key cut by a character, or with one more',
+    'unauthenticated/cut-key',
+    'unauthenticated/longer-key',
+  ),
+  {
+    id: 'AUTH-401-005',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(
+        answered(evidence).filter((exchange) => statusOf(exchange) === 401),
+        'answers of 401',
+        envelopeProblem,
+      ),
+  },
+  { id: 'AUTH-KEY-001', level: 'read-only', scenarios: ['token', 'catalog', 'list'], judge: judgeKey },
+];
+
+function refusal(id: string, what: string, ...steps: readonly string[]): Check {
+  return {
+    id,
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(answersTo(evidence, ...steps), what, (exchange) =>
+        statusOf(exchange) === 401
+          ? undefined
+          : { expected: '401', actual: `${answerOf(exchange)}, to ${requestOf(exchange)}` },
+      ),
+  };
+}
+
+/** The run's own key, which its owner says is good. A target may take tokens in its place. */
+function judgeKey(evidence: Evidence): Finding {
+  const takesToken = evidence.anySteps('token/use').some(isSuccess);
+  if (takesToken && evidence.anySteps('token/static-key').some(isKeyRefusal))
+    return notApplicable(
+      'API keys as bearer credentials',
+      'the key itself is refused, and its access token is taken',
+    );
+  // The clean-up comes after the bad credentials, for which an address may have been banned.
+  const withKey = evidence.exchanges.filter(
+    (exchange) =>
+      exchange.credential === 'api key' &&
+      exchange.answer &&
+      !exchange.step.startsWith('cleanup/') &&
+      !isFromInFront(exchange),
+  );
+  if (withKey.length === 0 && takesToken)
+    return notApplicable('an API key', 'the run signs in with a user name and a password');
+  return eachExchange(withKey, 'requests with the API key as bearer credential', (exchange) =>
+    isKeyRefusal(exchange)
+      ? {
+          expected: 'an answer that does not refuse the key',
+          actual: `${answerOf(exchange)}, to ${requestOf(exchange)}`,
+        }
+      : undefined,
+  );
+}
+
+function isKeyRefusal(exchange: Parameters<typeof statusOf>[0]): boolean {
+  return [401, 403].includes(statusOf(exchange) ?? 0);
+}
+
+/** What a bad credential reads of an instance that lives. */
+export const liveInstanceChecks: readonly Check[] = [
+  {
+    id: 'AUTH-LIVE-001',
+    level: 'lifecycle',
+    scenarios: ['online'],
+    judge: (evidence) =>
+      eachExchange(
+        evidence.steps('online/no-credential', 'online/wrong-credential', 'online/wrong-credential-unknown'),
+        'reads without a good credential',
+        (exchange) =>
+          statusOf(exchange) === 401
+            ? undefined
+            : {
+                expected: '401; a 404 would be taken for DESTROYED when a key is lost',
+                actual: describeAnswer(exchange),
+              },
+      ),
+  },
+  {
+    id: 'AUTH-LIVE-002',
+    level: 'lifecycle',
+    scenarios: ['stop', 'start', 'destroy'],
+    judge: judgeActions,
+  },
+];
+
+const BAD = ['no-credential', 'wrong-credential'];
+
+/** What is asked of a live instance without a good credential is refused, and is not done all the same. */
+function judgeActions(evidence: Evidence): Finding {
+  evidence.steps('destroy/no-credential');
+  const asked = ['stop', 'start', 'destroy'].flatMap((scenario) =>
+    BAD.flatMap((step) => sandwichOf(evidence, scenario, step) ?? []),
+  );
+  return each(
+    asked,
+    'stops, starts and DELETEs of a live instance without a good credential',
+    ({ before, asked: exchange, after }) => {
+      if (statusOf(exchange) !== 401) return { expected: '401', actual: describeAnswer(exchange) };
+      return statusShown(before) === statusShown(after)
+        ? undefined
+        : {
+            expected: `still ${statusShown(before)}: it was refused`,
+            actual: `it is ${statusShown(after)}`,
+            shown: after,
+          };
+    },
+    ({ asked: exchange }) => exchange,
+  );
+}

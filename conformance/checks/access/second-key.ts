@@ -1,0 +1,53 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { eachExchange, type Finding, isTooLong, notTested } from '../../evidence/finding.ts';
+import { objectsField, textField } from '../../text/json.ts';
+import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Check } from '../check.ts';
+
+const scenarios = ['second-key'];
+
+export const severalKeysChecks: readonly Check[] = [
+  {
+    id: 'KEYS-SECOND-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(
+        evidence.steps('second-key'),
+        'reads, with one key and with the other in turn',
+        (exchange) =>
+          [401, 403].includes(statusOf(exchange) ?? 0)
+            ? {
+                expected: `the ${exchange.credential} is valid, at the same time as the other`,
+                actual: answerOf(exchange),
+              }
+            : undefined,
+      ),
+  },
+  { id: 'KEYS-SECOND-002', level: 'full', scenarios, judge: judgeSame },
+];
+
+/** One read of several that is 404 is no matter of keys. */
+function judgeSame(evidence: Evidence): Finding {
+  const first = evidence.steps('second-key/read-with-first').find(isSuccess);
+  if (first === undefined) return notTested('the first key did not read the instance');
+  const ids = [textField(successOf(first), 'id'), first.request.path.split('?')[0]?.split('/')[2]];
+  const reads = evidence.steps('second-key/read');
+  const seen = [reads.find(isSuccess) ?? reads[0], evidence.step('second-key/list')].filter(
+    (exchange) =>
+      exchange !== undefined && ![401, 403].includes(statusOf(exchange) ?? 0) && !isTooLong(exchange),
+  );
+  if (seen.length === 0) return notTested('the second key was refused');
+  return eachExchange(
+    seen.filter((exchange) => exchange !== undefined),
+    'reads with the second key',
+    (exchange) => {
+      const shown = [successOf(exchange), ...objectsField(jsonOf(exchange), 'instances')];
+      if (shown.some((instance) => ids.includes(textField(instance, 'id')))) return undefined;
+      return {
+        expected: `${ids[0]}, which the first key reads: both keys are of the same account`,
+        actual: isSuccess(exchange) ? 'it is not there' : answerOf(exchange),
+      };
+    },
+  );
+}

@@ -1,0 +1,117 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { eachExchange, type Finding, type Problem } from '../../evidence/finding.ts';
+import { hasField, isObject, type JsonObject, parseJson, textField } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, isSuccess, jsonOf, requestOf, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+import { answersTo } from '../conventions/conventions.ts';
+
+const scenarios = ['token'];
+
+export const tokenChecks: readonly Check[] = [
+  {
+    id: 'TOK-200-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(
+        answersTo(evidence, 'token/good'),
+        'requests for a token with good credentials',
+        (exchange) => expecting(exchange, 200),
+      ),
+  },
+  {
+    id: 'TOK-FIELD-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(granted(evidence), 'answers with a token', (exchange) => {
+        const { access_token: token, token_type: type } = bodyOf(exchange);
+        if (typeof token !== 'string' || token === '')
+          return { expected: 'access_token, a string', actual: `access_token is ${inShort(token)}` };
+        return type === undefined || type === null || typeof type === 'string'
+          ? undefined
+          : { expected: 'token_type, a string where it is there', actual: `token_type is ${inShort(type)}` };
+      }),
+  },
+  {
+    id: 'TOK-EXPIRES-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(granted(evidence), 'answers with a token', (exchange) => {
+        const { expires_in: seconds } = bodyOf(exchange);
+        return typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0
+          ? undefined
+          : { expected: 'expires_in, whole seconds above zero', actual: `expires_in is ${inShort(seconds)}` };
+      }),
+  },
+  {
+    id: 'TOK-WORKS-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(answersTo(evidence, 'token/use'), 'reads with the access token', useProblem),
+  },
+  { id: 'TOK-401-001', level: 'read-only', scenarios, judge: judgeBadCredentials },
+  {
+    id: 'TOK-LOGIN-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(answersTo(evidence, 'token/login'), 'requests for a token with the login', (exchange) =>
+        textField(successOf(exchange), 'access_token')
+          ? undefined
+          : { expected: 'access_token, for the user name and the password', actual: answerOf(exchange) },
+      ),
+  },
+];
+
+function expecting(exchange: Exchange, ...statuses: readonly number[]): Problem | undefined {
+  return statuses.includes(statusOf(exchange) ?? 0)
+    ? undefined
+    : { expected: statuses.join(' or '), actual: answerOf(exchange) };
+}
+
+/** Of the instance that was never made it is only asked that the token is taken. */
+function useProblem(exchange: Exchange): Problem | undefined {
+  if (!exchange.request.path.startsWith('/instances/')) return withPath(exchange, expecting(exchange, 200));
+  return [401, 403].includes(statusOf(exchange) ?? 0)
+    ? withPath(exchange, { expected: '404', actual: answerOf(exchange) })
+    : undefined;
+}
+
+function withPath(exchange: Exchange, problem: Problem | undefined): Problem | undefined {
+  return problem && { ...problem, actual: `${problem.actual}, to ${requestOf(exchange)}` };
+}
+
+/**
+ * Of a wrong key, or a wrong login, 401 is asked where that is what the target takes. Elsewhere it is a body without
+ * what is required, and 400 is as good.
+ */
+function judgeBadCredentials(evidence: Evidence): Finding {
+  const good = answersTo(evidence, 'token/good');
+  const takesLogin = good.some(({ request }) => hasField(parseJson(request.body), 'username'));
+  const strict = takesLogin ? 'token/wrong-login' : 'token/wrong-key';
+  const asked = answersTo(evidence, 'token/wrong-key', 'token/wrong-login', 'token/empty');
+  return eachExchange(asked, 'requests for a token with bad credentials', (exchange) => {
+    const problem = exchange.step === strict ? expecting(exchange, 401) : expecting(exchange, 400, 401);
+    return problem && { ...problem, actual: `${problem.actual}, to ${BAD[exchange.step]}` };
+  });
+}
+
+const BAD: Readonly<Record<string, string>> = {
+  'token/wrong-key': 'an api_key that was never issued',
+  'token/wrong-login': 'a username and a password that are nobody’s',
+  'token/empty': '{}',
+};
+
+function granted(evidence: Evidence): Exchange[] {
+  return answersTo(evidence, 'token/good').filter(isSuccess);
+}
+
+function bodyOf(exchange: Exchange): JsonObject {
+  const body = jsonOf(exchange);
+  return isObject(body) ? body : {};
+}

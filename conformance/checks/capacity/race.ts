@@ -1,0 +1,164 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import {
+  each,
+  eachExchange,
+  type Finding,
+  notApplicable,
+  notTested,
+  type Problem,
+} from '../../evidence/finding.ts';
+import { destruction, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
+import { RECLAIMED } from '../../scenarios/scenario.ts';
+import { sshEndpointOf } from '../../scenarios/session.ts';
+import { type JsonObject, parseJson, textField } from '../../text/json.ts';
+import { printable } from '../../text/printable.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange, SshRecord } from '../../transcript/records.ts';
+import { type Check, unlimited } from '../check.ts';
+import { isLoggedIn } from '../machine/ssh.ts';
+
+const scenarios = ['race'];
+
+export const raceChecks: readonly Check[] = [
+  { id: 'RACE-CREATE-001', level: 'full', scenarios, judge: judgeCreates },
+  { id: 'RACE-LIVE-001', level: 'full', scenarios, judge: judgeLives },
+  { id: 'RACE-UNITS-001', level: 'full', scenarios, judge: judgeUnits },
+];
+
+function judgeCreates(evidence: Evidence): Finding {
+  const asked = unlimited(evidence.steps('race/create'));
+  const taken = new Set<string>();
+  return eachExchange(asked, 'creates at the same moment', (exchange) => {
+    const status = statusOf(exchange);
+    if (status === 409) return undefined;
+    if (!isSuccess(exchange))
+      return {
+        expected: '201 with an instance, or 409 where the capacity is gone',
+        actual: answerOf(exchange),
+      };
+    const id = textField(successOf(exchange), 'id') ?? '';
+    const isTaken = taken.has(id);
+    taken.add(id);
+    return isTaken
+      ? { expected: 'an id of its own for each instance', actual: `${inShort(id)} was given out twice` }
+      : undefined;
+  });
+}
+
+function racers(evidence: Evidence): InstanceTimeline[] {
+  evidence.steps('race/create');
+  return evidence.instances.filter(({ created }) => created?.step === 'race/create');
+}
+
+/** Each by the last read before its destruction. */
+function judgeLives(evidence: Evidence): Finding {
+  const lives = racers(evidence).map((timeline) => ({
+    timeline,
+    last: timeline.sightings.findLast(({ exchange }) => exchange.step === 'race/poll'),
+  }));
+  if (lives.length === 0) return notTested('no create was accepted');
+  const reclaimed = lives.find(({ timeline }) => timeline.reclaimed !== undefined);
+  if (reclaimed !== undefined) return notTested(RECLAIMED);
+  const waiting = lives.find(({ last }) => last?.status === 'PROVISIONING');
+  if (waiting !== undefined)
+    return notTested(
+      `${waiting.timeline.id} was still PROVISIONING when the run's patience was over (--ready-timeout-s waits longer)`,
+    );
+  const unread = lives.find(({ last }) => last === undefined);
+  if (unread !== undefined) return notTested(`the run ended before it read ${inShort(unread.timeline.id)}`);
+  const endpoints = new Map<string, string>();
+  const unlet = unletIn(evidence);
+  return each(
+    lives,
+    'instances that were created at the same moment',
+    ({ timeline: { id }, last }): Problem | undefined => {
+      if (last?.status !== 'ONLINE')
+        return {
+          expected: `${inShort(id)}, which was answered 201, comes ONLINE`,
+          actual: `it reads ${printable(last?.status ?? 'nothing', 60)}${errorOf(last?.instance)}`,
+        };
+      const endpoint = endpointOf(last.instance);
+      const other = endpoints.get(endpoint);
+      endpoints.set(endpoint, id);
+      if (other !== undefined)
+        return {
+          expected: `an SSH endpoint of its own for ${inShort(id)}`,
+          actual: `${inShort(endpoint)}, which ${inShort(other)} has too`,
+        };
+      const login = unlet.get(id);
+      return login === undefined
+        ? undefined
+        : {
+            expected: `the first of the keys in ssh_keys logs in to ${inShort(id)}`,
+            actual: `${inShort(endpoint)}: ${login.message ?? `no further than ${login.rung}`}`,
+            shown: login,
+          };
+    },
+    ({ last }) => last?.exchange,
+  );
+}
+
+function errorOf(instance: JsonObject | undefined): string {
+  const error = textField(instance, 'error');
+  return error === undefined ? '' : `, with error ${inShort(error, 100)}`;
+}
+
+/** Behind a gateway that tells machines apart by their user two of them share a port. */
+function endpointOf(instance: JsonObject | undefined): string {
+  const { host, port, username } = sshEndpointOf(instance ?? {});
+  return `${username === undefined ? '' : `${username}@`}${host}:${port}`;
+}
+
+/** By instance, the last login that failed. No word of keys or networks where the first instance had no login either. */
+function unletIn({ logins }: Evidence): ReadonlyMap<string, SshRecord> {
+  if (!logins.some((login) => login.step === 'online/login-first' && isLoggedIn(login))) return new Map();
+  const last = new Map(
+    logins.filter(({ step }) => step === 'race/login').map((login) => [login.instanceId, login]),
+  );
+  return new Map([...last].filter(([, login]) => !isLoggedIn(login)));
+}
+
+function judgeUnits(evidence: Evidence): Finding {
+  const { race } = evidence.run.settings;
+  const asked = evidence.steps('race/create');
+  if (race === undefined)
+    return notApplicable(
+      'an offer of known size (--race OFFER=UNITS)',
+      'how many units of the offer there are is not known',
+    );
+  const [first] = asked;
+  const limited = asked.filter((exchange) => statusOf(exchange) === 429);
+  if (limited.length > 0) return notTested(`${limited.length} of ${asked.length} creates were limited: 429`);
+  if (asked.length <= race.units)
+    return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
+  const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));
+  const accepted = asked.filter(isSuccess).length;
+  return each(
+    [asked],
+    `rounds of ${asked.length} creates at the same moment`,
+    () =>
+      accepted === free
+        ? undefined
+        : {
+            expected: `${free} of ${asked.length} creates are accepted, as many as there are free units of ${race.offer}`,
+            actual: `${accepted} are`,
+          },
+    () => first,
+  );
+}
+
+/** Units of the raced offer, in its region, that the run itself held then. */
+function heldBefore({ instances }: Evidence, first: Exchange): number {
+  const body = parseJson(first.request.body);
+  return instances.filter((timeline) => {
+    const { created, sightings } = timeline;
+    const instance = sightings.find((sighting) => sighting.instance !== undefined)?.instance;
+    if (created === undefined || !isBefore(created, first)) return false;
+    const end = destruction(timeline);
+    if (end !== undefined && isBefore(end, first)) return false;
+    return ['configuration_id', 'region'].every(
+      (field) => textField(instance, field) === textField(body, field),
+    );
+  }).length;
+}

@@ -1,0 +1,187 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, eachExchange, type Finding, notTested } from '../../evidence/finding.ts';
+import { isWhole, type OfferRead, offerReads, staticDifferences, wholeReads } from '../../evidence/offers.ts';
+import { objectsField, textField, textsField } from '../../text/json.ts';
+import { inShort, listed } from '../../text/wording.ts';
+import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
+import type { Check } from '../check.ts';
+import { answersTo } from '../conventions/conventions.ts';
+import { eachOffer, judgeListAnswers } from './catalog.ts';
+
+const scenarios = ['catalog'];
+
+export const availabilityChecks: readonly Check[] = [
+  {
+    id: 'AVL-LIST-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      judgeListAnswers(evidence, ['catalog/availability', 'catalog/of-region'], 'configurations'),
+  },
+  {
+    id: 'AVL-TRUE-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachOffer(offered(evidence), 'offers in /availability', ({ offer }) =>
+        offer['available'] === true
+          ? undefined
+          : { expected: 'available true', actual: `available ${inShort(offer['available'])}` },
+      ),
+  },
+  { id: 'AVL-SUBSET-001', level: 'read-only', scenarios, judge: judgeSubset },
+  { id: 'AVL-AGREE-001', level: 'read-only', scenarios, judge: judgeAgreement },
+  { id: 'AVL-SAME-001', level: 'read-only', scenarios, judge: judgeSame },
+  { id: 'AVL-REGION-001', level: 'read-only', scenarios, judge: judgeRegionFilter },
+  { id: 'AVL-REGION-002', level: 'read-only', scenarios, judge: judgeUnknownRegion },
+  { id: 'AVL-REGION-003', level: 'read-only', scenarios, judge: judgeRegionsCover },
+];
+
+function offered(evidence: Evidence) {
+  return offerReads(evidence, 'availability').flatMap(({ offers }) => offers);
+}
+
+function judgeSubset(evidence: Evidence): Finding {
+  const known = new Set(wholeReads(evidence, 'configurations').flatMap(({ byId }) => [...byId.keys()]));
+  return eachOffer(offered(evidence), 'offers in /availability', ({ id }) =>
+    known.has(id)
+      ? undefined
+      : { expected: 'an offer of /configurations', actual: `no read of /configurations has it` },
+  );
+}
+
+/** A sale between the two reads of a pair makes them differ once; what differs in every pair is a fault. */
+function judgeAgreement(evidence: Evidence): Finding {
+  const pairs = pairedReads(evidence);
+  if (pairs.length < 2) return notTested('the two lists were not read one after the other more than once');
+  const ids = new Set(pairs.flatMap(({ configurations }) => [...configurations.byId.keys()]));
+  return each(
+    [...ids],
+    `offers, compared in ${pairs.length} pairs of reads`,
+    (id) => {
+      const differing = pairs.filter(
+        (pair) => isAvailable(pair.configurations, id) !== hasOffer(pair.availability, id),
+      );
+      const [first] = differing;
+      if (first === undefined || differing.length < pairs.length) return undefined;
+      const listedNow = hasOffer(first.availability, id) ? 'is' : 'is not';
+      return {
+        expected: 'available true in /configurations for what /availability lists, and for nothing else',
+        actual: `offer ${inShort(id)} has available ${inShort(isAvailable(first.configurations, id))} and ${listedNow} in /availability, in ${differing.length} of ${pairs.length} pairs of reads`,
+        shown: first.availability.exchange,
+      };
+    },
+    () => pairs[0]?.availability.exchange,
+  );
+}
+
+interface Pair {
+  configurations: OfferRead;
+  availability: OfferRead;
+}
+
+/** Each whole read of /configurations with the read of /availability that came right after it. */
+function pairedReads(evidence: Evidence): Pair[] {
+  const availability = wholeReads(evidence, 'availability').filter(({ exchange }) =>
+    isOfCatalog(exchange.step),
+  );
+  return wholeReads(evidence, 'configurations')
+    .filter(({ exchange }) => exchange.step === 'catalog/configurations')
+    .flatMap((configurations) => {
+      const next = availability.find(({ exchange }) => exchange.n > configurations.exchange.n);
+      return next === undefined ? [] : [{ configurations, availability: next }];
+    });
+}
+
+function isOfCatalog(step: string): boolean {
+  return step === 'catalog/availability';
+}
+
+function isAvailable({ byId }: OfferRead, id: string): boolean {
+  return byId.get(id)?.['available'] === true;
+}
+
+function hasOffer({ byId }: OfferRead, id: string): boolean {
+  return byId.has(id);
+}
+
+function judgeSame(evidence: Evidence): Finding {
+  const known = new Map(wholeReads(evidence, 'configurations').flatMap(({ byId }) => [...byId]));
+  return eachOffer(
+    offered(evidence).filter(({ id }) => known.has(id)),
+    'offers in /availability',
+    ({ id, offer }) => {
+      const differences = staticDifferences(known.get(id) ?? {}, offer);
+      if (differences.length === 0) return undefined;
+      return { expected: 'the offer as it is in /configurations', actual: listed(differences) };
+    },
+  );
+}
+
+/** A narrowed `regions` is as lawful as all of them, as long as the one that was asked for is there. */
+function judgeRegionFilter(evidence: Evidence): Finding {
+  evidence.steps('catalog/of-region');
+  const filtered = offerReads(evidence, 'availability').filter(
+    (read) => !isWhole(read) && read.exchange.step !== 'catalog/unknown-region',
+  );
+  return each(
+    filtered.filter(({ offers }) => offers.length > 0),
+    'reads of /availability by region that listed offers',
+    ({ region = '', offers }) => {
+      const strange = offers.filter(({ offer }) => !textsField(offer, 'regions').includes(region));
+      if (strange.length === 0) return undefined;
+      const [one] = strange;
+      const shown = `${inShort(one?.id)} is listed, whose regions are ${listed(textsField(one?.offer, 'regions'))}`;
+      return {
+        expected: `offers in ${inShort(region)} only`,
+        actual: `${strange.length} of ${offers.length} are not: ${shown}`,
+      };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+function judgeUnknownRegion(evidence: Evidence): Finding {
+  return eachExchange(
+    answersTo(evidence, 'catalog/unknown-region'),
+    'reads of a region that does not exist',
+    (exchange) => {
+      const offers = objectsField(jsonOf(exchange), 'configurations');
+      const isEmpty = statusOf(exchange) === 200 && offers.length === 0;
+      if (isEmpty || [400, 404].includes(statusOf(exchange) ?? 0)) return undefined;
+      const ids = offers.slice(0, 10).map((offer) => inShort(textField(offer, 'id')));
+      return {
+        expected: '200 with no offers (or 400 or 404)',
+        actual: isSuccess(exchange) ? `${offers.length} offers: ${listed(ids)}` : answerOf(exchange),
+      };
+    },
+  );
+}
+
+/** What was available before and after is deployable in one of its regions, and has to be listed there. */
+function judgeRegionsCover(evidence: Evidence): Finding {
+  const asked = evidence.steps('catalog/of-region');
+  const reads = offerReads(evidence, 'availability');
+  const whole = reads.filter((read) => isWhole(read) && isOfCatalog(read.exchange.step));
+  const before = whole.findLast(({ exchange }) => exchange.n < (asked[0]?.n ?? 0));
+  const after = whole.find(({ exchange }) => exchange.n > (asked.at(-1)?.n ?? 0));
+  const filtered = reads.filter(({ exchange }) => asked.includes(exchange));
+  const regions = new Set(filtered.flatMap(({ region }) => region ?? []));
+  const lasting = (before?.offers ?? []).filter(({ id, offer }) => {
+    const all = textsField(offer, 'regions');
+    return (
+      after !== undefined &&
+      hasOffer(after, id) &&
+      all.length > 0 &&
+      all.every((region) => regions.has(region))
+    );
+  });
+  return eachOffer(lasting, 'offers that were available before and after', ({ id, offer }) =>
+    filtered.some((read) => hasOffer(read, id))
+      ? undefined
+      : {
+          expected: `to be listed for one of its regions at least: ${listed(textsField(offer, 'regions'))}`,
+          actual: 'available without a filter, and listed for none of its regions',
+        },
+  );
+}

@@ -1,0 +1,242 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import {
+  each,
+  eachExchange,
+  type Finding,
+  notApplicable,
+  notTested,
+  type Problem,
+} from '../../evidence/finding.ts';
+import {
+  anyReads,
+  fingerprint,
+  isWhole,
+  type OfferRead,
+  offerReads,
+  repeatedOf,
+  type SeenOffer,
+  seenOffers,
+  staticDifferences,
+  wholeReads,
+} from '../../evidence/offers.ts';
+import { hasField, isObject, textField, textsField } from '../../text/json.ts';
+import { inShort, listed } from '../../text/wording.ts';
+import { type Check, listProblem } from '../check.ts';
+import { answersTo } from '../conventions/conventions.ts';
+
+const scenarios = ['catalog'];
+
+export const catalogChecks: readonly Check[] = [
+  {
+    id: 'CFG-LIST-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      judgeListAnswers(evidence, ['catalog/configurations', 'catalog/of-type'], 'configurations'),
+  },
+  { id: 'CFG-ID-001', level: 'read-only', scenarios, judge: judgeUnique },
+  { id: 'CFG-STABLE-001', level: 'read-only', scenarios, judge: judgeStable },
+  { id: 'CFG-OMIT-001', level: 'read-only', scenarios, judge: judgeOmitted },
+  { id: 'CFG-FILTER-001', level: 'read-only', scenarios, judge: judgeFilter },
+  {
+    id: 'CFG-PRICE-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
+        const below = ['price_per_hour', 'spot_price_per_hour'].filter((field) => Number(offer[field]) < 0);
+        if (below.length === 0) return undefined;
+        return {
+          expected: 'a price in USD per hour that is not below zero',
+          actual: listed(below.map((field) => `${field} is ${inShort(offer[field])}`)),
+        };
+      }),
+  },
+  {
+    id: 'CFG-PRICE-002',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachOffer(seenOffers(evidence), 'offers', ({ offer }) =>
+        offer['price_per_hour'] === 0
+          ? { expected: 'an on-demand price above zero', actual: 'price_per_hour is 0' }
+          : undefined,
+      ),
+  },
+  { id: 'CFG-SPOT-001', level: 'read-only', scenarios, judge: judgeSpotPrice },
+  { id: 'CFG-GPU-001', level: 'read-only', scenarios, judge: judgeGpuSpelling },
+  { id: 'CFG-REGION-001', level: 'read-only', scenarios, judge: judgeRegions },
+];
+
+/** Whether a list was answered as one: 200, with an array in `field`. */
+export function judgeListAnswers(evidence: Evidence, steps: readonly string[], field: string): Finding {
+  return eachExchange(answersTo(evidence, ...steps), 'reads of the list', (exchange) =>
+    listProblem(exchange, field),
+  );
+}
+
+/** `each` of offers, with the offer's id before what was found. */
+export function eachOffer(
+  offers: readonly SeenOffer[],
+  what: string,
+  look: (offer: SeenOffer) => Problem | undefined,
+): Finding {
+  return each(
+    offers,
+    what,
+    (offer) => {
+      const problem = look(offer);
+      return problem && { ...problem, actual: `offer ${inShort(offer.id)}: ${problem.actual}` };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+function judgeUnique(evidence: Evidence): Finding {
+  const reads = [
+    ...wholeReads(evidence, 'configurations'),
+    ...anyReads(evidence, 'availability').filter(isWhole),
+  ];
+  return each(
+    reads.filter(({ offers }) => offers.length > 0),
+    'lists with offers',
+    ({ repeated, byId }) =>
+      repeated.length === 0
+        ? undefined
+        : {
+            expected: 'each id once in a list',
+            actual: `${listed(repeated.map((id) => inShort(id)))} more than once, among ${byId.size} ids`,
+          },
+    ({ exchange }) => exchange,
+  );
+}
+
+/** An offer is known by its id: it stays what it is, and does not come back under another. */
+function judgeStable(evidence: Evidence): Finding {
+  const reads = wholeReads(evidence, 'configurations');
+  if (reads.length < 2) return notTested('the offers were read once only');
+  const first = new Map<string, SeenOffer>();
+  return each(
+    reads.filter(({ offers }) => offers.length > 0),
+    'reads of /configurations with offers',
+    ({ offers, byId }) => {
+      const replaced = new Map(
+        [...first.values()]
+          .filter(({ id }) => !byId.has(id))
+          .map(({ id, offer }) => [fingerprint(offer), id]),
+      );
+      const changes = offers.flatMap((seen) => {
+        const before = first.get(seen.id);
+        if (before === undefined) {
+          const earlierId = replaced.get(fingerprint(seen.offer));
+          first.set(seen.id, seen);
+          return earlierId === undefined ? [] : [`${inShort(earlierId)} is now ${inShort(seen.id)}`];
+        }
+        return staticDifferences(before.offer, seen.offer).map((change) => `${inShort(seen.id)}: ${change}`);
+      });
+      if (changes.length === 0) return undefined;
+      return { expected: 'each offer as it was in the first read', actual: listed(changes) };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+/** O: Availability contract 2: an offer that is not available is listed as such, and never left out. */
+function judgeOmitted(evidence: Evidence): Finding {
+  const reads = wholeReads(evidence, 'configurations');
+  if (reads.length < 2) return notTested('the offers were read once only');
+  const known = new Set<string>();
+  const finding = each(
+    reads,
+    'reads of /configurations',
+    ({ byId }) => {
+      const missing = [...known].filter((id) => !byId.has(id));
+      for (const id of byId.keys()) known.add(id);
+      if (missing.length === 0) return undefined;
+      return {
+        expected: 'every offer of the reads before, with available false where it is sold out',
+        actual: `${listed(missing.map((id) => inShort(id)))} left out, ${byId.size} offers listed`,
+      };
+    },
+    ({ exchange }) => exchange,
+  );
+  const wasUnavailable = evidence.objects.configurations.some(
+    ({ value }) => isObject(value) && value['available'] === false,
+  );
+  if (finding.verdict !== 'pass' || wasUnavailable) return finding;
+  return notApplicable(
+    'an offer that is not available',
+    'every offer was available in every read: were one sold out, it would have to be listed with available false',
+  );
+}
+
+/** Each type's list is compared with the whole lists around it, so that an offer may come or go in between. */
+function judgeFilter(evidence: Evidence): Finding {
+  const whole = wholeReads(evidence, 'configurations');
+  const filtered = offerReads(evidence, 'configurations').filter((read) => read.instanceType !== undefined);
+  if (filtered.every(({ offers }) => offers.length === 0) && whole.every(({ offers }) => offers.length === 0))
+    return notTested('there is no offer to filter');
+  return each(
+    filtered,
+    'reads of /configurations by instance_type',
+    (read) => {
+      const { instanceType, offers, byId } = read;
+      const strange = offers.filter(({ offer }) => offer['instance_type'] !== instanceType);
+      const missing = whole[0]?.offers.filter(
+        ({ id, offer }) => offer['instance_type'] === instanceType && !byId.has(id) && isInAll(whole, id),
+      );
+      const faults = [
+        ...strange.map(({ id, offer }) => `${inShort(id)} is listed, a ${inShort(offer['instance_type'])}`),
+        ...(missing ?? []).map(({ id }) => `${inShort(id)} is not listed`),
+      ];
+      if (faults.length === 0) return undefined;
+      return { expected: `every ${instanceType} offer, and no other`, actual: listed(faults) };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+function isInAll(reads: readonly OfferRead[], id: string): boolean {
+  return reads.every(({ byId }) => byId.has(id));
+}
+
+function judgeSpotPrice(evidence: Evidence): Finding {
+  const spot = seenOffers(evidence).filter(({ offer }) => offer['instance_type'] === 'SPOT');
+  if (spot.length === 0) return notApplicable('SPOT offers', 'no offer has instance_type SPOT');
+  return eachOffer(spot, 'SPOT offers', ({ offer }) =>
+    hasField(offer, 'spot_price_per_hour')
+      ? undefined
+      : { expected: 'spot_price_per_hour, since the offer is SPOT', actual: 'it has none' },
+  );
+}
+
+/** Spellings that differ in case and punctuation only are of one model. */
+function judgeGpuSpelling(evidence: Evidence): Finding {
+  const withGpu = seenOffers(evidence).filter(({ offer }) => textField(offer, 'gpu_type') !== undefined);
+  if (withGpu.length === 0) return notApplicable('GPUs', 'no offer has a gpu_type');
+  const first = new Map<string, string>();
+  return eachOffer(withGpu, 'offers with a gpu_type', ({ offer }) => {
+    const spelling = textField(offer, 'gpu_type') ?? '';
+    const model = spelling.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+    const before = first.get(model) ?? spelling;
+    first.set(model, before);
+    return spelling === before
+      ? undefined
+      : { expected: `gpu_type ${inShort(before)}, as elsewhere`, actual: `gpu_type ${inShort(spelling)}` };
+  });
+}
+
+function judgeRegions(evidence: Evidence): Finding {
+  return eachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
+    const regions = textsField(offer, 'regions');
+    const repeated = repeatedOf(regions);
+    if (repeated.length > 0)
+      return {
+        expected: 'each region once',
+        actual: `${listed(repeated.map((region) => inShort(region)))} more than once`,
+      };
+    return regions.length === 0 && offer['available'] === true
+      ? { expected: 'a region in which it is available', actual: 'available true, and no region' }
+      : undefined;
+  });
+}

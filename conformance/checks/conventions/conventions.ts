@@ -1,0 +1,156 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import {
+  eachExchange,
+  type Finding,
+  isTooLong,
+  notApplicable,
+  notTested,
+  refuseTooLong,
+} from '../../evidence/finding.ts';
+import { isObject } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, isSuccess, jsonOf, requestOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+
+/** What every run does, and what is looked at in all of it. */
+const scenarios = ['catalog', 'list', 'unauthenticated', 'unknown'];
+
+/** All that came back, of whatever was asked: what was repeated too. */
+export function answered(evidence: Evidence): Exchange[] {
+  return evidence.sent.filter(({ answer }) => answer !== undefined);
+}
+
+const FROM_A_FIREWALL = [403, 414];
+
+/**
+ * Whether it is the refusal, by what stands in front of a target, of an id that nobody gives out: a firewall's of quotes,
+ * a proxy's of a thousand characters. It is no word of the target's.
+ */
+export function isFromInFront({ step, answer }: Exchange): boolean {
+  return step === 'unknown/odd-id' && FROM_A_FIREWALL.includes(answer?.status ?? 0);
+}
+
+/**
+ * What steps were answered. That something was not answered is said once, by WIRE-REACH-001, and a target that asks for
+ * patience has not refused anything. Throws `Unproved` where the steps were not taken.
+ */
+export function answersTo(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
+  const asked = evidence.steps(...steps);
+  const found = asked.filter(({ answer }) => answer !== undefined && answer.status !== 429);
+  if (found.length === 0) refuseTooLong(asked);
+  return found;
+}
+
+export const conventionChecks: readonly Check[] = [
+  { id: 'WIRE-JSON-001', level: 'read-only', scenarios, judge: judgeContentType },
+  { id: 'WIRE-BODY-001', level: 'read-only', scenarios, judge: judgeBodies },
+  { id: 'WIRE-HTTPS-001', level: 'read-only', scenarios: ['catalog'], judge: judgeHttps },
+  { id: 'WIRE-VERSION-001', level: 'read-only', scenarios: ['catalog'], judge: judgeVersion },
+  { id: 'WIRE-REACH-001', level: 'read-only', scenarios, judge: judgeReach },
+  { id: 'WIRE-STATUS-001', level: 'read-only', scenarios, judge: judgeEmbeddedErrors },
+];
+
+function judgeContentType(evidence: Evidence): Finding {
+  const own = answered(evidence).filter((exchange) => !isFromInFront(exchange));
+  return eachExchange(own, 'answers', (exchange) => {
+    const { answer } = exchange;
+    if (answer === undefined || answer.body === '') return undefined;
+    if (answer.status === 204)
+      return {
+        expected: '204 without a body',
+        actual: `204 with ${inShort(answer.body)}, to ${requestOf(exchange)}`,
+      };
+    const type = answer.headers['content-type'];
+    if (isJsonType(type)) return undefined;
+    return {
+      expected: 'content-type: application/json',
+      actual: `content-type: ${type ?? '(absent)'} on the ${answer.status} to ${requestOf(exchange)}`,
+    };
+  });
+}
+
+function isJsonType(header: string | undefined): boolean {
+  return /^application\/json\s*(;|$)/i.test(header?.trim() ?? '');
+}
+
+function judgeBodies(evidence: Evidence): Finding {
+  const withBody = answered(evidence).filter(
+    (exchange) => exchange.answer?.body !== '' && !isFromInFront(exchange),
+  );
+  return eachExchange(withBody, 'bodies', (exchange) => {
+    const body = jsonOf(exchange);
+    const isMeantToBeJson = isSuccess(exchange) || isJsonType(exchange.answer?.headers['content-type']);
+    if (body === undefined && isMeantToBeJson)
+      return { expected: 'JSON', actual: `${answerOf(exchange)}, to ${requestOf(exchange)}` };
+    if (isSuccess(exchange) && !isObject(body))
+      return { expected: 'a JSON object', actual: `${answerOf(exchange)}, to ${requestOf(exchange)}` };
+    return undefined;
+  });
+}
+
+function judgeHttps(evidence: Evidence): Finding {
+  const { protocol, hostname } = new URL(evidence.run.baseUrl);
+  const some = answered(evidence);
+  if (some.length === 0) return notTested('nothing was answered');
+  if (protocol === 'https:')
+    return {
+      verdict: 'pass',
+      reason: `${some.length} answers came over verified TLS`,
+      shown: some.slice(0, 1),
+    };
+  if (isLoopback(hostname))
+    return notApplicable('a public address', `${hostname} is this machine: nothing is on the way to it`);
+  const problem = { expected: 'https://', actual: `${evidence.run.baseUrl}: API keys travel in the clear` };
+  return eachExchange(some.slice(0, 1), 'base URLs', () => problem);
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+function judgeVersion(evidence: Evidence): Finding {
+  const { pathname } = new URL(evidence.run.baseUrl);
+  return eachExchange(evidence.steps('catalog/configurations').slice(0, 1), 'base URLs', () =>
+    pathname.split('/').includes('v1')
+      ? undefined
+      : { expected: 'a base URL with /v1 in its path', actual: `its path is ${pathname}` },
+  );
+}
+
+function judgeReach(evidence: Evidence): Finding {
+  if (answered(evidence).length === 0) return notTested('nothing was answered');
+  const asked = evidence.exchanges.filter(
+    (exchange) => exchange.failure?.kind !== 'interrupted' && !isTooLong(exchange),
+  );
+  return eachExchange(asked, 'requests', (exchange) => {
+    if (exchange.failure === undefined) return undefined;
+    const tries = evidence.sent.filter((other) => isRepetition(other, exchange)).length + 1;
+    return {
+      expected: 'an HTTP answer',
+      actual: `none to ${requestOf(exchange)}${tries > 1 ? `, tried ${tries} times` : ''}: ${exchange.failure.message}`,
+    };
+  });
+}
+
+/** Whether `other` is an earlier try of the same request, sent right before. */
+function isRepetition(other: Exchange, { n, step, request }: Exchange): boolean {
+  return (
+    other.superseded === true &&
+    other.n < n &&
+    n - other.n < 3 &&
+    other.step === step &&
+    other.request.path === request.path
+  );
+}
+
+function judgeEmbeddedErrors(evidence: Evidence): Finding {
+  return eachExchange(answered(evidence).filter(isSuccess), 'answers of 2xx', (exchange) => {
+    const body = jsonOf(exchange);
+    if (!isObject(body) || !isObject(body['error'])) return undefined;
+    return {
+      expected: 'the status of the error itself, such as 400, 404 or 409',
+      actual: `${exchange.answer?.status} to ${requestOf(exchange)} with an error in its body: ${inShort(body['error'])}`,
+    };
+  });
+}

@@ -1,0 +1,191 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { eachExchange, type Finding, type Problem } from '../../evidence/finding.ts';
+import { hasField, isObject, type JsonObject, textField } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, jsonOf, requestOf, statusOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+import { answered, answersTo, isFromInFront } from './conventions.ts';
+
+const scenarios = ['unauthenticated', 'unknown'];
+
+export const errorChecks: readonly Check[] = [
+  {
+    id: 'ERR-ENVELOPE-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) => eachExchange(refusals(evidence), 'error answers', envelopeProblem),
+  },
+  {
+    id: 'ERR-CODE-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(refusalsWith(evidence, 'code'), 'error answers with a code', (exchange) => {
+        const code = errorOf(exchange)?.['code'];
+        return /^[^\s]{1,100}$/.test(String(code))
+          ? undefined
+          : {
+              expected: 'a code for programs: one word, such as not_found',
+              actual: `code ${inShort(code)}, on the ${statusOf(exchange)} to ${requestOf(exchange)}`,
+            };
+      }),
+  },
+  { id: 'ERR-CODE-002', level: 'read-only', scenarios: ['unknown'], judge: judgeStableCodes },
+  {
+    id: 'ERR-MESSAGE-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(refusalsWith(evidence, 'message'), 'error answers with a message', messageProblem),
+  },
+  {
+    id: 'ERR-ROUTE-001',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) =>
+      eachExchange(
+        answersTo(evidence, 'unknown/route', 'unknown/method'),
+        'requests for routes and methods that do not exist',
+        (exchange) => statusProblem(exchange, exchange.step === 'unknown/route' ? [404] : [404, 405, 501]),
+      ),
+  },
+  {
+    id: 'ERR-ID-001',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) =>
+      eachExchange(answersTo(evidence, 'unknown/odd-id'), 'reads of ids in odd writing', (exchange) =>
+        isFromInFront(exchange) ? undefined : statusProblem(exchange, [404, 400]),
+      ),
+  },
+  {
+    id: 'ERR-400-001',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) =>
+      eachExchange(
+        answersTo(evidence, 'unknown/malformed-json'),
+        'bodies that are cut off in the middle',
+        (exchange) => statusProblem(exchange, [400]),
+      ),
+  },
+  {
+    id: 'ERR-400-002',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) =>
+      eachExchange(answersTo(evidence, 'unknown/content-type'), 'bodies of text/plain', (exchange) =>
+        statusProblem(exchange, [400, 415]),
+      ),
+  },
+  {
+    id: 'ERR-5XX-001',
+    level: 'read-only',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(answered(evidence), 'answers', (exchange) => {
+        const status = statusOf(exchange) ?? 0;
+        // A route that is not there may say 501.
+        if (status < 500 || status === 501) return undefined;
+        return { expected: 'no 5xx', actual: `${answerOf(exchange)}, to ${requestOf(exchange)}` };
+      }),
+  },
+];
+
+/** Every answer of 400 and above, of whatever was asked. */
+function refusals(evidence: Evidence): Exchange[] {
+  return answered(evidence).filter(
+    (exchange) => (statusOf(exchange) ?? 0) >= 400 && !isFromInFront(exchange),
+  );
+}
+
+/** Those whose envelope has the field: what is missing is said once, of the envelope. */
+function refusalsWith(evidence: Evidence, field: string): Exchange[] {
+  return refusals(evidence).filter((exchange) => errorOf(exchange)?.[field] !== undefined);
+}
+
+function errorOf(exchange: Exchange): JsonObject | undefined {
+  const body = jsonOf(exchange);
+  const error = isObject(body) ? body['error'] : undefined;
+  return isObject(error) ? error : undefined;
+}
+
+/** What keeps an answer from being an Error of O:. */
+export function envelopeProblem(exchange: Exchange): Problem | undefined {
+  const fault = envelopeFault(exchange);
+  if (fault === undefined) return undefined;
+  return {
+    expected: '{"error": {"code": "…", "message": "…"}}, and details an object if it is there',
+    actual: `${fault}, on the ${statusOf(exchange)} to ${requestOf(exchange)}`,
+  };
+}
+
+function envelopeFault(exchange: Exchange): string | undefined {
+  const error = errorOf(exchange);
+  if (error === undefined) {
+    const body = exchange.answer?.body ?? '';
+    return body === '' ? 'no body' : `a body without an error object: ${inShort(jsonOf(exchange) ?? body)}`;
+  }
+  for (const field of ['code', 'message'])
+    if (typeof error[field] !== 'string' || error[field] === '')
+      return `error.${field} is ${error[field] === undefined ? 'missing' : inShort(error[field])}`;
+  const { details } = error;
+  return !hasField(error, 'details') || isObject(details)
+    ? undefined
+    : `error.details is ${inShort(details)}`;
+}
+
+/** Requests that are the same in all that counts, and got the same status. */
+function judgeStableCodes(evidence: Evidence): Finding {
+  const first = new Map<string, string>();
+  const asked = evidence
+    .steps('unknown')
+    .filter((exchange) => textField(errorOf(exchange), 'code') !== undefined);
+  return eachExchange(asked, 'refusals, each asked for twice', (exchange) => {
+    const { method, path, body } = exchange.request;
+    const key = JSON.stringify([method, path, body, statusOf(exchange)]);
+    const code = textField(errorOf(exchange), 'code') ?? '';
+    const before = first.get(key) ?? code;
+    first.set(key, before);
+    return code === before
+      ? undefined
+      : {
+          expected: `code ${before}, as for the same request before`,
+          actual: `code ${code}, on the ${statusOf(exchange)} to ${requestOf(exchange)}`,
+        };
+  });
+}
+
+const FOR_MACHINES: readonly { pattern: RegExp; what: string }[] = [
+  { pattern: /<\/?(html|body|head|title|p|div|h\d|pre|br|center)\b[^>]*>/i, what: 'HTML' },
+  { pattern: /^\s*at .+[:(]\d+/m, what: 'a stack trace' },
+  { pattern: /Traceback \(most recent call last\)|^goroutine \d+|\.java:\d+\)/m, what: 'a stack trace' },
+];
+
+function messageProblem(exchange: Exchange): Problem | undefined {
+  const error = errorOf(exchange);
+  const fault = messageFault(String(error?.['message']), error?.['code']);
+  if (fault === undefined) return undefined;
+  return {
+    expected: 'a message for people: a sentence that says what is wrong',
+    actual: `${fault}, on the ${statusOf(exchange)} to ${requestOf(exchange)}`,
+  };
+}
+
+/** What keeps a text from being for people. That it is missing is said of the envelope. */
+export function messageFault(message: string, code: unknown): string | undefined {
+  if (message.trim() === '') return 'a message without a word';
+  const found = FOR_MACHINES.find(({ pattern }) => pattern.test(message));
+  if (found !== undefined) return `a message with ${found.what}: ${inShort(message)}`;
+  const isOneWord = /^[A-Za-z][a-z]*$/.test(message);
+  return message === code && !isOneWord ? `a message that only repeats the code ${inShort(code)}` : undefined;
+}
+
+function statusProblem(exchange: Exchange, allowed: readonly number[]): Problem | undefined {
+  if (allowed.includes(statusOf(exchange) ?? 0)) return undefined;
+  return {
+    expected: allowed.join(' or '),
+    actual: `${answerOf(exchange)}, to ${requestOf(exchange)}`,
+  };
+}

@@ -1,0 +1,67 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, type Problem } from '../../evidence/finding.ts';
+import type { SeenObject } from '../../evidence/objects.ts';
+import { isObject } from '../../text/json.ts';
+import { inShort, listed } from '../../text/wording.ts';
+import { statusOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+
+export const timestampChecks: readonly Check[] = [
+  {
+    id: 'WIRE-TIME-001',
+    level: 'lifecycle',
+    scenarios: ['create', 'boot', 'online'],
+    judge: judgeTimestamps,
+  },
+];
+
+/** The fields of O: that are timestamps, where they are text at all. */
+const TIMESTAMPS = ['created_at', 'updated_at'];
+const RFC_3339_UTC = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]00:00)$/;
+/** A clock that is merely wrong is seldom so by more; zones are half an hour or more from UTC. */
+const MOST_SKEW_MINUTES = 15;
+const MS_PER_MINUTE = 60_000;
+
+export function isUtcTimestamp(text: string): boolean {
+  return RFC_3339_UTC.test(text) && !Number.isNaN(Date.parse(text.toUpperCase()));
+}
+
+function judgeTimestamps(evidence: Evidence): Finding {
+  const { instances, volumes } = evidence.objects;
+  const stamped = [...instances, ...volumes].filter(({ value }) => timestampsOf(value).length > 0);
+  return each(stamped, 'instances and volumes with timestamps', timeProblem, ({ exchange }) => exchange);
+}
+
+function timeProblem({ value, at, exchange }: SeenObject): Problem | undefined {
+  const stamps = timestampsOf(value);
+  const wrong = stamps.filter(([, text]) => !isUtcTimestamp(text));
+  if (wrong.length > 0)
+    return {
+      expected: 'RFC 3339 in UTC, such as 2026-01-31T09:30:00Z',
+      actual: `${listed(wrong.map(([name, text]) => `${name} is ${inShort(text)}`))}${at === '' ? '' : `, in ${at}`}`,
+    };
+  const createdAt = new Map(stamps).get('created_at');
+  return statusOf(exchange) === 201 && createdAt !== undefined ? zoneProblem(createdAt, exchange) : undefined;
+}
+
+/** What is created now says so: local time with the sign of UTC is off by its zone. */
+function zoneProblem(createdAt: string, { answer, wall }: Exchange): Problem | undefined {
+  const date = Date.parse(answer?.headers['date'] ?? '');
+  const now = Number.isNaN(date) ? Date.parse(wall) : date;
+  const offMs = Date.parse(createdAt.toUpperCase()) - now;
+  if (Math.abs(offMs) <= MOST_SKEW_MINUTES * MS_PER_MINUTE) return undefined;
+  const clock = Number.isNaN(date) ? 'the clock of this machine' : 'the Date of the same answer';
+  return {
+    expected: `a created_at about ${new Date(now).toISOString()}, by ${clock}`,
+    actual: `created_at is ${inShort(createdAt)}, ${Math.round(Math.abs(offMs) / MS_PER_MINUTE)} minutes ${offMs < 0 ? 'before' : 'after'} it`,
+  };
+}
+
+function timestampsOf(value: unknown): [name: string, text: string][] {
+  if (!isObject(value)) return [];
+  return TIMESTAMPS.flatMap((name): [string, string][] => {
+    const field = value[name];
+    return typeof field === 'string' ? [[name, field]] : [];
+  });
+}

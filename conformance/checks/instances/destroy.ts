@@ -1,0 +1,171 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, eachExchange, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import { duration, isEnd } from '../../evidence/instances.ts';
+import { textField } from '../../text/json.ts';
+import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import {
+  type Check,
+  shownStatus,
+  stillWaiting,
+  unlessCutShort,
+  unlessReclaimed,
+  unlimited,
+} from '../check.ts';
+import { describeAnswer } from './create.ts';
+
+const scenarios = ['destroy'];
+
+export const destroyChecks: readonly Check[] = [
+  {
+    id: 'DEL-200-001',
+    level: 'lifecycle',
+    scenarios,
+    judge: (evidence) =>
+      unlessReclaimed(
+        evidence,
+        eachExchange(evidence.steps('destroy/delete'), 'DELETEs of a live instance', (exchange) =>
+          statusOf(exchange) === 200 && isEnd(shown(exchange))
+            ? undefined
+            : {
+                expected: '200, with the instance DESTROYING or DESTROYED',
+                actual: describeAnswer(exchange),
+              },
+        ),
+      ),
+  },
+  {
+    id: 'DEL-GONE-001',
+    level: 'lifecycle',
+    scenarios,
+    judge: judgeGone,
+  },
+  {
+    id: 'DEL-AGAIN-001',
+    level: 'lifecycle',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(
+        evidence.steps('destroy/delete-again'),
+        'DELETEs of an instance that is being destroyed',
+        (exchange) =>
+          isIdempotent(exchange, ['DESTROYING', 'DESTROYED'])
+            ? undefined
+            : { expected: '200 with DESTROYING or DESTROYED, or 404', actual: describeAnswer(exchange) },
+      ),
+  },
+  {
+    id: 'DEL-AGAIN-002',
+    level: 'lifecycle',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(
+        evidence.steps('destroy/gone/delete'),
+        'DELETEs of an instance that is gone',
+        (exchange) =>
+          isIdempotent(exchange, ['DESTROYED'])
+            ? undefined
+            : { expected: '404, or 200 with DESTROYED', actual: describeAnswer(exchange) },
+      ),
+  },
+];
+
+const shown = (exchange: Exchange): string => textField(successOf(exchange), 'status') ?? '';
+
+function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean {
+  return statusOf(exchange) === 404 || (statusOf(exchange) === 200 && statuses.includes(shown(exchange)));
+}
+
+function judgeGone(evidence: Evidence): Finding {
+  const last = evidence.steps('destroy/poll').at(-1);
+  const status = last === undefined ? '' : shown(last);
+  if (isEnd(status))
+    return notTested(
+      `it was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
+    );
+  return each(
+    [last],
+    'destructions',
+    (exchange) =>
+      exchange !== undefined && statusOf(exchange) === 404
+        ? undefined
+        : { expected: '404', actual: exchange === undefined ? 'no read' : describeAnswer(exchange) },
+    (exchange) => exchange,
+  );
+}
+
+/** `Within seconds`: less than the contract's shortest poll interval. */
+const FRESH_MS = 10_000;
+/** What else can come of a DELETE is judged by the checks of destruction. */
+const LIVE = ['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'];
+
+export const earlyDeleteChecks: readonly Check[] = [
+  { id: 'DEL-EARLY-001', level: 'full', scenarios: ['early-delete'], judge: judgeEarly },
+  {
+    id: 'DEL-TWICE-001',
+    level: 'full',
+    scenarios: ['early-delete'],
+    judge: (evidence) =>
+      eachExchange(
+        unlimited(evidence.steps('early-delete/delete')),
+        'DELETEs of one instance at the same moment',
+        (exchange) =>
+          isSuccess(exchange) || statusOf(exchange) === 404
+            ? undefined
+            : {
+                expected: '200, or 404 where the other was quicker: DELETE is idempotent',
+                actual: answerOf(exchange),
+              },
+      ),
+  },
+  { id: 'DEL-STOPPED-001', level: 'full', scenarios: ['companion'], judge: judgeStopped },
+];
+
+function judgeEarly(evidence: Evidence): Finding {
+  const asked = unlimited(evidence.steps('early-delete/delete'));
+  const accepted = asked.find(isSuccess);
+  if (accepted === undefined)
+    return eachExchange(asked, 'DELETEs of a PROVISIONING instance', (exchange) => ({
+      expected: '200: PROVISIONING is a live state, and any live state can be destroyed',
+      actual: answerOf(exchange),
+    }));
+  const reads = evidence.steps('early-delete/poll');
+  const status = shownStatus(reads.at(-1));
+  if (status === 'DESTROYING') return stillWaiting('the instance', status);
+  return eachExchange(reads, 'reads after the DELETE of a PROVISIONING instance', afterwards(accepted));
+}
+
+/** The destruction wins: for some seconds a replica may still show what was before. */
+function afterwards(accepted: Exchange): (read: Exchange) => Problem | undefined {
+  return (read) => {
+    const ageMs = read.sentAt - accepted.endedAt;
+    if (!LIVE.includes(shownStatus(read)) || ageMs <= FRESH_MS) return undefined;
+    return {
+      expected: 'DESTROYING, DESTROYED or 404: the DELETE was accepted',
+      actual: `${shownStatus(read)}, ${duration(ageMs)} after it`,
+    };
+  };
+}
+
+function judgeStopped(evidence: Evidence): Finding {
+  const asked = evidence.step('companion/destroy-stopped/delete');
+  if (!isSuccess(asked))
+    return eachExchange(unlimited([asked]), 'DELETEs of a STOPPED instance', () => ({
+      expected: '200: STOPPED is a live state, and any live state can be destroyed',
+      actual: answerOf(asked),
+    }));
+  const last = evidence.steps('companion/destroy-stopped/poll').at(-1);
+  if (last === undefined) return notTested('it was not read afterwards');
+  const status = shownStatus(last);
+  if (status === 'DESTROYING') return stillWaiting('the instance', status);
+  const finding = each(
+    [last],
+    'DELETEs of a STOPPED instance',
+    () =>
+      LIVE.includes(status)
+        ? { expected: 'DESTROYED or 404', actual: `still ${status} when the run gave up` }
+        : undefined,
+    (exchange) => exchange,
+  );
+  return unlessCutShort(evidence, finding);
+}

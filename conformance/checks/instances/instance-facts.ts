@@ -1,0 +1,133 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, notApplicable } from '../../evidence/finding.ts';
+import type { SeenObject } from '../../evidence/objects.ts';
+import { seenOffers } from '../../evidence/offers.ts';
+import { hasField, type JsonObject, numberField, textField } from '../../text/json.ts';
+import { inShort, listed } from '../../text/wording.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+
+const ofInstances = { level: 'lifecycle', scenarios: ['create', 'boot', 'online'] } as const;
+const OFFERED = ['vcpus', 'memory_gb', 'gpu_count', 'gpu_type'];
+/** Of an offer's price; what an instance costs beyond that is in another unit. */
+const MOST_TIMES = 10;
+
+/** What an instance or a volume says of itself, beside its state. */
+export const instanceFactChecks: readonly Check[] = [
+  {
+    id: 'INS-PRICE-002',
+    ...ofInstances,
+    judge(evidence) {
+      evidence.steps('create/post');
+      return judgePrices(evidence.objects.instances, 'instances');
+    },
+  },
+  { id: 'INS-PRICE-003', ...ofInstances, judge: judgeScale },
+  { id: 'INS-OFFER-001', ...ofInstances, judge: judgeOffered },
+  {
+    id: 'VOL-PRICE-002',
+    level: 'full',
+    scenarios: ['volumes'],
+    judge(evidence) {
+      evidence.steps('volumes/create');
+      return judgePrices(evidence.objects.volumes, 'volumes');
+    },
+  },
+];
+
+function judgePrices(objects: readonly SeenObject[], what: string): Finding {
+  const priced = objects.filter(({ value }) => hasField(value, 'price_per_hour'));
+  if (priced.length === 0 && objects.length > 0)
+    return notApplicable(`prices of ${what}`, `none of the ${what} shows a price_per_hour`);
+  return each(
+    priced,
+    `${what} with a price`,
+    ({ value }) => {
+      const price = numberField(value, 'price_per_hour') ?? 0;
+      if (price >= 0) return undefined;
+      return {
+        expected: 'a price in USD per hour that is not below zero',
+        actual: `price_per_hour is ${price}, of ${inShort(textField(value, 'id'))}`,
+      };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+interface Pair {
+  instance: JsonObject;
+  exchange: Exchange;
+  /** Every reading of its offer. */
+  offers: readonly JsonObject[];
+}
+
+/** Each time that an instance of the run was shown, with its offer. Throws `Unproved` where there is none. */
+function withOffers(evidence: Evidence): Pair[] {
+  evidence.steps('create/post');
+  const offers = Map.groupBy(seenOffers(evidence), ({ id }) => id);
+  return evidence.instances.flatMap(({ sightings }) =>
+    sightings.flatMap(({ instance, exchange }): Pair[] => {
+      const of = offers.get(textField(instance, 'configuration_id') ?? '') ?? [];
+      return instance === undefined || of.length === 0
+        ? []
+        : [{ instance, exchange, offers: of.map(({ offer }) => offer) }];
+    }),
+  );
+}
+
+function judgeScale(evidence: Evidence): Finding {
+  const pairs = withOffers(evidence);
+  const priced = pairs.flatMap(({ instance, offers, exchange }) => {
+    const price = numberField(instance, 'price_per_hour');
+    const dearest = dearestOf(offers);
+    return price === undefined || dearest <= 0 ? [] : [{ price, dearest, exchange }];
+  });
+  if (priced.length === 0 && pairs.length > 0)
+    return notApplicable('prices of instances', 'no instance of an offer with a price shows its own');
+  return each(
+    priced,
+    'instances with a price',
+    ({ price, dearest }) =>
+      price <= dearest * MOST_TIMES
+        ? undefined
+        : { expected: `about ${dearest}, the price of its offer`, actual: `price_per_hour is ${price}` },
+    ({ exchange }) => exchange,
+  );
+}
+
+function dearestOf(offers: readonly JsonObject[]): number {
+  const prices = offers.flatMap((offer) =>
+    ['price_per_hour', 'spot_price_per_hour'].map((field) => numberField(offer, field) ?? 0),
+  );
+  return Math.max(0, ...prices);
+}
+
+function judgeOffered(evidence: Evidence): Finding {
+  const pairs = withOffers(evidence);
+  const compared = pairs.filter(({ instance, offers }) =>
+    OFFERED.some((field) => hasField(instance, field) && offers.some((offer) => hasField(offer, field))),
+  );
+  if (compared.length === 0 && pairs.length > 0)
+    return notApplicable('sizes of instances', 'no instance shows vcpus, memory_gb, gpu_count or gpu_type');
+  return each(
+    compared,
+    'instances with sizes',
+    ({ instance, offers }) => {
+      const strange = OFFERED.filter((field) => isStrange(instance, offers, field));
+      if (strange.length === 0) return undefined;
+      const [offer] = offers;
+      return {
+        expected: listed(strange.map((field) => `${field} ${inShort(offer?.[field])}, as its offer has it`)),
+        actual: listed(strange.map((field) => `${field} ${inShort(instance[field])}`)),
+      };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+/** An offer may change in the run: to agree with one reading of it is enough. */
+function isStrange(instance: JsonObject, offers: readonly JsonObject[], field: string): boolean {
+  if (!hasField(instance, field)) return false;
+  const known = offers.filter((offer) => hasField(offer, field));
+  return known.length > 0 && known.every((offer) => offer[field] !== instance[field]);
+}

@@ -1,0 +1,109 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding } from '../../evidence/finding.ts';
+import { pairs, reads, type Sighting } from '../../evidence/instances.ts';
+import { textField } from '../../text/json.ts';
+import type { Check } from '../check.ts';
+
+const scenarios = ['create', 'boot', 'online'];
+/** One answer may count in seconds and another in milliseconds. */
+const PRECISION_MS = 1000;
+
+/** What created_at and updated_at say over the life of an instance. */
+export const instanceTimeChecks: readonly Check[] = [
+  {
+    id: 'INS-TIME-001',
+    level: 'lifecycle',
+    scenarios,
+    judge: judgeCreatedAt,
+  },
+  {
+    id: 'INS-TIME-002',
+    level: 'lifecycle',
+    scenarios,
+    judge: judgeMonotone,
+  },
+  {
+    id: 'INS-TIME-003',
+    level: 'lifecycle',
+    scenarios,
+    judge: judgeMoved,
+  },
+];
+
+function judgeCreatedAt(evidence: Evidence): Finding {
+  const first = new Map<string, number>();
+  const seen = evidence.instances.flatMap((timeline) =>
+    timeline.sightings
+      .filter(({ instance }) => instance !== undefined)
+      .map((sighting) => ({ timeline, sighting })),
+  );
+  return each(
+    seen,
+    'reads of instances that the run made',
+    ({ timeline, sighting }) => {
+      const created = Date.parse(textField(sighting.instance, 'created_at') ?? '');
+      const earlier = first.get(timeline.id) ?? created;
+      first.set(timeline.id, earlier);
+      if (Math.abs(created - earlier) >= PRECISION_MS)
+        return { expected: `created_at ${iso(earlier)}, as before`, actual: `created_at ${iso(created)}` };
+      const updated = updatedAt(sighting);
+      return created - updated >= PRECISION_MS
+        ? {
+            expected: `updated_at not before created_at ${iso(created)}`,
+            actual: `updated_at ${iso(updated)}`,
+          }
+        : undefined;
+    },
+    ({ sighting }) => sighting.exchange,
+  );
+}
+
+/** The reads that follow one another, with the updated_at of each in milliseconds. */
+function updates(evidence: Evidence) {
+  return evidence.instances
+    .flatMap((timeline) => pairs(reads(timeline)))
+    .map(([before, after]) => ({ before, after, earlier: updatedAt(before), later: updatedAt(after) }))
+    .filter(({ before, after }) => before.instance !== undefined && after.instance !== undefined);
+}
+
+function updatedAt({ instance }: Sighting): number {
+  return Date.parse(textField(instance, 'updated_at') ?? '');
+}
+
+/** A time that is none is shown as such; what is no time is WIRE-TIME-001's. */
+const iso = (ms: number): string => (Number.isNaN(ms) ? 'that is no time' : new Date(ms).toISOString());
+
+function judgeMonotone(evidence: Evidence): Finding {
+  return each(
+    updates(evidence),
+    'pairs of reads that follow one another',
+    ({ earlier, later }) =>
+      earlier - later >= PRECISION_MS
+        ? {
+            expected: `updated_at not before ${iso(earlier)}, which an earlier read showed`,
+            actual: `updated_at ${iso(later)}`,
+          }
+        : undefined,
+    ({ after }) => after.exchange,
+  );
+}
+
+/** Two changes within one second of a clock that counts seconds share their updated_at lawfully. */
+function judgeMoved(evidence: Evidence): Finding {
+  const changes = updates(evidence).filter(({ before, after }) => before.status !== after.status);
+  const isMute = updates(evidence).every(({ earlier, later }) => earlier === later);
+  return each(
+    changes,
+    'changes of status',
+    ({ before, after, earlier, later }) => {
+      const isWithinOneSecond = !isMute && later % 1000 === 0;
+      return later === earlier && !isWithinOneSecond
+        ? {
+            expected: `an updated_at of its own for ${after.status}`,
+            actual: `${iso(later)}, as when it was ${before.status}`,
+          }
+        : undefined;
+    },
+    ({ after }) => after.exchange,
+  );
+}

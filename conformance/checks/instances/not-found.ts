@@ -1,0 +1,127 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, eachExchange, type Finding, refuseTooLong, Unproved } from '../../evidence/finding.ts';
+import { duration, type InstanceTimeline, isBefore, isInItsLife, reads } from '../../evidence/instances.ts';
+import { objectsField, textField } from '../../text/json.ts';
+import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
+import type { Check } from '../check.ts';
+import { describeAnswer } from './create.ts';
+
+export const notFoundChecks: readonly Check[] = [
+  {
+    id: 'INS-404-001',
+    level: 'lifecycle',
+    scenarios: ['create', 'boot', 'online', 'stop', 'start'],
+    judge: judgeNever404,
+  },
+  {
+    id: 'INS-404-002',
+    level: 'lifecycle',
+    scenarios: ['destroy'],
+    judge: (evidence) => {
+      evidence.steps('destroy/gone/read');
+      return each(
+        evidence.instances.flatMap((timeline) => readsAfterEnd(timeline)),
+        'reads of an instance that had read 404 after its destruction',
+        ({ status }) =>
+          status === '404' ? undefined : { expected: '404, for good', actual: `status ${status} once more` },
+        ({ exchange }) => exchange,
+      );
+    },
+  },
+  {
+    id: 'INS-404-003',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) => judgeUnknown(evidence, 'unknown/instance/get'),
+  },
+  {
+    id: 'INS-404-004',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) =>
+      judgeUnknown(evidence, 'unknown/instance/delete', 'unknown/instance/start', 'unknown/instance/stop'),
+  },
+  {
+    id: 'INS-404-005',
+    level: 'lifecycle',
+    scenarios: ['destroy'],
+    judge: judgeListOmits,
+  },
+  {
+    id: 'INS-404-006',
+    level: 'lifecycle',
+    scenarios: ['destroy'],
+    judge: (evidence) =>
+      eachExchange(
+        evidence.steps('destroy/gone/start', 'destroy/gone/stop'),
+        'starts and stops of an instance that is gone',
+        (exchange) =>
+          statusOf(exchange) === 404 ? undefined : { expected: '404', actual: describeAnswer(exchange) },
+      ),
+  },
+];
+
+function judgeNever404(evidence: Evidence): Finding {
+  evidence.steps('create/read-at-once');
+  return each(
+    evidence.instances.flatMap((timeline) =>
+      reads(timeline)
+        .filter(({ exchange }) => isInItsLife(timeline, exchange))
+        .map((sighting) => ({ timeline, sighting })),
+    ),
+    'reads of an instance between its 201 and its destruction',
+    ({ timeline, sighting }) => {
+      if (sighting.status !== '404') return undefined;
+      const age = sighting.exchange.sentAt - (timeline.created?.endedAt ?? 0);
+      return {
+        expected: 'the instance: its client takes 404 for DESTROYED, and stops to bill and to look after it',
+        actual: `404, ${duration(age)} after its 201, with no DELETE asked`,
+      };
+    },
+    ({ sighting }) => sighting.exchange,
+  );
+}
+
+/** The reads after the first 404 that followed the destruction. */
+function readsAfterEnd(timeline: InstanceTimeline) {
+  const first404 = end404(timeline);
+  if (first404 === undefined) return [];
+  return reads(timeline).filter(({ exchange }) => isBefore(first404, exchange));
+}
+
+function end404(timeline: InstanceTimeline) {
+  return reads(timeline).find(({ status, exchange }) => status === '404' && !isInItsLife(timeline, exchange))
+    ?.exchange;
+}
+
+function judgeUnknown(evidence: Evidence, ...steps: readonly string[]): Finding {
+  return eachExchange(evidence.steps(...steps), 'requests for an id that was never given out', (exchange) =>
+    statusOf(exchange) === 404 ? undefined : { expected: '404', actual: describeAnswer(exchange) },
+  );
+}
+
+function judgeListOmits(evidence: Evidence): Finding {
+  const lists = evidence.instances.flatMap((timeline) => {
+    const first404 = end404(timeline);
+    if (first404 === undefined) return [];
+    return evidence.exchanges
+      .filter(({ request }) => request.method === 'GET' && request.path === '/instances')
+      .filter((list) => isSuccess(list) && isBefore(first404, list))
+      .map((list) => ({ id: timeline.id, list }));
+  });
+  if (lists.length === 0) refuseTooLong(evidence.exchanges);
+  if (lists.length === 0)
+    throw new Unproved({ verdict: 'not_tested', reason: 'nothing was listed after a 404' });
+  return each(
+    lists,
+    'lists after an instance read 404',
+    ({ id, list }) => {
+      const item = objectsField(jsonOf(list), 'instances').find((instance) => instance['id'] === id);
+      const status = textField(item, 'status');
+      return item === undefined || status === 'DESTROYED'
+        ? undefined
+        : { expected: `${id} is listed no more, or as DESTROYED`, actual: `it is listed as ${status}` };
+    },
+    ({ list }) => list,
+  );
+}

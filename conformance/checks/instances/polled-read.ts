@@ -1,0 +1,99 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { eachExchange, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import { duration, hasGoodCredential } from '../../evidence/instances.ts';
+import { ENOUGH_POLLS } from '../../scenarios/instances/online.ts';
+import { statusOf } from '../../transcript/exchange.ts';
+import type { Exchange, RunRecord } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+
+/** What nineteen of twenty polled reads have to take less than, the round trip taken off. */
+const FAST_MS = 1000;
+/** The contract's client polls each instance once in this time, and reads the catalogue beside. */
+const CONTRACT_POLL_MS = 10_000;
+/** What a client with one instance sends in that time, with room. */
+const CONTRACT_REQUESTS = 5;
+
+export const polledReadChecks: readonly Check[] = [
+  { id: 'LAT-GET-001', level: 'lifecycle', scenarios: ['boot', 'online'], judge: judgeLatency },
+  { id: 'INS-RATE-001', level: 'lifecycle', scenarios: ['boot', 'online'], judge: judgeRate },
+];
+
+const POLL = /^\/instances\/[^/?]+(\?|$)/;
+
+function judgeLatency(evidence: Evidence): Finding {
+  const polls = evidence.exchanges.filter(
+    (exchange) =>
+      exchange.request.method === 'GET' && POLL.test(exchange.request.path) && statusOf(exchange) === 200,
+  );
+  if (polls.length < ENOUGH_POLLS)
+    return notTested(
+      `${polls.length} polled reads are too few to judge their latency by: it takes ${ENOUGH_POLLS}`,
+    );
+  const roundTrip = roundTripMs(evidence.run);
+  const own = (exchange: Exchange): number => Math.max((exchange.answer?.firstByteMs ?? 0) - roundTrip, 0);
+  const sorted = polls.toSorted((a, b) => own(a) - own(b));
+  const at = (share: number): Exchange | undefined => sorted[Math.ceil(sorted.length * share) - 1];
+  const p95 = at(0.95);
+  const [p50Ms, p95Ms] = [at(0.5), p95].map((exchange) => (exchange === undefined ? 0 : own(exchange)));
+  const measured = `median ${duration(p50Ms ?? 0)}, 95th percentile ${duration(p95Ms ?? 0)} of ${polls.length} polled reads, with the round trip of ${duration(roundTrip)} taken off`;
+  if ((p95Ms ?? 0) > FAST_MS)
+    return {
+      verdict: 'fail',
+      of: polls.length,
+      problems: [
+        {
+          expected: `a 95th percentile of at most ${duration(FAST_MS)}`,
+          actual: measured,
+          ...(p95 === undefined ? {} : { shown: p95 }),
+        },
+      ],
+    };
+  return { verdict: 'pass', reason: measured, shown: p95 === undefined ? [] : [p95] };
+}
+
+/** No 429 to who asks no more than the contract's client does. Faster runs are refused lawfully, and wait. */
+function judgeRate(evidence: Evidence): Finding {
+  const asked = evidence.sent.filter(
+    (exchange) =>
+      exchange.request.method === 'GET' && hasGoodCredential(exchange) && targetOf(exchange) !== undefined,
+  );
+  const last = new Map<string, number>();
+  const atContractsRate = asked.filter((exchange) => {
+    const target = targetOf(exchange) ?? '';
+    const before = last.get(target);
+    last.set(target, exchange.sentAt);
+    return (
+      before !== undefined &&
+      exchange.sentAt - before >= CONTRACT_POLL_MS - 100 &&
+      isQuiet(evidence.sent, exchange)
+    );
+  });
+  if (atContractsRate.length < 3)
+    return notApplicable(
+      'a run at the pace of the client',
+      'it polled faster, at which a refusal is lawful: --poll-interval-ms 10000 is the pace of the client',
+    );
+  return eachExchange(atContractsRate, 'polls and catalogue reads at the rate of the client', (exchange) =>
+    statusOf(exchange) === 429
+      ? { expected: 'an answer: one poll in 10 s for each instance has to be allowed', actual: '429' }
+      : undefined,
+  );
+}
+
+/** Whether all that was sent in the ten seconds before is no more than the contract's client sends. */
+function isQuiet(sent: readonly Exchange[], { n, sentAt }: Exchange): boolean {
+  const before = sent[n - 1 - CONTRACT_REQUESTS];
+  return before === undefined || sentAt - before.sentAt >= CONTRACT_POLL_MS;
+}
+
+/** What a read is of: one instance, or the catalogue. */
+function targetOf({ request }: Exchange): string | undefined {
+  const [path = ''] = request.path.split('?');
+  if (POLL.test(request.path)) return path;
+  return path === '/configurations' || path === '/availability' ? path : undefined;
+}
+
+/** What the way to the target takes of each answer's time: the shortest TCP connection; 0 where it is not known. */
+export function roundTripMs({ roundTripsMs }: RunRecord): number {
+  return roundTripsMs.length === 0 ? 0 : Math.min(...roundTripsMs);
+}

@@ -1,0 +1,104 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, notTested } from '../../evidence/finding.ts';
+import { REFUSAL_CASES } from '../../scenarios/instances/refusal-cases.ts';
+import { type JsonObject, objectsField, textField } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, isSuccess, jsonOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange, ResourceRecord } from '../../transcript/records.ts';
+import { type Check, judgeAnswered } from '../check.ts';
+
+const scenarios = ['refusals'];
+
+const UNSOLD_STEP = 'refusals/unsold-region';
+/** The one case that depends on the catalog. */
+const UNSOLD_DEFECT = 'a region in which the offer is not sold';
+
+export const refusalChecks: readonly Check[] = [
+  refused('NEG-JSON-001', [400]),
+  refused('NEG-REQUIRED-001', [400]),
+  refused('NEG-KEYS-001', [400]),
+  refused('NEG-KEYS-002', [400]),
+  refused('NEG-TYPE-001', [400]),
+  refused('NEG-TYPE-002', [400]),
+  refused('NEG-CLOUD-001', [400]),
+  refused('NEG-IMAGE-001', [400]),
+  // Capacity that there never was is also capacity that there is not now.
+  refused('NEG-OFFER-001', [400, 409]),
+  refused('NEG-REGION-001', [400, 409], [UNSOLD_STEP]),
+  { id: 'NEG-NOTHING-001', level: 'lifecycle', scenarios, judge: judgeNothingMade },
+];
+
+function refused(id: string, statuses: readonly number[], moreSteps: readonly string[] = []): Check {
+  const steps = [
+    ...REFUSAL_CASES.filter((refusal) => refusal.of === id).map(({ step }) => step),
+    ...moreSteps,
+  ];
+  return {
+    id,
+    level: 'lifecycle',
+    scenarios,
+    judge: (evidence) =>
+      judgeAnswered(
+        evidence.steps(...steps),
+        'creates with one defect',
+        statuses,
+        ({ step }) => `${statuses.join(' or ')}: the create has ${defectOf(step)}, and is valid but for that`,
+      ),
+  };
+}
+
+function defectOf(step: string): string {
+  return REFUSAL_CASES.find((refusal) => refusal.step === step)?.defect ?? UNSOLD_DEFECT;
+}
+
+/** Nothing that was refused is in the list afterwards, under the name that it was asked for with. */
+function judgeNothingMade(evidence: Evidence): Finding {
+  const list = evidence.step('refusals/list');
+  if (!isSuccess(list)) return notTested(`GET /instances was answered ${answerOf(list)}`);
+  const listed = objectsField(jsonOf(list), 'instances');
+  const refusedOnes = evidence.resources.flatMap((resource) => {
+    const [exchange] = evidence.anySteps(resource.step);
+    const isOurs = resource.step.startsWith('refusals/') && exchange !== undefined;
+    return isOurs && successOf(exchange) === undefined ? [{ resource, exchange }] : [];
+  });
+  const nameless = newNameless(evidence, listed);
+  if (nameless.length > 0)
+    return notTested(
+      `${nameless.length} instances without a name are new in the list, and nothing tells whose they are`,
+    );
+  return each(
+    refusedOnes,
+    'creates that were refused',
+    ({ resource, exchange }) => {
+      const made = listed.find((instance) => isOf(instance, resource));
+      return made === undefined
+        ? undefined
+        : {
+            expected: `nothing is made by a create that is refused`,
+            actual: `the list has ${inShort(made['id'])}, named ${inShort(made['name'])}, of the create that was answered ${answerOf(exchange)}`,
+            shown: list,
+          };
+    },
+    ({ exchange }) => exchange,
+  );
+}
+
+function isOf(instance: JsonObject, { name, id }: ResourceRecord): boolean {
+  return (
+    textField(instance, 'name')?.startsWith(name) === true || (id !== undefined && instance['id'] === id)
+  );
+}
+
+/** Without a name, and neither there before nor known to be the run's. */
+function newNameless(evidence: Evidence, listed: readonly JsonObject[]): JsonObject[] {
+  const before = idsIn(evidence.step('refusals/list-before'));
+  const known = new Set(evidence.resources.map(({ id }) => id));
+  return listed.filter((instance) => {
+    const id = textField(instance, 'id');
+    return textField(instance, 'name') === undefined && !known.has(id) && !before.has(id);
+  });
+}
+
+function idsIn(list: Exchange): Set<string | undefined> {
+  return new Set(objectsField(jsonOf(list), 'instances').map((instance) => textField(instance, 'id')));
+}

@@ -1,0 +1,196 @@
+import { lawfulPaths } from '../../contract/transitions.ts';
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, type Problem } from '../../evidence/finding.ts';
+import {
+  destruction,
+  duration,
+  FRESH_MS,
+  type InstanceTimeline,
+  isBefore,
+  isEnd,
+  pairs,
+  reads,
+  type Sighting,
+} from '../../evidence/instances.ts';
+import { offerTypes } from '../../evidence/offers.ts';
+import { textField } from '../../text/json.ts';
+import { isSuccess } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+
+const TERMINAL = ['OFFLINE', 'ERROR', 'DESTROYED', '404'];
+
+const scenarios = ['create', 'boot', 'online', 'stop', 'start', 'destroy'];
+
+interface Step {
+  timeline: InstanceTimeline;
+  before: Sighting;
+  after: Sighting;
+}
+
+export const traceChecks: readonly Check[] = [
+  { id: 'TRACE-PATH-001', level: 'lifecycle', scenarios, judge: judgePaths },
+  { id: 'TRACE-FINAL-001', level: 'lifecycle', scenarios, judge: judgeFinal },
+  { id: 'TRACE-CAUSE-001', level: 'lifecycle', scenarios, judge: judgeCauses },
+  { id: 'TRACE-FRESH-001', level: 'lifecycle', scenarios, judge: judgeEffect },
+  { id: 'TRACE-FRESH-002', level: 'lifecycle', scenarios, judge: judgeDelay },
+];
+
+/**
+ * Each two sightings that follow one another, of which the first is a read: a replica may lag behind the answer to a
+ * stop or a DELETE for a moment. Lists are left to the check that compares them with reads.
+ */
+function steps(evidence: Evidence): Step[] {
+  return evidence.instances.flatMap((timeline) => {
+    const seen = timeline.sightings.filter(({ source }) => source !== 'list');
+    return seen.flatMap((after, index) => {
+      const before = seen
+        .slice(0, index)
+        .findLast(({ source, exchange }) => source === 'get' && isBefore(exchange, after.exchange));
+      return before === undefined ? [] : [{ timeline, before, after }];
+    });
+  });
+}
+
+function eachStep(items: readonly Step[], what: string, look: (step: Step) => Problem | undefined): Finding {
+  return each(items, what, look, ({ after }) => after.exchange);
+}
+
+function judgePaths(evidence: Evidence): Finding {
+  const lawful = lawfulPaths('instance');
+  const live = steps(evidence).filter(
+    ({ before, after }) => !TERMINAL.includes(before.status) && after.status !== '404',
+  );
+  return eachStep(live, 'reads that follow one another', ({ timeline, before, after }) =>
+    before.status === after.status || lawful.get(before.status)?.has(after.status) === true
+      ? undefined
+      : {
+          expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ')}`,
+          actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${timeline.id}`,
+        },
+  );
+}
+
+/** What is over stays over; a DELETE of OFFLINE or ERROR is the one way on. */
+function judgeFinal(evidence: Evidence): Finding {
+  const after = steps(evidence).filter(
+    ({ timeline, before }) =>
+      TERMINAL.includes(before.status) && (before.status !== '404' || isGone(timeline, before)),
+  );
+  return eachStep(after, 'reads after a terminal status', ({ timeline, before, after: now }) => {
+    const allowed = ['DESTROYED', '404'];
+    const isAsked = destruction(timeline) !== undefined && ['OFFLINE', 'ERROR'].includes(before.status);
+    const isSame = now.status === before.status && before.status !== '404';
+    return isSame || allowed.includes(now.status) || (isAsked && now.status === 'DESTROYING')
+      ? undefined
+      : { expected: `${before.status} is terminal`, actual: `${now.status} after it` };
+  });
+}
+
+/** A 404 before the destruction is a failure of its own. */
+function isGone(timeline: InstanceTimeline, { exchange }: Sighting): boolean {
+  const asked = destruction(timeline);
+  return asked !== undefined && isBefore(asked, exchange);
+}
+
+/** No status comes without what leads to it in the contract's table. */
+function judgeCauses(evidence: Evidence): Finding {
+  const typeOf = offerTypes(evidence);
+  const ofInterest = steps(evidence).filter(({ before }) => !TERMINAL.includes(before.status));
+  return eachStep(ofInterest, 'reads that follow one another', ({ timeline, before, after }) => {
+    const isSpot = typeOf(timeline) === 'SPOT';
+    const asked = (of: readonly Exchange[]): boolean =>
+      of.some(({ sentAt }) => sentAt < after.exchange.endedAt);
+    if (isEnd(after.status) && !isEnd(before.status) && !isSpot && !asked(timeline.deletes))
+      return { expected: `${before.status}: nobody asked for its destruction`, actual: after.status };
+    if (isCycling(evidence, timeline, after.exchange)) return undefined;
+    if (isOff(after.status) && !isOff(before.status) && !asked(timeline.stops.filter(isSuccess)))
+      return { expected: `${before.status}: nobody asked it to stop`, actual: after.status };
+    if (before.status === 'STOPPED' && after.status === 'ONLINE' && !asked(timeline.starts.filter(isSuccess)))
+      return { expected: 'STOPPED: nobody asked it to start', actual: after.status };
+    return undefined;
+  });
+}
+
+const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';
+
+const ATTACHMENT = /^\/volumes(\/[^/]+\/(attach|detach))?$/;
+/** How long after an attachment was asked for its stop-attach-start cycle may show. */
+const CYCLE_MS = 15 * 60_000;
+
+/** Whether a volume was attached or detached shortly before: a stop-attach-start cycle shows its states. */
+function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange): boolean {
+  return evidence.exchanges.some((exchange) => {
+    const { request, sentAt } = exchange;
+    const isAttachment = request.method === 'POST' && ATTACHMENT.test(request.path) && isSuccess(exchange);
+    const isOfIt = request.body?.includes(id) ?? request.path.endsWith('/detach');
+    return isAttachment && isOfIt && sentAt < until.endedAt && until.sentAt - sentAt < CYCLE_MS;
+  });
+}
+
+/** What was accepted shows in the reads, within seconds. */
+function judgeEffect(evidence: Evidence): Finding {
+  const looked = evidence.instances.flatMap((timeline) => {
+    const stops = timeline.stops
+      .filter(isSuccess)
+      .map((asked) => ({ asked, stale: ['ONLINE'], what: 'stop' }));
+    const deletes = timeline.deletes.filter(isSuccess).map((asked) => ({
+      asked,
+      stale: ['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'],
+      what: 'DELETE',
+    }));
+    return [...stops, ...deletes].flatMap(({ asked, stale, what }) => {
+      const next = [...timeline.starts, ...timeline.deletes].find((other) => isBefore(asked, other));
+      return reads(timeline)
+        .filter(({ exchange }) => isBefore(asked, exchange) && (what === 'DELETE' || isUntil(exchange, next)))
+        .map((sighting) => ({ asked, stale, what, sighting }));
+    });
+  });
+  return each(
+    looked,
+    'reads after an accepted stop or DELETE',
+    ({ asked, stale, what, sighting }) => {
+      const age = sighting.exchange.sentAt - asked.endedAt;
+      return stale.includes(sighting.status) && age > FRESH_MS
+        ? {
+            expected: `the effect of the ${what} within ${duration(FRESH_MS)}`,
+            actual: `still ${sighting.status} after ${duration(age)}`,
+          }
+        : undefined;
+    },
+    ({ sighting }) => sighting.exchange,
+  );
+}
+
+function isUntil(exchange: Exchange, next: Exchange | undefined): boolean {
+  return next === undefined || isBefore(exchange, next);
+}
+
+/** A read that still shows the old status, long after the moment that a new `updated_at` gives for the new one. */
+function judgeDelay(evidence: Evidence): Finding {
+  const changes = evidence.instances
+    .flatMap((timeline) => pairs(reads(timeline)).map(([before, after]) => ({ timeline, before, after })))
+    .filter(({ before, after }) => before.status !== after.status && !TERMINAL.includes(before.status))
+    .filter(({ before, after }) => updatedAt(after) > updatedAt(before));
+  return eachStep(changes, 'changes of status', ({ timeline, before, after }) => {
+    const lateMs = Date.parse(before.exchange.wall) + skewMs(timeline) - updatedAt(after);
+    return lateMs > FRESH_MS
+      ? {
+          expected: `${after.status} is read within ${duration(FRESH_MS)} of the change`,
+          actual: `by its updated_at it had changed ${duration(lateMs)} before a read that still showed ${before.status}`,
+        }
+      : undefined;
+  });
+}
+
+function updatedAt({ instance }: Sighting): number {
+  return Date.parse(textField(instance, 'updated_at') ?? '');
+}
+
+/** How far the target's clock is ahead: by the Date of the create's answer, or by what it wrote as created_at. */
+function skewMs({ created, sightings }: InstanceTimeline): number {
+  if (created === undefined) return 0;
+  const shown = created.answer?.headers['date'] ?? textField(sightings[0]?.instance, 'created_at') ?? '';
+  const at = Date.parse(shown);
+  return Number.isNaN(at) ? 0 : at - Date.parse(created.wall);
+}

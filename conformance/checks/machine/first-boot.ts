@@ -1,0 +1,97 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import {
+  OWNED_FILE,
+  OWNED_FILE_OWNER,
+  OWNED_FILE_PERMISSIONS,
+  RUN_FILE,
+  RUN_WORD,
+  WRITTEN_CONTENT,
+  WRITTEN_FILE,
+} from '../../scenarios/machine/first-boot.ts';
+import { hasField, parseJson, textField } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { isSuccess } from '../../transcript/exchange.ts';
+import type { Check } from '../check.ts';
+
+const scenarios = ['companion'];
+
+export const firstBootChecks: readonly Check[] = [
+  {
+    id: 'BOOT-FILES-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeOutput(
+        evidence,
+        'companion/file',
+        `${WRITTEN_FILE} with its content, byte for byte`,
+        WRITTEN_CONTENT,
+      ),
+  },
+  {
+    id: 'BOOT-FILES-002',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => {
+      const shown = `${OWNED_FILE_PERMISSIONS.replace(/^0/, '')}:${OWNED_FILE_OWNER}\n`;
+      return judgeOutput(evidence, 'companion/owner', `${OWNED_FILE} as ${shown.trim()}`, shown);
+    },
+  },
+  {
+    id: 'BOOT-CMD-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeOutput(evidence, 'companion/ran', `${RUN_FILE}, which the runcmd writes`, `${RUN_WORD}\n`),
+  },
+  { id: 'BOOT-IMAGE-001', level: 'full', scenarios, judge: judgeImage },
+];
+
+/** By the last look, since a first boot may still be at work when SSH lives. */
+function judgeOutput(evidence: Evidence, step: string, what: string, wanted: string): Finding {
+  const looks = evidence.loginsAt(step);
+  const last = looks.at(-1);
+  if (last?.rung !== 'done')
+    return notTested(`the login to look at it came no further than ${last?.rung}: ${last?.message}`);
+  return each(
+    [last],
+    `files, looked at ${looks.length} times`,
+    ({ exitCode, stdout, command }) =>
+      exitCode === 0 && stdout === wanted
+        ? undefined
+        : {
+            expected: what,
+            actual:
+              exitCode === 0
+                ? `\`${command}\` printed ${inShort(stdout, 200)}`
+                : `\`${command}\` exited with ${exitCode}, ${looks.length} times until ${Math.round(last.endedAt / 1000)} s`,
+          },
+    (login) => login,
+  );
+}
+
+function judgeImage(evidence: Evidence): Finding {
+  const asked = evidence.steps('companion/create', 'companion/control').find(isSuccess);
+  if (asked === undefined) return notTested('the create was not accepted');
+  const wanted = textField(parseJson(asked.request.body), 'operating_system_image');
+  if (wanted === undefined)
+    return notApplicable('os_options', 'the offer lists no os_options, or only Windows');
+  const companion = evidence.instances.find(({ created }) => created === asked);
+  const shown = (companion?.sightings ?? []).filter(({ instance }) => hasField(instance, 'image'));
+  if (shown.length === 0) return notApplicable('the field image', 'no read of the instance shows its image');
+  return each(
+    shown,
+    'reads of an instance that was created with an image',
+    ({ instance }) =>
+      namesImage(instance?.['image'], wanted)
+        ? undefined
+        : { expected: `image ${wanted}`, actual: `image ${inShort(instance?.['image'])}` },
+    ({ exchange }) => exchange,
+  );
+}
+
+/** With its build, or as the platform spells it: O: has no words for images. */
+function namesImage(shown: unknown, wanted: string): boolean {
+  return typeof shown === 'string' && shown.toLowerCase().includes(wanted.toLowerCase());
+}

@@ -1,0 +1,72 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, notApplicable, notTested, type Problem } from '../../evidence/finding.ts';
+import { duration, type InstanceTimeline, isInItsLife } from '../../evidence/instances.ts';
+import { offerTypes } from '../../evidence/offers.ts';
+
+interface Boot {
+  timeline: InstanceTimeline;
+  /** Milliseconds after the 201 at which it was last read PROVISIONING. */
+  provisioningMs: number;
+  end: 'ONLINE' | 'other' | 'still booting';
+  status: string;
+}
+
+/** Whether the virtual machines of the run came ONLINE within a limit. A poll later is not a delay of the target's. */
+export function judgeReady(evidence: Evidence, limitMs: number): Finding {
+  const boots = evidence.instances.flatMap((timeline) => bootOf(timeline) ?? []);
+  if (boots.length === 0) return notTested('no instance of the run was left to boot');
+  const typeOf = offerTypes(evidence);
+  const isVm = ({ timeline }: Boot): boolean => !['BARE_METAL', 'CLUSTER'].includes(typeOf(timeline) ?? '');
+  const ofVms = withoutFailures(boots.filter(isVm));
+  if (ofVms.length === 0)
+    return notApplicable(
+      'virtual machines',
+      'what the run bought is BARE_METAL or CLUSTER, whose limit is agreed',
+    );
+  const waiting = ofVms.find(
+    ({ end, provisioningMs }) => end === 'still booting' && provisioningMs < limitMs,
+  );
+  if (waiting !== undefined)
+    return notTested(
+      `after ${duration(waiting.provisioningMs)} it was still PROVISIONING, and the run's patience was over before the limit of ${duration(limitMs)}: wait longer with --ready-timeout-s`,
+    );
+  return each(ofVms, 'boots', (boot) => lookAt(boot, limitMs), lastShown);
+}
+
+/** A machine that fails and says so is in ERROR lawfully, where others came ONLINE. */
+function withoutFailures(boots: readonly Boot[]): readonly Boot[] {
+  const hasOnline = boots.some(({ end }) => end === 'ONLINE');
+  return hasOnline ? boots.filter(({ status }) => status !== 'ERROR') : boots;
+}
+
+function lookAt({ end, provisioningMs, status }: Boot, limitMs: number): Problem | undefined {
+  if (end === 'other') return { expected: 'ONLINE', actual: `it became ${status}` };
+  if (provisioningMs < limitMs) return undefined;
+  return {
+    expected: `ONLINE within ${duration(limitMs)} of the 201`,
+    actual: `still PROVISIONING after ${duration(provisioningMs)}`,
+  };
+}
+
+function lastShown({ timeline }: Boot) {
+  return timeline.sightings.findLast(({ status }) => status === 'PROVISIONING')?.exchange;
+}
+
+/** Undefined for one that was destroyed, or stopped, before it could come ONLINE. */
+function bootOf(timeline: InstanceTimeline): Boot | undefined {
+  const { created } = timeline;
+  if (created === undefined) return undefined;
+  const inLife = timeline.sightings.filter(
+    ({ source, exchange }) => source === 'get' && isInItsLife(timeline, exchange),
+  );
+  const settled = inLife.find(({ status }) => status !== 'PROVISIONING' && status !== '404');
+  const booting = settled === undefined ? inLife : inLife.slice(0, inLife.indexOf(settled));
+  const provisioning = booting.filter(({ status }) => status === 'PROVISIONING');
+  const provisioningMs = (provisioning.at(-1)?.exchange.sentAt ?? created.endedAt) - created.endedAt;
+  if (settled !== undefined) {
+    const isOnline = ['ONLINE', 'STOPPING', 'STOPPED'].includes(settled.status);
+    return { timeline, provisioningMs, end: isOnline ? 'ONLINE' : 'other', status: settled.status };
+  }
+  const isCutShort = timeline.deletes.length > 0 && provisioning.length < 3;
+  return isCutShort ? undefined : { timeline, provisioningMs, end: 'still booting', status: 'PROVISIONING' };
+}

@@ -1,0 +1,194 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import { textField } from '../../text/json.ts';
+import type { SshRecord } from '../../transcript/records.ts';
+import type { Check } from '../check.ts';
+import { judgeReady } from './ready.ts';
+
+const VM_LIMIT_MS = 10 * 60_000;
+const VM_TARGET_MS = 5 * 60_000;
+
+export const sshChecks: readonly Check[] = [
+  {
+    id: 'INS-ONLINE-001',
+    level: 'lifecycle',
+    scenarios: ['boot', 'online'],
+    judge: (evidence) =>
+      each(
+        evidence.instances.flatMap(({ sightings }) => sightings.filter(({ status }) => status === 'ONLINE')),
+        'reads of an ONLINE instance',
+        ({ instance }) =>
+          textField(instance, 'public_ip')
+            ? undefined
+            : { expected: 'a public_ip', actual: 'ONLINE without one' },
+        ({ exchange }) => exchange,
+      ),
+  },
+  {
+    id: 'INS-READY-001',
+    level: 'lifecycle',
+    scenarios: ['boot'],
+    judge: (evidence) => judgeReady(evidence, VM_LIMIT_MS),
+  },
+  {
+    id: 'INS-READY-002',
+    level: 'lifecycle',
+    scenarios: ['boot'],
+    judge: (evidence) => judgeReady(evidence, VM_TARGET_MS),
+  },
+  {
+    id: 'SSH-LIVE-001',
+    level: 'lifecycle',
+    scenarios: ['online'],
+    judge: judgeLive,
+  },
+  {
+    id: 'SSH-KEYS-001',
+    level: 'lifecycle',
+    scenarios: ['online'],
+    judge: (evidence) =>
+      ofThoseThatAnswered(evidence.loginsAt('online/login-first', 'online/login-second'), (login) =>
+        isLoggedIn(login)
+          ? undefined
+          : { expected: `the ${login.key} of the two keys in ssh_keys logs in`, actual: describe(login) },
+      ),
+  },
+  {
+    id: 'SSH-KEYS-002',
+    level: 'lifecycle',
+    scenarios: ['online'],
+    judge: (evidence) =>
+      ofThoseThatAnswered(evidence.loginsAt('online/login-other'), (login) =>
+        isLoggedIn(login)
+          ? { expected: 'a key that was never injected is refused', actual: 'it logged in' }
+          : undefined,
+      ),
+  },
+  {
+    id: 'SSH-STOP-001',
+    level: 'lifecycle',
+    scenarios: ['stop'],
+    judge: (evidence) => judgeClosed(evidence, 'stop/login', 'STOPPED'),
+  },
+  {
+    id: 'SSH-GONE-001',
+    level: 'lifecycle',
+    scenarios: ['destroy'],
+    judge: (evidence) => judgeClosed(evidence, 'destroy/login', 'gone'),
+  },
+  {
+    id: 'SSH-START-001',
+    level: 'lifecycle',
+    scenarios: ['start'],
+    judge: (evidence) =>
+      ofThoseThatAnswered(evidence.loginsAt('start/login'), (login) =>
+        isLoggedIn(login) ? undefined : { expected: 'the key logs in again', actual: describe(login) },
+      ),
+  },
+  {
+    id: 'INS-DISK-001',
+    level: 'lifecycle',
+    scenarios: ['start'],
+    judge: judgeDisk,
+  },
+  {
+    id: 'INS-IP-001',
+    level: 'lifecycle',
+    scenarios: ['start'],
+    judge: judgeSameAddress,
+  },
+];
+
+/** Whether something spoke SSH far enough to ask for a key. */
+function answersSsh({ rung }: SshRecord): boolean {
+  return rung === 'authenticate' || isLoggedIn({ rung });
+}
+
+export function isLoggedIn({ rung }: Pick<SshRecord, 'rung'>): boolean {
+  return rung === 'execute' || rung === 'done';
+}
+
+function describe({ rung, message, host, port, username }: SshRecord): string {
+  const at = `${username}@${host}:${port}`;
+  return rung === 'done' ? `it logged in to ${at}` : `${at}: ${message ?? `it came no further than ${rung}`}`;
+}
+
+function eachLogin(
+  logins: readonly SshRecord[],
+  what: string,
+  look: (login: SshRecord) => Problem | undefined,
+): Finding {
+  return each(logins, what, look, (login) => login);
+}
+
+/** Where not one login of the run came through, and none was refused, it may be this machine that cannot. */
+function judgeLive(evidence: Evidence): Finding {
+  const logins = evidence.loginsAt('online/login-first', 'start/login');
+  const isCutOff = ({ rung, message }: SshRecord): boolean =>
+    rung === 'connect' && message?.includes('refused') !== true;
+  const [first] = logins;
+  if (first !== undefined && logins.every(isCutOff))
+    return notTested(
+      `${describe(first)}; it may be that this machine may not open SSH connections outward: \`doctor --ssh-host HOST:PORT\` tries it`,
+    );
+  return eachLogin(logins, 'logins to an ONLINE instance', (login) =>
+    answersSsh(login) ? undefined : { expected: 'a live SSH endpoint', actual: describe(login) },
+  );
+}
+
+/** A login that found no SSH endpoint says nothing of keys. */
+function ofThoseThatAnswered(
+  logins: readonly SshRecord[],
+  look: (login: SshRecord) => Problem | undefined,
+): Finding {
+  const answered = logins.filter(answersSsh);
+  const [first] = logins;
+  if (answered.length === 0 && first !== undefined)
+    return notTested(`no SSH endpoint answered: ${describe(first)}`);
+  return eachLogin(answered, 'logins', look);
+}
+
+/** Closed, or, behind a shared address, by now another machine's, or a gateway's that has no such user any more. */
+function judgeClosed(evidence: Evidence, step: string, state: string): Finding {
+  const keys = new Map(
+    evidence.logins.filter(isLoggedIn).map(({ instanceId, hostKey }) => [instanceId, hostKey]),
+  );
+  const isOwnHostKey = keys.size > 1 && new Set(keys.values()).size === keys.size;
+  return eachLogin(evidence.loginsAt(step), `logins to an instance that is ${state}`, (login) => {
+    const isSame = login.hostKey !== undefined && login.hostKey === keys.get(login.instanceId);
+    return isLoggedIn(login) || (answersSsh(login) && isOwnHostKey && isSame)
+      ? {
+          expected: `the SSH endpoint is closed once the instance is ${state}`,
+          actual: `it answers: ${describe(login)}`,
+        }
+      : undefined;
+  });
+}
+
+function judgeDisk(evidence: Evidence): Finding {
+  const [written] = evidence.loginsAt('online/write-file');
+  if (written?.exitCode !== 0) return notTested('no file could be written to the disk before the stop');
+  const [, marker = ''] = /^echo (\S+) >/.exec(written.command) ?? [];
+  return ofThoseThatAnswered(evidence.loginsAt('start/read-file'), (login) =>
+    login.stdout?.trim() === marker
+      ? undefined
+      : {
+          expected: `the file that was written before the stop, with ${marker}`,
+          actual: login.stdout
+            ? `it holds ${JSON.stringify(login.stdout)}`
+            : `it is not there (${describe(login)})`,
+        },
+  );
+}
+
+function judgeSameAddress(evidence: Evidence): Finding {
+  const [before] = evidence.loginsAt('online/login-first');
+  const [after] = evidence.loginsAt('start/login');
+  if (before === undefined || after === undefined)
+    return notTested('there was no login on both sides of a stop');
+  return eachLogin([after], 'starts', () =>
+    after.host === before.host
+      ? undefined
+      : { expected: `public_ip ${before.host}, as before the stop`, actual: `public_ip ${after.host}` },
+  );
+}

@@ -1,0 +1,255 @@
+import type { Evidence } from '../../evidence/evidence.ts';
+import { eachExchange, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import { hasGoodCredential } from '../../evidence/instances.ts';
+import { BAD_CREDENTIALS } from '../../scenarios/access/bad-credentials.ts';
+import { NO_SUCH_ID } from '../../scenarios/instances/refusal-cases.ts';
+import { showsHolders } from '../../scenarios/volumes/volume-steps.ts';
+import { parseJson, textsField } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import {
+  type Check,
+  judgeAnswered,
+  shownStatus,
+  stillWaiting,
+  unlessCutShort,
+  unlessReclaimed,
+  unlimited,
+} from '../check.ts';
+
+const scenarios = ['volumes'];
+
+export const volumeAttachmentChecks: readonly Check[] = [
+  {
+    id: 'VOL-ATTACH-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeAttaches(evidence, ['volumes/attach', 'volumes/attach-for-all', 'companion/attach']),
+  },
+  {
+    id: 'VOL-ATTACH-002',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => judgeAttaches(evidence, ['volumes/again']),
+  },
+  {
+    id: 'VOL-ATTACH-003',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeAnswered(
+        evidence.steps('volumes/empty'),
+        'attaches without an instance',
+        [400],
+        '400: `instance_ids` is required, with at least 1 item',
+      ),
+  },
+  { id: 'VOL-ATTACH-004', level: 'full', scenarios, judge: judgeNowhere },
+  { id: 'VOL-ATTACH-006', level: 'full', scenarios, judge: judgeInline },
+  {
+    id: 'VOL-DETACH-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => judgeDetach(evidence, 'volumes/detach-one'),
+  },
+  {
+    id: 'VOL-DETACH-002',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => judgeDetach(evidence, 'volumes/detach-all'),
+  },
+  { id: 'VOL-DETACH-003', level: 'full', scenarios: ['companion'], judge: judgeDetachOfOne },
+  { id: 'VOL-AUTH-001', level: 'full', scenarios, judge: judgeWithoutCredential },
+  { id: 'VOL-DELETE-001', level: 'full', scenarios, judge: judgeDeleteAttached },
+  {
+    id: 'VOL-DELETE-005',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      eachExchange(
+        unlimited(evidence.steps('volumes/force-delete/delete')),
+        'DELETEs at once after a detach that was accepted',
+        (exchange) =>
+          isSuccess(exchange)
+            ? undefined
+            : {
+                expected: '204: what is left of the attachment is forced off, and is no reason to fail',
+                actual: answerOf(exchange),
+              },
+      ),
+  },
+  { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion'], judge: judgeReleased },
+];
+
+/** What is wrong with a read of a volume that is to be attached to the instance. Its list of them is optional. */
+function notHeldBy(read: Exchange, instanceId: string): Problem | undefined {
+  const shown = successOf(read);
+  const expected = `ATTACHED, with ${instanceId} in attached_instance_ids`;
+  if (shownStatus(read) !== 'ATTACHED') return { expected, actual: shownStatus(read), shown: read };
+  const holders = textsField(shown, 'attached_instance_ids');
+  return showsHolders(shown) && !holders.includes(instanceId)
+    ? { expected, actual: `ATTACHED, with ${inShort(holders, 200)}`, shown: read }
+    : undefined;
+}
+
+/** The only instance that an attach, a detach or a create names. */
+function namedIn({ request }: Exchange): string {
+  return textsField(parseJson(request.body), 'instance_ids')[0] ?? '';
+}
+
+/** Each step is an attach, `<step>/post`, and the reads that waited for it, `<step>/poll`. The first has to be there. */
+function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
+  const [first = ''] = steps;
+  evidence.steps(`${first}/post`);
+  const attaches = steps.flatMap((step) => evidence.anySteps(`${step}/post`));
+  const polls = attaches.map(({ step }) => evidence.anySteps(step.replace(/post$/, 'poll')).at(-1));
+  if (polls.some((last) => shownStatus(last) === 'ATTACHING')) return stillWaiting('a volume', 'ATTACHING');
+  const finding = eachExchange(unlimited(attaches), 'attaches to an instance that is ONLINE', (asked) => {
+    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
+    const last = polls[attaches.indexOf(asked)];
+    return last === undefined ? undefined : notHeldBy(last, namedIn(asked));
+  });
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
+}
+
+function judgeNowhere(evidence: Evidence): Finding {
+  const asked = evidence.step('volumes/nowhere/post');
+  const read = evidence.step('volumes/nowhere/read');
+  return eachExchange(unlimited([asked]), 'attaches to an instance that does not exist', () => {
+    if (![400, 404, 409].includes(statusOf(asked) ?? 0))
+      return { expected: '404, or 400', actual: answerOf(asked) };
+    const holders = textsField(successOf(read), 'attached_instance_ids');
+    return holders.includes(NO_SUCH_ID)
+      ? {
+          expected: 'nothing is attached',
+          actual: `attached_instance_ids ${inShort(holders, 200)}`,
+          shown: read,
+        }
+      : undefined;
+  });
+}
+
+function judgeInline(evidence: Evidence): Finding {
+  const created = evidence.steps('volumes/inline/create').find(isSuccess);
+  if (created === undefined) return notTested('no create with instance_ids was accepted');
+  const last = evidence.steps('volumes/inline/poll').at(-1);
+  if (last === undefined) return notTested('the volume was not read');
+  if (['CREATING', 'ATTACHING'].includes(shownStatus(last)))
+    return stillWaiting('the volume', shownStatus(last));
+  const finding = eachExchange([created], 'creates with instance_ids', () =>
+    notHeldBy(last, namedIn(created)),
+  );
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
+}
+
+function judgeDetach(evidence: Evidence, step: string): Finding {
+  const asked = evidence.step(`${step}/post`);
+  const last = evidence.anySteps(`${step}/poll`).at(-1);
+  if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
+  const finding = eachExchange(unlimited([asked]), 'detaches', () => {
+    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
+    if (last === undefined) return undefined;
+    const holders = textsField(successOf(last), 'attached_instance_ids');
+    return shownStatus(last) === 'AVAILABLE' && holders.length === 0
+      ? undefined
+      : {
+          expected: 'AVAILABLE, attached to nothing',
+          actual: `${shownStatus(last)}, with attached_instance_ids ${inShort(holders, 200)}`,
+          shown: last,
+        };
+  });
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
+}
+
+/** Of two instances that share a volume, the one that a detach names loses it, and the other keeps it. */
+function judgeDetachOfOne(evidence: Evidence): Finding {
+  const asked = evidence.step('companion/detach-one/post');
+  const stays = namedIn(evidence.step('companion/attach/post'));
+  const both = evidence.anySteps('companion/attach-second/poll').at(-1);
+  if (both === undefined || notHeldBy(both, namedIn(asked)) || notHeldBy(both, stays))
+    return notTested('the volume did not come to be attached to both instances');
+  const last = evidence.anySteps('companion/detach-one/poll').at(-1);
+  if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
+  const finding = eachExchange(unlimited([asked]), 'detaches of one of two instances', () => {
+    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
+    if (last === undefined) return undefined;
+    const holders = textsField(successOf(last), 'attached_instance_ids');
+    return holders.includes(namedIn(asked))
+      ? {
+          expected: `${namedIn(asked)} is no more in attached_instance_ids`,
+          actual: `${shownStatus(last)}, with ${inShort(holders, 200)}`,
+          shown: last,
+        }
+      : notHeldBy(last, stays);
+  });
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
+}
+
+function judgeDeleteAttached(evidence: Evidence): Finding {
+  const asked = evidence.step('volumes/delete-attached/delete');
+  const read = evidence.step('volumes/delete-attached/read');
+  const finding = eachExchange(unlimited([asked]), 'DELETEs of an attached volume', () => {
+    if (statusOf(asked) !== 409)
+      return {
+        expected: '409: the volume is attached, and cannot be deleted',
+        actual: answerOf(asked),
+      };
+    const holder = namedIn(evidence.step('volumes/attach/post'));
+    const problem = notHeldBy(read, holder);
+    return problem === undefined ? undefined : { ...problem, expected: `still ${problem.expected}` };
+  });
+  return unlessReclaimed(evidence, finding);
+}
+
+/** Each request without a good credential is 401, and none of them does anything. */
+function judgeWithoutCredential(evidence: Evidence): Finding {
+  const holder = namedIn(evidence.step('volumes/attach/post'));
+  const names = Object.keys(BAD_CREDENTIALS).map((name) => `volumes/${name}`);
+  const asked = evidence.steps(...names).filter((exchange) => !hasGoodCredential(exchange));
+  const finding = eachExchange(
+    unlimited(asked),
+    'reads, detaches and DELETEs of an attached volume without a good credential',
+    (exchange) => {
+      if (statusOf(exchange) !== 401) return { expected: '401', actual: answerOf(exchange) };
+      const after = evidence.anySteps(exchange.step.replace(/\w+$/, 'after')).at(-1);
+      const before = evidence.anySteps(exchange.step.replace(/\w+$/, 'before')).at(-1);
+      const isLast = exchange.request.method === 'DELETE';
+      if (!isLast || after === undefined || notHeldBy(before ?? after, holder)) return undefined;
+      const problem = notHeldBy(after, holder);
+      return problem && { ...problem, expected: `still ${problem.expected}: it was refused` };
+    },
+  );
+  return unlessReclaimed(evidence, finding);
+}
+
+/** An instance that is gone holds nothing. */
+function judgeReleased(evidence: Evidence): Finding {
+  const asked = evidence.step('companion/released/delete');
+  const last = evidence.steps('companion/released/poll').at(-1);
+  const ends = ['companion/destroy/poll', 'companion/destroy-stopped/poll'];
+  const end = evidence.anySteps(...ends).at(-1);
+  if (end === undefined || (statusOf(end) !== 404 && shownStatus(end) !== 'DESTROYED'))
+    return notTested(
+      `the instance that held the volume was not seen to be gone: it read ${shownStatus(end)}`,
+    );
+  if (last === undefined) return notTested('the volume was not read');
+  const gone = decodeURIComponent(end.request.path.split('?')[0]?.split('/')[2] ?? '');
+  const holders = textsField(successOf(last), 'attached_instance_ids');
+  const others = holders.filter((id) => id !== gone);
+  if (others.length > 0)
+    return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);
+  const finding = eachExchange(unlimited([asked]), 'volumes of an instance that is gone', () => {
+    if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
+      return {
+        expected: `attached to nothing: ${gone} is gone`,
+        actual: `${shownStatus(last)}, with ${inShort(holders, 200)}`,
+        shown: last,
+      };
+    return isSuccess(asked)
+      ? undefined
+      : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
+  });
+  return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
+}

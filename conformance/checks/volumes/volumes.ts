@@ -1,0 +1,276 @@
+import type { ShapeProblem } from '../../contract/shapes.ts';
+import type { Evidence } from '../../evidence/evidence.ts';
+import { each, eachExchange, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import { isBefore } from '../../evidence/instances.ts';
+import type { VolumeSighting, VolumeTimeline } from '../../evidence/volumes.ts';
+import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../../scenarios/volumes/refusal-cases.ts';
+import { NO_SUCH_SIZE } from '../../scenarios/volumes/volume-steps.ts';
+import { isObject, parseJson, textField } from '../../text/json.ts';
+import { inShort } from '../../text/wording.ts';
+import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import {
+  type Check,
+  codeOfConflict,
+  judgeAnswered,
+  listProblem,
+  shownStatus,
+  stillWaiting,
+  unlessCutShort,
+  unlimited,
+} from '../check.ts';
+import { isNull, judgeObjects } from '../conventions/fields.ts';
+
+const scenarios = ['volumes'];
+/** `Within seconds`: for so long a replica may show what was before. */
+const FRESH_MS = 10_000;
+const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
+const CREATES = ['volumes/create', 'volumes/inline/create', 'companion/volume'];
+
+export const volumeChecks: readonly Check[] = [
+  { id: 'VOL-LOC-001', level: 'read-only', scenarios: ['catalog'], judge: judgeLocations },
+  { id: 'VOL-CREATE-001', level: 'full', scenarios, judge: judgeCreates },
+  { id: 'VOL-CREATE-002', level: 'full', scenarios, judge: judgeMatchesRequest },
+  {
+    id: 'VOL-INVALID-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeAnswered(
+        evidence.steps('volumes/invalid'),
+        'creates of a volume with one defect',
+        [400],
+        ({ step }) => `400: the create has ${INVALID.find((item) => item.step === step)?.defect}`,
+      ),
+  },
+  {
+    id: 'VOL-FIELDS-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeFields(
+        evidence,
+        'every required field, and optional ones of their type or left out',
+        ({ fault }) => fault === 'type' || fault === 'missing',
+      ),
+  },
+  {
+    id: 'VOL-NULL-001',
+    level: 'full',
+    scenarios,
+    judge: (evidence) => judgeFields(evidence, 'optional fields without a value left out', isNull),
+  },
+  {
+    id: 'VOL-FIELDS-002',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeFields(evidence, 'one of the seven statuses of the contract', ({ fault }) => fault === 'value'),
+  },
+  { id: 'VOL-READY-001', level: 'full', scenarios, judge: judgeReady },
+  { id: 'VOL-READ-001', level: 'full', scenarios, judge: judgeReads },
+  {
+    id: 'VOL-404-001',
+    level: 'read-only',
+    scenarios: ['unknown'],
+    judge: (evidence) =>
+      judgeAnswered(
+        evidence.steps('unknown/volume'),
+        'requests for a volume that was never made',
+        [404],
+        '404: there is no such volume',
+      ),
+  },
+  { id: 'VOL-DELETE-002', level: 'full', scenarios, judge: judgeDelete },
+  { id: 'VOL-DELETE-003', level: 'full', scenarios, judge: judgeGone },
+  {
+    id: 'VOL-DELETE-004',
+    level: 'full',
+    scenarios,
+    judge: (evidence) =>
+      judgeAnswered(
+        evidence.steps('volumes/delete/again'),
+        'DELETEs of a volume that is gone',
+        [404],
+        '404, which its client takes for success',
+      ),
+  },
+];
+
+function judgeLocations(evidence: Evidence): Finding {
+  const read = evidence.step('catalog/locations');
+  const problem = listProblem(read, 'locations');
+  if (problem !== undefined) return eachExchange([read], 'reads of /volumes/locations', () => problem);
+  if (evidence.objects.locations.length === 0)
+    return notApplicable('a volume location', 'GET /volumes/locations lists none');
+  const expected = 'id and name, and types and country_code of their type or left out';
+  return judgeObjects(
+    'VolumeLocation',
+    evidence.objects.locations,
+    'volume locations',
+    expected,
+    (problem) => !isNull(problem),
+  );
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined;
+}
+
+const NO_STORAGE: readonly (string | undefined)[] = ['capacity_unavailable', 'quota_exceeded'];
+
+/** A refusal may be for the size alone, since the contract names no least one, or because there is no storage left. */
+function judgeCreates(evidence: Evidence): Finding {
+  evidence.steps('volumes/create');
+  const asked = evidence
+    .anySteps(...CREATES)
+    .filter((exchange) => statusOf(exchange) !== 400 && !NO_STORAGE.includes(codeOfConflict(exchange)));
+  if (asked.length === 0) return notTested(`every create was refused with 400 or 409: ${NO_SUCH_SIZE}`);
+  return judgeAnswered(asked, 'valid creates of a volume', [201], '201, with the volume');
+}
+
+interface Seen {
+  timeline: VolumeTimeline;
+  sighting: VolumeSighting;
+}
+
+/** Each time that a volume of the run was shown. Throws `Unproved` where none was made. */
+export function volumesSeen(evidence: Evidence): Seen[] {
+  evidence.steps('volumes/create');
+  return evidence.volumes.flatMap((timeline) =>
+    timeline.sightings
+      .filter(({ volume }) => volume !== undefined)
+      .map((sighting) => ({ timeline, sighting })),
+  );
+}
+
+const exchangeOf = ({ sighting }: Seen): Exchange => sighting.exchange;
+
+function judgeFields(
+  evidence: Evidence,
+  expected: string,
+  isLooked: (problem: ShapeProblem) => boolean,
+): Finding {
+  evidence.steps('volumes/create');
+  const { volumes } = evidence.objects;
+  return judgeObjects('Volume', volumes, 'volumes in answers', expected, isLooked);
+}
+
+function judgeMatchesRequest(evidence: Evidence): Finding {
+  return each(
+    volumesSeen(evidence),
+    'reads of volumes that the run made',
+    ({ timeline, sighting }) => {
+      const created = evidence.exchanges.find(
+        (exchange) =>
+          exchange.request.path === '/volumes' && textField(successOf(exchange), 'id') === timeline.id,
+      );
+      const wanted = parseJson(created?.request.body);
+      return ['name', 'size_gb', 'region', 'type'].flatMap((field) => {
+        const shown = sighting.volume?.[field];
+        const asked = fieldOf(wanted, field);
+        const isLeftOut = field === 'type' && (shown === undefined || shown === null || asked === undefined);
+        return shown === asked || isLeftOut
+          ? []
+          : [
+              {
+                expected: `${field} ${inShort(asked)}, as it was asked for`,
+                actual: `${field} ${inShort(shown)}`,
+              },
+            ];
+      });
+    },
+    exchangeOf,
+  );
+}
+
+function judgeReady(evidence: Evidence): Finding {
+  const lasts = [evidence.steps('volumes/create-poll'), evidence.anySteps('companion/volume-poll')].flatMap(
+    (polls) => polls.at(-1) ?? [],
+  );
+  const waiting = lasts
+    .map(shownStatus)
+    .find((status) => !['AVAILABLE', 'ERROR', 'DELETING'].includes(status));
+  if (waiting === 'CREATING') return stillWaiting('a volume', waiting);
+  const finding = eachExchange(lasts, 'new volumes', (last) =>
+    shownStatus(last) === 'AVAILABLE'
+      ? undefined
+      : { expected: 'AVAILABLE: nothing was asked of it but to be', actual: shownStatus(last) },
+  );
+  return unlessCutShort(evidence, finding);
+}
+
+/** The DELETE that the target took on. */
+function deletionOf({ deletes }: VolumeTimeline): Exchange | undefined {
+  return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
+}
+
+const isRead = ({ exchange }: VolumeSighting): boolean => exchange.request.method === 'GET';
+
+function judgeReads(evidence: Evidence): Finding {
+  evidence.steps('volumes/create-poll');
+  const reads = evidence.volumes.flatMap((timeline) => {
+    const [firstDelete] = timeline.deletes.filter((exchange) => statusOf(exchange) !== 409);
+    return timeline.sightings
+      .filter(isRead)
+      .filter(({ exchange }) => firstDelete === undefined || isBefore(exchange, firstDelete))
+      .map((sighting) => ({ timeline, sighting }));
+  });
+  return each(
+    reads,
+    'reads of a volume between its 201 and its DELETE',
+    ({ timeline, sighting }) =>
+      sighting.status === '404'
+        ? { expected: `the volume ${timeline.id}: nobody has asked for its end`, actual: '404' }
+        : undefined,
+    exchangeOf,
+  );
+}
+
+function judgeDelete(evidence: Evidence): Finding {
+  const asked = [
+    ...evidence.steps('volumes/delete/delete'),
+    ...evidence.anySteps('volumes/force-delete/delete', 'companion/released/delete').filter(isSuccess),
+  ];
+  return eachExchange(unlimited(asked), 'DELETEs of a volume that is attached to nothing', (exchange) => {
+    if (statusOf(exchange) !== 204) return { expected: '204 without a body', actual: answerOf(exchange) };
+    const { body = '' } = exchange.answer ?? {};
+    return body === ''
+      ? undefined
+      : { expected: '204 without a body', actual: `a body of ${body.length} bytes` };
+  });
+}
+
+function judgeGone(evidence: Evidence): Finding {
+  evidence.steps('volumes/delete/poll');
+  const ended = evidence.volumes.filter((timeline) => {
+    const asked = deletionOf(timeline);
+    return asked !== undefined && timeline.resource.step.startsWith('volumes/create');
+  });
+  const waiting = ended.find(({ sightings }) => sightings.at(-1)?.status === 'DELETING');
+  if (waiting !== undefined) return stillWaiting('the volume', 'DELETING');
+  return each(
+    ended.flatMap(readsAfterDelete),
+    'reads of a volume after its DELETE',
+    ({ status, hasBeen404, ageMs }) =>
+      status === '404' || (status === 'DELETING' && !hasBeen404) || ageMs <= FRESH_MS
+        ? undefined
+        : {
+            expected: hasBeen404 ? '404, for good' : '404, or DELETING until then',
+            actual: `status ${status}${hasBeen404 ? ' once more' : ''}`,
+          },
+    ({ exchange }) => exchange,
+  );
+}
+
+function readsAfterDelete(timeline: VolumeTimeline) {
+  const asked = deletionOf(timeline);
+  let hasBeen404 = false;
+  return timeline.sightings
+    .filter((sighting) => isRead(sighting) && asked !== undefined && isBefore(asked, sighting.exchange))
+    .map(({ status, exchange }) => {
+      const read = { status, exchange, hasBeen404, ageMs: exchange.sentAt - (asked?.endedAt ?? 0) };
+      hasBeen404 ||= status === '404';
+      return read;
+    });
+}

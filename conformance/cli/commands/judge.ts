@@ -1,0 +1,52 @@
+import { readFileSync, statSync } from 'node:fs';
+import { Command } from 'commander';
+import { loadRequirements } from '../../contract/requirements.ts';
+import { reasonOf } from '../../text/wording.ts';
+import type { TranscriptRecord } from '../../transcript/records.ts';
+import { readTranscript, TranscriptError } from '../../transcript/transcript.ts';
+import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
+import type { CliParts, Finish } from '../parts.ts';
+import { CommandError } from '../program.ts';
+
+/** `berth conformance judge <transcript>`: verdicts on what an earlier run saw, offline and free. */
+export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
+  const command = new Command('judge')
+    .description('give verdicts on a transcript again: offline, and free')
+    .argument('<transcript>', 'the file of --transcript');
+  return withOutputs(command)
+    .option('--verbose', 'list what passed, too')
+    .action((path: string, flags: OutputFlags & { verbose?: true }) => {
+      const records = readTranscriptFile(path);
+      const requirements = loadRequirements();
+      const [run] = records;
+      if (run?.kind === 'run' && run.requirements !== requirements.digest)
+        terminal.err(
+          'NOTE    The run was made with another set of requirements than the one by which it is judged now.\n',
+        );
+      const outputs = new Outputs(flags);
+      try {
+        finish(showReport({ records, requirements, outputs, terminal, isVerbose: flags.verbose === true }));
+      } catch (error) {
+        outputs.discard();
+        throw error;
+      }
+    });
+}
+
+/** A longer one is no text that Node.js can hold. */
+const MAX_BYTES = 500_000_000;
+
+/** The records of a file, or `CommandError` with what is wrong with it. */
+function readTranscriptFile(path: string): TranscriptRecord[] {
+  try {
+    const stat = statSync(path);
+    if (stat.isDirectory()) throw new CommandError(`${path} is a folder: name the file of --transcript`);
+    if (stat.size > MAX_BYTES) throw new CommandError(`${path} is larger than ${MAX_BYTES} bytes`);
+    return readTranscript(readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    if (error instanceof TranscriptError)
+      throw new CommandError(`${path} cannot be judged: ${error.message}`);
+    throw new CommandError(`${path} cannot be read (${reasonOf(error)})`);
+  }
+}

@@ -1,0 +1,49 @@
+import { Command } from 'commander';
+import { hasConfigFault } from '../../doctor/examine.ts';
+import { whyNotAffordable } from '../../plan/plan.ts';
+import { toText } from '../../plan/text.ts';
+import { EXIT } from '../../verdict/outcome.ts';
+import { Interruption } from '../interruption.ts';
+import type { CliParts, Finish } from '../parts.ts';
+import { lookAround, planOf, prepareRun, tellNotable } from '../preparation.ts';
+import { CommandError, NAME } from '../program.ts';
+import { type RunFlags, withRunOptions } from '../run-options.ts';
+import { openTransport } from '../target-options.ts';
+
+/** `berth conformance plan <base_url>`: what a run would do and could cost. It sends GETs only. */
+export function planCommand(parts: CliParts, finish: Finish): Command {
+  const command = new Command('plan')
+    .description('show what a run would do, buy and cost at the most; sends nothing but GETs')
+    .argument('<base_url>', 'where the contract is served');
+  return withRunOptions(command)
+    .option('--json', 'as JSON')
+    .action(async (typed: string, flags: RunFlags & { json?: true }) => {
+      finish(await executePlan(typed, flags, parts));
+    });
+}
+
+async function executePlan(
+  typed: string,
+  flags: RunFlags & { json?: true },
+  parts: CliParts,
+): Promise<number> {
+  const { terminal } = parts;
+  const preparation = prepareRun(typed, flags, [], parts);
+  using interruption = new Interruption(parts.signals, terminal);
+  const transport = openTransport(flags, parts);
+  try {
+    const look = { transport, signal: interruption.signal, mayPost: false };
+    const examined = await lookAround(preparation, parts, look);
+    const found = [...preparation.notes, ...examined.diagnoses];
+    tellNotable(found, terminal);
+    if (hasConfigFault(found)) throw new CommandError('there is no plan: see CONFIG above');
+    const plan = planOf(preparation, examined);
+    terminal.out(flags.json ? `${JSON.stringify(plan, null, 2)}\n` : toText(plan));
+    const why = whyNotAffordable(plan, flags.acceptUnknownCost === true);
+    if (why === undefined) return EXIT.conformant;
+    terminal.err(`${NAME}: ${why}.\n`);
+    return EXIT.configuration;
+  } finally {
+    await transport.close();
+  }
+}

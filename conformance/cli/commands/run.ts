@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto';
+import { Command } from 'commander';
+import { hasConfigFault } from '../../doctor/examine.ts';
+import { type Plan, whyNotAffordable } from '../../plan/plan.ts';
+import { plural } from '../../report/words.ts';
+import { formatUsd } from '../../resources/budget.ts';
+import { LedgerError, type OpenLedgerFile, openLedgerFile } from '../../resources/ledger-file.ts';
+import { progress } from '../../run/progress.ts';
+import { run } from '../../run/run.ts';
+import { reasonOf } from '../../text/wording.ts';
+import type { TranscriptRecord } from '../../transcript/records.ts';
+import type { SuiteFault } from '../../transcript/transcript.ts';
+import { EXIT } from '../../verdict/outcome.ts';
+import type { Transport } from '../../wire/transport.ts';
+import { Interruption } from '../interruption.ts';
+import { tellLeftovers, tellOpenLedgers } from '../leftovers.ts';
+import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
+import type { CliParts, Finish } from '../parts.ts';
+import { lookAround, type Preparation, planOf, prepareRun, tellNotable } from '../preparation.ts';
+import { CommandError, NAME, tellFault } from '../program.ts';
+import { type RunFlags, stateFolderOf, withRunOptions, withStateFolder } from '../run-options.ts';
+import { openTransport } from '../target-options.ts';
+import type { Terminal } from '../terminal.ts';
+
+export interface RunCommandFlags extends RunFlags, OutputFlags {
+  yes?: true;
+  transcript?: string;
+  stateDir?: string;
+  verbose?: true;
+}
+
+/** `berth conformance <base_url>`. */
+export function runCommand(parts: CliParts, finish: Finish): Command {
+  const command = new Command(NAME)
+    .description('Tests a provider orchestrator, in whatever language, against the contract.')
+    .argument('<base_url>', 'where the contract is served, such as https://orchestrator.example/v1');
+  withStateFolder(withOutputs(withRunOptions(command)))
+    .option(
+      '--transcript <file>',
+      'write all that was sent and seen, to FILE.partial until the end; `judge` gives verdicts on it again',
+    )
+    .option('--yes', 'do not ask before money is spent; where there is no terminal nobody is asked')
+    .option('--verbose', 'list what passed, too')
+    .action(async (typed: string, flags: RunCommandFlags) => {
+      const names = command.commands.map((inner) => inner.name());
+      finish(await executeRun(prepareRun(typed, flags, names, parts), flags, parts));
+    });
+  return command;
+}
+
+/** Looks at the set-up, asks, runs, judges and writes; answers with the exit code. Throws `CommandError`. */
+async function executeRun(
+  preparation: Preparation,
+  flags: RunCommandFlags,
+  parts: CliParts,
+): Promise<number> {
+  const { terminal, env } = parts;
+  using interruption = new Interruption(parts.signals, terminal);
+  const outputs = new Outputs(flags);
+  let transport: Transport | undefined;
+  try {
+    transport = openTransport(flags, parts);
+    interruption.closeWhenAbandoned(transport);
+    const folder = stateFolderOf(flags, env);
+    tellOpenLedgers(folder, preparation.options.baseUrl, terminal);
+    await makeSure(preparation, flags, parts, { transport, interruption, folder });
+    return await conduct(preparation, flags, parts, { transport, interruption, folder, outputs });
+  } catch (error) {
+    outputs.discard();
+    const { signal, fault } = interruption;
+    if (!signal.aborted || fault !== undefined) throw fault ?? error;
+    terminal.err('Nothing was bought.\n');
+    return EXIT.incomplete;
+  } finally {
+    await transport?.close();
+  }
+}
+
+interface Conditions {
+  transport: Transport;
+  interruption: Interruption;
+  /** Of the ledgers. */
+  folder: string;
+}
+
+/** Throws `CommandError` where the run is not to be made. Nothing has been bought then. */
+async function makeSure(
+  preparation: Preparation,
+  flags: RunCommandFlags,
+  parts: CliParts,
+  { transport, interruption, folder }: Conditions,
+): Promise<void> {
+  const { signal } = interruption;
+  const look = { transport, signal, stateFolder: folder, mayPost: true };
+  const examined = await lookAround(preparation, parts, look);
+  const found = [...preparation.notes, ...examined.diagnoses];
+  tellNotable(found, parts.terminal);
+  if (hasConfigFault(found))
+    throw new CommandError('the run did not begin: see CONFIG above. It says nothing about the target');
+  const plan = planOf(preparation, examined);
+  const why = whyNotAffordable(plan, flags.acceptUnknownCost === true);
+  if (why !== undefined) throw new CommandError(why);
+  const { baseUrl } = preparation.options;
+  if (flags.yes !== true && !(await confirm(plan, baseUrl, parts.terminal, signal)))
+    throw new CommandError('the run did not begin, and nothing was bought', EXIT.incomplete);
+}
+
+/** From here on something may be bought: whatever happens, what is left is told, and exits with 5. */
+async function conduct(
+  { options, scenarios, requirements }: Preparation,
+  flags: RunCommandFlags,
+  parts: CliParts,
+  { transport, interruption, folder, outputs }: Conditions & { outputs: Outputs },
+): Promise<number> {
+  const { terminal, clock, ssh } = parts;
+  const runId = randomBytes(5).toString('hex');
+  const ledgerFile = openLedger(folder, runId);
+  interruption.notice = 'Interrupted: what the run made is destroyed now. Once more gives that up.';
+  const told = progress({
+    ...{ write: terminal.err, isTerminal: terminal.errIsTty, columns: terminal.width, clock },
+  });
+  let records: readonly TranscriptRecord[] = [];
+  try {
+    records = await run(
+      options,
+      {
+        ...{ runId, transport, ssh, clock, ledgerFile, onEvent: told.onEvent },
+        ...{ signal: interruption.signal, abandon: interruption.abandon },
+        sink: (line) => outputs.transcript?.write(`${line}\n`),
+      },
+      scenarios,
+    );
+    told.stop();
+    const isVerbose = flags.verbose === true;
+    const exitCode = showReport({ records, requirements, outputs, terminal, isVerbose });
+    if (exitCode === EXIT.mayBeRunning && flags.stateDir !== undefined)
+      terminal.err(
+        `The ledger is kept elsewhere: \`${NAME} sweep ${options.baseUrl} --state-dir ${folder}\`\n`,
+      );
+    return endOf(exitCode, interruption.fault, parts);
+  } catch (error) {
+    told.stop();
+    outputs.keepTranscript();
+    const cause = interruption.fault ?? error;
+    const isOfTheSetUp = cause instanceof LedgerError;
+    if (isOfTheSetUp) terminal.err(`${NAME}: ${cause.message}.\n`);
+    else tellFault(cause, parts);
+    const isLeft = tellLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
+    if (isLeft) return EXIT.mayBeRunning;
+    return isOfTheSetUp ? EXIT.configuration : EXIT.suiteFault;
+  } finally {
+    ledgerFile.close();
+  }
+}
+
+function endOf(exitCode: number, fault: SuiteFault | undefined, parts: CliParts): number {
+  if (fault === undefined) return exitCode;
+  tellFault(fault, parts);
+  return exitCode === EXIT.mayBeRunning ? exitCode : EXIT.suiteFault;
+}
+
+function openLedger(folder: string, runId: string): OpenLedgerFile {
+  try {
+    return openLedgerFile(folder, runId);
+  } catch (error) {
+    const why = `the ledger cannot be kept in ${folder} (${reasonOf(error)})`;
+    throw new CommandError(`${why}: name another folder with --state-dir`);
+  }
+}
+
+/**
+ * Whether to go on. A person at a terminal is asked before money is spent; a script is not, for which `--max-cost`
+ * holds.
+ */
+async function confirm(
+  { purchases, worst_case_usd, unpriced }: Plan,
+  baseUrl: string,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (purchases.length === 0 || !terminal.isInteractive) return true;
+  const more = unpriced.instances > 0 ? ', and something whose price is not known' : '';
+  const made = (type: 'instance' | 'volume'): string =>
+    plural(purchases.filter((purchase) => purchase.type === type).length, type);
+  const what = [made('instance'), made('volume')].filter((each) => !each.startsWith('0 ')).join(' and ');
+  const question = `This run makes ${what} at ${baseUrl}, and may cost up to ${formatUsd(worst_case_usd)}${more}. Go on? [y/N] `;
+  return /^y(es)?$/i.test((await terminal.ask(question, signal)).trim());
+}

@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import { Command } from 'commander';
+import { type Entry, prefixOf } from '../../resources/ledger.ts';
+import { readStateFolder, type StateFolder, type StoredLedger } from '../../resources/ledger-file.ts';
+import { type SweepParts, type Swept, sweep } from '../../resources/sweep.ts';
+import { printable } from '../../text/printable.ts';
+import { reasonOf } from '../../text/wording.ts';
+import { EXIT } from '../../verdict/outcome.ts';
+import { Interruption } from '../interruption.ts';
+import { leftoverLines, SHOWN_CHARS } from '../leftovers.ts';
+import type { CliParts, Finish } from '../parts.ts';
+import { CommandError, NAME } from '../program.ts';
+import { type PatienceFlags, stateFolderOf, withPatience, withStateFolder } from '../run-options.ts';
+import {
+  openTransport,
+  requireBaseUrl,
+  requireSignIn,
+  type TargetFlags,
+  withTarget,
+} from '../target-options.ts';
+
+interface Flags extends TargetFlags, PatienceFlags {
+  stateDir?: string;
+  absent: string[];
+  otherKey?: true;
+}
+
+/** `berth conformance sweep [base_url]`: finishes the clean-up of runs that were cut off. */
+export function sweepCommand(parts: CliParts, finish: Finish): Command {
+  const command = new Command('sweep')
+    .description('destroy what interrupted runs left, and nothing else')
+    .argument('[base_url]', 'of these runs only; needed where runs of several targets were cut off');
+  return withStateFolder(withPatience(withTarget(command)))
+    .option(
+      '--absent <name>',
+      'you have looked for it on the platform, and it is not there; may be given again',
+      (name: string, names: string[]) => [...names, name],
+      [],
+    )
+    .option('--other-key', 'the key is not that of the run, but of the same account')
+    .action(async (typed: string | undefined, flags: Flags) => {
+      finish(await executeSweep(typed, flags, parts));
+    });
+}
+
+async function executeSweep(typed: string | undefined, flags: Flags, parts: CliParts): Promise<number> {
+  const { terminal, clock } = parts;
+  const folder = stateFolderOf(flags, parts.env);
+  if (flags.stateDir !== undefined && !existsSync(folder))
+    throw new CommandError(
+      `there is no folder ${folder}: name the --state-dir of the run that is to be swept`,
+    );
+  const { open, unreadable } = readLedgers(folder);
+  for (const { path, cause } of unreadable)
+    terminal.out(
+      `${path} cannot be read (${reasonOf(cause)}), and what its run made MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
+    );
+  const atLeast = unreadable.length > 0 ? EXIT.mayBeRunning : EXIT.conformant;
+  const ledgers = chooseLedgers(typed, open);
+  if (ledgers.length === 0 && (open.length > 0 || unreadable.length === 0))
+    return tellNothing(open, folder, terminal);
+  if (ledgers.length === 0) return EXIT.mayBeRunning;
+  const { signIn } = requireSignIn(flags, parts);
+  using interruption = new Interruption(parts.signals, terminal);
+  interruption.notice = 'Interrupted: `sweep` may be repeated at any time.';
+  const transport = openTransport(flags, parts);
+  interruption.closeWhenAbandoned(transport);
+  try {
+    const exitCodes: number[] = [];
+    for (const ledger of ledgers)
+      exitCodes.push(
+        await sweepOne(ledger, terminal, {
+          ...{ ...signIn, transport, clock, signal: interruption.signal, absent: flags.absent },
+          isOtherKeyAccepted: flags.otherKey === true,
+          ...{ pollIntervalMs: flags.pollIntervalMs, patienceMs: flags.readyTimeoutS * 1000 },
+          onWait: (text) => terminal.err(`  waiting ${printable(text, SHOWN_CHARS)}\n`),
+        }),
+      );
+    if (interruption.fault !== undefined) throw interruption.fault;
+    return Math.max(atLeast, ...exitCodes);
+  } finally {
+    await transport.close();
+  }
+}
+
+/** Nothing was chosen: that is all well only where there is nothing. */
+function tellNothing(open: readonly StoredLedger[], folder: string, terminal: CliParts['terminal']): number {
+  if (open.length > 0) {
+    terminal.out(
+      `Nothing was swept: in ${folder} only runs at ${targetsOf(open).join(', ')} left something, which MAY STILL BE RUNNING AND BILLING. Name one of these targets.\n`,
+    );
+    return EXIT.mayBeRunning;
+  }
+  terminal.out(`Nothing to sweep: no run in ${folder} left anything.\n`);
+  return EXIT.conformant;
+}
+
+function targetsOf(ledgers: readonly StoredLedger[]): string[] {
+  return [...new Set(ledgers.map(({ baseUrl }) => baseUrl))];
+}
+
+/** One key is sent to one target: runs of several are not swept in one go. Throws `CommandError`. */
+function chooseLedgers(typed: string | undefined, all: StoredLedger[]): StoredLedger[] {
+  if (typed !== undefined) {
+    const { baseUrl } = requireBaseUrl(typed, []);
+    return all.filter((ledger) => ledger.baseUrl === baseUrl);
+  }
+  const targets = targetsOf(all);
+  if (targets.length > 1)
+    throw new CommandError(
+      `runs of several targets were cut off, and each has a key of its own: name one of ${targets.join(', ')}`,
+    );
+  return all;
+}
+
+function readLedgers(folder: string): StateFolder {
+  try {
+    return readStateFolder(folder);
+  } catch (error) {
+    throw new CommandError(`the ledgers in ${folder} cannot be read (${reasonOf(error)})`);
+  }
+}
+
+async function sweepOne(
+  ledger: StoredLedger,
+  terminal: CliParts['terminal'],
+  parts: SweepParts,
+): Promise<number> {
+  const { runId, startedAt, baseUrl, unreadable } = ledger;
+  terminal.out(`Run ${runId} of ${startedAt} at ${baseUrl}\n`);
+  if (unreadable.length > 0)
+    terminal.out(
+      `  NOTE: lines ${unreadable.join(', ')} of ${ledger.path} cannot be read; what they told is looked for by the run's names\n`,
+    );
+  const swept = await trySweep(ledger, parts);
+  if (swept.result === 'busy') {
+    terminal.out(`  left alone: ${swept.why}\n`);
+    return EXIT.incomplete;
+  }
+  const destroyed = swept.result === 'swept' ? swept.destroyed : [];
+  for (const entry of destroyed) terminal.out(`  gone: ${described(entry)}\n`);
+  if (swept.result === 'unreachable') terminal.out(`  ${swept.why}\n`);
+  if (swept.result === 'swept' && swept.left.length === 0) {
+    terminal.out(destroyed.length === 0 ? '  nothing of it was there any more\n' : '  all of it is gone\n');
+    return EXIT.conformant;
+  }
+  terminal.out(leftoverLines(baseUrl, swept.left));
+  return EXIT.mayBeRunning;
+}
+
+async function trySweep(ledger: StoredLedger, parts: SweepParts): Promise<Swept> {
+  try {
+    return await sweep(ledger, parts);
+  } catch (error) {
+    const left = ledger.entries.filter(({ state }) => state !== 'gone' && state !== 'refused');
+    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${reasonOf(error)})`;
+    return { result: 'unreachable', why, left };
+  }
+}
+
+function described({ type, name, id }: Entry): string {
+  const known = id === undefined ? '' : `, id ${printable(id, SHOWN_CHARS)}`;
+  return `${type} ${printable(name, SHOWN_CHARS)}${known}`;
+}

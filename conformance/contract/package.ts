@@ -1,0 +1,21 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { textField } from '../text/json.ts';
+
+/** The folder of the package, of which `openapi/`, `fixtures/` and `conformance/requirements.yaml` are parts. */
+export const packageRoot = find(import.meta.dirname);
+
+function find(folder: string): string {
+  if (existsSync(join(folder, 'openapi', 'orchestrator.v1.json'))) return folder;
+  const parent = dirname(folder);
+  if (parent === folder) throw new Error('openapi/orchestrator.v1.json is not in this package');
+  return find(parent);
+}
+
+/** A JSON file of the package. */
+export function readPackageJson(path: string): unknown {
+  return JSON.parse(readFileSync(join(packageRoot, path), 'utf8'));
+}
+
+/** The version of the package, which is that of the suite. */
+export const suiteVersion = textField(readPackageJson('package.json'), 'version') ?? 'unknown';

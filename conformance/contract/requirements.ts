@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { packageRoot } from './package.ts';
+
+const requirement = z
+  .strictObject({
+    id: z.string().regex(/^[A-Z]+(-[A-Z0-9]+)*-\d{3}$/),
+    level: z.enum(['MUST', 'SHOULD']),
+    tier: z.enum(['compute', 'storage', 'token']),
+    /** Where the sentence stands in the contract. */
+    place: z.string().min(1),
+    /** The sentence. */
+    text: z.string().min(1),
+    /** What it comes to, in plain words. */
+    means: z.string().min(1).optional(),
+    /** What is most often behind a failure, and where to look. */
+    cause: z.string().min(1).optional(),
+    checks: z.array(z.string()).min(1).optional(),
+    excluded: z.string().min(1).optional(),
+  })
+  .refine((row) => (row.checks === undefined) !== (row.excluded === undefined), {
+    error: 'has either `checks` or `excluded`',
+  })
+  .refine((row) => row.excluded !== undefined || (row.means !== undefined && row.cause !== undefined), {
+    error: 'a row with checks says what it `means` and the likely `cause` of a failure',
+  });
+
+const file = z.strictObject({ contract: z.string(), requirements: z.array(requirement).min(1) });
+
+/** A testable sentence of the contract. */
+export type Requirement = z.infer<typeof requirement>;
+
+export interface Requirements {
+  /** The contract's own version label. */
+  contract: string;
+  rows: readonly Requirement[];
+  /** SHA-256 of the file, hex: which set of requirements a report is about. */
+  digest: string;
+}
+
+let known: Requirements | undefined;
+
+/** The requirements.yaml of the package, read once in a process. */
+export function loadRequirements(): Requirements {
+  known ??= readRequirements();
+  return known;
+}
+
+function readRequirements(): Requirements {
+  const text = readFileSync(join(packageRoot, 'conformance', 'requirements.yaml'), 'utf8');
+  const { contract, requirements } = file.parse(parse(text));
+  return { contract, rows: requirements, digest: createHash('sha256').update(text).digest('hex') };
+}

@@ -1,0 +1,142 @@
+import { hasField, isObject, type JsonObject, textField } from '../text/json.ts';
+import { inShort } from '../text/wording.ts';
+import { isSuccess, jsonOf } from '../transcript/exchange.ts';
+import type { Exchange } from '../transcript/records.ts';
+import type { Evidence } from './evidence.ts';
+import { notTested, refuseTooLong, Unproved } from './finding.ts';
+import { hasGoodCredential, type InstanceTimeline } from './instances.ts';
+
+/** The most offers of one answer that are looked at one by one. */
+const MOST_OFFERS = 2000;
+
+/** The two lists of offers. */
+export type OfferList = 'configurations' | 'availability';
+
+/** An offer in an answer, with the id by which it is known. */
+export interface SeenOffer {
+  id: string;
+  offer: JsonObject;
+  exchange: Exchange;
+}
+
+/** A read of a list of offers that was answered with one. */
+export interface OfferRead {
+  exchange: Exchange;
+  /** By what it was filtered; both undefined for a read of the whole list. */
+  instanceType: string | undefined;
+  region: string | undefined;
+  /** The first of those with an id, in their order: what is looked at one by one. */
+  offers: readonly SeenOffer[];
+  /** All of those with an id. */
+  byId: ReadonlyMap<string, JsonObject>;
+  /** Ids that more than one of them has. */
+  repeated: readonly string[];
+}
+
+const reads = new WeakMap<Exchange, OfferRead>();
+
+/** Every read of a list in the run, filtered or not. Throws `Unproved` where there is none. */
+export function offerReads(evidence: Evidence, list: OfferList): OfferRead[] {
+  evidence.steps(`catalog/${list}`);
+  const found = anyReads(evidence, list);
+  if (found.length > 0) return found;
+  refuseTooLong(evidence.steps(`catalog/${list}`));
+  throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
+}
+
+/** The reads of the whole list. Throws `Unproved` where there is none. */
+export function wholeReads(evidence: Evidence, list: OfferList): OfferRead[] {
+  const found = offerReads(evidence, list).filter(isWhole);
+  if (found.length > 0) return found;
+  throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
+}
+
+export function isWhole({ instanceType, region }: OfferRead): boolean {
+  return instanceType === undefined && region === undefined;
+}
+
+/** Every offer of every read of both lists, in the order of sending. Throws `Unproved` where there is none. */
+export function seenOffers(evidence: Evidence): SeenOffer[] {
+  const found = [...offerReads(evidence, 'configurations'), ...anyReads(evidence, 'availability')];
+  return found.toSorted((a, b) => a.exchange.n - b.exchange.n).flatMap(({ offers }) => offers);
+}
+
+/** Every read of a list, where there is any. */
+export function anyReads(evidence: Evidence, list: OfferList): OfferRead[] {
+  return evidence.exchanges.flatMap((exchange) => readOf(exchange, list) ?? []);
+}
+
+function readOf(exchange: Exchange, list: OfferList): OfferRead | undefined {
+  const { method, path } = exchange.request;
+  const [place, query] = path.split('?');
+  if (method !== 'GET' || place !== `/${list}` || !isSuccess(exchange) || !hasGoodCredential(exchange))
+    return undefined;
+  const known = reads.get(exchange);
+  if (known !== undefined) return known;
+  const body = jsonOf(exchange);
+  const items = isObject(body) ? body['configurations'] : undefined;
+  if (!Array.isArray(items)) return undefined;
+  const read = readFrom(exchange, items, new URLSearchParams(query));
+  reads.set(exchange, read);
+  return read;
+}
+
+function readFrom(exchange: Exchange, items: readonly unknown[], filter: URLSearchParams): OfferRead {
+  const offers = items.filter(isObject).flatMap((offer) => {
+    const id = textField(offer, 'id');
+    return id === undefined ? [] : [{ id, offer, exchange }];
+  });
+  return {
+    exchange,
+    instanceType: filter.get('instance_type') ?? undefined,
+    region: filter.get('region') ?? undefined,
+    offers: offers.slice(0, MOST_OFFERS),
+    byId: new Map(offers.map(({ id, offer }) => [id, offer])),
+    repeated: repeatedOf(offers.map(({ id }) => id)),
+  };
+}
+
+/** Those that are there more than once. */
+export function repeatedOf(ids: readonly string[]): string[] {
+  const seen = new Set<string>();
+  const repeated = new Set<string>();
+  for (const id of ids) (seen.has(id) ? repeated : seen).add(id);
+  return [...repeated];
+}
+
+/** The InstanceType of the offer that an instance is of; undefined where no offer was read that says so. */
+export function offerTypes(evidence: Evidence): (timeline: InstanceTimeline) => string | undefined {
+  const types = new Map(
+    evidence.objects.configurations.map(({ value }) => [
+      textField(value, 'id'),
+      textField(value, 'instance_type'),
+    ]),
+  );
+  return ({ sightings }) =>
+    types.get(textField(sightings.find(({ instance }) => instance)?.instance, 'configuration_id'));
+}
+
+/** What an offer is. What of it is sold now, where, and for how much may change at any time. */
+const STATIC_FIELDS = [
+  'name',
+  'instance_type',
+  'vcpus',
+  'memory_gb',
+  'storage_gb',
+  'gpu_count',
+  'gpu_type',
+  'gpu_memory_gb',
+  'supports_cloud_init',
+];
+
+/** The static fields in which two readings of an offer differ, in words. A field that one leaves out says nothing. */
+export function staticDifferences(before: JsonObject, after: JsonObject): string[] {
+  return STATIC_FIELDS.filter(
+    (field) => hasField(before, field) && hasField(after, field) && before[field] !== after[field],
+  ).map((field) => `${field} is ${inShort(after[field])} and was ${inShort(before[field])}`);
+}
+
+/** Two offers with one fingerprint are the same thing under two ids. */
+export function fingerprint(offer: JsonObject): string {
+  return JSON.stringify(STATIC_FIELDS.map((field) => offer[field] ?? null));
+}

@@ -1,0 +1,49 @@
+import { type JsonObject, textField } from '../text/json.ts';
+import { statusOf, successOf } from '../transcript/exchange.ts';
+import type { Exchange, ResourceRecord } from '../transcript/records.ts';
+import { hasGoodCredential } from './instances.ts';
+
+/** What an exchange says of a volume. `'404'` is a read of it that was answered so. */
+export interface VolumeSighting {
+  status: string;
+  exchange: Exchange;
+  volume?: JsonObject;
+}
+
+export interface VolumeTimeline {
+  id: string;
+  resource: ResourceRecord;
+  sightings: readonly VolumeSighting[];
+  deletes: readonly Exchange[];
+}
+
+const PATH = /^\/volumes\/([^/?]+)(?:\/(attach|detach))?$/;
+
+export function volumeTimelines(
+  exchanges: readonly Exchange[],
+  own: ReadonlyMap<string, ResourceRecord>,
+): VolumeTimeline[] {
+  return [...own].map(([id, resource]) => {
+    const of = exchanges.filter((exchange) => hasGoodCredential(exchange) && idOf(exchange) === id);
+    return {
+      id,
+      resource,
+      sightings: of.flatMap(sightingsIn),
+      deletes: of.filter(({ request }) => request.method === 'DELETE'),
+    };
+  });
+}
+
+function idOf(exchange: Exchange): string | undefined {
+  if (exchange.request.method === 'POST' && exchange.request.path === '/volumes')
+    return textField(successOf(exchange), 'id');
+  const [, id] = PATH.exec(exchange.request.path) ?? [];
+  return id === undefined || id === 'locations' ? undefined : decodeURIComponent(id);
+}
+
+function sightingsIn(exchange: Exchange): VolumeSighting[] {
+  if (exchange.request.method === 'GET' && statusOf(exchange) === 404) return [{ status: '404', exchange }];
+  const volume = successOf(exchange);
+  const status = textField(volume, 'status');
+  return volume === undefined || status === undefined ? [] : [{ status, exchange, volume }];
+}

@@ -1,0 +1,175 @@
+import { onAnswers, onRule, refusal, withFields } from '../deviate.ts';
+import type { Mutant } from '../mutant.ts';
+
+const CREATE = 'POST /instances';
+const GET = 'GET /instances/{instanceId}';
+const LIST = 'GET /instances';
+
+/** What is wrong in creating instances and in what is read of them. */
+export const createMutants: readonly Mutant[] = [
+  {
+    id: 'create-answers-200',
+    breaks: 'POST /instances answers 201.',
+    reddens: ['INS-CREATE-001'],
+    behave: onAnswers([CREATE], (answer) => (answer.status === 201 ? { ...answer, status: 200 } : undefined)),
+  },
+  {
+    id: 'created-online',
+    breaks: 'The instance in the answer to a create is PROVISIONING.',
+    reddens: ['INS-CREATE-002'],
+    behave: onAnswers([CREATE], (answer) =>
+      answer.status === 201 ? withFields(answer, { status: 'ONLINE', public_ip: '127.0.0.1' }) : undefined,
+    ),
+  },
+  {
+    id: 'create-waits-for-the-boot',
+    breaks: '201 is returned immediately, without waiting for boot.',
+    reddens: ['INS-CREATE-003'],
+    behave: onRule('answerDelayMs', (_usual, { route }) => (route === CREATE ? 20_000 : undefined)),
+  },
+  {
+    id: 'flavour-in-place-of-the-offer',
+    breaks: 'configuration_id is the offer that the instance was deployed from.',
+    reddens: ['INS-CREATE-004'],
+    behave: onRule('showInstance', (shown, { offer }) => ({
+      ...shown,
+      configuration_id: `flavor-${offer.vcpus}`,
+    })),
+  },
+  {
+    id: 'another-region-once-online',
+    breaks: 'region is the one that was asked for.',
+    reddens: ['INS-CREATE-004'],
+    behave: onRule('showInstance', (shown, { status }, _shown, { route }) =>
+      status === 'ONLINE' && route === GET ? { ...shown, region: 'ap-south' } : undefined,
+    ),
+  },
+  {
+    id: 'id-of-the-server-once-online',
+    breaks: 'The id of an instance is the one that its create answered with.',
+    reddens: ['INS-ID-001'],
+    behave: onRule('showInstance', (shown, { status, id }, _shown, { route }) =>
+      status === 'ONLINE' && route === GET ? { ...shown, id: `server-${id}` } : undefined,
+    ),
+  },
+  {
+    id: 'list-lags-behind-creates',
+    breaks: 'GET /instances lists the instances.',
+    reddens: ['INS-LIST-003'],
+    behave: (rules, hit, clock) => ({
+      ...rules,
+      isListed(instance) {
+        const isYoung = clock.wall() - instance.createdAtMs < 120_000;
+        if (isYoung) hit();
+        return !isYoung;
+      },
+    }),
+  },
+  {
+    id: 'list-shows-another-status',
+    breaks: 'Status values are accurate.',
+    reddens: ['INS-LIST-004'],
+    behave: onRule('showInstance', (shown, { status }, _shown, { route }) =>
+      route === LIST && status === 'ONLINE' ? { ...shown, status: 'PROVISIONING' } : undefined,
+    ),
+  },
+  {
+    id: 'created-at-moves',
+    breaks: 'created_at is when the instance was created.',
+    reddens: ['INS-TIME-001'],
+    behave: onRule('showInstance', (shown, { status }) =>
+      status === 'ONLINE' ? { ...shown, created_at: shown['updated_at'] } : undefined,
+    ),
+  },
+  {
+    id: 'updated-at-goes-back',
+    breaks: 'updated_at is when the instance was updated.',
+    reddens: ['INS-TIME-002'],
+    behave: onRule('updatedAt', (_usual, { status, createdAtMs }) =>
+      status === 'STOPPING' ? createdAtMs + 1 : undefined,
+    ),
+  },
+  {
+    id: 'updated-at-stands-still',
+    breaks: 'updated_at is when the instance was updated.',
+    reddens: ['INS-TIME-003'],
+    behave: onRule('updatedAt', (_usual, { createdAtMs }) => createdAtMs),
+  },
+  {
+    id: 'error-without-a-word',
+    breaks: 'ERROR carries the error text.',
+    reddens: ['INS-ERROR-001', 'INS-READY-001', 'INS-READY-002', 'RACE-LIVE-001'],
+    behave: (rules, hit) => ({
+      ...rules,
+      statusAfter: (_instance, next) => (next === 'ONLINE' ? 'ERROR' : next),
+      errorText() {
+        hit();
+        return undefined;
+      },
+    }),
+  },
+  {
+    id: 'spot-without-a-price',
+    breaks: 'price_per_hour is required for dynamically priced instances.',
+    reddens: ['INS-PRICE-001'],
+    run: { offer: 'cpu-spot' },
+    behave: onRule('showInstance', ({ price_per_hour: _, ...shown }, { offer }) =>
+      offer.instanceType === 'SPOT' ? shown : undefined,
+    ),
+  },
+  {
+    id: 'one-poll-in-fifteen-seconds',
+    breaks: 'A rate limit accommodates one poll per active instance per 10 seconds.',
+    reddens: ['INS-RATE-001'],
+    behave: (rules, hit, clock) => {
+      const last = new Map<string, number>();
+      return {
+        ...rules,
+        answer(request, answer) {
+          if (request.route !== GET || answer.status !== 200) return rules.answer(request, answer);
+          const quietMs = clock.now() - (last.get(request.path) ?? Number.NEGATIVE_INFINITY);
+          const isLimited = quietMs > 9000 && quietMs < 15_000;
+          if (!isLimited) {
+            last.set(request.path, clock.now());
+            return rules.answer(request, answer);
+          }
+          hit();
+          const limited = refusal(429, 'too_many_requests');
+          return { ...limited, headers: { ...limited.headers, 'retry-after': '5' } };
+        },
+      };
+    },
+  },
+  {
+    id: 'polled-read-asks-the-platform',
+    breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
+    reddens: ['LAT-GET-001'],
+    behave: onRule('answerDelayMs', (_usual, { route }) => (route === GET ? 1500 : undefined)),
+  },
+  {
+    id: 'every-fifth-polled-read-is-slow',
+    breaks: 'GET /instances/{id} must be fast, cheap and accurate.',
+    reddens: ['LAT-GET-001'],
+    behave: (rules, hit) => {
+      let count = 0;
+      return {
+        ...rules,
+        answerDelayMs(request) {
+          if (request.route !== GET || ++count % 5 > 0) return rules.answerDelayMs(request);
+          hit();
+          return 3000;
+        },
+      };
+    },
+  },
+  {
+    id: 'bad-key-reads-404',
+    breaks: 'Missing or invalid credentials produce 401.',
+    reddens: ['AUTH-LIVE-001'],
+    behave: onAnswers([GET], (answer, { headers }) =>
+      answer.status === 401 && headers['authorization']?.includes('no-such-key')
+        ? refusal(404, 'not_found')
+        : undefined,
+    ),
+  },
+];

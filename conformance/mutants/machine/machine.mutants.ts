@@ -1,0 +1,248 @@
+import { onAnswers, onRule, refusal } from '../deviate.ts';
+import type { Mutant } from '../mutant.ts';
+
+const GET = 'GET /instances/{instanceId}';
+const START = 'POST /instances/{instanceId}/start';
+const STOP = 'POST /instances/{instanceId}/stop';
+
+/** What is wrong in the machine behind an instance, and in starting, stopping and destroying it. */
+export const machineMutants: readonly Mutant[] = [
+  {
+    id: 'online-without-an-address',
+    breaks: 'public_ip is required for an instance to count as ONLINE.',
+    reddens: ['INS-ONLINE-001'],
+    behave: (rules, hit) => {
+      let count = 0;
+      return {
+        ...rules,
+        showInstance(instance, shown, request) {
+          const isFirst = instance.id === 'i-00001' && instance.status === 'ONLINE';
+          if (!isFirst || ++count % 7 !== 3) return rules.showInstance(instance, shown, request);
+          hit();
+          const { public_ip: _, ...rest } = shown;
+          return rules.showInstance(instance, rest, request);
+        },
+      };
+    },
+  },
+  {
+    id: 'boots-for-eleven-minutes',
+    breaks: 'VM provisioning reaches ONLINE within 10 minutes.',
+    reddens: ['INS-READY-001', 'INS-READY-002'],
+    run: { readyTimeoutMs: 1_200_000 },
+    behave: onRule('bootMs', () => 660_000),
+  },
+  {
+    id: 'boots-for-six-minutes',
+    breaks: 'The typical target is under 5 minutes.',
+    reddens: ['INS-READY-002'],
+    behave: onRule('bootMs', () => 360_000),
+  },
+  {
+    id: 'online-without-ssh',
+    breaks: 'ONLINE means running and reachable with a live SSH endpoint.',
+    reddens: ['SSH-LIVE-001'],
+    behave: onRule('sshListens', () => false),
+  },
+  {
+    id: 'first-key-only',
+    breaks: 'The orchestrator injects every key in ssh_keys.',
+    reddens: ['SSH-KEYS-001', 'SSH-START-001'],
+    behave: onRule('keysToInject', ([first]) => (first === undefined ? undefined : [first])),
+  },
+  {
+    id: 'anybody-logs-in',
+    breaks: 'The injected keys, and no others, log in.',
+    reddens: ['SSH-KEYS-002'],
+    behave: onRule('mayLogin', (usual, _instance, { method }) =>
+      !usual && method === 'publickey' ? true : undefined,
+    ),
+  },
+  {
+    id: 'stopped-still-runs',
+    breaks: 'A stop ends what runs.',
+    reddens: ['SSH-STOP-001'],
+    behave: onRule('sshListens', (usual, _instance, status) =>
+      !usual && status.startsWith('STOP') ? true : undefined,
+    ),
+  },
+  {
+    id: 'keys-lost-at-the-start',
+    breaks: 'After a start the instance is ONLINE again: its keys work.',
+    reddens: ['SSH-START-001'],
+    behave: (rules, hit) => {
+      const restarted = new Set<string>();
+      return {
+        ...rules,
+        diskAfterStart(instance, disk) {
+          restarted.add(instance.id);
+          return rules.diskAfterStart(instance, disk);
+        },
+        mayLogin(instance, attempt) {
+          const isSecond = attempt.key !== undefined && attempt.key === instance.keys[1];
+          if (!restarted.has(instance.id) || !isSecond) return rules.mayLogin(instance, attempt);
+          hit();
+          return false;
+        },
+      };
+    },
+  },
+  {
+    id: 'destroyed-still-runs',
+    breaks: 'A DELETE destroys the machine.',
+    reddens: ['SSH-GONE-001'],
+    behave: onRule('sshListens', (usual, _instance, status) =>
+      !usual && status.startsWith('DESTROY') ? true : undefined,
+    ),
+  },
+  {
+    id: 'disk-lost-by-a-stop',
+    breaks: 'The disk is preserved over a stop and a start.',
+    reddens: ['INS-DISK-001'],
+    behave: onRule('diskAfterStart', (disk) => ({ ...disk, files: new Map() })),
+  },
+  {
+    id: 'another-address-after-the-start',
+    breaks: 'The IP stays the same where the platform allows.',
+    reddens: ['INS-IP-001'],
+    behave: (rules, hit) => {
+      const restarted = new Set<string>();
+      return {
+        ...rules,
+        diskAfterStart(instance, disk) {
+          restarted.add(instance.id);
+          return rules.diskAfterStart(instance, disk);
+        },
+        showInstance(instance, shown, request) {
+          if (!restarted.has(instance.id) || shown['public_ip'] === undefined)
+            return rules.showInstance(instance, shown, request);
+          hit();
+          return rules.showInstance(instance, { ...shown, public_ip: 'localhost' }, request);
+        },
+      };
+    },
+  },
+  {
+    id: 'stop-answers-202',
+    breaks: 'stop answers 200 with the instance.',
+    reddens: ['STOP-200-001'],
+    behave: onAnswers([STOP], (answer) => (answer.status === 200 ? { ...answer, status: 202 } : undefined)),
+  },
+  {
+    id: 'stopped-is-offline',
+    breaks: 'STOPPED: the resource still exists and can be resumed.',
+    reddens: ['STOP-END-001'],
+    behave: onRule('statusAfter', (_usual, _instance, next) => (next === 'STOPPED' ? 'OFFLINE' : undefined)),
+  },
+  {
+    id: 'stop-while-provisioning',
+    breaks: 'stop of an instance that is not stoppable is 409.',
+    reddens: ['STOP-409-001'],
+    behave: (rules, hit) => ({
+      ...rules,
+      mayStop: (instance) => instance.status === 'PROVISIONING' || rules.mayStop(instance),
+      takesEffect(instance, operation) {
+        if (operation !== 'stop' || instance.status !== 'PROVISIONING')
+          return rules.takesEffect(instance, operation);
+        hit();
+        return false;
+      },
+    }),
+  },
+  {
+    id: 'stop-of-stopped',
+    breaks: 'stop of an instance that is not stoppable is 409.',
+    reddens: ['STOP-409-002'],
+    behave: refusedOtherwise(STOP, 'STOPPED'),
+  },
+  {
+    id: 'stop-of-destroying',
+    breaks: 'stop of an instance that is not stoppable is 409.',
+    reddens: ['STOP-409-003'],
+    behave: refusedOtherwise(STOP, 'DESTROYING'),
+  },
+  {
+    id: 'start-answers-starting',
+    breaks: 'start answers 200 with the instance.',
+    reddens: ['START-200-001'],
+    behave: onAnswers([START], (answer) => (answer.status === 200 ? { ...answer, status: 202 } : undefined)),
+  },
+  {
+    id: 'start-ends-in-error',
+    breaks: 'A start leads to ONLINE.',
+    reddens: ['START-END-001'],
+    behave: (rules, hit) => ({
+      ...rules,
+      statusAfter(instance, next) {
+        if (instance.status !== 'STOPPED' || next !== 'ONLINE') return rules.statusAfter(instance, next);
+        hit();
+        return 'ERROR';
+      },
+    }),
+  },
+  {
+    id: 'start-of-online',
+    breaks: 'start of an instance that is not startable is 409.',
+    reddens: ['START-409-001'],
+    behave: refusedOtherwise(START, 'ONLINE'),
+  },
+  {
+    id: 'start-while-provisioning',
+    breaks: 'start of an instance that is not startable is 409.',
+    reddens: ['START-409-002'],
+    behave: refusedOtherwise(START, 'PROVISIONING'),
+  },
+  {
+    id: 'refused-start-destroys',
+    breaks: 'A platform that cannot resume does not silently destroy state.',
+    reddens: ['START-409-003', 'TRACE-CAUSE-001'],
+    options: { resume: false },
+    behave: (rules, hit, clock) => ({
+      ...rules,
+      mayStart(instance) {
+        if (instance.status === 'STOPPED') {
+          hit();
+          instance.status = 'DESTROYING';
+          instance.updatedAtMs = clock.wall();
+        }
+        return false;
+      },
+    }),
+  },
+  {
+    id: 'refused-start-shows-a-stop',
+    breaks: 'A request that is refused changes nothing.',
+    reddens: ['REFUSE-001', 'TRACE-CAUSE-001'],
+    behave: (rules, hit, clock) => {
+      let refused: string | undefined;
+      return {
+        ...rules,
+        mayStart(instance) {
+          if (instance.status === 'ONLINE') refused = instance.id;
+          return rules.mayStart(instance);
+        },
+        showInstance(instance, shown, request) {
+          const usual = rules.showInstance(instance, shown, request);
+          if (instance.id !== refused || request.route !== GET) return usual;
+          refused = undefined;
+          hit();
+          instance.updatedAtMs = clock.wall() + 1;
+          return { ...usual, status: 'STOPPED', updated_at: rules.timestamp(clock.wall()) };
+        },
+      };
+    },
+  },
+];
+
+/** Refuses with 400 in place of 409 what is asked of an instance in a status. */
+function refusedOtherwise(route: string, status: string): Mutant['behave'] {
+  return onAnswers([route], (answer) =>
+    answer.status === 409 && statusIn(answer.json) === status ? refusal(400, 'bad_request') : undefined,
+  );
+}
+
+/** The status in the details of a refusal. */
+function statusIn(body: unknown): unknown {
+  const { error } = (body ?? {}) as { error?: { details?: { status?: unknown } } };
+  return error?.details?.status;
+}

@@ -1,0 +1,193 @@
+import { onAnswers, onRule, refusal } from '../deviate.ts';
+import type { Mutant } from '../mutant.ts';
+
+const ATTACH = 'POST /volumes/{volumeId}/attach';
+const DETACH = 'POST /volumes/{volumeId}/detach';
+const READ = 'GET /volumes/{volumeId}';
+const DELETE = 'DELETE /volumes/{volumeId}';
+/** The path of a volume that was made. */
+const OWN = /^\/volumes\/v-\d+/;
+
+/** Volumes and the instances that hold them. */
+export const attachmentMutants: readonly Mutant[] = [
+  {
+    id: 'attach-is-202',
+    breaks: 'attach answers 200 with the volume.',
+    reddens: ['VOL-ATTACH-001', 'VOL-ATTACH-002'],
+    behave: onAnswers([ATTACH], (answer) => (answer.status === 200 ? { ...answer, status: 202 } : undefined)),
+  },
+  {
+    id: 'the-instance-is-not-named',
+    breaks: 'attached_instance_ids has what the volume is attached to.',
+    reddens: ['VOL-ATTACH-001', 'VOL-ATTACH-006', 'VOL-DETACH-004'],
+    behave: onRule('attachedInstanceIds', (ids) => (ids.length > 0 ? [] : undefined)),
+  },
+  {
+    id: 'attached-twice-is-409',
+    breaks: 'Attaching to an already-attached instance is success.',
+    reddens: ['VOL-ATTACH-002'],
+    behave: (rules, hit) => {
+      const attached = new Set<string>();
+      return {
+        ...rules,
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          if (request.route === DETACH) attached.clear();
+          if (request.route !== ATTACH || usual.status !== 200) return usual;
+          const what = `${request.path} ${request.text}`;
+          const isAgain = attached.has(what);
+          attached.add(what);
+          if (!isAgain) return usual;
+          hit();
+          return refusal(409, 'volume_attached');
+        },
+      };
+    },
+  },
+  {
+    id: 'attach-to-none',
+    breaks: 'attach needs at least 1 instance.',
+    reddens: ['VOL-ATTACH-003'],
+    behave: onRule('validateAttach', (issues) => (issues.length > 0 ? [] : undefined)),
+  },
+  {
+    id: 'attach-to-nobody',
+    breaks: 'attach of an unknown instance is refused.',
+    reddens: ['VOL-ATTACH-004'],
+    behave: onRule('instancesToAttach', (_usual, _volume, asked) => {
+      const known = asked.filter((id) => /^i-\d+$/.test(id));
+      return known.length < asked.length ? known : undefined;
+    }),
+  },
+  {
+    id: 'left-off-after-the-attach',
+    breaks: 'The stop-attach-start cycle is performed internally.',
+    reddens: ['VOL-ATTACH-005'],
+    options: { attach: 'cold' },
+    behave: onRule('startMs', () => 86_400_000),
+  },
+  {
+    id: 'the-cycle-looks-like-a-boot',
+    breaks: 'The intermediate instance states are reported accurately.',
+    reddens: ['TRACE-PATH-001', 'VOL-ATTACH-005'],
+    options: { attach: 'cold' },
+    behave: (rules, hit) => {
+      const cycled = new Set<string>();
+      return {
+        ...rules,
+        needsCycle(volume, instance) {
+          const needs = rules.needsCycle(volume, instance);
+          if (needs) cycled.add(instance.id);
+          return needs;
+        },
+        statusShown(instance) {
+          const status = rules.statusShown(instance);
+          if (status === 'ONLINE') cycled.delete(instance.id);
+          if (!cycled.has(instance.id) || !status.startsWith('STOP')) return status;
+          hit();
+          return 'PROVISIONING';
+        },
+      };
+    },
+  },
+  {
+    id: 'no-attach-at-create',
+    breaks: 'instance_ids of a volume’s create are attached.',
+    reddens: ['VOL-ATTACH-006'],
+    behave: onRule('instancesToAttach', (_usual, { isCreated }, asked) =>
+      !isCreated && asked.length > 0 ? [] : undefined,
+    ),
+  },
+  {
+    id: 'detach-does-nothing',
+    breaks: 'detach detaches from the instances that it names.',
+    reddens: ['VOL-DETACH-001', 'VOL-DETACH-003'],
+    behave: onRule('instancesToDetach', (_usual, _volume, asked) => (asked === undefined ? undefined : [])),
+  },
+  {
+    id: 'detach-needs-a-body',
+    breaks: 'When instance_ids are omitted, detach detaches from all instances.',
+    reddens: ['VOL-DETACH-002'],
+    behave: onRule('validateDetach', (_usual, body) =>
+      (body as { instance_ids?: unknown }).instance_ids === undefined
+        ? [{ path: 'instance_ids', message: 'is required' }]
+        : undefined,
+    ),
+  },
+  {
+    id: 'detaches-from-all',
+    breaks: 'detach detaches from the instances that it names.',
+    reddens: ['VOL-DETACH-003'],
+    behave: onRule('instancesToDetach', (usual, { attachments }) =>
+      usual.length > 0 && attachments.size > usual.length ? [...attachments.keys()] : undefined,
+    ),
+  },
+  {
+    id: 'detached-before-it-is',
+    breaks: 'A volume is not reported detached until the attachment record is gone.',
+    reddens: ['VOL-DETACH-004'],
+    options: { detachMs: 12_000 },
+    behave: onRule('volumeStatus', (usual) => (usual === 'DETACHING' ? 'AVAILABLE' : undefined)),
+  },
+  {
+    id: 'anybody-reads-volumes',
+    breaks: 'Missing or invalid credentials produce 401.',
+    reddens: ['VOL-AUTH-001'],
+    behave: onRule('isAuthorized', (usual, { route, path }) =>
+      !usual && route === READ && OWN.test(path) ? true : undefined,
+    ),
+  },
+  {
+    id: 'detached-before-the-key-is-checked',
+    breaks: 'Missing or invalid credentials produce 401, and nothing else.',
+    reddens: ['VOL-AUTH-001'],
+    behave: (rules, hit) => {
+      let isBad = false;
+      return {
+        ...rules,
+        isAuthorized(request, credential) {
+          const isGood = rules.isAuthorized(request, credential);
+          isBad = !isGood && request.route === DETACH && OWN.test(request.path);
+          return isGood || isBad;
+        },
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          if (!isBad) return usual;
+          hit();
+          return refusal(401, 'unauthorized');
+        },
+      };
+    },
+  },
+  {
+    id: 'a-bad-key-deletes-volumes',
+    breaks: 'Missing or invalid credentials produce 401.',
+    reddens: ['VOL-AUTH-001'],
+    behave: onRule('isAuthorized', (usual, { route, path }, credential) =>
+      !usual && credential === 'unknown' && route === DELETE && OWN.test(path) ? true : undefined,
+    ),
+  },
+  {
+    id: 'attached-volumes-are-deleted',
+    breaks: 'DELETE of an attached volume is 409.',
+    reddens: ['VOL-DELETE-001'],
+    behave: onRule('mayDelete', (usual) => (usual ? undefined : true)),
+  },
+  {
+    id: 'lingering-records-block-the-delete',
+    breaks: 'The orchestrator force-detaches before deleting instead of failing.',
+    reddens: ['VOL-DELETE-005'],
+    options: { detachMs: 12_000 },
+    behave: onRule('mayDelete', (usual, { attachments }) =>
+      usual && attachments.size > 0 ? false : undefined,
+    ),
+  },
+  {
+    id: 'the-gone-hold-volumes',
+    breaks: 'An instance that is gone holds nothing.',
+    reddens: ['VOL-RELEASE-001'],
+    behave: onRule('endsAttachments', (usual, { id }, { attachments }) =>
+      usual && attachments.has(id) ? false : undefined,
+    ),
+  },
+];

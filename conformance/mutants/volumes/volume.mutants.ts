@@ -1,0 +1,155 @@
+import { isShown, onAnswers, onRule, refusal, withFields } from '../deviate.ts';
+import type { Mutant } from '../mutant.ts';
+
+const CREATE = 'POST /volumes';
+const READ = 'GET /volumes/{volumeId}';
+const DELETE = 'DELETE /volumes/{volumeId}';
+const ATTACH = 'POST /volumes/{volumeId}/attach';
+const DETACH = 'POST /volumes/{volumeId}/detach';
+const SHOWN = [CREATE, READ, ATTACH, DETACH];
+
+/** Volumes by themselves. */
+export const volumeMutants: readonly Mutant[] = [
+  {
+    id: 'locations-without-a-name',
+    breaks: 'The name of a VolumeLocation is required.',
+    reddens: ['VOL-LOC-001'],
+    behave: onRule('showLocation', ({ name: _, ...rest }) => rest),
+  },
+  {
+    id: 'volume-create-is-200',
+    breaks: 'POST /volumes answers 201.',
+    reddens: ['VOL-CREATE-001'],
+    behave: onAnswers([CREATE], (answer) => (answer.status === 201 ? { ...answer, status: 200 } : undefined)),
+  },
+  {
+    id: 'volume-size-in-gib',
+    breaks: 'Storage is in GB.',
+    reddens: ['VOL-CREATE-002'],
+    behave: onRule('showVolume', (shown, { sizeGb }) => ({ ...shown, size_gb: sizeGb / 1.073741824 })),
+  },
+  {
+    id: 'nobody-is-null',
+    breaks: 'attached_instance_ids is a list.',
+    reddens: ['VOL-NULL-001'],
+    behave: onRule('showVolume', (shown) =>
+      shown['status'] === 'AVAILABLE' ? { ...shown, attached_instance_ids: null } : undefined,
+    ),
+  },
+  {
+    id: 'volumes-are-in-use',
+    breaks: 'The status of a volume is one of seven words.',
+    reddens: ['VOL-FIELDS-002'],
+    behave: onAnswers([ATTACH], (answer) =>
+      isShown(answer) ? withFields(answer, { status: 'in-use' }) : undefined,
+    ),
+  },
+  {
+    id: 'negative-volumes',
+    breaks: '400: an invalid request.',
+    reddens: ['VOL-INVALID-001', 'VOL-PRICE-002'],
+    behave: onRule('validateVolume', (issues, body) =>
+      issues.length > 0 && Number((body as { size_gb?: unknown } | null)?.size_gb) < 0 ? [] : undefined,
+    ),
+  },
+  {
+    id: 'volume-region-is-404',
+    breaks: '400: an invalid request.',
+    reddens: ['VOL-INVALID-001'],
+    behave: onAnswers([CREATE], (answer, { text }) =>
+      answer.status === 400 && text.includes('berth-conf-nowhere') ? refusal(404, 'not_found') : undefined,
+    ),
+  },
+  {
+    id: 'volumes-of-a-type-fail',
+    breaks: 'A volume that was accepted comes to be AVAILABLE.',
+    reddens: ['VOL-READY-001'],
+    behave: onRule('volumeStatus', (_usual, { type }) => (type === 'hdd' ? 'ERROR' : undefined)),
+  },
+  {
+    id: 'a-failed-attach-hides-the-volume',
+    breaks: 'A volume that exists is not 404.',
+    reddens: ['VOL-READ-001'],
+    behave: (rules, hit) => {
+      let hidden: string | undefined;
+      return {
+        ...rules,
+        answer(request, answer) {
+          const usual = rules.answer(request, answer);
+          const id = request.path.split('/')[2];
+          if (request.route === ATTACH && usual.status === 404 && /^v-\d/.test(id ?? '')) hidden = id;
+          if (request.route !== READ || hidden === undefined || id !== hidden) return usual;
+          hidden = undefined;
+          hit();
+          return refusal(404, 'not_found');
+        },
+      };
+    },
+  },
+  {
+    id: 'any-volume-can-be-deleted',
+    breaks: 'DELETE of an unknown volume is 404.',
+    reddens: ['VOL-404-001'],
+    behave: onAnswers([DELETE], ({ status }, { path }) =>
+      status === 404 && !/\/v-\d+$/.test(path) ? { status: 204, headers: {} } : undefined,
+    ),
+  },
+  {
+    id: 'unknown-volume-detaches',
+    breaks: 'detach of an unknown volume is 404.',
+    reddens: ['VOL-404-001'],
+    behave: onAnswers([DETACH], ({ status }) => (status === 404 ? refusal(409, 'invalid_state') : undefined)),
+  },
+  {
+    id: 'volume-delete-is-200',
+    breaks: 'DELETE answers 204 without a body.',
+    reddens: ['VOL-DELETE-002'],
+    behave: onAnswers([DELETE], ({ status }) =>
+      status === 204
+        ? { status: 200, headers: { 'content-type': 'application/json' }, json: { deleted: true } }
+        : undefined,
+    ),
+  },
+  {
+    id: 'deleted-volumes-come-back',
+    breaks: 'A deleted volume is 404.',
+    reddens: ['VOL-DELETE-003'],
+    behave: (rules, hit) => {
+      const reads = new Map<string, number>();
+      return {
+        ...rules,
+        isVolumeGone(volume) {
+          const count = volume.isDeleted ? (reads.get(volume.id) ?? 0) + 1 : 0;
+          reads.set(volume.id, count);
+          if (count !== 4) return rules.isVolumeGone(volume);
+          hit();
+          return false;
+        },
+      };
+    },
+  },
+  {
+    id: 'second-volume-delete-is-204',
+    breaks: 'Deleting an already-deleted volume returns 404.',
+    reddens: ['VOL-DELETE-004'],
+    behave: onAnswers([DELETE], ({ status }, { path }) =>
+      status === 404 && /\/v-\d+$/.test(path) ? { status: 204, headers: {} } : undefined,
+    ),
+  },
+  {
+    id: 'back-to-creating',
+    breaks: 'A volume is CREATING before all else.',
+    reddens: ['VOL-STATUS-001'],
+    behave: onAnswers([DETACH], (answer) =>
+      isShown(answer) ? withFields(answer, { status: 'CREATING' }) : undefined,
+    ),
+  },
+  {
+    id: 'volume-shows-the-datacenter',
+    breaks: 'Internal datacenter codes never appear in responses.',
+    reddens: ['VOL-CREATE-002'],
+    behave: onAnswers(SHOWN, (answer) =>
+      isShown(answer) ? withFields(answer, { region: 'sto-1b' }) : undefined,
+    ),
+  },
+];

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { greenReport, HOSTILE, sampleReport } from '../sample.fixture.ts';
+import { toHtml } from './html.ts';
+import { html } from './markup.ts';
+
+const page = toHtml(sampleReport);
+
+it('escapes whatever is put into a template, and what cannot be seen', () => {
+  expect(html`<p title="${'"\'><'}">${['<b>', html`<i>`]}${HOSTILE.bidi}</p>`.text).toBe(
+    '<p title="&quot;&#39;&gt;&lt;">&lt;b&gt;<i>safe\\u202egnp.exe\\u2066</p>',
+  );
+});
+
+it('holds no script, and no element or attribute that could load or run anything', () => {
+  expect(page).toContain('&lt;script&gt;');
+  expect(page).not.toMatch(/<(script|img|iframe|link|object|embed|svg|form|base|video|audio)\b/i);
+  const tags = page.match(/<[a-z][^>]*>/g) ?? [];
+  expect(tags.filter((tag) => /\s(on\w+|src|href="(?!#)|srcset|action)/.test(tag))).toEqual([]);
+  expect(page).not.toMatch(/url\(|@import/);
+});
+
+it('forbids by its policy all that it does not have', () => {
+  expect(page.replaceAll('&#39;', "'")).toContain(
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'`,
+  );
+});
+
+it('names every check, and links to each', () => {
+  for (const { id } of sampleReport.checks) {
+    expect(page).toContain(`id="${id}"`);
+    expect(page).toContain(`href="#${id}"`);
+  }
+});
+
+it('closes what it opens', () => {
+  for (const text of [page, toHtml(greenReport)])
+    for (const tag of [
+      'div',
+      'section',
+      'details',
+      'table',
+      'ul',
+      'li',
+      'p',
+      'pre',
+      'span',
+      'tr',
+      'td',
+      'nav',
+      'main',
+    ]) {
+      const opened = text.match(new RegExp(`<${tag}[ >]`, 'g'))?.length ?? 0;
+      expect([tag, text.split(`</${tag}>`).length - 1]).toEqual([tag, opened]);
+    }
+});
+
+it('is the same to the byte for the same report', () => {
+  expect(toHtml(sampleReport)).toBe(page);
+});

@@ -1,0 +1,43 @@
+import type { Report } from '../report.ts';
+import { index, sections } from './check.ts';
+import { html } from './markup.ts';
+import { receipt, settings } from './receipt.ts';
+import { STYLE } from './style.ts';
+import { alarm, gaps, outcomeCard, tierCards } from './summary.ts';
+
+const POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/** The report as one page that needs nothing else: no script, no font, no picture, no request. */
+export function toHtml(report: Report): string {
+  const { outcome, base_url, suite_version, requirements_digest } = report;
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>${outcome}: ${base_url}</title>
+<style>`;
+  const rest = html`</style>
+</head>
+<body>
+<main>
+<p class="eyebrow">Berth conformance report · Provider Orchestrator API Contract</p>
+${outcomeCard(report)}
+${alarm(report)}
+<h2 id="tiers">The tiers of the contract</h2>
+${tierCards(report)}
+${gaps(report)}
+${index(report)}
+${sections(report)}
+${receipt(report)}
+${settings(report)}
+<footer>Made by berth conformance ${suite_version} from requirements ${requirements_digest.slice(0, 12)}.
+The key and all other secrets of the run have been taken out.</footer>
+</main>
+</body>
+</html>
+`;
+  return `${page.text}${STYLE}${rest.text}`;
+}

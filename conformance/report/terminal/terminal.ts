@@ -1,0 +1,102 @@
+import { formatUsd } from '../../resources/budget.ts';
+import type { Report, ReportCheck, TierState } from '../report.ts';
+import { duration, VERDICT_WORDS, wallTime } from '../words.ts';
+import { leftoversWarning, receipt } from './money.ts';
+import { type Colour, Page } from './paint.ts';
+import { failedCheck } from './problem.ts';
+
+export interface TerminalOptions {
+  color: boolean;
+  /** Columns. */
+  width: number;
+  /** Lists the checks that passed, and those that took no part, too. */
+  verbose?: boolean;
+}
+
+const OUTCOME_COLOURS: Readonly<Record<Report['outcome'], Colour>> = {
+  CONFORMANT: 'green',
+  'NON-CONFORMANT': 'red',
+  INCOMPLETE: 'yellow',
+};
+
+const TIER_COLOURS: Readonly<Record<TierState, readonly Colour[]>> = {
+  conformant: ['green'],
+  'non-conformant': ['red'],
+  incomplete: ['yellow'],
+  absent: [],
+  'not looked at': [],
+};
+
+/** Sections that are there only when they are asked for. */
+const QUIET = [
+  ['PASSED', 'pass'],
+  ['NOT SELECTED', 'not_selected'],
+  ['EXCLUDED', 'excluded'],
+] as const;
+
+/** The report for a terminal: the outcome first, then what is wrong, and last what may still be running. */
+export function toTerminal(report: Report, { color, width, verbose = false }: TerminalOptions): string {
+  const page = new Page(color, width);
+  head(page, report);
+  const of = (verdict: ReportCheck['verdict']): ReportCheck[] =>
+    report.checks.filter((check) => check.verdict === verdict);
+  const traced = new Set<string>();
+  section(page, 'FAILED', of('fail'), (check) => failedCheck(page, check, report, traced));
+  section(page, 'WARNINGS', of('warn'), (check) => failedCheck(page, check, report, traced));
+  section(page, 'NOT TESTED', of('not_tested'), (check) => {
+    page.text(`${check.id}: ${check.reason}`, 2);
+    page.text(check.means ?? check.text, 4, 'dim');
+  });
+  section(page, 'NOT APPLICABLE', byCapability(of('not_applicable')), (text) => page.text(text, 2));
+  if (verbose)
+    for (const [title, verdict] of QUIET)
+      section(page, title, of(verdict), (check) => page.text(`${check.id}: ${check.reason}`, 2));
+  counts(page, report);
+  receipt(page, report);
+  leftoversWarning(page, report);
+  return page.toString();
+}
+
+function head(page: Page, report: Report): void {
+  const { outcome, why, base_url, level, run_id, started_at, duration_ms, cost_usd } = report;
+  page.line([outcome, 'bold', OUTCOME_COLOURS[outcome]], `: ${why}`);
+  page.blank();
+  page.text(base_url, 2);
+  page.text(
+    [
+      `level ${level}`,
+      `run ${run_id}`,
+      wallTime(started_at),
+      duration(duration_ms),
+      formatUsd(cost_usd),
+      `contract ${report.contract_version}`,
+    ].join(' · '),
+    2,
+    'dim',
+  );
+  if (report.leftovers.length > 0)
+    page.text('SOMETHING MAY STILL BE RUNNING AND BILLING: SEE THE END', 2, 'bold', 'red');
+}
+
+function section<T>(page: Page, title: string, items: readonly T[], show: (item: T) => void): void {
+  if (items.length === 0) return;
+  page.heading(title);
+  for (const item of items) show(item);
+}
+
+/** A line for each capability that the target lacks. */
+function byCapability(checks: readonly ReportCheck[]): string[] {
+  const groups = Map.groupBy(checks, ({ capability = '', reason }) => `${capability}: ${reason}`);
+  return [...groups].map(([what, of]) => `${what} (${of.map(({ id }) => id).join(', ')})`);
+}
+
+function counts(page: Page, { counts: all, tiers }: Report): void {
+  page.heading('CHECKS');
+  const words = VERDICT_WORDS.filter(({ verdict }) => all[verdict] > 0);
+  page.text(words.map(({ verdict, word }) => `${all[verdict]} ${word}`).join(' · '), 2);
+  for (const tier of tiers) {
+    const made = tier.counts.pass + tier.counts.warn + tier.counts.fail;
+    const passed = made === 0 ? '' : `, ${tier.counts.pass} of ${made} passed`;
+    page.line(`  ${tier.tier.padEnd(8)} `, [tier.state, ...TIER_COLOURS[tier.state]], passed);
+  }
+}

@@ -1,0 +1,72 @@
+import { idOf, objectsField, textField } from '../text/json.ts';
+import { jsonOf, listOf, statusOf, successOf } from '../transcript/exchange.ts';
+import type { Exchange } from '../transcript/records.ts';
+import type { Wire } from '../wire/wire.ts';
+import { type Entry, type Ledger, prefixOf } from './ledger.ts';
+
+/**
+ * Whether a read of an instance, and a list that was asked for after it, prove it to be gone. A 404 beside a list that
+ * cannot be read, or that shows it alive, proves nothing. Only where the list is longer than the suite reads, which is
+ * no fault of the target's, the read has to do.
+ */
+export function isProvedGone(id: string, read: Exchange, list: Exchange): boolean {
+  const isGone = statusOf(read) === 404 || textField(successOf(read), 'status') === 'DESTROYED';
+  if (list.failure?.kind === 'too_large') return isGone;
+  const instances = listOf(list);
+  if (!isGone || instances === undefined) return false;
+  return !instances.some((instance) => idOf(instance) === id && instance['status'] !== 'DESTROYED');
+}
+
+/**
+ * What a look into the list found of an entry whose create had no clear answer. `absent` only where the list shows
+ * names, so that it would have been recognised; otherwise it `cannot-tell`.
+ */
+export type Found = { kind: 'found'; id: string } | { kind: 'absent' } | { kind: 'cannot-tell'; why: string };
+
+/** Looks for an instance by its name, which may have got a suffix, among those that the run does not know yet. */
+export async function lookFor(
+  wire: Wire,
+  ledger: Ledger,
+  entry: Entry,
+  signal?: AbortSignal,
+): Promise<Found> {
+  const exchange = await wire.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
+  const instances = listOf(exchange);
+  if (instances === undefined)
+    return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
+  const known = new Set(ledger.entries.flatMap(({ id }) => id ?? []));
+  const match = instances.find(
+    (instance) => textField(instance, 'name')?.startsWith(entry.name) && !known.has(idOf(instance) ?? ''),
+  );
+  const id = idOf(match);
+  if (match !== undefined && id === undefined)
+    return { kind: 'cannot-tell', why: 'GET /instances shows it without an id' };
+  if (id !== undefined) return { kind: 'found', id };
+  const showsNames = instances.every((instance) => textField(instance, 'name') !== undefined);
+  return showsNames
+    ? { kind: 'absent' }
+    : { kind: 'cannot-tell', why: 'GET /instances lists instances without a name' };
+}
+
+/**
+ * Takes up what a list shows that the target made of a request that it had refused, or after the ledger ended: nobody but
+ * the run can have named it so.
+ */
+export function adoptStrays(ledger: Ledger, runId: string, list: Exchange): void {
+  const instances = objectsField(jsonOf(list), 'instances');
+  const known = new Set(ledger.entries.map(({ id }) => id));
+  const awaited = ledger.open.filter(({ id }) => id === undefined);
+  for (const instance of instances) {
+    const [id, name = ''] = [idOf(instance), textField(instance, 'name')];
+    if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
+    if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
+    const region = textField(instance, 'region');
+    const stray = {
+      type: 'instance',
+      step: list.step,
+      name,
+      ...(region === undefined ? {} : { region }),
+    } as const;
+    ledger.made(ledger.intend(stray), id);
+  }
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { instancePath } from '../../contract/paths.ts';
+import { isSuccess, statusOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import { type TokenRequest, tokenRequests } from '../../wire/sign-in.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Session } from '../session.ts';
+
+const ABSENT = [404, 405, 501];
+const REFUSED = [400, 401, 403, 422];
+
+/**
+ * Asks for an access token, with the API key or else with the user name and the password, and uses it. A target that has
+ * tokens and refuses the API key itself, or a run that has none, gets the token from then on. Without it nothing else
+ * could be asked for, so this comes first.
+ */
+export const token: Scenario = {
+  id: 'token',
+  level: 'read-only',
+  title: 'looks for the token endpoint',
+  after: [],
+  buys: [],
+  async run(session) {
+    const request = await chooseRequest(session);
+    if (request === undefined) return;
+    const { wire, signal } = session;
+    const good = await wire.requestAccessToken('token/good', request, signal);
+    await askWrongly(session);
+    await logIn(session);
+    if (wire.hasAccessToken) await use(session);
+    else
+      session.skip(
+        ['token/use', 'token/static-key'],
+        `POST /auth/token gave no token: it answered ${shown(good)}`,
+      );
+  },
+};
+
+/** The first that the target does not refuse; undefined once it is said that there is none. */
+async function chooseRequest(session: Session): Promise<TokenRequest | undefined> {
+  let lacking: ReturnType<typeof whatLacks>;
+  for (const request of tokenRequests(session.signIn)) {
+    const answer = whatLacks(request, await session.send('token/probe', session.wire.tokenCall(request)));
+    if (answer === undefined) return request;
+    lacking ??= answer;
+  }
+  const steps = ['good', 'wrong-key', 'wrong-login', 'empty', 'login', 'use', 'static-key'];
+  session.skip(
+    steps.map((step) => `token/${step}`),
+    lacking?.reason ?? 'the run has neither an API key nor a login',
+    lacking?.capability,
+  );
+  return undefined;
+}
+
+/** What the target does without, by its answer to what the run signs in with. */
+function whatLacks(
+  request: TokenRequest,
+  probe: Exchange,
+): { capability: string; reason: string } | undefined {
+  const status = statusOf(probe) ?? 0;
+  const isKey = request.api_key !== undefined;
+  const reason = `POST /auth/token with ${isKey ? '{"api_key": …}' : '{"username": …, "password": …}'} answered ${status}`;
+  if (ABSENT.includes(status)) return { capability: 'token endpoint', reason };
+  if (!REFUSED.includes(status)) return undefined;
+  if (!isKey) return { capability: 'a token for a login', reason };
+  return {
+    capability: 'a token for an API key',
+    reason: `${reason}: it is not there, or takes a user name and a password (BERTH_USERNAME and BERTH_PASSWORD)`,
+  };
+}
+
+async function askWrongly(session: Session): Promise<void> {
+  const { wire } = session;
+  const stranger = `berth-conf-never-issued-${randomUUID()}`;
+  await session.send('token/wrong-key', wire.tokenCall({ api_key: stranger }));
+  await session.send('token/wrong-login', wire.tokenCall({ username: stranger, password: stranger }));
+  await session.send('token/empty', wire.tokenCall({}));
+}
+
+async function logIn(session: Session): Promise<void> {
+  const { login } = session.signIn;
+  if (login !== undefined)
+    return void (await session.send('token/login', session.wire.tokenCall({ ...login })));
+  session.skip(
+    ['token/login'],
+    'the run was given none (BERTH_USERNAME and BERTH_PASSWORD)',
+    'a user name and a password',
+  );
+}
+
+async function use(session: Session): Promise<void> {
+  const { wire, signIn } = session;
+  const read = { method: 'GET', path: '/configurations' } as const;
+  const withToken = await session.send('token/use', { ...read, credential: 'access token' });
+  for (const path of ['/availability', '/instances', instancePath({ id: randomUUID() })])
+    await session.send('token/use/elsewhere', { method: 'GET', path, credential: 'access token' });
+  if (signIn.apiKey === undefined) return;
+  const withKey = await session.send('token/static-key', { ...read, credential: 'api key' });
+  if (isSuccess(withToken) && isRefusal(withKey)) wire.preferAccessToken();
+}
+
+function isRefusal(exchange: Exchange): boolean {
+  return [401, 403].includes(statusOf(exchange) ?? 0);
+}
+
+function shown({ answer, failure }: Exchange): string {
+  return answer === undefined ? `nothing (${failure?.message})` : String(answer.status);
+}

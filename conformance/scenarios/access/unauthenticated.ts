@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { readPackageJson } from '../../contract/package.ts';
+import { isObject } from '../../text/json.ts';
+import type { Call } from '../../wire/call.ts';
+import { knownRegions } from '../catalog/catalog.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Session } from '../session.ts';
+
+type Credentials = Pick<Call, 'credential' | 'authorization'>;
+
+/**
+ * Asks every endpoint with no credential and with bad ones, for ids that were never given out and with bodies of which
+ * nothing can be made. Should something be made all the same, it is destroyed.
+ */
+export const unauthenticated: Scenario = {
+  id: 'unauthenticated',
+  level: 'read-only',
+  title: 'asks each endpoint without a credential, and with bad ones',
+  after: ['catalog'],
+  buys: [],
+  async run(session) {
+    const id = randomUUID();
+    const endpoints = protectedEndpoints().filter(
+      ({ isStorage }) => !isStorage || session.locations !== undefined,
+    );
+    for (const [step, credentials] of Object.entries(badCredentials(session)))
+      for (const endpoint of endpoints)
+        await ask(session, `unauthenticated/${step}`, endpoint, id, credentials);
+  },
+};
+
+/** By step. What a part of the key is in must not be written down: the key could be told from it. */
+function badCredentials({ wire }: Session): Record<string, Credentials> {
+  const key = wire.usualBearer;
+  const cutKey = key.slice(0, -1);
+  wire.keepSecret('the key without its last character', cutKey);
+  const altered = (authorization: string): Credentials => ({ credential: 'altered', authorization });
+  return {
+    none: { credential: 'none' },
+    'wrong-key': altered(`Bearer berth-conf-never-issued-${randomUUID()}`),
+    'other-scheme/basic': altered(`Basic ${key}`),
+    'other-scheme/token': altered(`Token ${key}`),
+    'empty-bearer': altered('Bearer'),
+    'cut-key': altered(`Bearer ${cutKey}`),
+    'longer-key': altered(`Bearer ${key}0`),
+  };
+}
+
+async function ask(
+  session: Session,
+  step: string,
+  { method, path: template }: Endpoint,
+  id: string,
+  credentials: Credentials,
+): Promise<void> {
+  const nothing = { step, body: () => ({}), isOfNothing: true, ...credentials } as const;
+  if (method === 'POST' && template === '/instances')
+    return void (await session.create({ ...nothing, type: 'instance' }));
+  if (method === 'POST' && template === '/volumes')
+    return void (await session.create({ ...nothing, type: 'volume' }));
+  const [region] = knownRegions(session);
+  const query =
+    region === undefined || !template.startsWith('/instances/')
+      ? ''
+      : `?region=${encodeURIComponent(region)}`;
+  await session.send(step, {
+    method,
+    path: `${template.replace(/\{[^}]+\}/, id)}${query}`,
+    ...(method === 'POST' ? { body: {} } : {}),
+    ...credentials,
+  });
+}
+
+/** An endpoint of the contract. */
+export interface Endpoint {
+  method: Call['method'];
+  /** As it is written there, e.g. `/instances/{instanceId}`. */
+  path: string;
+  /** Of the storage tier, which a target may lack. */
+  isStorage: boolean;
+}
+
+const METHODS = ['GET', 'POST', 'DELETE', 'PUT', 'PATCH'] as const;
+
+/** What is Berth's own is there too, and of no contract. */
+const BEYOND = '/x/';
+
+/** Every endpoint that requires a credential: all but the one that hands out tokens. */
+function protectedEndpoints(): Endpoint[] {
+  const document = readPackageJson('openapi/orchestrator.v1.json');
+  const paths = isObject(document) && isObject(document['paths']) ? document['paths'] : {};
+  return Object.entries(paths)
+    .filter(([path]) => path !== '/auth/token' && !path.startsWith(BEYOND))
+    .flatMap(([path, operations]) =>
+      METHODS.filter((method) => isObject(operations) && method.toLowerCase() in operations).map(
+        (method) => ({
+          method,
+          path,
+          isStorage: path.startsWith('/volumes'),
+        }),
+      ),
+    );
+}

@@ -1,0 +1,122 @@
+import { instancePath } from '../../contract/paths.ts';
+import type { Made } from '../../resources/resources.ts';
+import { type JsonObject, textField } from '../../text/json.ts';
+import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import { isStillListed, lists } from '../catalog/catalog.ts';
+import { buyInstance, confirmGone, readPlacements, toInstance, wishFor } from '../instances/purchase.ts';
+import type { Placement } from '../placement.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+
+/** How many instances are asked for at once where the number of units is not known. */
+const AT_ONCE = 3;
+
+/** So often an instance that was made may read 404, which is judged elsewhere, before it is given up. */
+const MOST_MISSING = 3;
+
+const bought = {
+  type: 'instance',
+  offer: 'race',
+  what: 'one of several created at the same moment',
+} as const;
+
+/** Asks for several instances at the same moment: with `--race`, for one more than there are. */
+export const race: Scenario = {
+  id: 'race',
+  level: 'full',
+  title: 'creates several instances at the same moment',
+  after: ['catalog'],
+  buys: [bought, bought, bought],
+  async run(session) {
+    const placement = await choose(session);
+    if (placement === undefined) return;
+    const wanted = session.settings.race;
+    const made = await session.createTogether(
+      Array.from({ length: wanted === undefined ? AT_ONCE : wanted.units + 1 }, () =>
+        wishFor(session, { placement, step: 'race/create' }),
+      ),
+    );
+    const isRefused = made.some(({ exchange }) => statusOf(exchange) === 409);
+    const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
+    if (isRefused) {
+      await askAgain(session, placement, availability);
+      // What has just been sold out is still an offer.
+      await session.get('race/configurations-after-refusal', '/configurations');
+    } else
+      session.skip(
+        ['race/availability-after-refusal', 'race/availability-after-destruction'],
+        `none of ${made.length} creates at the same moment was refused`,
+        'an offer of known size (--race OFFER=UNITS)',
+      );
+    await liveAndDie(session, instancesOf(made, placement));
+    if (isRefused) await untilListed(session, placement, availability);
+  },
+};
+
+async function choose(session: Session): Promise<Placement | undefined> {
+  const { race: wanted, region } = session.settings;
+  const choices = await readPlacements(
+    session,
+    'race/availability',
+    wanted === undefined ? session.settings : { offer: wanted.offer, region },
+  );
+  if (choices[0] === undefined)
+    session.skip(
+      ['race'],
+      wanted === undefined
+        ? 'no offer that it may buy is available'
+        : `the offer ${wanted.offer} of --race is not available`,
+    );
+  return choices[0];
+}
+
+/** Where the refused is still listed the same create shows whether a unit has become free. */
+async function askAgain(session: Session, placement: Placement, path: string): Promise<void> {
+  const step = 'race/availability-after-refusal';
+  if (!(await isStillListed(session, step, placement, path))) return;
+  const { instance } = await buyInstance(session, {
+    ...{ placement, step: 'race/create-again', isEndedAtOnce: true },
+  });
+  await session.get(step, path);
+  if (instance === undefined) return;
+  await session.delete('race/again/delete', instancePath(instance));
+  await confirmGone(session, 'race/again', instance);
+}
+
+function instancesOf(made: readonly Made[], placement: Placement): Instance[] {
+  return made.flatMap(({ entry }) => toInstance(entry, placement) ?? []);
+}
+
+async function liveAndDie(session: Session, instances: readonly Instance[]): Promise<void> {
+  for (const instance of instances) {
+    let missing = 0;
+    const isOver = (status: string | undefined) => {
+      if (status === '404') missing++;
+      return missing >= MOST_MISSING || !['PROVISIONING', '404', undefined].includes(status);
+    };
+    const last = await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
+    const shown = last === undefined ? undefined : successOf(last);
+    const isOnline = textField(shown, 'status') === 'ONLINE' && textField(shown, 'public_ip') !== undefined;
+    if (shown !== undefined && isOnline) await logIn(session, shown);
+  }
+  for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));
+  for (const instance of instances) await confirmGone(session, 'race/destroy', instance);
+}
+
+/** A login that fails is tried once more: what is seen once in two is told so. */
+async function logIn(session: Session, shown: JsonObject): Promise<void> {
+  const { rung } = await session.login('race/login', shown, 'first');
+  if (rung === 'done' || rung === 'execute') return;
+  await session.sleep(Math.min(session.settings.pollIntervalMs, 5000));
+  await session.login('race/login', shown, 'first');
+}
+
+async function untilListed(session: Session, placement: Placement, path: string): Promise<void> {
+  const startedAt = session.now();
+  for (;;) {
+    const exchange = await session.get('race/availability-after-destruction', path);
+    if (isSuccess(exchange) && lists(exchange, placement)) return;
+    if (session.now() - startedAt >= session.settings.readyTimeoutMs) return;
+    await session.sleep(session.settings.pollIntervalMs);
+  }
+}

@@ -1,0 +1,93 @@
+import { instancePath } from '../../contract/paths.ts';
+import { type JsonObject, objectsField, textsField } from '../../text/json.ts';
+import { jsonOf } from '../../transcript/exchange.ts';
+import { lists } from '../catalog/catalog.ts';
+import { buyInstance, confirmGone } from '../instances/purchase.ts';
+import { type Placement, placements } from '../placement.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Session } from '../session.ts';
+
+/** Asks for what is not available: an offer that is sold out, and a region that is drained of an offer sold elsewhere. */
+export const soldOut: Scenario = {
+  id: 'sold-out',
+  level: 'lifecycle',
+  title: 'asks for an offer that is sold out',
+  after: ['catalog'],
+  buys: [],
+  async run(session) {
+    await askTwice(session, {
+      step: 'sold-out/create',
+      capability: 'a sold-out offer',
+      choose: chooseUnavailable,
+    });
+    await askTwice(session, {
+      step: 'sold-out/drained/create',
+      capability: 'a drained region of an offer that is sold elsewhere',
+      choose: chooseDrained,
+    });
+  },
+};
+
+interface Ask {
+  step: string;
+  /** What there has to be for it. */
+  capability: string;
+  /** What is not available now, by reads of its own, or why there is nothing. */
+  choose: (session: Session) => Promise<Placement | string>;
+}
+
+/** A unit may become free between the read and the create: only what is sold twice is sold without being there. */
+async function askTwice(session: Session, { step, capability, choose }: Ask): Promise<void> {
+  for (let round = 1; round <= 2; round++) {
+    const placement = await choose(session);
+    if (typeof placement === 'string') {
+      if (round === 1) session.skip([step], placement, capability);
+      return;
+    }
+    const { instance } = await buyInstance(session, { placement, step, isEndedAtOnce: true });
+    await session.get('sold-out/availability', '/availability');
+    if (instance === undefined) return;
+    await session.delete('sold-out/destroy/delete', instancePath(instance));
+    await confirmGone(session, 'sold-out/destroy', instance);
+  }
+}
+
+async function chooseUnavailable(session: Session): Promise<Placement | string> {
+  const listed = await offersAt(session, 'sold-out/configurations', '/configurations');
+  const unavailable = listed.filter((offer) => offer['available'] === false);
+  const placement = cheapest(unavailable);
+  if (placement !== undefined) return placement;
+  return unavailable.length === 0
+    ? `all ${listed.length} offers are available`
+    : `none of the ${unavailable.length} offers that are not available names a region`;
+}
+
+/** In two reads of /availability the offer is there, and not in that region. */
+async function chooseDrained(session: Session): Promise<Placement | string> {
+  const listed = await offersAt(session, 'sold-out/drained/configurations', '/configurations');
+  const reads = [
+    await session.get('sold-out/drained/availability', '/availability'),
+    await session.get('sold-out/drained/availability', '/availability'),
+  ];
+  const drained = listed.map((offer) => {
+    const configurationId = String(offer['id']);
+    const regions = textsField(offer, 'regions');
+    const isListed = (region: string, read: (typeof reads)[number]) =>
+      lists(read, { configurationId, region });
+    const isSold = reads.every((read) => regions.some((region) => isListed(region, read)));
+    return {
+      ...offer,
+      regions: isSold ? regions.filter((region) => !reads.some((read) => isListed(region, read))) : [],
+    };
+  });
+  return cheapest(drained) ?? `every offer that is available is so in each of its regions`;
+}
+
+async function offersAt(session: Session, step: string, path: string): Promise<JsonObject[]> {
+  return objectsField(jsonOf(await session.get(step, path)), 'configurations');
+}
+
+/** As if they could be bought: the cheapest is asked for, lest the refusal fail to come. */
+function cheapest(offers: readonly JsonObject[]): Placement | undefined {
+  return placements(offers.map((offer) => ({ ...offer, available: true })))[0];
+}

@@ -1,0 +1,101 @@
+import { objectsField, textsField } from '../../text/json.ts';
+import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Session } from '../session.ts';
+
+const INSTANCE_TYPES = ['SPOT', 'DEDICATED', 'BARE_METAL', 'CLUSTER'];
+/** Of a target with hundreds of regions so many are looked at. */
+const MOST_REGIONS = 8;
+/** A token that no provider has. */
+export const UNKNOWN_REGION = 'berth-conf-nowhere';
+
+/**
+ * Reads the offers. Both whole lists are read one after the other, three times, with all else in between: what is sold
+ * in the meantime makes them differ once, and only a fault makes them differ each time.
+ */
+export const catalog: Scenario = {
+  id: 'catalog',
+  level: 'read-only',
+  title: 'reads the offers, what is available, and the volume locations',
+  after: ['token'],
+  buys: [],
+  async run(session) {
+    await readBoth(session);
+    for (const type of INSTANCE_TYPES)
+      await session.get('catalog/of-type', `/configurations?instance_type=${type}`);
+    await readLocations(session);
+    await readBoth(session);
+    const regions = knownRegions(session);
+    for (const region of regions)
+      await session.get('catalog/of-region', `/availability?region=${encodeURIComponent(region)}`);
+    if (regions.length === 0) session.skip(['catalog/of-region'], 'no offer names a region');
+    await session.get('catalog/unknown-region', `/availability?region=${UNKNOWN_REGION}`);
+    await readBoth(session);
+  },
+};
+
+/** Regions of the offers, those with something available first. */
+export function knownRegions({ availability, configurations }: Session): string[] {
+  const regions = [...availability, ...configurations].flatMap((offer) => textsField(offer, 'regions'));
+  return [...new Set(regions)].slice(0, MOST_REGIONS);
+}
+
+async function readBoth(session: Session): Promise<void> {
+  const configurations = await session.get('catalog/configurations', '/configurations');
+  const availability = await session.get('catalog/availability', '/availability');
+  if (isSuccess(configurations)) session.configurations = offersOf(configurations);
+  if (isSuccess(availability)) session.availability = offersOf(availability);
+}
+
+function offersOf(exchange: Exchange) {
+  return objectsField(jsonOf(exchange), 'configurations');
+}
+
+/** The storage tier is there where its locations are. */
+async function readLocations(session: Session): Promise<void> {
+  const probe = await session.get('catalog/storage-tier', '/volumes/locations');
+  const status = statusOf(probe) ?? 0;
+  if ([404, 405, 501].includes(status)) {
+    const steps = ['catalog/locations', 'unknown/volume'];
+    return session.skip(steps, `GET /volumes/locations answered ${status}`, 'storage tier');
+  }
+  const read = await session.get('catalog/locations', '/volumes/locations');
+  session.locations = objectsField(jsonOf(read), 'locations');
+}
+
+/** An offer, where it is sold. */
+export interface Place {
+  configurationId: string;
+  region: string;
+}
+
+/** `Within seconds`: what is listed for longer than this after it was lost is listed wrongly. */
+const FRESH_MS = 10_000;
+const MOST_OFTEN_MS = 2000;
+
+/** Whether an offer is listed as available in a region, in an answer of /configurations or /availability. */
+export function lists(exchange: Exchange, { configurationId, region }: Place): boolean {
+  return objectsField(jsonOf(exchange), 'configurations').some(
+    (offer) =>
+      offer['id'] === configurationId &&
+      offer['available'] === true &&
+      textsField(offer, 'regions').includes(region),
+  );
+}
+
+/** Reads /availability until it lists the offer no more, for some seconds at the most. Says whether it lists it still. */
+export async function isStillListed(
+  session: Session,
+  step: string,
+  place: Place,
+  path = '/availability',
+): Promise<boolean> {
+  const startedAt = session.now();
+  for (;;) {
+    const exchange = await session.get(step, path);
+    if (isSuccess(exchange) && !lists(exchange, place)) return false;
+    if (session.now() - startedAt >= FRESH_MS) return isSuccess(exchange);
+    await session.sleep(Math.min(session.settings.pollIntervalMs, MOST_OFTEN_MS));
+  }
+}

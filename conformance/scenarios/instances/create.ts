@@ -1,0 +1,130 @@
+import { instancePath } from '../../contract/paths.ts';
+import { textField } from '../../text/json.ts';
+import { successOf } from '../../transcript/exchange.ts';
+import { isStillListed } from '../catalog/catalog.ts';
+import type { Placement } from '../placement.ts';
+import { requirePrimary, type Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+import { buyInstance, readPlacements } from './purchase.ts';
+
+/** Capacity may go between the read and the create; this many of the cheapest are tried. */
+export const MOST_TRIED = 3;
+const READS_AT_ONCE = 5;
+
+/** Buys the instance that most of the run is about. */
+export const create: Scenario = {
+  id: 'create',
+  level: 'lifecycle',
+  title: 'creates an instance of the cheapest offer',
+  after: ['catalog'],
+  buys: [
+    { type: 'instance', offer: 'cheapest', what: 'the instance that is started, stopped and destroyed' },
+  ],
+  async run(session) {
+    const instance = await buy(session);
+    if (instance === undefined) return;
+    session.primary = instance;
+    for (let read = 0; read < READS_AT_ONCE; read++)
+      await session.get('create/read-at-once', instancePath(instance));
+    await session.get('create/list-at-once', '/instances');
+  },
+};
+
+async function buy(session: Session): Promise<Instance | undefined> {
+  const choices = await readPlacements(session, 'create/availability');
+  if (choices.length === 0) {
+    session.whyNoPrimary = 'no offer that it may buy is available';
+    session.skip(['create/post', 'create/read-at-once', 'create/list-at-once'], session.whyNoPrimary);
+  }
+  for (const placement of nearVolumes(session, choices).slice(0, MOST_TRIED)) {
+    const { exchange, instance } = await buyInstance(session, { placement, step: 'create/post' });
+    if (instance !== undefined) return instance;
+    session.whyNoPrimary = `the create was answered ${exchange.answer?.status ?? exchange.failure?.message}`;
+    if (exchange.answer?.status !== 409) break;
+    const second = await askAgain(session, placement);
+    if (second !== undefined) return second;
+  }
+  session.skip(
+    ['create/read-at-once', 'create/list-at-once'],
+    session.whyNoPrimary ?? 'there is no instance',
+  );
+  return undefined;
+}
+
+/** Where /availability still lists what has just been refused, the same create shows whether it can be had. */
+async function askAgain(session: Session, placement: Placement): Promise<Instance | undefined> {
+  const step = 'create/availability-after-refusal';
+  if (!(await isStillListed(session, step, placement))) return undefined;
+  const { exchange, instance } = await buyInstance(session, { placement, step: 'create/post' });
+  if (instance === undefined && exchange.answer?.status === 409) await session.get(step, '/availability');
+  return instance;
+}
+
+/** Of the same offer, first where there are volumes, to which it can be attached. */
+function nearVolumes({ locations = [] }: Session, choices: readonly Placement[]): Placement[] {
+  const places = new Set(locations.map(({ id }) => id));
+  const [cheapest] = choices;
+  const isBest = ({ configurationId, region }: Placement): boolean =>
+    configurationId === cheapest?.configurationId && places.has(region);
+  return [...choices.filter(isBest), ...choices.filter((choice) => !isBest(choice))];
+}
+
+/** Watches the instance boot, and asks of it what may not be asked while it is PROVISIONING. */
+export const boot: Scenario = {
+  id: 'boot',
+  level: 'lifecycle',
+  title: 'waits until the instance is ONLINE',
+  after: ['create'],
+  buys: [],
+  async run(session) {
+    const instance = requirePrimary(session, 'boot');
+    if (instance === undefined) return;
+    await askTooEarly(session, instance);
+    await session.get('boot/list', '/instances');
+    await comeOnline(session, instance);
+  },
+};
+
+/** Reads stand on both sides, so that what was asked was asked of a PROVISIONING instance. */
+async function askTooEarly(session: Session, instance: Instance): Promise<void> {
+  const path = instancePath(instance);
+  await session.get('boot/before-stop', path);
+  await session.post('boot/stop', instancePath(instance, '/stop'));
+  await session.get('boot/after-stop', path);
+  await session.get('boot/before-start', path);
+  await session.post('boot/start', instancePath(instance, '/start'));
+  await session.get('boot/after-start', path);
+}
+
+async function comeOnline(session: Session, instance: Instance): Promise<void> {
+  const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
+  let last = await session.poll('boot/poll', instance, isSettled, 'the instance to come ONLINE');
+  if (last !== undefined && ['STOPPED', 'STOPPING'].includes(textField(successOf(last), 'status') ?? '')) {
+    // A stop that was accepted too early is a failure of its own; the run goes on from there.
+    await session.poll(
+      'boot/poll',
+      instance,
+      (status) => status !== 'STOPPING',
+      'the instance to have stopped',
+    );
+    await session.post('boot/start-again', instancePath(instance, '/start'));
+    last = await session.poll(
+      'boot/poll',
+      instance,
+      (status) => status !== 'STOPPED' && status !== 'STOPPING',
+      'the instance to come ONLINE',
+    );
+  }
+  const shown = last === undefined ? undefined : successOf(last);
+  if (textField(shown, 'status') === 'ONLINE') {
+    session.online = shown;
+    session.lastOnline = shown;
+  } else session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last)}`;
+}
+
+function describe({ settings }: Session, last: Awaited<ReturnType<Session['poll']>>): string {
+  if (last === undefined)
+    return `it was still booting after ${settings.readyTimeoutMs / 1000} s (--ready-timeout-s waits longer)`;
+  const status = textField(successOf(last), 'status');
+  return status === undefined ? `it read ${last.answer?.status}` : `it became ${status}`;
+}

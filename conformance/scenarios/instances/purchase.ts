@@ -1,0 +1,99 @@
+import { instancePath } from '../../contract/paths.ts';
+import { isProvedGone } from '../../resources/presence.ts';
+import { objectsField } from '../../text/json.ts';
+import { jsonOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import { type Placement, placements, type Wanted } from '../placement.ts';
+import type { Instance, Session } from '../session.ts';
+
+export interface Purchase {
+  placement: Placement;
+  step: string;
+  /** Fields beside those of `createBody`. */
+  extra?: Readonly<Record<string, unknown>>;
+  /** The name of another instance, where the same name twice is the point. */
+  name?: string;
+  /** Were it made, it would be destroyed at once: mostly since it has to be refused. */
+  isEndedAtOnce?: true;
+}
+
+/** What can be bought now, cheapest first: the read that the contract's client makes before each purchase. */
+export async function readPlacements(
+  session: Session,
+  step: string,
+  wanted: Wanted = session.settings,
+): Promise<Placement[]> {
+  const available = jsonOf(await session.get(step, '/availability'));
+  return placements(objectsField(available, 'configurations'), wanted);
+}
+
+/** What asks the ledger for one instance. */
+export function wishFor(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
+  const { region, pricePerHour } = placement;
+  return {
+    type: 'instance' as const,
+    step,
+    body: (entryName: string) => createBody(session, placement, entryName, extra),
+    region,
+    ...(pricePerHour === undefined ? {} : { pricePerHour }),
+    ...(name === undefined ? {} : { name }),
+    ...(isEndedAtOnce && { lifeMs: session.settings.readyTimeoutMs }),
+  };
+}
+
+/** Asks for one instance; `instance` is undefined where there is none. Throws `BudgetError`. */
+export async function buyInstance(
+  session: Session,
+  purchase: Purchase,
+): Promise<{ exchange: Exchange; instance: Instance | undefined }> {
+  const { entry, exchange } = await session.create(wishFor(session, purchase));
+  return { exchange, instance: toInstance(entry, purchase.placement) };
+}
+
+/** The instance of an entry, or undefined where nothing was made. */
+export function toInstance(entry: Instance['entry'], placement: Placement): Instance | undefined {
+  return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
+}
+
+/** The body of a create that there is nothing against: the offer where it is sold, the run's two keys, and a name. */
+function createBody(
+  session: Session,
+  { configurationId, region }: Placement,
+  name: string,
+  extra: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  return {
+    configuration_id: configurationId,
+    region,
+    ssh_keys: [session.publicKey('first'), session.publicKey('second')],
+    name,
+    ...extra,
+  };
+}
+
+/**
+ * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive: only then is it gone in the
+ * ledger. Its steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Answers with the exchange of the DELETE.
+ */
+export async function destroyAndConfirm(
+  session: Session,
+  step: string,
+  instance: Instance,
+): Promise<Exchange> {
+  const deleted = await session.delete(`${step}/delete`, instancePath(instance));
+  await confirmGone(session, step, instance);
+  return deleted;
+}
+
+/** The second half of `destroyAndConfirm`. */
+export async function confirmGone(session: Session, step: string, instance: Instance): Promise<void> {
+  const last = await session.poll(
+    `${step}/poll`,
+    instance,
+    (status) => status === '404' || status === 'DESTROYED',
+    `${instance.entry.name} to be gone`,
+  );
+  if (last === undefined) return;
+  const list = await session.get(`${step}/list`, '/instances');
+  if (isProvedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
+}

@@ -1,0 +1,83 @@
+import { instancePath } from '../../contract/paths.ts';
+import { isObject, textsField } from '../../text/json.ts';
+import type { Placement } from '../placement.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+import { confirmGone, readPlacements, toInstance, wishFor } from './purchase.ts';
+import { REFUSAL_CASES, type RefusalCase, unsoldRegion } from './refusal-cases.ts';
+
+/** Asks for instances that must be refused, and looks whether any was made all the same. */
+export const refusals: Scenario = {
+  id: 'refusals',
+  level: 'lifecycle',
+  title: 'sends creates that must be refused',
+  after: ['catalog'],
+  buys: [],
+  async run(session) {
+    const choices = await readPlacements(session, 'refusals/availability');
+    await session.get('refusals/list-before', '/instances');
+    const made: Instance[] = [];
+    for (const refusal of REFUSAL_CASES) {
+      const placement = choices.find((choice) => suits(session, choice, refusal));
+      if (placement === undefined) skip(session, refusal, choices);
+      else made.push(...(await ask(session, refusal, placement)));
+    }
+    made.push(...(await askWhereItIsNotSold(session, choices)));
+    await session.get('refusals/list', '/instances');
+    for (const instance of made) await confirmGone(session, 'refusals/destroy', instance);
+  },
+};
+
+function suits(session: Session, { offer }: Placement, { needs }: RefusalCase): boolean {
+  if (needs === 'cloud-init') return offer['supports_cloud_init'] === true;
+  if (needs === 'images') return textsField(offer, 'os_options').length > 0;
+  return needs !== 'storage' || session.locations !== undefined;
+}
+
+const CAPABILITIES = { 'cloud-init': 'cloud-init', images: 'os_options', storage: 'storage tier' } as const;
+
+function skip(session: Session, { step, needs }: RefusalCase, choices: readonly Placement[]): void {
+  if (needs === undefined || choices.length === 0) {
+    session.skip([step], 'no offer is available, and where none is every create may be refused');
+    return;
+  }
+  const reason =
+    needs === 'storage'
+      ? 'GET /volumes/locations is not there'
+      : `no available offer has ${CAPABILITIES[needs]}`;
+  session.skip([step], reason, CAPABILITIES[needs]);
+}
+
+/** What was made by mistake; its destruction is asked for at once. */
+async function ask(session: Session, refusal: RefusalCase, placement: Placement): Promise<Instance[]> {
+  const wish = wishFor(session, { placement, step: refusal.step, isEndedAtOnce: true });
+  const { entry } = await session.create({ ...wish, body: (name) => defective(refusal, wish.body(name)) });
+  const instance = toInstance(entry, placement);
+  if (instance === undefined) return [];
+  await session.delete('refusals/destroy/delete', instancePath(instance));
+  return [instance];
+}
+
+function defective({ body }: RefusalCase, valid: unknown): unknown {
+  return body(isObject(valid) ? valid : {});
+}
+
+async function askWhereItIsNotSold(session: Session, choices: readonly Placement[]): Promise<Instance[]> {
+  const step = 'refusals/unsold-region';
+  for (const placement of choices) {
+    const region = unsoldRegion(session, placement);
+    const defect = 'a region in which the offer is not sold';
+    if (region !== undefined)
+      return ask(
+        session,
+        { of: 'NEG-REGION-001', step, defect, body: (valid) => ({ ...valid, region }) },
+        placement,
+      );
+  }
+  session.skip(
+    [step],
+    'every available offer is sold in every region',
+    'an offer that is not sold everywhere',
+  );
+  return [];
+}

@@ -1,0 +1,120 @@
+import { instancePath } from '../../contract/paths.ts';
+import { textField } from '../../text/json.ts';
+import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
+import { askWithout } from '../access/bad-credentials.ts';
+import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+import { MARKER_FILE } from './online.ts';
+
+/** Stops the instance, and asks for a stop of what is stopped. */
+export const stop: Scenario = {
+  id: 'stop',
+  level: 'lifecycle',
+  title: 'stops the instance',
+  after: ['online'],
+  buys: [],
+  async run(session) {
+    const found = requireOnline(session, 'stop');
+    if (found === undefined) return;
+    const { instance, shown } = found;
+    await askWithout(session, 'stop', instance, { method: 'POST', action: '/stop' });
+    const asked = await session.post('stop/post', instancePath(instance, '/stop'));
+    if (statusOf(asked) === 409) return cannotStop(session, instance);
+    await startTooEarly(session, instance);
+    const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
+    const last = await session.poll('stop/poll', instance, isOver, 'the instance to have stopped');
+    const status = last === undefined ? undefined : textField(successOf(last), 'status');
+    if (status !== 'STOPPED') {
+      session.whyNotOnline = `the instance was asked to stop and is ${status ?? 'not STOPPED'}`;
+      session.skip(
+        ['stop/login', 'stop/before-again', 'stop/again', 'stop/after-again'],
+        session.whyNotOnline,
+      );
+      session.online = undefined;
+      return;
+    }
+    await session.login('stop/login', shown, 'first');
+    await session.get('stop/before-again', instancePath(instance));
+    await session.post('stop/again', instancePath(instance, '/stop'));
+    await session.get('stop/after-again', instancePath(instance));
+    await session.get('stop/list', '/instances');
+  },
+};
+
+/** Asks for a start while it is STOPPING. One that is accepted, be it too early or just in time, is stopped again. */
+async function startTooEarly(session: Session, instance: Instance): Promise<void> {
+  const before = await session.get('stop/before-start', instancePath(instance));
+  if (textField(successOf(before), 'status') !== 'STOPPING')
+    return session.skip(['stop/start'], 'the stop was over at once', 'an instance that is seen STOPPING');
+  const asked = await session.post('stop/start', instancePath(instance, '/start'));
+  await session.get('stop/after-start', instancePath(instance));
+  if (!isSuccess(asked)) return;
+  const isOnline = (status: string | undefined): boolean => status === 'ONLINE';
+  const back = await session.poll('stop/poll-start', instance, isOnline, 'the instance to have started');
+  if (back !== undefined) await session.post('stop/post-again', instancePath(instance, '/stop'));
+}
+
+const AFTERWARDS = [
+  'stop/before-start',
+  'stop/start',
+  'stop/poll',
+  'stop/login',
+  'stop/before-again',
+  'stop/again',
+];
+
+function cannotStop(session: Session, instance: Instance): void {
+  const { reason, capability } = notStoppable(instance);
+  session.whyNotOnline = reason;
+  session.online = undefined;
+  session.skip([...AFTERWARDS, 'start'], reason, capability);
+}
+
+/** Starts the stopped instance again, or sees that a platform that cannot leaves it as it is. */
+export const start: Scenario = {
+  id: 'start',
+  level: 'lifecycle',
+  title: 'starts the instance again',
+  after: ['stop'],
+  buys: [],
+  async run(session) {
+    const found = requireOnline(session, 'start');
+    if (found === undefined) return;
+    await askWithout(session, 'start', found.instance, { method: 'POST', action: '/start' });
+    const asked = await session.post('start/post', instancePath(found.instance, '/start'));
+    session.online = undefined;
+    await session.get('start/read-at-once', instancePath(found.instance));
+    if (isSuccess(asked)) return comeBack(session, found);
+    session.whyNotOnline = `the start of the stopped instance was answered ${asked.answer?.status ?? 'not at all'}`;
+    const capability = asked.answer?.status === 409 ? 'resuming a stopped instance' : undefined;
+    session.skip(['start/poll', 'start/login', 'start/read-file'], session.whyNotOnline, capability);
+  },
+};
+
+async function comeBack(session: Session, { instance }: OnlineInstance): Promise<void> {
+  // The table has no way to PROVISIONING from here; what comes after it is looked at all the same.
+  const isOver = (status: string | undefined) =>
+    status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
+  const last = await session.poll('start/poll', instance, isOver, 'the instance to be ONLINE again');
+  const shown = last === undefined ? undefined : successOf(last);
+  if (shown === undefined || textField(shown, 'status') !== 'ONLINE') {
+    session.whyNotOnline = `the started instance is ${textField(shown, 'status') ?? 'not ONLINE'}`;
+    return session.skip(['start/login', 'start/read-file'], session.whyNotOnline);
+  }
+  session.online = shown;
+  session.lastOnline = shown;
+  await session.login('start/login', shown, 'second');
+  await session.login('start/read-file', shown, 'first', `cat ${MARKER_FILE}`);
+}
+
+/**
+ * What a 409 to the stop of an ONLINE instance says. The row of the contract is for what is stoppable: SPOT machines,
+ * bare metal and clusters often are not.
+ */
+export function notStoppable({ placement }: Instance): { reason: string; capability: string | undefined } {
+  const type = textField(placement.offer, 'instance_type');
+  return {
+    reason: `the stop of the ONLINE instance, of an offer of type ${type}, was answered 409`,
+    capability: type === 'DEDICATED' ? undefined : 'stopping an ONLINE instance',
+  };
+}

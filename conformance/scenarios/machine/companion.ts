@@ -1,0 +1,219 @@
+import { instancePath, volumePath } from '../../contract/paths.ts';
+import { type JsonObject, textField } from '../../text/json.ts';
+import { isSuccess, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import { buyInstance, destroyAndConfirm, type Purchase, readPlacements } from '../instances/purchase.ts';
+import { notStoppable } from '../instances/stop-start.ts';
+import type { Placement } from '../placement.ts';
+import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+import {
+  attach,
+  createVolume,
+  detach,
+  NO_SUCH_SIZE,
+  pollAttached,
+  pollAvailable,
+  pollGone,
+  pollVolume,
+  type Volume,
+} from '../volumes/volume-steps.ts';
+import { backOnline, COMPANION_VOLUME_STEPS, placeOf } from '../volumes/volumes.ts';
+import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
+
+/** How often a file is looked for that the first boot may still be about to write. */
+const LOOKS = 30;
+
+/** A second instance of the same name, with all that a create may carry; destroyed while it is STOPPED. */
+export const companion: Scenario = {
+  id: 'companion',
+  level: 'full',
+  title: 'creates a second instance of the same name, with a first boot of its own',
+  after: ['online'],
+  buys: [
+    { type: 'instance', offer: 'cheapest', what: 'an instance of the same name as the first' },
+    { type: 'volume', offer: 'cheapest', what: 'a volume for it' },
+  ],
+  async run(session) {
+    const found = requireOnline(session, 'companion');
+    if (found === undefined) return;
+    const placement = await choose(session, found.instance);
+    if (placement === undefined) return;
+    const volume = await volumeFor(session, placement);
+    const instance = await buy(session, placement, found.instance, volume);
+    if (instance === undefined) return;
+    await session.get('companion/read', instancePath(instance));
+    await session.get('companion/read-first', instancePath(found.instance));
+    await session.get('companion/list', '/instances');
+    const shown = await comeOnline(session, instance);
+    if (shown !== undefined) await lookInside(session, shown, placement);
+    if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, found);
+    await stopAndDestroy(session, instance, shown !== undefined);
+    if (volume !== undefined) await release(session, volume);
+  },
+};
+
+/** The offer of the first instance where there is a unit more, or else any in its region. */
+async function choose(session: Session, { placement: first }: Instance): Promise<Placement | undefined> {
+  const choices = await readPlacements(session, 'companion/availability');
+  const near = choices.filter(({ region }) => region === first.region);
+  const chosen =
+    near.find(({ configurationId }) => configurationId === first.configurationId) ?? near[0] ?? choices[0];
+  if (chosen === undefined) session.skip(['companion'], 'no offer is available for a second instance');
+  return chosen;
+}
+
+/** Of another type than the first volume, where there are several. */
+async function volumeFor(session: Session, { region }: Placement): Promise<Volume | undefined> {
+  const place = placeOf(session, 'last');
+  if (place === undefined) return undefined;
+  if (place.region !== region) {
+    const capability = 'volumes in the region of the instance';
+    session.skip(
+      COMPANION_VOLUME_STEPS,
+      `the instance is in ${region}, where no volumes are offered`,
+      capability,
+    );
+    return undefined;
+  }
+  const volume = await createVolume(session, 'companion/volume', place);
+  if (volume === undefined) {
+    session.skip(COMPANION_VOLUME_STEPS, NO_SUCH_SIZE);
+    return undefined;
+  }
+  if (await pollAvailable(session, 'companion/volume-poll', volume)) return volume;
+  session.skip(COMPANION_VOLUME_STEPS, 'the new volume did not come to be AVAILABLE');
+  return undefined;
+}
+
+/** Where the same name is refused, the same create with another name shows whether the name was why. */
+async function buy(
+  session: Session,
+  placement: Placement,
+  first: Instance,
+  volume: Volume | undefined,
+): Promise<Instance | undefined> {
+  const boot = firstBootFields(placement);
+  const extra = volume === undefined ? boot : { ...boot, volume_ids: [volume.id] };
+  const same = { placement, step: 'companion/create', extra, name: first.entry.name };
+  const asked = await buyInstance(session, same);
+  if (asked.instance !== undefined) return asked.instance;
+  const control = await buyInstance(session, { placement, step: 'companion/control', extra });
+  if (control.instance === undefined)
+    session.skip(
+      ['companion'],
+      `neither this create nor the same one with another name was accepted: ${answered(asked.exchange)}, ${answered(control.exchange)}`,
+    );
+  else await sameNameAgain(session, { placement, extra: boot, name: first.entry.name });
+  return control.instance;
+}
+
+/** The first refusal may have been for capacity that has become free since. The volume is held by now. */
+async function sameNameAgain(session: Session, purchase: Omit<Purchase, 'step'>): Promise<void> {
+  const step = 'companion/create-again';
+  const { instance } = await buyInstance(session, { ...purchase, step, isEndedAtOnce: true });
+  if (instance !== undefined) await destroyAndConfirm(session, 'companion/again', instance);
+}
+
+function answered({ answer, failure }: Exchange): string {
+  return String(answer?.status ?? failure?.message);
+}
+
+async function comeOnline(session: Session, instance: Instance): Promise<JsonObject | undefined> {
+  const isOver = (status: string | undefined) => status !== 'PROVISIONING' && status !== undefined;
+  const last = await session.poll('companion/poll', instance, isOver, 'the second instance to come ONLINE');
+  const shown = last === undefined ? undefined : successOf(last);
+  if (textField(shown, 'status') === 'ONLINE') return shown;
+  session.skip(
+    ['file', 'owner', 'ran', 'stop', 'attach', 'attach-second', 'detach-one'].map(
+      (one) => `companion/${one}`,
+    ),
+    `the second instance is ${textField(shown, 'status') ?? 'not ONLINE'}`,
+  );
+  return undefined;
+}
+
+async function lookInside(session: Session, shown: JsonObject, placement: Placement): Promise<void> {
+  if (imageOf(placement) === undefined)
+    session.skip(
+      ['companion/image'],
+      `the offer ${placement.configurationId} lists no os_options, or only Windows`,
+      'os_options',
+    );
+  if (placement.offer['supports_cloud_init'] !== true) {
+    const reason = `the offer ${placement.configurationId} has supports_cloud_init false (--offer chooses another)`;
+    return session.skip(['companion/file', 'companion/owner', 'companion/ran'], reason, 'cloud-init');
+  }
+  await look(session, 'companion/file', shown, `cat ${WRITTEN_FILE}`);
+  await look(session, 'companion/owner', shown, `stat -c %a:%U:%G ${OWNED_FILE}`);
+  await look(session, 'companion/ran', shown, `cat ${RUN_FILE}`);
+}
+
+/** A first boot may still be at work when SSH lives. */
+async function look(session: Session, step: string, shown: JsonObject, command: string): Promise<void> {
+  for (let count = 0; count < LOOKS; count++) {
+    if (count > 0) await session.sleep(session.settings.pollIntervalMs);
+    const { exitCode, stdout } = await session.login(step, shown, 'first', command);
+    if (exitCode === 0 && stdout !== undefined && stdout !== '') return;
+  }
+}
+
+/** Inline attachment may be ignored: then the volume is attached as the contract's client would. */
+async function holdVolume(
+  session: Session,
+  volume: Volume,
+  instance: Instance,
+  { instance: first }: OnlineInstance,
+): Promise<void> {
+  const isAttached = await attach(session, 'companion/attach', volume, instance);
+  await backOnline(session, 'companion/attach/instance', instance);
+  if (!isAttached) {
+    const reason = 'the volume did not come to be attached to the second instance';
+    return session.skip(['companion/attach-second', 'companion/detach-one', 'companion/released'], reason);
+  }
+  const body = { instance_ids: [first.id] };
+  const asked = await session.post('companion/attach-second/post', volumePath(volume, '/attach'), body);
+  if (!isSuccess(asked)) {
+    const reason = `attaching it to a second instance was answered ${answered(asked)}`;
+    return session.skip(['companion/detach-one'], reason, 'a volume that several instances share');
+  }
+  await pollAttached(session, 'companion/attach-second/poll', volume, first, first);
+  await backOnline(session, 'companion/attach-second/instance', first);
+  await detach(session, 'companion/detach-one', volume, first, true);
+  await backOnline(session, 'companion/detach-one/instance', first);
+}
+
+async function stopAndDestroy(session: Session, instance: Instance, isOnline: boolean): Promise<void> {
+  if (!isOnline) {
+    await destroyAndConfirm(session, 'companion/destroy', instance);
+    return;
+  }
+  const asked = await session.post('companion/stop', instancePath(instance, '/stop'));
+  if (asked.answer?.status === 409) {
+    const { reason, capability } = notStoppable(instance);
+    session.skip(['companion/destroy-stopped'], reason, capability);
+    await destroyAndConfirm(session, 'companion/destroy', instance);
+    return;
+  }
+  const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
+  const last = await session.poll(
+    'companion/stop-poll',
+    instance,
+    isOver,
+    'the second instance to have stopped',
+  );
+  const status = last === undefined ? undefined : textField(successOf(last), 'status');
+  const step = status === 'STOPPED' ? 'companion/destroy-stopped' : 'companion/destroy';
+  if (status !== 'STOPPED')
+    session.skip(['companion/destroy-stopped'], `the second instance was asked to stop and is ${status}`);
+  await destroyAndConfirm(session, step, instance);
+}
+
+/** What held the volume is gone, and so its deletion must not fail. */
+async function release(session: Session, volume: Volume): Promise<void> {
+  const isFree = (status: string | undefined) =>
+    status !== undefined && !['ATTACHED', 'ATTACHING', 'DETACHING'].includes(status);
+  await pollVolume(session, 'companion/released/poll', volume, isFree);
+  await session.delete('companion/released/delete', volumePath(volume));
+  await pollGone(session, 'companion/released/poll-gone', volume);
+}

@@ -1,0 +1,167 @@
+import { instancePath, volumePath } from '../../contract/paths.ts';
+import type { Entry } from '../../resources/ledger.ts';
+import { isObject, type JsonObject, textField, textsField } from '../../text/json.ts';
+import { isSuccess, successOf } from '../../transcript/exchange.ts';
+import type { Exchange } from '../../transcript/records.ts';
+import { isReclaimed } from '../scenario.ts';
+import type { Instance, Session } from '../session.ts';
+
+/** A volume of the run. */
+export interface Volume {
+  entry: Entry;
+  id: string;
+  sizeGb: number;
+}
+
+/** In which location, and of which of its types. */
+export interface VolumePlace {
+  region: string;
+  type: string | undefined;
+}
+
+/** The contract names no least size; a larger one is tried where the smaller is refused. */
+const SIZES_GB = [10, 100, 250, 500, 1000];
+/** Why there is none. */
+export const NO_SUCH_SIZE = `no volume could be created, of ${SIZES_GB.join(', ')} GB`;
+
+/** The body of a create that there is nothing against. */
+export function volumeBody({ region, type }: VolumePlace, name: string, sizeGb = SIZES_GB[0]): JsonObject {
+  return { name, size_gb: sizeGb, region, ...(type === undefined ? {} : { type }) };
+}
+
+/** Asks for a volume. Its steps are `<step>/<size>-gb`. Undefined where there is none. */
+export async function createVolume(
+  session: Session,
+  step: string,
+  place: VolumePlace,
+  extra: JsonObject = {},
+): Promise<Volume | undefined> {
+  for (const sizeGb of SIZES_GB) {
+    const { entry, exchange } = await session.create({
+      type: 'volume',
+      step: `${step}/${sizeGb}-gb`,
+      body: (name) => ({ ...volumeBody(place, name, sizeGb), ...extra }),
+      region: place.region,
+    });
+    if (entry.id !== undefined) return { entry, id: entry.id, sizeGb };
+    if (exchange.answer?.status !== 400) return undefined;
+  }
+  return undefined;
+}
+
+type Reached = (status: string | undefined, shown: JsonObject | undefined) => boolean;
+
+/**
+ * Polls a volume until `isReached` ('404' where it reads so), and answers with that read, or with undefined when the
+ * patience of the run is over. Where `beside` is given, that instance is read each time too, as `<step>-instance`, and
+ * its being reclaimed ends the wait.
+ */
+export async function pollVolume(
+  session: Session,
+  step: string,
+  volume: Volume,
+  isReached: Reached,
+  beside?: Instance,
+): Promise<Exchange | undefined> {
+  const { pollIntervalMs, readyTimeoutMs } = session.settings;
+  const startedAt = session.now();
+  for (;;) {
+    const askedAt = session.now();
+    const exchange = await session.get(step, volumePath(volume));
+    const read = beside && (await session.get(`${step}-instance`, instancePath(beside)));
+    const shown = successOf(exchange);
+    if (isReached(exchange.answer?.status === 404 ? '404' : textField(shown, 'status'), shown))
+      return exchange;
+    if (beside !== undefined && isReclaimed(beside, read)) return undefined;
+    if (askedAt - startedAt >= readyTimeoutMs) return undefined;
+    await session.sleep(Math.max(askedAt + pollIntervalMs - session.now(), 0));
+  }
+}
+
+/** Polls a new volume, and says whether it came to be AVAILABLE. */
+export async function pollAvailable(session: Session, step: string, volume: Volume): Promise<boolean> {
+  const isAvailable: Reached = (status) => status === 'AVAILABLE';
+  const last = await pollVolume(session, step, volume, (...seen) => isAvailable(...seen) || isOver(seen[0]));
+  return textField(last && successOf(last), 'status') === 'AVAILABLE';
+}
+
+/** Polls until nothing more is to come of an attach, and says whether the volume is attached to the instance. */
+export async function pollAttached(
+  session: Session,
+  step: string,
+  volume: Volume,
+  { id }: Pick<Instance, 'id'>,
+  beside?: Instance,
+): Promise<boolean> {
+  const isAttached: Reached = (status, shown) => status === 'ATTACHED' && mayHold(shown, id);
+  const last = await pollVolume(
+    session,
+    step,
+    volume,
+    (...seen) => isAttached(...seen) || isOver(seen[0]),
+    beside,
+  );
+  return last !== undefined && isAttached(textField(successOf(last), 'status'), successOf(last));
+}
+
+/** Attaches to one instance: `<step>/post`, `<step>/poll` and `<step>/poll-instance`. Says whether it came to it. */
+export async function attach(
+  session: Session,
+  step: string,
+  volume: Volume,
+  instance: Instance,
+): Promise<boolean> {
+  const body = { instance_ids: [instance.id] };
+  const asked = await session.post(`${step}/post`, volumePath(volume, '/attach'), body);
+  return isSuccess(asked) && (await pollAttached(session, `${step}/poll`, volume, instance, instance));
+}
+
+/**
+ * Detaches, from all where no instance is named: `<step>/post` and `<step>/poll`. Says whether the volume came to be
+ * attached to nothing, or, where it is shared, no more to that instance.
+ */
+export async function detach(
+  session: Session,
+  step: string,
+  volume: Volume,
+  instance?: Pick<Instance, 'id'>,
+  isShared = false,
+): Promise<boolean> {
+  const body = instance === undefined ? undefined : { instance_ids: [instance.id] };
+  const asked = await session.post(`${step}/post`, volumePath(volume, '/detach'), body);
+  if (!isSuccess(asked)) return false;
+  const isDetached: Reached = (status, shown) => {
+    const holders = textsField(shown, 'attached_instance_ids');
+    if (status === 'ATTACHED') return isShared && instance !== undefined && !holders.includes(instance.id);
+    return status === 'AVAILABLE' && holders.length === 0;
+  };
+  const last = await pollVolume(
+    session,
+    `${step}/poll`,
+    volume,
+    (status, shown) => isDetached(status, shown) || isOver(status),
+  );
+  return last !== undefined && isDetached(textField(successOf(last), 'status'), successOf(last));
+}
+
+/** Reads `volume` until it is 404, and ends its entry in the ledger. */
+export async function pollGone(session: Session, step: string, volume: Volume): Promise<boolean> {
+  const last = await pollVolume(session, step, volume, (status) => status === '404' || status === 'ERROR');
+  const isGone = last?.answer?.status === 404;
+  if (isGone) session.ledger.gone(volume.entry);
+  return isGone;
+}
+
+/** Whether a volume that reads ATTACHED may be attached to the instance; its list of them is optional. */
+function mayHold(shown: JsonObject | undefined, instanceId: string): boolean {
+  return !showsHolders(shown) || textsField(shown, 'attached_instance_ids').includes(instanceId);
+}
+
+/** Whether a read says to which instances the volume is attached. */
+export function showsHolders(shown: unknown): boolean {
+  return isObject(shown) && Array.isArray(shown['attached_instance_ids']);
+}
+
+function isOver(status: string | undefined): boolean {
+  return status === '404' || status === 'ERROR' || status === 'DELETING';
+}

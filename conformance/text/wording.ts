@@ -1,0 +1,60 @@
+import { printable } from './printable.ts';
+
+/** A value of a stranger as it stands in a sentence: as JSON, cut off where it is long. */
+export function inShort(value: unknown, maxLength = 60): string {
+  return printable(JSON.stringify(value) ?? 'nothing', maxLength);
+}
+
+/** The items in a sentence, e.g. `a, b and 3 more`. */
+export function listed(items: readonly string[], most = 4): string {
+  const rest = items.length - most;
+  if (rest > 0) return `${items.slice(0, most).join(', ')} and ${rest} more`;
+  return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
+}
+
+/** The most of a word's letters that may differ for it to have been meant. */
+const TOLERATED_SHARE = 0.34;
+const MOST_COMPARED = 1000;
+
+/** The known word that was probably meant, or undefined where none is near. Case does not count. */
+export function nearest(given: string, known: readonly string[]): string | undefined {
+  const wanted = given.toLowerCase();
+  const [best] = known
+    .slice(0, MOST_COMPARED)
+    .map((word) => ({ word, distance: distanceOf(wanted, word.toLowerCase()) }))
+    .toSorted((a, b) => a.distance - b.distance);
+  if (best === undefined) return undefined;
+  return best.distance <= Math.max(1, wanted.length * TOLERATED_SHARE) ? best.word : undefined;
+}
+
+/** Levenshtein's, of the first 100 letters. */
+function distanceOf(a: string, b: string): number {
+  const [from, to] = [a.slice(0, 100), b.slice(0, 100)];
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  ENOTDIR: 'a part of the path is no folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the disk is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  ENAMETOOLONG: 'the name is too long',
+};
+
+/** What the system says is wrong. */
+export function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return REASONS[code] ?? (code || (error instanceof Error ? error.message : String(error)));
+}

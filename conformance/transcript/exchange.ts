@@ -1,0 +1,59 @@
+import { isObject, type JsonObject, objectsField, parseJson, textField } from '../text/json.ts';
+import { printable } from '../text/printable.ts';
+import { inShort } from '../text/wording.ts';
+import type { Exchange } from './records.ts';
+
+const parsed = new WeakMap<Exchange, { value: unknown }>();
+
+/** The answer's body as JSON; undefined where there is none or it is not JSON. */
+export function jsonOf(exchange: Exchange): unknown {
+  let known = parsed.get(exchange);
+  if (known === undefined) {
+    known = { value: parseJson(exchange.answer?.body) };
+    parsed.set(exchange, known);
+  }
+  return known.value;
+}
+
+/** The status of an exchange, or undefined where no answer came. */
+export function statusOf(exchange: Exchange): number | undefined {
+  return exchange.answer?.status;
+}
+
+export function isSuccess({ answer }: Exchange): boolean {
+  return answer !== undefined && answer.status >= 200 && answer.status < 300;
+}
+
+/** The object in the body of a 2xx answer. */
+export function successOf(exchange: Exchange): JsonObject | undefined {
+  const value = isSuccess(exchange) ? jsonOf(exchange) : undefined;
+  return isObject(value) ? value : undefined;
+}
+
+/** The instances of a 2xx answer; undefined where it is no list of them. */
+export function listOf(exchange: Exchange): JsonObject[] | undefined {
+  const value = successOf(exchange);
+  return value !== undefined && Array.isArray(value['instances'])
+    ? objectsField(value, 'instances')
+    : undefined;
+}
+
+/** The request in short, e.g. `GET /instances`. */
+export function requestOf({ request }: Exchange): string {
+  return printable(`${request.method} ${request.path}`, 100);
+}
+
+/** The answer in short: its status, and the code of an error or what else its body is. */
+export function answerOf(exchange: Exchange): string {
+  const { answer, failure } = exchange;
+  if (answer === undefined) return `no answer: ${failure?.message ?? 'the connection was lost'}`;
+  const body = jsonOf(exchange);
+  if (answer.body === '') return `${answer.status} without a body`;
+  if (body === undefined)
+    return `${answer.status} with a body that is not JSON: ${printable(answer.body.trim(), 60)}`;
+  const error = isObject(body) ? body['error'] : undefined;
+  const code = textField(error, 'code');
+  return code === undefined
+    ? `${answer.status} with ${inShort(body)}`
+    : `${answer.status} ${printable(code, 60)}`;
+}
