@@ -4,7 +4,12 @@ import { type Answer, API_KEY, type CliResult, runCli, sendJson, serveTarget } f
 
 /** The options of a run that waits for nothing. */
 export const quickIn = (stateFolder: string): string[] => [
-  ...['--state-dir', stateFolder, '--poll-interval-ms', '10', '--ready-timeout-s', '1'],
+  '--state-dir',
+  stateFolder,
+  '--poll-interval-ms',
+  '10',
+  '--ready-timeout-s',
+  '1',
 ];
 
 /** What is said is for a person: no stack, no control characters, no secret. */
@@ -35,8 +40,13 @@ export const offer = {
   id: 'gpu-h100',
   name: 'H100',
   instance_type: 'DEDICATED',
-  ...{ vcpus: 8, memory_gb: 64, storage_gb: 100, price_per_hour: 0.1, available: true },
-  ...{ regions: ['eu-north'], supports_cloud_init: false },
+  vcpus: 8,
+  memory_gb: 64,
+  storage_gb: 100,
+  price_per_hour: 0.1,
+  available: true,
+  regions: ['eu-north'],
+  supports_cloud_init: false,
 };
 
 export function refuse(response: ServerResponse): void {

@@ -46,7 +46,10 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
       written.err += secrets.text(text);
       options.onErr?.(written.err);
     },
-    ...{ outIsTty: false, errIsTty: false, width: 100, color: false },
+    outIsTty: false,
+    errIsTty: false,
+    width: 100,
+    color: false,
     isInteractive: options.typed !== undefined,
     ask: async (question) => {
       terminal.err(question);
@@ -91,7 +94,8 @@ export function referenceParts(setup: Partial<ReferenceSetup> = {}) {
   const real = ssh2Client();
   const signals = new EventEmitter();
   const parts: Partial<CliParts> = {
-    ...{ clock, signals },
+    clock,
+    signals,
     createTransport: () => transport,
     ssh: {
       newKeyPair: real.newKeyPair,
@@ -99,7 +103,10 @@ export function referenceParts(setup: Partial<ReferenceSetup> = {}) {
     },
   };
   return {
-    ...{ parts, signals, sent, transport },
+    parts,
+    signals,
+    sent,
+    transport,
     baseUrl: reference.options.baseUrl,
     /** Names and statuses of the instances that the target lists. */
     async listed(): Promise<string[]> {
@@ -141,7 +148,9 @@ export async function serveTarget(answer: Answer, tls?: ServerOptions): Promise<
   const { port } = server.address() as AddressInfo;
   const origin = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   return {
-    ...{ origin, baseUrl: `${origin}/v1`, requests },
+    origin,
+    baseUrl: `${origin}/v1`,
+    requests,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

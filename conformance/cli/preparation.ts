@@ -42,7 +42,10 @@ export function prepareRun(
   const second = findSecondKey(secondKeySource(flags, parts), parts);
   return {
     options: {
-      ...{ ...signIn, baseUrl, level: flags.level, settings },
+      ...signIn,
+      baseUrl,
+      level: flags.level,
+      settings,
       acceptsUnknownCost: flags.acceptUnknownCost === true,
       ...(second.key === undefined ? {} : { secondApiKey: second.key }),
       ...(only === undefined ? {} : { only: only.map(({ id }) => id) }),
@@ -66,14 +69,19 @@ export interface Look {
 export function lookAround({ options }: Preparation, parts: CliParts, look: Look): Promise<Examined> {
   const { baseUrl, apiKey, login, level, settings } = options;
   return examine({
-    ...{ ...look, baseUrl, apiKey, login, level, wanted: settings },
+    ...look,
+    baseUrl,
+    apiKey,
+    login,
+    level,
+    wanted: settings,
     timeoutMs: parts.probeTimeoutMs,
     wall: () => parts.clock.wall(),
   });
 }
 
 export function planOf({ options, scenarios, checks }: Preparation, { availability = [] }: Examined): Plan {
-  return toPlan({ ...{ scenarios, checks, availability }, level: options.level, settings: options.settings });
+  return toPlan({ scenarios, checks, availability, level: options.level, settings: options.settings });
 }
 
 /** The ids in `--only ID,…`, or undefined where it is not given. */

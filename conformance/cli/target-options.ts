@@ -34,8 +34,10 @@ export function secondKeySource(
   { env }: CliParts,
 ): KeySource {
   return {
-    ...{ file: secondApiKeyFile, fileOption: '--second-api-key-file' },
-    ...{ variable: 'BERTH_SECOND_API_KEY', env },
+    file: secondApiKeyFile,
+    fileOption: '--second-api-key-file',
+    variable: 'BERTH_SECOND_API_KEY',
+    env,
   };
 }
 

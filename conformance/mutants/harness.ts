@@ -60,11 +60,16 @@ export async function tryOut(subject: Subject, requirements: readonly Requiremen
   try {
     const records = await run(
       {
-        ...{ ...credentialsOf(reference.options, subject.signsInWith), baseUrl, level: 'full' },
+        ...credentialsOf(reference.options, subject.signsInWith),
+        baseUrl,
+        level: 'full',
         settings: { ...settings, ...subject.run },
       },
       {
-        ...{ runId: 'trial', transport: reference.transport, clock, ssh: heldBy(clock, ssh2Client()) },
+        runId: 'trial',
+        transport: reference.transport,
+        clock,
+        ssh: heldBy(clock, ssh2Client()),
         ledgerFile: { append: () => {} },
       },
       SCENARIOS,

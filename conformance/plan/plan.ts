@@ -105,7 +105,12 @@ function toPlanned(
   if (placement === undefined) return { type, what, scenario, ...longest };
   const { configurationId, region, pricePerHour } = placement;
   return {
-    ...{ type, what, scenario, offer: configurationId, region, ...longest },
+    type,
+    what,
+    scenario,
+    offer: configurationId,
+    region,
+    ...longest,
     ...(pricePerHour === undefined
       ? {}
       : { price_per_hour: pricePerHour, worst_case_usd: worstCaseUsd(pricePerHour, lifeMs) }),

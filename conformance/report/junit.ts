@@ -49,8 +49,13 @@ function runSuite(report: Report): string[] {
   ];
   return [
     open('testsuite', {
-      ...{ name: 'run', tests: 1, failures: 0, errors: error === undefined ? 0 : 1, skipped: 0 },
-      ...{ time: seconds(report), timestamp: report.started_at },
+      name: 'run',
+      tests: 1,
+      failures: 0,
+      errors: error === undefined ? 0 : 1,
+      skipped: 0,
+      time: seconds(report),
+      timestamp: report.started_at,
     }),
     '<properties>',
     ...properties.map(([key, value]) => empty('property', { name: key, value })),
@@ -80,14 +85,13 @@ function tierSuite({ tier, counts, state }: ReportTier, report: Report): string[
   if (checks.length === 0) return [];
   return [
     open('testsuite', {
-      ...{
-        name: `${tier}: ${state}`,
-        tests: checks.length,
-        failures: counts.fail,
-        errors: counts.not_tested,
-      },
+      name: `${tier}: ${state}`,
+      tests: checks.length,
+      failures: counts.fail,
+      errors: counts.not_tested,
       skipped: counts.not_applicable + counts.not_selected + counts.excluded,
-      ...{ time: '0', timestamp: report.started_at },
+      time: '0',
+      timestamp: report.started_at,
     }),
     ...checks.flatMap((check) => testCase(check, report)),
     '</testsuite>',

@@ -112,7 +112,9 @@ it('explains a failure: what, how often, when, why, and what to send again', () 
   });
   expect(failed.cause).toContain('read replica');
   expect(sampleReport.exchanges.find(({ n }) => n === 17)).toMatchObject({
-    ...{ method: 'GET', path: '/instances/i-9f31c2?region=eu-north', status: 404 },
+    method: 'GET',
+    path: '/instances/i-9f31c2?region=eu-north',
+    status: 404,
     request_id: '5f0c1f6e-0000-4000-8000-000000000017',
     user_agent: 'berth-conformance/0.1.0 run/7k2p online/read',
     curl: expect.stringMatching(/^curl .*\/v1\/instances\/i-9f31c2.*Bearer \$BERTH_API_KEY"$/),
@@ -143,7 +145,10 @@ it('shows what was seen of the instance that a problem is about, reads of one st
 it('keeps of a long trace the rows about the problem', () => {
   const flapping = Array.from({ length: 200 }, (_, index) =>
     sampleExchange({
-      ...{ n: 100 + index, at: index, step: 'online/read', path: '/instances/i-9f31c2' },
+      n: 100 + index,
+      at: index,
+      step: 'online/read',
+      path: '/instances/i-9f31c2',
       answer: { id: 'i-9f31c2', status: index % 2 === 0 ? 'ONLINE' : 'STOPPED' },
     }),
   );

@@ -30,7 +30,12 @@ function toReportResource(first: ResourceRecord, last: ResourceRecord, endedAtMs
   const lifetimeMs = Math.max((state === 'gone' ? last.at : endedAtMs) - first.at, 0);
   const life = state === 'refused' ? undefined : lifetimeMs;
   return {
-    ...{ entry, type, name, step, state, asked_at_ms: round(first.at) },
+    entry,
+    type,
+    name,
+    step,
+    state,
+    asked_at_ms: round(first.at),
     ...(id === undefined ? {} : { id }),
     ...(pricePerHour === undefined ? {} : { price_per_hour_usd: pricePerHour }),
     ...(life === undefined ? {} : { lifetime_ms: round(life) }),
@@ -63,7 +68,9 @@ export function toLeftovers(
   return leftovers(resources).map((resource) => {
     const { entry, type, name, id, pricePerHour, note } = resource;
     return {
-      ...{ entry, type, name },
+      entry,
+      type,
+      name,
       ...(id === undefined ? {} : { id }),
       ...(pricePerHour === undefined ? {} : { price_per_hour_usd: pricePerHour }),
       ...(note === undefined ? {} : { note: cut(note, MAX_NOTE_CHARACTERS) }),

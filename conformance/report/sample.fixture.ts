@@ -28,13 +28,20 @@ export const HOSTILE = {
 
 export function sampleRun(changes: Partial<RunRecord> = {}): RunRecord {
   return {
-    ...{ kind: 'run', format: 1, suite: '0.1.0', requirements: sampleBasis.digest, runId: '7k2p' },
+    kind: 'run',
+    format: 1,
+    suite: '0.1.0',
+    requirements: sampleBasis.digest,
+    runId: '7k2p',
     baseUrl: 'https://api.north-compute.example/v1',
     level: 'lifecycle',
     startedAt: new Date(STARTED_AT).toISOString(),
     userAgent: USER_AGENT,
     settings: {
-      ...{ pollIntervalMs: 10_000, readyTimeoutMs: 600_000, maxCostUsd: 1, maxMinutes: 30 },
+      pollIntervalMs: 10_000,
+      readyTimeoutMs: 600_000,
+      maxCostUsd: 1,
+      maxMinutes: 30,
       hasSecondKey: false,
     },
     roundTripsMs: [18.2, 17.9, 18.4],
@@ -60,11 +67,17 @@ export function sampleExchange(asked: Asked): Exchange {
   const requestId = `5f0c1f6e-0000-4000-8000-${String(n).padStart(12, '0')}`;
   const isText = typeof answer === 'string';
   return {
-    ...{ kind: 'exchange', n, step, sentAt: at * 1000, endedAt: at * 1000 + tookMs, requestId },
+    kind: 'exchange',
+    n,
+    step,
+    sentAt: at * 1000,
+    endedAt: at * 1000 + tookMs,
+    requestId,
     wall: new Date(STARTED_AT + at * 1000).toISOString(),
     credential: 'api key',
     request: {
-      ...{ method, path },
+      method,
+      path,
       headers: {
         accept: 'application/json',
         'user-agent': `${USER_AGENT} ${step}`,
@@ -87,7 +100,11 @@ const ID = 'i-9f31c2';
 
 function instance(status: string): Record<string, unknown> {
   return {
-    ...{ id: ID, name: 'berth-conf-7k2p-001', configuration_id: 'rtx4090-1', region: 'eu-north', status },
+    id: ID,
+    name: 'berth-conf-7k2p-001',
+    configuration_id: 'rtx4090-1',
+    region: 'eu-north',
+    status,
     ...(status === 'ONLINE' ? { public_ip: '198.51.100.24', ssh_port: 22, ssh_username: 'ubuntu' } : {}),
     created_at: '2026-03-02T09:30:04Z',
     updated_at: '2026-03-02T09:30:04Z',
@@ -96,11 +113,19 @@ function instance(status: string): Record<string, unknown> {
 
 const path = `/instances/${ID}?region=eu-north`;
 const catalog = sampleExchange({
-  ...{ n: 1, at: 0.4, step: 'catalog/configurations', path: '/configurations' },
+  n: 1,
+  at: 0.4,
+  step: 'catalog/configurations',
+  path: '/configurations',
   answer: { configurations: [{ id: 'rtx4090-1', vcpus: '8', available: true, regions: ['eu-north'] }] },
 });
 const created = sampleExchange({
-  ...{ n: 4, at: 4, step: 'create/primary', method: 'POST', path: '/instances', status: 201 },
+  n: 4,
+  at: 4,
+  step: 'create/primary',
+  method: 'POST',
+  path: '/instances',
+  status: 201,
   body: {
     configuration_id: 'rtx4090-1',
     region: 'eu-north',
@@ -112,50 +137,77 @@ const created = sampleExchange({
 const polls = Array.from({ length: 40 }, (_, index) => {
   const isLost = [7, 21, 22].includes(index);
   return sampleExchange({
-    ...{ n: 10 + index, at: 5 + index * 10.1, step: 'online/read', path, status: isLost ? 404 : 200 },
+    n: 10 + index,
+    at: 5 + index * 10.1,
+    step: 'online/read',
+    path,
+    status: isLost ? 404 : 200,
     answer: isLost
       ? { error: { code: 'not_found', message: `no such instance ${HOSTILE.html}` } }
       : instance(index < 25 ? 'PROVISIONING' : 'ONLINE'),
   });
 });
 const page = sampleExchange({
-  ...{ n: 60, at: 412, step: 'errors/unknown-route', path: '/instances/none?q=%27%22', status: 404 },
+  n: 60,
+  at: 412,
+  step: 'errors/unknown-route',
+  path: '/instances/none?q=%27%22',
+  status: 404,
   answer: `<html><body>${HOSTILE.html}${HOSTILE.ansi}${HOSTILE.bidi}${HOSTILE.xml}${'x'.repeat(20_000)}</body></html>`,
 });
 const stop = sampleExchange({
-  ...{ n: 61, at: 415, step: 'stop/ask', method: 'POST', path: `/instances/${ID}/stop?region=eu-north` },
+  n: 61,
+  at: 415,
+  step: 'stop/ask',
+  method: 'POST',
+  path: `/instances/${ID}/stop?region=eu-north`,
   answer: instance('STOPPING'),
 });
 const back = sampleExchange({ n: 62, at: 425, step: 'stop/read', path, answer: instance('PROVISIONING') });
 const removed = sampleExchange({
-  ...{ n: 63, at: 430, step: 'destroy/ask', method: 'DELETE', path },
+  n: 63,
+  at: 430,
+  step: 'destroy/ask',
+  method: 'DELETE',
+  path,
   answer: instance('DESTROYING'),
 });
 
 const login: SshRecord = {
-  ...{
-    kind: 'ssh',
-    n: 1,
-    step: 'online/ssh-first',
-    sentAt: 258_000,
-    endedAt: 278_000,
-    instanceId: ID,
-    key: 'first',
-  },
-  ...{ host: '198.51.100.24', port: 22, username: 'ubuntu', command: 'true', rung: 'connect' },
+  kind: 'ssh',
+  n: 1,
+  step: 'online/ssh-first',
+  sentAt: 258_000,
+  endedAt: 278_000,
+  instanceId: ID,
+  key: 'first',
+  host: '198.51.100.24',
+  port: 22,
+  username: 'ubuntu',
+  command: 'true',
+  rung: 'connect',
   message: `198.51.100.24:22 did not answer to TCP ${HOSTILE.ansi}`,
 };
 
 const skipped: Skipped = {
-  ...{ kind: 'skipped', steps: ['volumes'], capability: 'volumes' },
+  kind: 'skipped',
+  steps: ['volumes'],
+  capability: 'volumes',
   reason: 'GET /volumes/locations was answered 404',
 };
 
 function resource(entry: number, at: number, changes: Partial<ResourceRecord>): ResourceRecord {
   const name = `berth-conf-7k2p-${String(entry).padStart(3, '0')}`;
   return {
-    ...{ kind: 'resource', entry, type: 'instance', name, step: 'create/primary', state: 'unknown', at },
-    ...{ pricePerHour: 0.34, ...changes },
+    kind: 'resource',
+    entry,
+    type: 'instance',
+    name,
+    step: 'create/primary',
+    state: 'unknown',
+    at,
+    pricePerHour: 0.34,
+    ...changes,
   };
 }
 
@@ -188,13 +240,15 @@ const findings: Readonly<Record<string, Finding>> = {
     problems: lost.map((shown) => ({ expected: '200 with the instance', actual: '404 not_found', shown })),
   },
   'TRACE-PATH-001': {
-    ...{ verdict: 'fail', of: 43 },
+    verdict: 'fail',
+    of: 43,
     problems: [
       { expected: 'STOPPING, STOPPED or OFFLINE after STOPPING', actual: 'PROVISIONING', shown: back },
     ],
   },
   'SSH-LOGIN-001': {
-    ...{ verdict: 'fail', of: 2 },
+    verdict: 'fail',
+    of: 2,
     problems: [
       {
         expected: 'a login as ubuntu with the first key within seconds of ONLINE',
@@ -204,7 +258,8 @@ const findings: Readonly<Record<string, Finding>> = {
     ],
   },
   'ERR-ENVELOPE-001': {
-    ...{ verdict: 'fail', of: 1 },
+    verdict: 'fail',
+    of: 1,
     problems: [
       {
         expected: 'Content-Type: application/json',
@@ -215,17 +270,17 @@ const findings: Readonly<Record<string, Finding>> = {
     ],
   },
   'CFG-FIELDS-001': {
-    ...{ verdict: 'fail', of: 12 },
+    verdict: 'fail',
+    of: 12,
     problems: Array.from({ length: 9 }, (_, index) => ({
-      ...{
-        expected: 'vcpus: an integer',
-        actual: `configurations[${index}].vcpus is "8", a string`,
-        shown: catalog,
-      },
+      expected: 'vcpus: an integer',
+      actual: `configurations[${index}].vcpus is "8", a string`,
+      shown: catalog,
     })),
   },
   'LAT-POLL-001': {
-    ...{ verdict: 'fail', of: 1 },
+    verdict: 'fail',
+    of: 1,
     problems: [
       {
         expected: 'a 95th percentile below 250 ms',
@@ -237,7 +292,8 @@ const findings: Readonly<Record<string, Finding>> = {
   'INS-FRESH-001': { verdict: 'not_tested', reason: 'only 2 changes of status were seen, and 5 are needed' },
   'STOP-RESUME-001': { verdict: 'not_tested', reason: 'the instance never came to be STOPPED' },
   'TOK-EXPIRES-001': {
-    ...{ verdict: 'not_applicable', capability: 'token' },
+    verdict: 'not_applicable',
+    capability: 'token',
     reason: 'POST /auth/token was answered 404: this target has no token endpoint',
   },
   'VOL-LOCATION-001': { verdict: 'not_applicable', capability: 'volumes', reason: skipped.reason },

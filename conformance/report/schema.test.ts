@@ -24,8 +24,14 @@ it.each([
     reportOf([
       sampleRun({
         settings: {
-          ...{ pollIntervalMs: 200, readyTimeoutMs: 1000, maxCostUsd: 2, maxMinutes: 5, hasSecondKey: true },
-          ...{ offer: 'a', region: 'b', race: { offer: 'a', units: 2 } },
+          pollIntervalMs: 200,
+          readyTimeoutMs: 1000,
+          maxCostUsd: 2,
+          maxMinutes: 5,
+          hasSecondKey: true,
+          offer: 'a',
+          region: 'b',
+          race: { offer: 'a', units: 2 },
         },
       }),
       { kind: 'end', at: 1, reason: 'fault of the suite', detail: 'why' },

@@ -57,7 +57,10 @@ function toReportExchange(exchange: Exchange, baseUrl: string): ReportExchange {
   const { n, step, request, answer, failure } = exchange;
   const curl = curlOf(exchange, baseUrl);
   return {
-    ...{ n, step, at_ms: round(exchange.sentAt), at: exchange.wall },
+    n,
+    step,
+    at_ms: round(exchange.sentAt),
+    at: exchange.wall,
     took_ms: round(exchange.endedAt - exchange.sentAt),
     ...(answer === undefined ? {} : { first_byte_ms: round(answer.firstByteMs) }),
     credential: exchange.credential,
@@ -82,7 +85,11 @@ function toReportLogin(login: SshRecord, at: string): ReportLogin {
   const { n, step, message, hostKey, exitCode, stdout } = login;
   const word = (text: string): string => cut(text, MAX_WORD_CHARACTERS);
   return {
-    ...{ n, step, at_ms: round(login.sentAt), at, took_ms: round(login.endedAt - login.sentAt) },
+    n,
+    step,
+    at_ms: round(login.sentAt),
+    at,
+    took_ms: round(login.endedAt - login.sentAt),
     instance_id: word(login.instanceId),
     key: login.key,
     host: word(login.host),

@@ -3,7 +3,10 @@ import { Budget, BudgetError } from './budget.ts';
 
 function budget(acceptsUnknownCost: boolean): Budget {
   return new Budget({
-    ...{ maxCostUsd: 1, entries: [], wall: () => 0, longestLifeMs: () => 3_600_000 },
+    maxCostUsd: 1,
+    entries: [],
+    wall: () => 0,
+    longestLifeMs: () => 3_600_000,
     acceptsUnknownCost,
   });
 }

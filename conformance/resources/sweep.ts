@@ -78,13 +78,11 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   adoptStrays(ledger, stored.runId, list);
   const before = ledger.open;
   const left = await cleanUp({
-    ...{
-      wire,
-      ledger,
-      clock: parts.clock,
-      pollIntervalMs: parts.pollIntervalMs,
-      patienceMs: parts.patienceMs,
-    },
+    wire,
+    ledger,
+    clock: parts.clock,
+    pollIntervalMs: parts.pollIntervalMs,
+    patienceMs: parts.patienceMs,
     signal: parts.signal,
     onWait: (waiting) => parts.onWait(`until ${waiting.map(({ name }) => name).join(', ')} is gone`),
   });
@@ -111,7 +109,12 @@ function createWire(
   { transport, clock, apiKey, login, pollIntervalMs }: SweepParts,
 ): Wire {
   return new Wire({
-    ...{ transport, clock, apiKey, login, baseUrl: stored.baseUrl, namePrefix: prefixOf(stored.runId) },
+    transport,
+    clock,
+    apiKey,
+    login,
+    baseUrl: stored.baseUrl,
+    namePrefix: prefixOf(stored.runId),
     transcript: new Transcript({ redact: (record) => record }),
     userAgent: `berth-conformance/${suiteVersion} sweep/${stored.runId}`,
     paceMs: paceOf(pollIntervalMs),

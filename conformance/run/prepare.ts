@@ -43,25 +43,44 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   });
   const userAgent = `berth-conformance/${suiteVersion} run/${runId}`;
   const wire = new Wire({
-    ...{ transport: parts.transport, clock, transcript, baseUrl, userAgent, apiKey, login, secondApiKey },
+    transport: parts.transport,
+    clock,
+    transcript,
+    baseUrl,
+    userAgent,
+    apiKey,
+    login,
+    secondApiKey,
     namePrefix: prefixOf(runId),
     paceMs: paceOf(settings.pollIntervalMs),
     onSecret: (name, secret) => redactor.add(name, secret),
   });
   const startedAt = new Date(clock.wall()).toISOString();
   transcript.add({
-    ...{ kind: 'run', format: 1, suite: suiteVersion, requirements: loadRequirements().digest },
-    ...{ runId, baseUrl, level, startedAt, userAgent },
+    kind: 'run',
+    format: 1,
+    suite: suiteVersion,
+    requirements: loadRequirements().digest,
+    runId,
+    baseUrl,
+    level,
+    startedAt,
+    userAgent,
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
     roundTripsMs: await roundTrips(options, parts),
     ...(options.only === undefined ? {} : { only: options.only }),
   });
   parts.ledgerFile.append({
-    ...{ line: 'run', runId, baseUrl, startedAt },
+    line: 'run',
+    runId,
+    baseUrl,
+    startedAt,
     keyPrint: keyPrintOf(runId, { apiKey, login }),
   });
   const ledger = new Ledger({
-    ...{ file: parts.ledgerFile, runId, wall: () => clock.wall() },
+    file: parts.ledgerFile,
+    runId,
+    wall: () => clock.wall(),
     onChange: (entry) => {
       transcript.add(toRecord(entry, wire.now()));
       onEvent?.({ event: 'resource', entry: { ...entry } });
@@ -69,11 +88,23 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
   });
   const longestLifeMs = () => settings.maxMinutes * MS_PER_MINUTE - wire.now() + settings.readyTimeoutMs;
   const budget = new Budget({
-    ...{ maxCostUsd: settings.maxCostUsd, entries: ledger.entries, longestLifeMs },
-    ...{ wall: () => clock.wall(), acceptsUnknownCost: options.acceptsUnknownCost === true },
+    maxCostUsd: settings.maxCostUsd,
+    entries: ledger.entries,
+    longestLifeMs,
+    wall: () => clock.wall(),
+    acceptsUnknownCost: options.acceptsUnknownCost === true,
   });
   const session = new Session({
-    ...{ level, apiKey, login, wire, clock, ssh: parts.ssh, keys, ledger, transcript, signal },
+    level,
+    apiKey,
+    login,
+    wire,
+    clock,
+    ssh: parts.ssh,
+    keys,
+    ledger,
+    transcript,
+    signal,
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
     allowPrivate: settings.allowPrivate === true || isPrivateBaseUrl(baseUrl),
     resources: new Resources({ wire, ledger, budget, signal }),
@@ -105,7 +136,11 @@ async function finish(options: RunOptions, parts: RunParts, wire: Wire, ledger: 
   if (ledger.entries.length > 0) await lookForStrays(parts, wire, ledger);
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
   const left = await cleanUp({
-    ...{ wire, ledger, clock, pollIntervalMs, patienceMs: readyTimeoutMs },
+    wire,
+    ledger,
+    clock,
+    pollIntervalMs,
+    patienceMs: readyTimeoutMs,
     ...(abandon === undefined ? {} : { signal: abandon }),
     onWait: (entries) =>
       onEvent?.({ event: 'waiting', text: `until ${entries.map(({ name }) => name).join(', ')} is gone` }),

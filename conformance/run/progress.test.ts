@@ -12,7 +12,9 @@ function start({ isTerminal, columns = 100 }: { isTerminal: boolean; columns?: n
   const written: string[] = [];
   const { onEvent, stop }: Progress = progress({
     write: (text) => written.push(text),
-    ...{ isTerminal, columns, clock: { now: () => ms, wall: () => 1_000_000 + ms } },
+    isTerminal,
+    columns,
+    clock: { now: () => ms, wall: () => 1_000_000 + ms },
     every: (every, tick) => {
       timer = { every, tick };
       return () => {
@@ -35,15 +37,15 @@ function start({ isTerminal, columns = 100 }: { isTerminal: boolean; columns?: n
 
 function entry(changes: Partial<Entry> = {}): RunEvent {
   const made: Entry = {
-    ...{
-      n: 1,
-      type: 'instance',
-      name: 'berth-conf-7k2p-001',
-      step: 'create/primary',
-      state: 'made',
-      id: 'i-1',
-    },
-    ...{ pricePerHour: 3.6, intendedAt: 1_000_000, ...changes },
+    n: 1,
+    type: 'instance',
+    name: 'berth-conf-7k2p-001',
+    step: 'create/primary',
+    state: 'made',
+    id: 'i-1',
+    pricePerHour: 3.6,
+    intendedAt: 1_000_000,
+    ...changes,
   };
   return { event: 'resource', entry: made };
 }
@@ -55,16 +57,14 @@ function record(step: string): RunEvent {
   return {
     event: 'record',
     record: {
-      ...{
-        kind: 'exchange',
-        n: 1,
-        step,
-        sentAt: 0,
-        endedAt: 1,
-        wall: '',
-        requestId: '',
-        credential: 'api key',
-      },
+      kind: 'exchange',
+      n: 1,
+      step,
+      sentAt: 0,
+      endedAt: 1,
+      wall: '',
+      requestId: '',
+      credential: 'api key',
       request: { method: 'GET', path: '/instances/i-1', headers: {} },
     },
   };
@@ -190,7 +190,9 @@ it('goes on waiting through the clean-up, whatever that asks', () => {
 it('keeps no process alive by its own timer', () => {
   const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const { stop } = progress({
-    ...{ write: () => {}, isTerminal: true, columns: 80 },
+    write: () => {},
+    isTerminal: true,
+    columns: 80,
     clock: { now: () => 0, wall: () => 0 },
   });
   expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBe(before);

@@ -30,7 +30,9 @@ function echo({ method, path, query, headers, text }: ReferenceRequest): string 
 it('a target that says all back finds no secret of the run in anything that is written', async () => {
   const clock = createAutoClock();
   const reference = createReference({
-    ...{ clock, apiKeys, token: 'api_key' },
+    clock,
+    apiKeys,
+    token: 'api_key',
     behave: (rules) => ({
       ...rules,
       answer: (request, answer) => {
@@ -60,7 +62,11 @@ it('a target that says all back finds no secret of the run in anything that is w
   const [apiKey = '', secondApiKey] = apiKeys;
   const records = await run(
     {
-      ...{ baseUrl: reference.options.baseUrl, apiKey, secondApiKey, login, level: 'full' },
+      baseUrl: reference.options.baseUrl,
+      apiKey,
+      secondApiKey,
+      login,
+      level: 'full',
       settings: {
         pollIntervalMs: 10_000,
         readyTimeoutMs: 600_000,
@@ -70,7 +76,10 @@ it('a target that says all back finds no secret of the run in anything that is w
       },
     },
     {
-      ...{ runId: 'canary', transport: reference.transport, ssh, clock },
+      runId: 'canary',
+      transport: reference.transport,
+      ssh,
+      clock,
       ledgerFile: { append: (line) => written.push(line) },
       sink: (line) => written.push(line),
       onEvent: (event) => written.push(event),

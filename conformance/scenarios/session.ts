@@ -179,7 +179,14 @@ export class Session {
       if (isRefused && index < usernames.length - 1) continue;
       if (!isRefused) this.#usernames.set(instanceId, name);
       return this.#recordLogin({
-        ...{ step, sentAt, instanceId, key, host, port, username: name, command },
+        step,
+        sentAt,
+        instanceId,
+        key,
+        host,
+        port,
+        username: name,
+        command,
         ...outcome,
         ...(isRefused && known === undefined && { message: `refused for ${usernames.join(', ')}` }),
       });

@@ -4,8 +4,17 @@ import { BlockList, isIP, type LookupFunction } from 'node:net';
 /** Private, loopback, link-local, shared and other addresses that are not on the public internet. */
 const privateAddresses = new BlockList();
 for (const range of [
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
-  ...['192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'],
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
 ]) {
   const [network = '', length] = range.split('/');
   privateAddresses.addSubnet(network, Number(length), 'ipv4');

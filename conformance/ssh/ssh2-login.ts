@@ -90,7 +90,10 @@ export class Ssh2Login {
     const { host, port, allowPrivate } = this.#login;
     if (isIP(host) !== 0) this.#rung = 'connect';
     return connect({
-      ...{ host, port, noDelay: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS },
+      host,
+      port,
+      noDelay: true,
+      autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
       ...(!allowPrivate && { lookup: publicLookup }),
     });
   }

@@ -34,9 +34,19 @@ export function makeCertificate(options: CertificateOptions = {}): Certificate {
       `basicConstraints=critical,CA:${isAuthority ? 'TRUE' : 'FALSE'}\nsubjectAltName=${names}\n`,
     );
     openssl(
-      ...['req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
-      ...['-subj', `/CN=${isAuthority ? 'authority' : 'localhost'}`],
-      ...['-out', path('request'), '-keyout', path('key')],
+      'req',
+      '-new',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-subj',
+      `/CN=${isAuthority ? 'authority' : 'localhost'}`,
+      '-out',
+      path('request'),
+      '-keyout',
+      path('key'),
     );
     const signedBy =
       issuer === undefined ? ['-signkey', path('key')] : ['-CA', path('ca.crt'), '-CAkey', path('ca.key')];
@@ -45,8 +55,19 @@ export function makeCertificate(options: CertificateOptions = {}): Certificate {
       writeFileSync(path('ca.key'), issuer.key);
     }
     openssl(
-      ...['x509', '-req', '-in', path('request'), '-out', path('cert'), '-days', String(days)],
-      ...['-set_serial', String(Date.now()), '-extfile', path('extensions'), ...signedBy],
+      'x509',
+      '-req',
+      '-in',
+      path('request'),
+      '-out',
+      path('cert'),
+      '-days',
+      String(days),
+      '-set_serial',
+      String(Date.now()),
+      '-extfile',
+      path('extensions'),
+      ...signedBy,
     );
     return { cert: readFileSync(path('cert'), 'utf8'), key: readFileSync(path('key'), 'utf8') };
   } finally {

@@ -47,7 +47,9 @@ function toRow(requirement: Row) {
   return {
     ...requirement,
     checks: CHECKS.filter(({ id }) => checks.includes(id)).map(({ id, level, scenarios }) => ({
-      ...{ id, level, scenarios },
+      id,
+      level,
+      scenarios,
     })),
   };
 }

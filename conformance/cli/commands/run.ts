@@ -117,15 +117,24 @@ async function conduct(
   const ledgerFile = openLedger(folder, runId);
   interruption.notice = 'Interrupted: what the run made is destroyed now. Once more gives that up.';
   const told = progress({
-    ...{ write: terminal.err, isTerminal: terminal.errIsTty, columns: terminal.width, clock },
+    write: terminal.err,
+    isTerminal: terminal.errIsTty,
+    columns: terminal.width,
+    clock,
   });
   let records: readonly TranscriptRecord[] = [];
   try {
     records = await run(
       options,
       {
-        ...{ runId, transport, ssh, clock, ledgerFile, onEvent: told.onEvent },
-        ...{ signal: interruption.signal, abandon: interruption.abandon },
+        runId,
+        transport,
+        ssh,
+        clock,
+        ledgerFile,
+        onEvent: told.onEvent,
+        signal: interruption.signal,
+        abandon: interruption.abandon,
         sink: (line) => outputs.transcript?.write(`${line}\n`),
       },
       scenarios,

@@ -50,7 +50,10 @@ async function make(name: string, path = '/instances', body: object = {}): Promi
       url: `${target.baseUrl}${path}`,
       headers: { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' },
       body: JSON.stringify({
-        ...{ name, configuration_id: 'cpu-small', region: 'eu-north', size_gb: 1 },
+        name,
+        configuration_id: 'cpu-small',
+        region: 'eu-north',
+        size_gb: 1,
         ssh_keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJjBEmZs3v5FqBMrGFmwRbJ8gGhbMtEbUXBmmYbyQ0Xp'],
         ...body,
       }),

@@ -71,9 +71,14 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
     for (const ledger of ledgers)
       exitCodes.push(
         await sweepOne(ledger, terminal, {
-          ...{ ...signIn, transport, clock, signal: interruption.signal, absent: flags.absent },
+          ...signIn,
+          transport,
+          clock,
+          signal: interruption.signal,
+          absent: flags.absent,
           isOtherKeyAccepted: flags.otherKey === true,
-          ...{ pollIntervalMs: flags.pollIntervalMs, patienceMs: flags.readyTimeoutS * 1000 },
+          pollIntervalMs: flags.pollIntervalMs,
+          patienceMs: flags.readyTimeoutS * 1000,
           onWait: (text) => terminal.err(`  waiting ${printable(text, SHOWN_CHARS)}\n`),
         }),
       );

@@ -75,7 +75,9 @@ async function askAgain(session: Session, placement: Placement, path: string): P
   const step = 'race/availability-after-refusal';
   if (!(await isStillListed(session, step, placement, path))) return;
   const { instance } = await buyInstance(session, {
-    ...{ placement, step: 'race/create-again', isEndedAtOnce: true },
+    placement,
+    step: 'race/create-again',
+    isEndedAtOnce: true,
   });
   await session.get(step, path);
   if (instance === undefined) return;

@@ -105,8 +105,19 @@ async function withInstance(session: Session, volume: Volume, place: VolumePlace
 }
 
 const WITH_INSTANCE = [
-  ...['attach', 'no-credential', 'wrong-credential', 'again', 'empty', 'nowhere', 'delete-attached'],
-  ...['detach-one', 'attach-for-all', 'detach-all', 'inline', 'force-delete', 'instance'],
+  'attach',
+  'no-credential',
+  'wrong-credential',
+  'again',
+  'empty',
+  'nowhere',
+  'delete-attached',
+  'detach-one',
+  'attach-for-all',
+  'detach-all',
+  'inline',
+  'force-delete',
+  'instance',
 ].map((step) => `volumes/${step}`);
 
 /** What is not done with it says so at the end, once for all. */
@@ -121,7 +132,12 @@ async function attachments(session: Session, volume: Volume, { instance }: Onlin
   await refusedAttaches(session, volume);
   if (!isAttached) {
     const steps = [
-      ...['no-credential', 'wrong-credential', 'again', 'delete-attached', 'attach-for-all', 'detach-all'],
+      'no-credential',
+      'wrong-credential',
+      'again',
+      'delete-attached',
+      'attach-for-all',
+      'detach-all',
     ].map((step) => `volumes/${step}`);
     session.skip(steps, 'the volume did not come to be attached');
   } else if (!(await whileAttached(session, volume, instance))) {
@@ -188,7 +204,8 @@ async function withoutCredential(session: Session, volume: Volume, instance: Ins
     await session.get(`${step}/before`, path);
     await session.send(`${step}/read`, { method: 'GET', path, ...credentials });
     await session.send(`${step}/detach`, {
-      ...{ method: 'POST', path: volumePath(volume, '/detach') },
+      method: 'POST',
+      path: volumePath(volume, '/detach'),
       ...credentials,
     });
     await session.send(`${step}/delete`, { method: 'DELETE', path, ...credentials });
