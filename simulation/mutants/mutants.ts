@@ -302,7 +302,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'where the store cannot tell, the answer is that there is nothing',
     patches: [
       {
-        file: 'src/orchestrator/http/error-responses.ts',
+        file: 'src/orchestrator/http/errors.ts',
         find: 'const error = toApiError(thrown);',
         replace:
           "const isDoubt = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n  const error = isDoubt ? new ApiError('not_found', 'There is no such resource.') : toApiError(thrown);",

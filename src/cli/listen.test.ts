@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { refuseWire } from '../orchestrator/http/wire-errors.ts';
+import { refuseWire } from '../orchestrator/http/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { type AdminServer, listenAdmin } from './listen.ts';
 

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../config/schema.ts';
-import { HttpServer, type ServerOptions } from '../http/server.ts';
+import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
 import type { Log } from '../ports/log.ts';
 import { fileProblem } from '../store/sqlite/database-refused.ts';
 import { Fatal } from './fatal.ts';

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { packageVersion } from '../config/package-version.ts';
 import type { Config } from '../config/schema.ts';
-import { adminApp } from '../http/operations.ts';
-import { requestIds } from '../http/request-ids.ts';
+import { adminApp, readiness } from '../http/api/operations.ts';
+import { requestIds } from '../http/api/request-context.ts';
 import { Authenticator } from '../orchestrator/accounts/authenticate.ts';
 import { PasswordChecks } from '../orchestrator/accounts/password-checks.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
@@ -12,7 +12,6 @@ import { FailedLogins } from '../orchestrator/http/failed-logins.ts';
 import { ListStreams } from '../orchestrator/http/list-streams.ts';
 import { createListener } from '../orchestrator/http/listener.ts';
 import { Metrics } from '../orchestrator/http/metrics.ts';
-import { readiness } from '../orchestrator/http/operations.ts';
 import { RateLimits } from '../orchestrator/http/rate-limits.ts';
 import { PolledReads } from '../orchestrator/instances/polled-reads.ts';
 import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
@@ -87,10 +86,10 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const nextId = requestIds(random);
   let isServing = true;
   const findProblem = readiness({
-    store: http.store,
     isServing: () => isServing,
-    isClockInSync: () => isClockInSync(clock, options),
     writes,
+    readStore: () => http.store.read.work.backlog(),
+    findOther: () => (isClockInSync(clock, options) ? undefined : "the clock is too far from the database's"),
   });
   const app = createApp(http, { nextId, findProblem, hasDocs: deps.config.server.docs });
   const admin = adminApp(findProblem, http.metrics);

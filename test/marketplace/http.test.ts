@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-version.ts';
-import { HttpServer } from '../../src/http/server.ts';
+import { HttpServer } from '../../src/http/wire/server.ts';
 import { collectLog } from '../support/collect-log.ts';
 import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';
 import { newPublicKey } from '../support/keys.ts';

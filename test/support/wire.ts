@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { requestIds } from '../../src/http/request-ids.ts';
-import { HttpServer } from '../../src/http/server.ts';
-import { refuseWire } from '../../src/orchestrator/http/wire-errors.ts';
+import { requestIds } from '../../src/http/api/request-context.ts';
+import { HttpServer } from '../../src/http/wire/server.ts';
+import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { assertKeepsContract } from './contract.ts';
 import type { TestOrchestrator } from './orchestrator.ts';

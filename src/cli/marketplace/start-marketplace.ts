@@ -1,15 +1,14 @@
 import type { RequestListener } from 'node:http';
 import { packageVersion } from '../../config/package-version.ts';
-import { adminApp } from '../../http/operations.ts';
-import { requestIds } from '../../http/request-ids.ts';
+import { adminApp, readiness } from '../../http/api/operations.ts';
+import { requestIds } from '../../http/api/request-context.ts';
 import { createEnforcement } from '../../marketplace/deployments/enforcement.ts';
 import type { Deps } from '../../marketplace/deps.ts';
 import { createApp } from '../../marketplace/http/app.ts';
+import { refuseWire } from '../../marketplace/http/errors.ts';
 import { createListener } from '../../marketplace/http/listener.ts';
 import { Metrics } from '../../marketplace/http/metrics.ts';
-import { readiness } from '../../marketplace/http/operations.ts';
 import { RateLimits } from '../../marketplace/http/rate-limits.ts';
-import { refuseWire } from '../../marketplace/http/wire-errors.ts';
 import { ensureInstallationId } from '../../marketplace/leases/installation.ts';
 import { Accrual } from '../../marketplace/ledger/accrual.ts';
 import { MailDispatcher } from '../../marketplace/mail/dispatch.ts';
@@ -104,7 +103,11 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   const keyUses = new KeyUses({ authenticator, clock, log });
   const rateLimits = new RateLimits({ store, clock }, parts.rateLimits);
   let isServing = true;
-  const findProblem = readiness({ store, isServing: () => isServing, writes });
+  const findProblem = readiness({
+    isServing: () => isServing,
+    writes,
+    readStore: () => store.read.mail.nextDueAt(),
+  });
   const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
   const app = createApp(
     { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },

@@ -1,3 +1,4 @@
+import type { RequestEnv, RequestVariables } from '../../http/api/request-context.ts';
 import type { Deps } from '../deps.ts';
 import type { Caller } from '../model/caller.ts';
 import type { Authenticator } from '../teams/authenticate.ts';
@@ -15,13 +16,6 @@ export interface HttpDeps extends Deps {
 }
 
 /** What middleware leaves for the routes. `caller` is there wherever a credential is required. */
-export interface HttpEnv {
-  Variables: {
-    requestId: string;
-    address: string;
-    caller: Caller;
-    /** What the request made, as all lines of the log about it name it. */
-    made: object | undefined;
-  };
-  Bindings: { incoming?: { socket: { remoteAddress?: string | undefined } } };
+export interface HttpEnv extends RequestEnv {
+  Variables: RequestVariables & { caller: Caller };
 }

@@ -1,37 +1,29 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import { describeRoutes } from '../../http/api/create-app.ts';
 import type { HttpEnv } from './deps.ts';
 
 /** M: Versioning: "Releases carry labels of the form v<major>.<minor>.<patch>". */
 const RELEASE = '1.0.0';
 
-let known: ReturnType<typeof describeRoutes> | undefined;
+let known: ReturnType<typeof describe> | undefined;
 
 /**
  * The OpenAPI document of the routes as they are: the same for every server of a process, so that it is made once.
  * `openapi/marketplace.json` is a committed copy.
  */
 export function openApiDocument(api: OpenAPIHono<HttpEnv>) {
-  known ??= describeRoutes(api);
+  known ??= describe(api);
   return known;
 }
 
-function describeRoutes(api: OpenAPIHono<HttpEnv>) {
-  api.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
-    type: 'http',
-    scheme: 'bearer',
-    description: 'An API key.',
-  });
-  return api.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title: 'Marketplace REST API',
-      version: RELEASE,
-      description:
-        'The end-user REST API of a marketplace for GPU and CPU instances: offers, deployments, SSH keys, volumes, teams and balance. Prices are USD per hour, memory and storage are GB, timestamps are ISO 8601 UTC. Every response carries X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds since the epoch).',
-      contact: { name: 'The operator of this server' },
-      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
-    },
-    servers: [{ url: '/' }],
+function describe(routes: OpenAPIHono<HttpEnv>) {
+  return describeRoutes(routes, {
+    title: 'Marketplace REST API',
+    version: RELEASE,
+    description:
+      'The end-user REST API of a marketplace for GPU and CPU instances: offers, deployments, SSH keys, volumes, teams and balance. Prices are USD per hour, memory and storage are GB, timestamps are ISO 8601 UTC. Every response carries X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset (seconds since the epoch).',
+    credential: 'An API key.',
+    url: '/',
     tags: [
       { name: 'Providers and offers', description: 'Who sells, and what is in stock.' },
       { name: 'Configuration', description: 'What this marketplace is set to.' },

@@ -1,22 +1,18 @@
-import { OpenAPIHono } from '@hono/zod-openapi';
-import type { Context } from 'hono';
-import { ApiError } from '../../contract/errors.ts';
-import { AllowedMethods } from '../../http/allowed-methods.ts';
-import { readBody } from '../../http/body.ts';
-import { type FindProblem, openRoutes } from '../../http/operations.ts';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import { readBody } from '../../http/api/body.ts';
+import { assembleApp } from '../../http/api/create-app.ts';
+import type { FindProblem } from '../../http/api/operations.ts';
+import { requestContext } from '../../http/api/request-context.ts';
 import { authentication } from './authentication.ts';
 import { conditionalReads } from './conditional.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
-import { respondWithError } from './error-responses.ts';
+import { createRouter, errors } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
-import { requestContext } from './request-context.ts';
 import { authRoutes } from './routes/auth.ts';
 import { extensionRoutes } from './routes/extensions.ts';
 import { instanceRoutes } from './routes/instances.ts';
 import { offerRoutes } from './routes/offers.ts';
-import { createRouter } from './routes/router.ts';
 import { volumeRoutes } from './routes/volumes.ts';
-import { bodyRefusals } from './wire-errors.ts';
 
 /** The whole HTTP side. Also answers in process, through `app.request()`. */
 export function createApp(
@@ -24,18 +20,18 @@ export function createApp(
   { nextId, findProblem, hasDocs }: { nextId: () => string; findProblem: FindProblem; hasDocs: boolean },
 ): OpenAPIHono<HttpEnv> {
   const v1 = createV1(deps);
-  const document = openApiDocument(v1);
-  const app = new OpenAPIHono<HttpEnv>();
-  app.use(requestContext({ ...deps, nextId }));
-  app.route(
-    '/',
-    openRoutes({ title: 'Provider Orchestrator API', api: '/v1', document, findProblem, hasDocs }),
-  );
-  app.route('/v1', v1);
-  app.onError((error, context) => respondWithError(context, error, deps.log));
-  const allowed = new AllowedMethods(document, '/v1');
-  app.notFound((context) => respondWithError(context, noRoute(context, allowed, hasDocs), deps.log));
-  return app;
+  return assembleApp({
+    title: 'Provider Orchestrator API',
+    api: '/v1',
+    mountAt: '/v1',
+    routes: v1,
+    document: openApiDocument(v1),
+    requestContext: requestContext<HttpEnv>({ ...deps, nextId }),
+    errors,
+    log: deps.log,
+    findProblem,
+    hasDocs,
+  });
 }
 
 function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
@@ -53,23 +49,11 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
     return next();
   });
   v1.use(conditionalReads());
-  v1.use(readBody(maxBodyBytes, bodyRefusals));
+  v1.use(readBody(maxBodyBytes, errors.body));
   v1.route('/', authRoutes(deps));
   v1.route('/', offerRoutes(deps));
   v1.route('/', instanceRoutes(deps));
   v1.route('/', volumeRoutes(deps));
   v1.route('/', extensionRoutes(deps));
   return v1;
-}
-
-function noRoute(context: Context<HttpEnv>, allowed: AllowedMethods, hasDocs: boolean): ApiError {
-  const { method, path } = context.req;
-  const methods = allowed.of(path);
-  if (methods.length === 0)
-    return new ApiError(
-      'not_found',
-      `There is no ${method} ${path.slice(0, 100)}; the API is described at ${hasDocs ? '/docs' : '/openapi.json'}.`,
-    );
-  context.header('Allow', methods.join(', '));
-  return new ApiError('method_not_allowed', `This path answers to ${methods.join(', ')}.`);
 }

@@ -1,9 +1,26 @@
+import { z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
 import type { Instance } from '../../contract/instance.ts';
 import type { Log } from '../../ports/log.ts';
+import type { Created } from '../accounts/create-once.ts';
 import { type PreparedReply, toEtag } from '../instances/polled-reads.ts';
 import type { HttpEnv } from './deps.ts';
-import { logFailure, toApiError } from './error-responses.ts';
+import { errors } from './errors.ts';
+
+/** The headers of a create. */
+export const createHeaders = z.object({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 visible ASCII characters')
+    .optional()
+    .meta({ description: 'The same key with the same body gives the same resource for 24 hours.' }),
+});
+
+/** The record of a create, told as a replay where it is one. */
+export function markReplay<Record>(context: Context<HttpEnv>, { record, isReplay }: Created<Record>): Record {
+  if (isReplay) context.header('Idempotent-Replayed', 'true');
+  return record;
+}
 
 /** Never to be kept by a shared cache: a reply is for one account. */
 export const PRIVATE = 'private, no-cache';
@@ -29,7 +46,7 @@ export function respondStreamed<Body>(
 
 /** Ends the connection of a streamed reply that cannot go on; whether it had one. */
 export function breakOff(context: Context<HttpEnv>, error: unknown, log: Log): boolean {
-  logFailure(log, toApiError(error), { request_id: context.get('requestId'), path: context.req.path });
+  errors.log(log, errors.from(error), { request_id: context.get('requestId'), path: context.req.path });
   const outgoing = context.env?.outgoing;
   outgoing?.destroy();
   return outgoing !== undefined;

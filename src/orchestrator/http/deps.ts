@@ -1,3 +1,4 @@
+import type { RequestEnv, RequestVariables } from '../../http/api/request-context.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Authenticator, Principal } from '../accounts/authenticate.ts';
@@ -37,19 +38,10 @@ export interface HttpDeps {
 }
 
 /** What middleware leaves for the routes. */
-export interface HttpEnv {
-  Variables: {
-    requestId: string;
-    /** What the request made, as all lines of the log about it name it. */
-    made: object | undefined;
-    /** Whom the request is counted for, where no account is known. */
-    address: string;
+export interface HttpEnv extends RequestEnv {
+  Variables: RequestVariables & {
     principal: Principal;
     /** Whether the body is made while it is sent. */
     isStreamed: boolean | undefined;
-  };
-  Bindings: {
-    incoming?: { socket: { remoteAddress?: string | undefined } };
-    outgoing?: { destroy(): unknown };
   };
 }

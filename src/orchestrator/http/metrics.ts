@@ -1,6 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { tellBuild } from '../../http/build-info.ts';
-import { keptFigure } from '../../http/kept-figure.ts';
+import { keptFigure, tellBuild } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';

@@ -1,37 +1,29 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import { describeRoutes } from '../../http/api/create-app.ts';
 import type { HttpEnv } from './deps.ts';
 
 /** The contract's own version label (O: Versioning). */
 const CONTRACT_VERSION = '1.0.0';
 
-let known: ReturnType<typeof describeRoutes> | undefined;
+let known: ReturnType<typeof describe> | undefined;
 
 /**
  * The OpenAPI document of the routes as they are: the same for every server of a process, so that it is made once.
  * `openapi/orchestrator.v1.json` is a committed copy.
  */
 export function openApiDocument(v1: OpenAPIHono<HttpEnv>) {
-  known ??= describeRoutes(v1);
+  known ??= describe(v1);
   return known;
 }
 
-function describeRoutes(v1: OpenAPIHono<HttpEnv>) {
-  v1.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
-    type: 'http',
-    scheme: 'bearer',
-    description: 'A long-lived API key, or an access token of POST /auth/token.',
-  });
-  return v1.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title: 'Provider Orchestrator API',
-      version: CONTRACT_VERSION,
-      description:
-        'The HTTP API that a compute provider exposes so that a marketplace can list its offers, provision instances and manage them. Poll based: the client polls GET /instances/{instanceId} every 10 to 30 seconds for each active instance.',
-      contact: { name: 'The operator of this server' },
-      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
-    },
-    servers: [{ url: '/v1' }],
+function describe(routes: OpenAPIHono<HttpEnv>) {
+  return describeRoutes(routes, {
+    title: 'Provider Orchestrator API',
+    version: CONTRACT_VERSION,
+    description:
+      'The HTTP API that a compute provider exposes so that a marketplace can list its offers, provision instances and manage them. Poll based: the client polls GET /instances/{instanceId} every 10 to 30 seconds for each active instance.',
+    credential: 'A long-lived API key, or an access token of POST /auth/token.',
+    url: '/v1',
     tags: [
       { name: 'Authentication', description: 'Short-lived tokens, for clients that send no long-lived key.' },
       { name: 'Offers', description: 'What is sold, and what of it can be deployed now.' },

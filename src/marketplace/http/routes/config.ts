@@ -1,9 +1,34 @@
 import { createRoute } from '@hono/zod-openapi';
-import { systemConfigSchema } from '../../contract/system-config.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { failureReasons } from '../../contract/deployment.ts';
+import { type SystemConfig, systemConfigSchema } from '../../contract/system-config.ts';
+import type { Deps } from '../../deps.ts';
+import type { RateLimitOptions } from '../../model/options.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { readSystemConfig } from '../system-config.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
+
+/** M: GET /api/config/system. */
+function readSystemConfig(
+  { providers, options }: Pick<Deps, 'providers' | 'options'>,
+  { windowMs, catalogReads, accountRequests, creates, otherRequests }: RateLimitOptions,
+): SystemConfig {
+  const [min, max] = options.polling.intervalMs;
+  return {
+    currency: 'USD',
+    minimumRuntimeMinutes: options.minimumRuntimeMinutes,
+    pollIntervalSeconds: { min: min / 1000, max: max / 1000 },
+    providers: [...providers.ids()],
+    volumeProviders: providers.ids().filter((id) => providers.get(id)?.profile.volumes != null),
+    failureReasons,
+    rateLimits: {
+      windowSeconds: windowMs / 1000,
+      catalogReads,
+      accountRequests,
+      deploymentCreates: creates,
+      otherRequests,
+    },
+  };
+}
 
 const systemRoute = createRoute({
   method: 'get',
@@ -15,7 +40,7 @@ const systemRoute = createRoute({
   security: bearer,
   responses: {
     200: { description: 'The configuration.', content: jsonContent(systemConfigSchema) },
-    ...errorResponses('UNAUTHORIZED'),
+    ...errors.responses('UNAUTHORIZED'),
   },
 });
 

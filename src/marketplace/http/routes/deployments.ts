@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import {
   createDeploymentSchema,
   deploymentFilters,
@@ -12,8 +13,7 @@ import { createDeployment } from '../../deployments/create.ts';
 import { listDeployments, readDeployment, renameDeployment } from '../../deployments/read.ts';
 import { canTerminate, terminateDeployment } from '../../deployments/terminate.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const oneDeployment = z.object({ deploymentId: z.string() });
 const shared = { tags: ['Deployments'], security: bearer };
@@ -43,7 +43,7 @@ const createRouteOfDeployment = createRoute({
   request: { body: { required: true, content: jsonContent(createDeploymentSchema, createExample) } },
   responses: {
     201: { description: 'Accepted: deploying.', content: jsonContent(deploymentSchema) },
-    ...errorResponses(...ofOthers, 'CHANGE_IN_PROGRESS', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
+    ...errors.responses(...ofOthers, 'CHANGE_IN_PROGRESS', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
   },
 });
 
@@ -66,7 +66,7 @@ const listRoute = createRoute({
   },
   responses: {
     200: { description: 'The newest first.', content: jsonContent(z.array(deploymentSchema)) },
-    ...errorResponses(...ofOthers),
+    ...errors.responses(...ofOthers),
   },
 });
 
@@ -80,7 +80,7 @@ const readRoute = createRoute({
   request: { params: oneDeployment },
   responses: {
     200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
-    ...errorResponses(...ofOthers),
+    ...errors.responses(...ofOthers),
   },
 });
 
@@ -97,7 +97,7 @@ const renameRoute = createRoute({
   },
   responses: {
     200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
-    ...errorResponses(...ofOthers, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
+    ...errors.responses(...ofOthers, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
   },
 });
 
@@ -112,7 +112,7 @@ const terminateRoute = createRoute({
   request: { params: oneDeployment },
   responses: {
     200: { description: 'It is terminated.', content: jsonContent(terminatedSchema) },
-    ...errorResponses(...ofOthers),
+    ...errors.responses(...ofOthers),
   },
 });
 
@@ -127,7 +127,7 @@ const canTerminateRoute = createRoute({
   request: { params: oneDeployment },
   responses: {
     200: { description: 'The check.', content: jsonContent(terminationCheckSchema) },
-    ...errorResponses(...ofOthers),
+    ...errors.responses(...ofOthers),
   },
 });
 

@@ -1,14 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { deploymentSchema, rebootStatusSchema, stopQuoteSchema } from '../../contract/deployment.ts';
 import { pauseDeployment, quotePause } from '../../deployments/pause.ts';
 import { readRebootStatus, restartDeployment } from '../../deployments/restart.ts';
 import { resumeDeployment } from '../../deployments/resume.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 /** M: "Lifecycle endpoints … use these statuses". */
-const errors = errorResponses(
+const failures = errors.responses(
   'UNAUTHORIZED',
   'FORBIDDEN',
   'NOT_FOUND',
@@ -32,7 +32,7 @@ const quoteRoute = createRoute({
   operationId: 'quotePause',
   summary: 'What it costs while it is stopped',
   description: 'The rate while it is stopped, of what it is made up, and the rate now. It changes nothing.',
-  responses: { 200: { description: 'The quote.', content: jsonContent(stopQuoteSchema) }, ...errors },
+  responses: { 200: { description: 'The quote.', content: jsonContent(stopQuoteSchema) }, ...failures },
 });
 
 const pauseRoute = createRoute({
@@ -43,7 +43,7 @@ const pauseRoute = createRoute({
   summary: 'Stop a deployment',
   description:
     'The GPU is released, the disk kept, and it is billed at `stoppedHourlyRate`. 504: the request went through, poll the deployment.',
-  responses: { 200: { description: 'It is stopped.', content: jsonContent(deploymentSchema) }, ...errors },
+  responses: { 200: { description: 'It is stopped.', content: jsonContent(deploymentSchema) }, ...failures },
 });
 
 const resumeRoute = createRoute({
@@ -54,7 +54,7 @@ const resumeRoute = createRoute({
   summary: 'Start a stopped deployment',
   description:
     'The same disk and address. 503: the hardware is not there now; the disk is intact, and it stays stopped.',
-  responses: { 200: { description: 'It runs.', content: jsonContent(deploymentSchema) }, ...errors },
+  responses: { 200: { description: 'It runs.', content: jsonContent(deploymentSchema) }, ...failures },
 });
 
 const restartRoute = createRoute({
@@ -67,7 +67,7 @@ const restartRoute = createRoute({
     'A hard reboot: what is in memory is lost, billing goes on and the status stays. `reboot-status` says when it is over.',
   responses: {
     200: { description: 'The restart has begun.', content: jsonContent(deploymentSchema) },
-    ...errors,
+    ...failures,
   },
 });
 
@@ -78,7 +78,7 @@ const rebootStatusRoute = createRoute({
   operationId: 'getRebootStatus',
   summary: 'Whether a restart is in flight',
   description: '`restarting`, and since when, from the acceptance of a restart until it is over.',
-  responses: { 200: { description: 'The status.', content: jsonContent(rebootStatusSchema) }, ...errors },
+  responses: { 200: { description: 'The status.', content: jsonContent(rebootStatusSchema) }, ...failures },
 });
 
 /** M: Lifecycle rules. */

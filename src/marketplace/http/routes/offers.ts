@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { offerPageSchema, offerQuerySchema, reservedOfferQuerySchema } from '../../contract/offer.ts';
 import type { Caller } from '../../model/caller.ts';
 import { OfferBoard } from '../../offers/offer-board.ts';
 import { listOffers, listReservedOffers } from '../../offers/offer-page.ts';
 import { callerDiscount } from '../../teams/access.ts';
 import type { HttpDeps, HttpEnv } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const shared = { tags: ['Providers and offers'] };
 
@@ -21,7 +21,7 @@ const providersRoute = createRoute({
   security: [],
   responses: {
     200: { description: 'The ids.', content: jsonContent(z.array(z.string())) },
-    ...errorResponses(),
+    ...errors.responses(),
   },
 });
 
@@ -40,7 +40,7 @@ const offersRoute = createRoute({
       description: 'Grouped by GPU type; with discounts where a credential was sent.',
       content: jsonContent(offerPageSchema),
     },
-    ...errorResponses('UNAUTHORIZED'),
+    ...errors.responses('UNAUTHORIZED'),
   },
 });
 
@@ -56,7 +56,7 @@ const reservedRoute = createRoute({
   request: { query: reservedOfferQuerySchema },
   responses: {
     200: { description: 'Grouped by GPU type.', content: jsonContent(offerPageSchema) },
-    ...errorResponses('UNAUTHORIZED'),
+    ...errors.responses('UNAUTHORIZED'),
   },
 });
 

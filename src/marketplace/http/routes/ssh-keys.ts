@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { createSshKeySchema, sshKeySchema, successSchema } from '../../contract/ssh-key.ts';
 import { createSshKey, deleteSshKey, listSshKeys, readSshKey } from '../../ssh-keys/ssh-keys.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const oneKey = z.object({ id: z.string() });
 const shared = { tags: ['SSH keys'], security: bearer };
@@ -18,7 +18,7 @@ const listRoute = createRoute({
   request: { query: z.object({ userId: z.string().optional(), teamId: z.string().optional() }) },
   responses: {
     200: { description: 'The newest first.', content: jsonContent(z.array(sshKeySchema)) },
-    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
   },
 });
 
@@ -38,7 +38,7 @@ const createKeyRoute = createRoute({
   request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
   responses: {
     201: { description: 'The key.', content: jsonContent(sshKeySchema) },
-    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
+    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
   },
 });
 
@@ -52,7 +52,7 @@ const readRoute = createRoute({
   request: { params: oneKey },
   responses: {
     200: { description: 'The key.', content: jsonContent(sshKeySchema) },
-    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
   },
 });
 
@@ -66,7 +66,7 @@ const deleteRoute = createRoute({
   request: { params: oneKey },
   responses: {
     200: { description: 'It is gone.', content: jsonContent(successSchema) },
-    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
   },
 });
 

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { balanceSchema, teamSchema } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { listBalances, listTeams, teamDetails } from '../../teams/show-teams.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const shared = { tags: ['Teams and balance'], security: bearer };
 
@@ -23,7 +23,7 @@ const balanceRoute = createRoute({
   },
   responses: {
     200: { description: 'The balances.', content: jsonContent(balanceSchema) },
-    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
   },
 });
 
@@ -39,7 +39,7 @@ const listRoute = createRoute({
       description: 'With real-time balances; a caller without a team gets a personal one.',
       content: jsonContent(z.array(teamSchema)),
     },
-    ...errorResponses('UNAUTHORIZED'),
+    ...errors.responses('UNAUTHORIZED'),
   },
 });
 
@@ -53,7 +53,7 @@ const detailsRoute = createRoute({
   request: { params: z.object({ teamId: z.string() }) },
   responses: {
     200: { description: 'With the stored balance.', content: jsonContent(teamSchema) },
-    ...errorResponses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
+    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
   },
 });
 

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { attachedVolumeSchema, attachRequestSchema, detachedVolumeSchema } from '../../contract/volume.ts';
 import { attachVolume } from '../../volumes/attach.ts';
 import { detachVolume } from '../../volumes/detach.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const shared = {
   tags: ['Volumes'],
@@ -14,7 +14,7 @@ const shared = {
     body: { required: true, content: jsonContent(attachRequestSchema) },
   },
 };
-const errors = errorResponses(
+const failures = errors.responses(
   'UNAUTHORIZED',
   'FORBIDDEN',
   'NOT_FOUND',
@@ -35,7 +35,7 @@ const attachRoute = createRoute({
     'The deployment runs, with the same provider, in the same region. With some providers the machine restarts for it.',
   responses: {
     200: { description: 'It is attached.', content: jsonContent(attachedVolumeSchema) },
-    ...errors,
+    ...failures,
   },
 });
 
@@ -48,7 +48,7 @@ const detachRoute = createRoute({
   description: 'What is on it stays.',
   responses: {
     200: { description: 'It is detached.', content: jsonContent(detachedVolumeSchema) },
-    ...errors,
+    ...failures,
   },
 });
 

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { successSchema } from '../../contract/ssh-key.ts';
 import { limitSchema, pageSchema } from '../../contract/values.ts';
 import {
@@ -17,8 +18,7 @@ import { listVolumeRegions, readVolumePricing } from '../../volumes/locations.ts
 import { listVolumes, readVolume } from '../../volumes/read.ts';
 import { updateVolume } from '../../volumes/update.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
 const shared = { tags: ['Volumes'], security: bearer };
@@ -43,7 +43,7 @@ const listRoute = createRoute({
   },
   responses: {
     200: { description: 'The newest first.', content: jsonContent(volumePageSchema) },
-    ...errorResponses(...ofOthers),
+    ...errors.responses(...ofOthers),
   },
 });
 
@@ -63,7 +63,7 @@ const createRouteOfVolume = createRoute({
       description: 'available, or attached where deploymentId was given.',
       content: jsonContent(volumeSchema),
     },
-    ...errorResponses(...withBody),
+    ...errors.responses(...withBody),
   },
 });
 
@@ -83,7 +83,7 @@ const pricingRoute = createRoute({
   },
   responses: {
     200: { description: 'The price.', content: jsonContent(volumePricingSchema) },
-    ...errorResponses('UNAUTHORIZED', 'PROVIDER_REFUSED'),
+    ...errors.responses('UNAUTHORIZED', 'PROVIDER_REFUSED'),
   },
 });
 
@@ -97,7 +97,7 @@ const regionsRoute = createRoute({
   request: { query: z.object({ provider: z.string().optional().meta({ description: 'Required.' }) }) },
   responses: {
     200: { description: 'The regions.', content: jsonContent(volumeRegionsSchema) },
-    ...errorResponses('UNAUTHORIZED'),
+    ...errors.responses('UNAUTHORIZED'),
   },
 });
 
@@ -111,7 +111,7 @@ const readRoute = createRoute({
   request: { params: oneVolume },
   responses: {
     200: { description: 'The volume.', content: jsonContent(volumeSchema) },
-    ...errorResponses(...ofOthers),
+    ...errors.responses(...ofOthers),
   },
 });
 
@@ -126,7 +126,7 @@ const updateRoute = createRoute({
   request: { params: oneVolume, body: { required: true, content: jsonContent(updateVolumeSchema) } },
   responses: {
     200: { description: 'What changed.', content: jsonContent(updatedVolumeSchema) },
-    ...errorResponses(...withBody, 'PROVIDER_SLOW'),
+    ...errors.responses(...withBody, 'PROVIDER_SLOW'),
   },
 });
 
@@ -140,7 +140,7 @@ const deleteRoute = createRoute({
   request: { params: oneVolume },
   responses: {
     200: { description: 'It is being deleted.', content: jsonContent(successSchema) },
-    ...errorResponses(...withProvider),
+    ...errors.responses(...withProvider),
   },
 });
 

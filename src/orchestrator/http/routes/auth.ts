@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { ApiError } from '../../../contract/errors.ts';
 import { tokenRequestSchema, tokenSchema } from '../../../contract/token.ts';
+import { jsonContent } from '../../../http/api/create-app.ts';
 import { issueToken } from '../../accounts/issue-token.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const issueTokenRoute = createRoute({
   method: 'post',
@@ -26,7 +26,7 @@ const issueTokenRoute = createRoute({
       description: 'A token that dies with the credential that bought it.',
       content: jsonContent(tokenSchema),
     },
-    ...errorResponses('unauthorized', 'quota_exceeded', 'payload_too_large', 'request_timeout'),
+    ...errors.responses('unauthorized', 'quota_exceeded', 'payload_too_large', 'request_timeout'),
   },
 });
 

@@ -2,13 +2,13 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { resizeVolumeRequestSchema, restartStatusSchema } from '../../../contract/extensions.ts';
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
 import { toInstance } from '../../instances/to-instance.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
 import { toVolume } from '../../volumes/to-volume.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const shared = {
   tags: ['Beyond the contract'],
@@ -27,7 +27,7 @@ const restartRoute = createRoute({
   request: oneInstance,
   responses: {
     200: { description: 'Accepted: it stays ONLINE.', content: jsonContent(instanceSchema) },
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'not_found',
       'invalid_state',
@@ -49,7 +49,7 @@ const restartStatusRoute = createRoute({
   request: oneInstance,
   responses: {
     200: { description: 'Whether one is.', content: jsonContent(restartStatusSchema) },
-    ...errorResponses('unauthorized', 'not_found'),
+    ...errors.responses('unauthorized', 'not_found'),
   },
 });
 
@@ -70,7 +70,7 @@ const resizeRoute = createRoute({
       description: 'Accepted, or it has that size already: `size_gb` tells.',
       content: jsonContent(volumeSchema),
     },
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'not_found',
       'invalid_state',

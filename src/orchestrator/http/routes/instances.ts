@@ -9,6 +9,7 @@ import {
   instanceSchema,
 } from '../../../contract/instance.ts';
 import { toIssues } from '../../../contract/issue-words.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
@@ -18,11 +19,9 @@ import { startInstance } from '../../instances/start.ts';
 import { stopInstance } from '../../instances/stop.ts';
 import { toInstance } from '../../instances/to-instance.ts';
 import type { InstanceRecord } from '../../model/instance-record.ts';
-import { breakOff, respondPrepared, respondStreamed } from '../conditional.ts';
+import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { createHeaders, markReplay } from '../idempotency.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 /** O: Instances, rule 1: ids are globally unique, so `region` is ignored, whatever it is. */
 const ignoredRegion = z
@@ -49,7 +48,7 @@ const listRoute = createRoute({
   request: { query: z.object({ region: z.string().optional() }) },
   responses: {
     200: { description: 'The instances, oldest first.', content: jsonContent(instanceListSchema) },
-    ...errorResponses('unauthorized'),
+    ...errors.responses('unauthorized'),
   },
 });
 
@@ -80,7 +79,7 @@ const createRoute_ = createRoute({
         'Accepted: PROVISIONING. With `Idempotent-Replayed: true`, an earlier one in its current state.',
       content: jsonContent(instanceSchema),
     },
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'cloud_init_unsupported',
       'capacity_unavailable',
@@ -101,7 +100,7 @@ const getRoute = createRoute({
   description:
     'Poll it every 10 to 30 seconds. 404 means that the instance is destroyed, or that this account never had it; what is not known for certain is 503. With `If-None-Match` an unchanged instance is 304.',
   request: oneInstance,
-  responses: { ...instanceResponse('The instance.'), ...errorResponses('unauthorized', 'not_found') },
+  responses: { ...instanceResponse('The instance.'), ...errors.responses('unauthorized', 'not_found') },
 });
 
 const destroyRoute = createRoute({
@@ -115,7 +114,7 @@ const destroyRoute = createRoute({
   request: oneInstance,
   responses: {
     ...instanceResponse('Destruction has begun.'),
-    ...errorResponses('unauthorized', 'not_found'),
+    ...errors.responses('unauthorized', 'not_found'),
   },
 });
 
@@ -130,7 +129,7 @@ const startRoute = createRoute({
   request: oneInstance,
   responses: {
     ...instanceResponse('Starting: it reads STOPPED until its SSH endpoint is live again, then ONLINE.'),
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'not_found',
       'invalid_state',
@@ -153,7 +152,7 @@ const stopRoute = createRoute({
   request: oneInstance,
   responses: {
     ...instanceResponse('STOPPING, then STOPPED.'),
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'not_found',
       'invalid_state',

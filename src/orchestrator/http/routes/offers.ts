@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { configurationListSchema, instanceTypeSchema } from '../../../contract/configuration.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { listAvailable, listConfigurations } from '../../capacity/list-configurations.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const responses = {
   200: { description: 'The offers.', content: jsonContent(configurationListSchema) },
-  ...errorResponses('unauthorized'),
+  ...errors.responses('unauthorized'),
 };
 
 const configurationsRoute = createRoute({

@@ -6,6 +6,7 @@ import {
   volumeLocationListSchema,
   volumeSchema,
 } from '../../../contract/volume.ts';
+import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { getVolume } from '../../model/own-rows.ts';
 import { attachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
@@ -13,10 +14,9 @@ import { deleteVolume } from '../../volumes/delete.ts';
 import { detachVolume } from '../../volumes/detach.ts';
 import { listVolumeLocations } from '../../volumes/locations.ts';
 import { toVolume } from '../../volumes/to-volume.ts';
+import { createHeaders, markReplay } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
-import { errorResponses } from '../error-responses.ts';
-import { createHeaders, markReplay } from '../idempotency.ts';
-import { bearer, createRouter, jsonContent } from './router.ts';
+import { createRouter, errors } from '../errors.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
 const volumeResponse = (description: string) => ({
@@ -33,7 +33,7 @@ const locationsRoute = createRoute({
   description: 'Each `id` is a region token of the offers: a volume attaches to instances of its own region.',
   responses: {
     200: { description: 'The locations.', content: jsonContent(volumeLocationListSchema) },
-    ...errorResponses('unauthorized'),
+    ...errors.responses('unauthorized'),
   },
 });
 
@@ -53,7 +53,7 @@ const createVolumeRoute = createRoute({
   },
   responses: {
     201: { description: 'Accepted: CREATING.', content: jsonContent(volumeSchema) },
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'capacity_unavailable',
       'quota_exceeded',
@@ -73,7 +73,7 @@ const getRoute = createRoute({
   description:
     'Poll it while its status ends in -ING. 404 means that it is deleted, or that this account never had it.',
   request: { params: oneVolume },
-  responses: { ...volumeResponse('The volume.'), ...errorResponses('unauthorized', 'not_found') },
+  responses: { ...volumeResponse('The volume.'), ...errors.responses('unauthorized', 'not_found') },
 });
 
 const deleteRoute = createRoute({
@@ -87,7 +87,7 @@ const deleteRoute = createRoute({
   request: { params: oneVolume },
   responses: {
     204: { description: 'Deletion has begun.' },
-    ...errorResponses('unauthorized', 'not_found', 'volume_attached'),
+    ...errors.responses('unauthorized', 'not_found', 'volume_attached'),
   },
 });
 
@@ -102,7 +102,7 @@ const attachRoute = createRoute({
   request: { params: oneVolume, body: { required: true, content: jsonContent(attachVolumeRequestSchema) } },
   responses: {
     ...volumeResponse('ATTACHING, then ATTACHED.'),
-    ...errorResponses(
+    ...errors.responses(
       'unauthorized',
       'not_found',
       'invalid_state',
@@ -124,7 +124,7 @@ const detachRoute = createRoute({
   request: { params: oneVolume, body: { required: false, content: jsonContent(detachVolumeRequestSchema) } },
   responses: {
     ...volumeResponse('DETACHING until the attachment record is gone.'),
-    ...errorResponses('unauthorized', 'not_found', 'payload_too_large', 'request_timeout'),
+    ...errors.responses('unauthorized', 'not_found', 'payload_too_large', 'request_timeout'),
   },
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../test/support/virtual-clock.ts';
-import { keptFigure } from './kept-figure.ts';
+import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { keptFigure } from './metrics.ts';
 
 it('counts once in five seconds, by however many it is asked for', async () => {
   const clock = new VirtualClock();

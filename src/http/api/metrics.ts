@@ -1,4 +1,5 @@
-import type { Clock } from '../ports/clock.ts';
+import { Gauge, type Registry } from 'prom-client';
+import type { Clock } from '../../ports/clock.ts';
 
 /** How long a figure of the metrics stands before it is asked for again. */
 const KEPT_MS = 5_000;
@@ -15,4 +16,14 @@ export function keptFigure<T>(clock: Clock, count: () => Promise<T>): () => Prom
       kept = { at: now, figure: count().catch(() => undefined) };
     return kept.figure;
   };
+}
+
+/** `berth_build_info`: which version this is, and of which Node, as labels of a gauge that is always 1. */
+export function tellBuild(registers: Registry[], version: string): void {
+  new Gauge({
+    name: 'berth_build_info',
+    help: 'The version of Berth that runs, and of Node.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.version }, 1);
 }

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server, STATUS_CODES } from 'n
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Log } from '../ports/log.ts';
+import type { Log } from '../../ports/log.ts';
 import { Connection, connectionOf } from './connection.ts';
 import { type OpenConnection, OpenConnections } from './open-connections.ts';
 import { StallWatch } from './stall-watch.ts';

@@ -1,0 +1,152 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { ZodType } from 'zod';
+import type { Log } from '../../ports/log.ts';
+import { StoreUnavailable } from '../../ports/store-unavailable.ts';
+import type { WireProblem, WireRefusal } from '../wire/server.ts';
+import type { BodyRefusals } from './body.ts';
+
+/** An error as a client sees it: a code of the server's table, its status, and a body of the server's own shape. */
+export interface HttpError extends Error {
+  readonly code: string;
+  readonly status: ContentfulStatusCode;
+  readonly retryAfterSeconds?: number | undefined;
+  toBody(): object;
+}
+
+/** What the two servers say differently of the same trouble. */
+export interface ErrorVocabulary<Code extends string> {
+  table: Readonly<Record<Code, { status: ContentfulStatusCode; meaning: string }>>;
+  /** What every route may answer with. */
+  common: readonly Code[];
+  /** The code of each trouble that has nothing to do with a use case. */
+  codes: Readonly<
+    Record<
+      | 'internal'
+      | 'unavailable'
+      | 'notFound'
+      | 'methodNotAllowed'
+      | 'payloadTooLarge'
+      | 'requestTimeout'
+      | 'headersTooLarge',
+      Code
+    >
+  >;
+  /** How the server names itself, and where it keeps its rows. */
+  words: { server: string; store: string };
+  bodySchema(status: number): ZodType;
+  isOwn(error: unknown): error is HttpError;
+  create(
+    code: Code,
+    message: string,
+    options?: { cause?: unknown; details?: Record<string, unknown> },
+  ): HttpError;
+  /** 400, for a request as a whole. */
+  malformed(message: string): HttpError;
+  /** What a 413 tells of the limit. */
+  sizeDetails(maxBytes: number): Record<string, unknown>;
+}
+
+/** The wait that is asked for while the store does not answer. */
+const UNAVAILABLE_RETRY_SECONDS = 5;
+
+/** The table of codes of one server, as replies: the one place where an error becomes a status, headers and a body. */
+export class ApiErrors<Code extends string> {
+  readonly #vocabulary: ErrorVocabulary<Code>;
+  /** What is wrong with a body, in the shape of the server's errors. */
+  readonly body: BodyRefusals;
+
+  constructor(vocabulary: ErrorVocabulary<Code>) {
+    this.#vocabulary = vocabulary;
+    const { codes, malformed, sizeDetails } = vocabulary;
+    this.body = {
+      malformed,
+      tooLarge: (maxBytes) =>
+        vocabulary.create(codes.payloadTooLarge, `The request body is larger than ${maxBytes} bytes.`, {
+          details: sizeDetails(maxBytes),
+        }),
+    };
+  }
+
+  malformed(message: string): HttpError {
+    return this.#vocabulary.malformed(message);
+  }
+
+  notFound(message: string): HttpError {
+    return this.#vocabulary.create(this.#vocabulary.codes.notFound, message);
+  }
+
+  methodNotAllowed(methods: readonly string[]): HttpError {
+    const { create, codes } = this.#vocabulary;
+    return create(codes.methodNotAllowed, `This path answers to ${methods.join(', ')}.`);
+  }
+
+  /** Any thrown value as the one error that a client sees. The cause of a 5xx is for the log only. */
+  from(error: unknown): HttpError {
+    const { isOwn, create, codes, words } = this.#vocabulary;
+    if (isOwn(error)) return error;
+    if (error instanceof StoreUnavailable)
+      return create(
+        codes.unavailable,
+        `The ${words.server} cannot reach its ${words.store} now; try again.`,
+        {
+          cause: error,
+        },
+      );
+    if (error instanceof HTTPException && error.status < 500) return this.malformed('expected a JSON body');
+    return create(
+      codes.internal,
+      `The ${words.server} failed to answer; its log has the cause under the request id.`,
+      { cause: error },
+    );
+  }
+
+  /** An internal error is a fault of ours; what the store or a provider did passes, and is told once elsewhere. */
+  log(log: Log, { code, message, cause }: HttpError, fields: object): void {
+    const line = { ...fields, code, err: cause };
+    if (code === this.#vocabulary.codes.internal) log.error(line, 'request failed');
+    else log.warn({ ...line, reason: message }, 'request failed');
+  }
+
+  /** The reply to a request whose route threw. */
+  respond(context: Context, thrown: unknown, log: Log): Response {
+    const error = this.from(thrown);
+    if (error.status >= 500) this.log(log, error, { request_id: context.get('requestId') });
+    context.header('Cache-Control', 'no-store');
+    if (error.status === 401) context.header('WWW-Authenticate', 'Bearer');
+    if (error.status === 413 || error.status === 408) context.header('Connection', 'close');
+    const isUnavailable = error.code === this.#vocabulary.codes.unavailable;
+    const retryAfter = error.retryAfterSeconds ?? (isUnavailable ? UNAVAILABLE_RETRY_SECONDS : undefined);
+    if (retryAfter !== undefined) context.header('Retry-After', String(retryAfter));
+    return context.json(error.toBody(), error.status);
+  }
+
+  /** The reply to what node:http could make no request of. */
+  refuseWire(problem: WireProblem): WireRefusal {
+    const { create, codes, malformed } = this.#vocabulary;
+    const error = {
+      malformed: () => malformed('expected a well-formed HTTP/1.1 request'),
+      timed_out: () => create(codes.requestTimeout, 'The request did not arrive in full in time.'),
+      headers_too_large: () => create(codes.headersTooLarge, 'The request headers are too large.'),
+    }[problem]();
+    return { status: error.status, code: error.code, body: error.toBody() };
+  }
+
+  /** The `responses` of a route for the codes that it may answer with, beside the common ones. */
+  responses(...codes: Code[]) {
+    const { table, common, bodySchema } = this.#vocabulary;
+    const meanings = new Map<number, string[]>();
+    for (const code of new Set([...codes, ...common])) {
+      const { status, meaning } = table[code];
+      meanings.set(status, [...(meanings.get(status) ?? []), `\`${code}\`: ${meaning}`]);
+    }
+    const entries = [...meanings].sort(([a], [b]) => a - b);
+    return Object.fromEntries(
+      entries.map(([status, texts]) => [
+        status,
+        { description: texts.join('\n\n'), content: { 'application/json': { schema: bodySchema(status) } } },
+      ]),
+    );
+  }
+}

@@ -1,0 +1,83 @@
+import type { Context, Env, MiddlewareHandler } from 'hono';
+import { routePath } from 'hono/route';
+import type { Clock, Random } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import { clientAddress } from '../wire/client-address.ts';
+
+/** What every request has before its route. */
+export interface RequestVariables {
+  requestId: string;
+  /** Whom the request is counted for, where no account is known. */
+  address: string;
+  /** What the request made, as all lines of the log about it name it. */
+  made: object | undefined;
+}
+
+/** What @hono/node-server gives beside the request. */
+export interface NodeBindings {
+  incoming?: { socket: { remoteAddress?: string | undefined } };
+  outgoing?: { destroy(): unknown };
+}
+
+export interface RequestEnv extends Env {
+  Variables: RequestVariables;
+  Bindings: NodeBindings;
+}
+
+interface RequestDeps {
+  log: Log;
+  clock: Clock;
+  metrics: { countRequest(method: string, route: string, status: number, seconds: number): void };
+  /** How many proxies before this server each add what they see to X-Forwarded-For; 0: the header is not read. */
+  trustedProxies: number;
+  nextId: () => string;
+}
+
+const ACCEPTED_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+/**
+ * Gives each request an id, which its reply carries, and the address that it is counted for, and writes one line for it
+ * to the log. Reads that succeed are at debug. `begin` is called once both are known.
+ */
+export function requestContext<E extends RequestEnv>(
+  { log, clock, metrics, trustedProxies, nextId }: RequestDeps,
+  begin: (context: Context<E>, address: string) => void = () => undefined,
+): MiddlewareHandler<E> {
+  return async (context, next) => {
+    const given = context.req.header('x-request-id');
+    const requestId = given !== undefined && ACCEPTED_ID.test(given) ? given : nextId();
+    context.set('requestId', requestId);
+    context.header('X-Request-Id', requestId);
+    const address = clientAddress(
+      context.env?.incoming?.socket.remoteAddress,
+      context.req.header('x-forwarded-for'),
+      trustedProxies,
+    );
+    context.set('address', address);
+    begin(context, address);
+    const startedAt = clock.now();
+    await next();
+    const { method, path } = context.req;
+    const { status } = context.res;
+    const ms = clock.now() - startedAt;
+    const route = routePath(context, -1);
+    metrics.countRequest(method, route === '/*' ? 'none' : route, status, ms / 1000);
+    const line = {
+      request_id: requestId,
+      method,
+      path: path.slice(0, 200),
+      status,
+      ms,
+      ...context.get('made'),
+    };
+    if (method === 'GET' && status < 400) log.debug(line, 'request');
+    else log.info(line, 'request');
+  };
+}
+
+/** Makes request ids that are unique and cheap: a random start, then a count. */
+export function requestIds(random: Random): () => string {
+  const prefix = random.bytes(6).toString('hex');
+  let count = 0;
+  return () => `${prefix}-${(++count).toString(36)}`;
+}
