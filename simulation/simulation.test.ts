@@ -22,7 +22,7 @@ it('repeats a run exactly by its seed (I27)', async () => {
 const SEEDS = 15;
 const COMMANDS = 8;
 
-it(`keeps every invariant over ${SEEDS} seeds`, { timeout: 300_000 }, async () => {
+it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SEEDS; seed++) {
     const outcome = await run(prepared, String(seed), COMMANDS);

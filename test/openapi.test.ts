@@ -10,7 +10,7 @@ it('serves the OpenAPI document that is committed (npm run openapi writes it ane
   );
 });
 
-it('serves the OpenAPI document of the marketplace that is committed', async () => {
+it('serves the OpenAPI document of the marketplace that is committed [marketplace-openapi]', async () => {
   await using market = await startTestMarketplace();
   const served = await market.app.request('/openapi.json');
   await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(

@@ -1,82 +1,113 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { testTitlesOf } from './support/test-titles.ts';
+import { findProblem, readTestIds, testIdsOf } from './support/test-ids.ts';
 
-const root = join(import.meta.dirname, '..');
+const docs = join(import.meta.dirname, '../docs');
+const testIds = readTestIds();
 
-interface Row {
-  fault: string;
-  expected: string;
-  /** `file › title`. */
-  shownBy: string[];
+/** The cells of each row of the tables of a page whose first cell looks like that. */
+function readRows(page: string, first: RegExp): string[][] {
+  const rows = readFileSync(join(docs, page), 'utf8')
+    .split('\n')
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+  return rows.filter(([cell = '']) => first.test(cell));
 }
 
-/** The rows `| F1 | fault | expected | shown by |` of docs/reliability.md, with one test a line in the last cell. */
-function readRows(markdown: string): Map<string, Row> {
-  const rows = new Map<string, Row>();
-  for (const line of markdown.split('\n')) {
-    const cells = line
-      .split(/(?<!\\)\|/)
-      .slice(1, -1)
-      .map((cell) => cell.trim().replaceAll('\\|', '|'));
-    const [id = '', fault = '', expected = '', shownBy = ''] = cells;
-    if (!/^[FX]\d+$/.test(id)) continue;
-    if (rows.has(id)) throw new Error(`${id} stands there twice`);
-    rows.set(id, { fault, expected, shownBy: shownBy.split('<br>').map((entry) => entry.trim()) });
-  }
-  return rows;
+/** What is wrong with a cell such as `` `create-answer-lost`, `listing-empty` ``. */
+function findProblems(cell = '', all = testIds): string[] {
+  return cell.split(', ').flatMap((entry) => {
+    const [, id] = /^`([a-z0-9-]+)`$/.exec(entry) ?? [];
+    return (id === undefined ? `"${entry}" is not the id of a test` : findProblem(id, all)) ?? [];
+  });
 }
-
-/** Undefined: the test is there. */
-function findProblem(entry: string, read: (path: string) => string): string | undefined {
-  const [, path, title] = /^`([^`]+)` › (.+)$/.exec(entry) ?? [];
-  if (path === undefined || title === undefined) return `"${entry}" is not \`file\` › title`;
-  try {
-    return testTitlesOf(path, read(path)).has(title) ? undefined : `${path} has no test "${title}"`;
-  } catch {
-    return `there is no test file ${path}`;
-  }
-}
-
-const readFile = (path: string): string => readFileSync(join(root, path), 'utf8');
-const rows = readRows(readFile('docs/reliability.md'));
 
 describe('docs/reliability.md', () => {
+  const rows = readRows('reliability.md', /^[FX]\d+$/);
+
   it('has every fault of the matrix, F1 to F65, with what is expected, and eight of our own', () => {
     const matrix = Array.from({ length: 65 }, (_, index) => `F${index + 1}`);
-    expect([...rows.keys()]).toEqual([...matrix, 'X1', 'X2', 'X3', 'X4', 'X5', 'X6', 'X7', 'X8']);
-    const silent = [...rows].filter(([, { fault, expected }]) => fault === '' || expected === '');
-    expect(silent).toEqual([]);
+    const own = Array.from({ length: 8 }, (_, index) => `X${index + 1}`);
+    expect(rows.map(([fault]) => fault)).toEqual([...matrix, ...own]);
+    expect(rows.filter(([, fault, expected]) => !fault || !expected)).toEqual([]);
   });
 
-  it.each([...rows])('names tests that exist for %s', (_id, { shownBy }) => {
-    expect(shownBy.map((entry) => findProblem(entry, readFile)).filter(Boolean)).toEqual([]);
+  it.each(rows)('names tests that exist for %s', (...cells) => {
+    expect(findProblems(cells.at(-1))).toEqual([]);
   });
 });
 
-it('counts no test that is skipped or still to be written, nor one that stands in what is skipped', () => {
-  const text = `
-    it.skip('a', () => {});
-    it.todo('b');
-    describe.concurrent.skip('c', () => { it('d', () => {}); });
-    test.skip.each([1])('e', () => {});
-    describe.skipIf(isSlow).concurrent('f', () => { it.concurrent.each([1])('g', () => {}); });
-    it('skip', () => {});`;
-  const titles = testTitlesOf('a.test.ts', text);
-  expect([...titles]).toEqual(['f', 'g', 'skip']);
+describe('docs/track-record.md', () => {
+  const rows = readRows('track-record.md', /^I\d+(, I\d+)*$/);
+
+  it('has every fault that the simulation found', () => {
+    expect(rows.length).toBeGreaterThanOrEqual(23);
+  });
+
+  it.each(rows)('names tests that exist for %s, %s', (...cells) => {
+    expect(findProblems(cells.at(-1))).toEqual([]);
+  });
 });
 
-it('sees a test that is gone, a file that is gone, and what is no reference', () => {
-  const read = (path: string): string => {
-    if (path !== 'a.test.ts') throw new Error('ENOENT');
-    return "describe('a', () => { it.each([1])('b %s', () => {}); test(`c`, () => {}); other('e'); });";
-  };
-  const problems = ['`a.test.ts` › a', '`a.test.ts` › b %s', '`a.test.ts` › c'].map((entry) =>
-    findProblem(entry, read),
-  );
-  expect(problems).toEqual([undefined, undefined, undefined]);
-  expect(findProblem('`a.test.ts` › e', read)).toContain('no test "e"');
-  expect(findProblem('`b.test.ts` › a', read)).toContain('no test file');
-  expect(findProblem('by hand', read)).toContain('is not');
+describe('the ids of tests', () => {
+  it('are of one test each', () => {
+    const problems = testIds.map(({ id }) => findProblem(id, testIds));
+    expect(problems.filter(Boolean)).toEqual([]);
+  });
+
+  it('stand at the end of a title, or of the name of a case', () => {
+    const text = `
+      describe('a [in-describe]', () => {
+        it.each([['one [in-case]', 1]])('b %s [in-each]', () => {});
+        test(\`c \${d} [in-template]\`, () => {});
+      });
+      it.each(Object.entries({ 'two [in-key]': 2 }))('%s', () => {});
+      other('e [elsewhere]'); it('[no-title]', () => {}); it('f [oneword]', () => {}); it('g paths[0]', () => {});`;
+    const found = testIdsOf('a.test.ts', text);
+    expect(found.map(({ id }) => id).toSorted()).toEqual([
+      ...['in-case', 'in-describe', 'in-each', 'in-key', 'in-template'],
+    ]);
+    expect(found.filter(({ isSkipped }) => isSkipped)).toEqual([]);
+    expect(found.map(({ title }) => title)).toContain(`c \${d}`);
+  });
+
+  it('do not count where a test is skipped or still to be written, or stands in what is skipped', () => {
+    const text = `
+      it.skip('a [x-a]', () => {});
+      it.todo('b [x-b]');
+      describe.concurrent.skip('c [x-c]', () => { it('d [x-d]', () => {}); });
+      test.skip.each([1])('e [x-e]', () => {});
+      const cases = { 'one [x-one]': 1 };
+      const rows = Object.entries(cases);
+      it.skip.each(rows)('%s', () => {});
+      const others = ['two [two-cases]'];
+      it.each(others)('%s', () => {});
+      describe.skipIf(isSlow).concurrent('f [f-runs]', () => { it.concurrent.each([1])('g [g-runs]', () => {}); });
+      it('skip [h-runs]', () => {});`;
+    const ids = testIdsOf('a.test.ts', text);
+    const skipped = ids.filter(({ isSkipped }) => isSkipped).map(({ id }) => id);
+    expect(skipped.toSorted()).toEqual(['x-a', 'x-b', 'x-c', 'x-d', 'x-e', 'x-one']);
+    const run = ids.filter(({ isSkipped }) => !isSkipped).map(({ id }) => id);
+    expect(run.toSorted()).toEqual(['f-runs', 'g-runs', 'h-runs', 'two-cases']);
+  });
+
+  it('are missed where none, two or a skipped one is there, or where what is named is no id', () => {
+    const all = testIdsOf(
+      'a.test.ts',
+      "it('a [a-one]'); it('b [b-two]'); it('c [b-two]'); it.skip('d [c-skip]');",
+    );
+    expect(findProblems('`a-one`', all)).toEqual([]);
+    expect(findProblems('`a-one`, `b-two`, `c-skip`, `d-none`, by hand', all)).toEqual([
+      expect.stringContaining('several tests have the id [b-two]'),
+      expect.stringContaining('is skipped'),
+      expect.stringContaining('no test has the id [d-none]'),
+      expect.stringContaining('is not the id of a test'),
+    ]);
+    expect(findProblems('', all)).toEqual([expect.stringContaining('is not the id')]);
+  });
 });

@@ -22,7 +22,9 @@ it('repeats a run of the marketplace exactly by its seed (I27)', async () => {
 const SEEDS = 8;
 const COMMANDS = 10;
 
-it(`keeps every invariant of the marketplace over ${SEEDS} seeds`, { timeout: 300_000 }, async () => {
+it(`keeps every invariant of the marketplace over ${SEEDS} seeds [marketplace-seeds]`, {
+  timeout: 300_000,
+}, async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SEEDS; seed++) {
     const outcome = await runMarket(prepared, String(seed), COMMANDS);

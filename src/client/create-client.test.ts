@@ -90,7 +90,7 @@ describe('requests', () => {
   });
 });
 
-describe('answers', () => {
+describe('answers [client-answers]', () => {
   it('lose the fields that nobody knows', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 200, { ...instanceAnswer, secret_field: 1 }),
@@ -236,7 +236,7 @@ describe('lists', () => {
 });
 
 describe('hostile providers', () => {
-  it('that send a redirect get no second request, and nobody else gets the key', async () => {
+  it('that send a redirect get no second request, and nobody else gets the key [provider-redirect-refused]', async () => {
     await using elsewhere = await startAnsweringServer((_, response) =>
       answerJson(response, 200, instanceAnswer),
     );
@@ -331,7 +331,7 @@ describe('providers that cannot be reached', () => {
     expect(await problemOf(write(client))).toMatchObject({ problem: 'unreachable', mayHaveHappened: false });
   });
 
-  it('where a public name leads to a private address, even if it did not a moment ago', async () => {
+  it('where a public name leads to a private address, even if it did not a moment ago [dns-rebinding]', async () => {
     await using server = await startAnsweringServer((_, response) =>
       answerJson(response, 201, instanceAnswer),
     );

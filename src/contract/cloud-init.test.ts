@@ -77,7 +77,7 @@ describe('cloud_init', () => {
 });
 
 describe('any cloud_init', () => {
-  it('writes only to absolute paths that no reading moves elsewhere', () => {
+  it('writes only to absolute paths that no reading moves elsewhere [cloud-init-safe-paths]', () => {
     const part = fc.oneof(
       fc.constantFrom('', '.', '..', 'etc', '...', '\0', '~'),
       fc.string({ maxLength: 5 }),
@@ -108,7 +108,7 @@ describe('any cloud_init', () => {
     );
   });
 
-  it('is read or refused, never thrown on', () => {
+  it('is read or refused, never thrown on [cloud-init-never-throws]', () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => void cloudInitSchema.safeParse(value)));
   });
 });

@@ -112,7 +112,7 @@ describe('any SSH public key', () => {
   const keyParts = fc.constantFrom(...lines.map((line) => line.split(' ') as [string, string]));
   const comments = fc.string({ unit: 'grapheme', maxLength: 60 });
 
-  it('survives being written as an authorized_keys line and read again', () => {
+  it('survives being written as an authorized_keys line and read again [ssh-key-round-trip]', () => {
     fc.assert(
       fc.property(keyParts, comments, ([type, base64], comment) => {
         const parsed = parseSshPublicKey(`${type} ${base64} ${comment}`);
@@ -124,7 +124,7 @@ describe('any SSH public key', () => {
     );
   });
 
-  it('never throws, whatever the text', () => {
+  it('never throws, whatever the text [ssh-key-never-throws]', () => {
     const texts = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 400 }),
       fc

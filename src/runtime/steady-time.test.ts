@@ -58,7 +58,7 @@ describe('the steady time', () => {
     },
   );
 
-  it('comes back to a wall clock that was set, and stays with it', () => {
+  it('comes back to a wall clock that was set, and stays with it [steady-time-follows-wall-clock]', () => {
     const { now, pass, setWall, wall } = machine();
     setWall(6_000);
     pass(60_000);

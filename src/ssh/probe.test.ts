@@ -95,7 +95,7 @@ describe('an SSH endpoint that works', () => {
 });
 
 describe('an SSH endpoint that fails', () => {
-  it('names the key that was refused and its place', async () => {
+  it('names the key that was refused and its place [ssh-key-not-accepted]', async () => {
     const target = await listenSsh(accepting([ed25519], { offered: [], signed: 0 }));
     const fingerprint = fingerprintOf(Buffer.from(ecdsa.split(' ')[1] ?? '', 'base64'));
 
@@ -107,7 +107,7 @@ describe('an SSH endpoint that fails', () => {
     });
   });
 
-  it('fails at host_key when another machine answers', async () => {
+  it('fails at host_key when another machine answers [ssh-host-key-mismatch]', async () => {
     const target = await listenSsh(() => expect.unreachable('no key was to be offered'));
     const result = await probe.probe(target, [ed25519], 'SHA256:expected');
     expect(result).toMatchObject({ ok: false, step: 'host_key' });

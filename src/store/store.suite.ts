@@ -315,7 +315,7 @@ export function describeStore(
         expect(await store.nextWorkAt()).toBe(now);
       });
 
-      it('is claimed again when the lease has run out, and the first holder writes nothing more', async () => {
+      it('is claimed again when the lease has run out, and the first holder writes nothing more [lease-fencing]', async () => {
         await put('a');
         const [first] = await store.claimWork(claim);
         const [second] = await store.claimWork({ ...claim, now: now + 1000, leaseUntil: now + 2000 });
@@ -415,7 +415,7 @@ export function describeStore(
         expect(await store.claimWork(claim)).toHaveLength(store.isShared ? 0 : 1);
       });
 
-      it('is claimed when a clock that was wrong has put it, or its lease, too far ahead', async () => {
+      it('is claimed when a clock that was wrong has put it, or its lease, too far ahead [work-in-the-future-claimed]', async () => {
         const wrong = now + 365 * 24 * 3600 * 1000;
         await put('put', { notBefore: wrong });
         await put('claimed');

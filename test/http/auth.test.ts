@@ -106,7 +106,7 @@ describe('every route', () => {
     };
   }
 
-  it('refuses every credential that is not valid, with 401 and never a 404', async () => {
+  it('refuses every credential that is not valid, with 401 and never a 404 [credential-refused]', async () => {
     const replies = new Map<string, string>();
     for (const [what, authorization] of Object.entries(await badCredentials()))
       for (const { method, path, hasBody } of guarded) {
@@ -159,7 +159,7 @@ describe('every route', () => {
 });
 
 describe('keys', () => {
-  it('are several at once, of one account', async () => {
+  it('are several at once, of one account [several-keys]', async () => {
     const keys = [
       orchestrator.key,
       (await newKey()).key,
@@ -171,7 +171,7 @@ describe('keys', () => {
     expect(lists[0]).toContain(live.instanceId);
   });
 
-  it('are dead within seconds of being revoked, on every path, the polled one too', async () => {
+  it('are dead within seconds of being revoked, on every path, the polled one too [key-revoked-within-seconds]', async () => {
     const { key, record } = await newKey();
     await using server = await startServer(orchestrator);
     await using client = await WireClient.open(server.port);
@@ -269,7 +269,7 @@ describe('POST /auth/token', () => {
     expect(reply.text).not.toContain(PASSWORD);
   });
 
-  it('answers alike, 401, for an unknown user, a wrong password, no password and a wrong key', async () => {
+  it('answers alike, 401, for an unknown user, a wrong password, no password and a wrong key [token-refused-alike]', async () => {
     await setPassword(deps(), 'default', PASSWORD);
     await orchestrator.addAccount('no-password');
     const texts = new Set<string>();
@@ -300,7 +300,7 @@ describe('POST /auth/token', () => {
     }
   });
 
-  it('sells tokens that die with what bought them', async () => {
+  it('sells tokens that die with what bought them [token-dies-with-key]', async () => {
     await setPassword(deps(), 'default', PASSWORD);
     const { key, record } = await newKey();
     const ofKey = (await buy({ api_key: key })).body.access_token;
@@ -364,23 +364,26 @@ describe('logins that fail', () => {
   it.each([
     ['from everybody at one address', { trustedProxies: 0 }],
     ['from everybody behind one proxy', { trustedProxies: 1 }],
-  ])('%s refuse nobody the right password or key, not even there', async (_where, options) => {
-    await restart(options);
-    await orchestrator.addAccount('other');
-    await setPassword(deps(), 'other', PASSWORD);
-    const headers = { 'X-Forwarded-For': '198.51.100.1' };
-    const floods = [
-      flood(11, wrong, headers),
-      flood(1, { username: 'nobody', password: 'x' }, headers),
-      flood(60, { api_key: 'berth_wrong' }, headers),
-    ];
-    for (const body of [right, { username: 'other', password: PASSWORD }, { api_key: orchestrator.key }])
-      for (const from of [headers, { 'X-Forwarded-For': '198.51.100.2' }])
-        expect((await buy(body, from)).status).toBe(200);
-    for (const { end } of floods) for (const reply of await end()) expectUnauthorized(reply);
-  });
+  ])(
+    '%s refuse nobody the right password or key, not even there [login-throttle-spares-right-password]',
+    async (_where, options) => {
+      await restart(options);
+      await orchestrator.addAccount('other');
+      await setPassword(deps(), 'other', PASSWORD);
+      const headers = { 'X-Forwarded-For': '198.51.100.1' };
+      const floods = [
+        flood(11, wrong, headers),
+        flood(1, { username: 'nobody', password: 'x' }, headers),
+        flood(60, { api_key: 'berth_wrong' }, headers),
+      ];
+      for (const body of [right, { username: 'other', password: PASSWORD }, { api_key: orchestrator.key }])
+        for (const from of [headers, { 'X-Forwarded-For': '198.51.100.2' }])
+          expect((await buy(body, from)).status).toBe(200);
+      for (const { end } of floods) for (const reply of await end()) expectUnauthorized(reply);
+    },
+  );
 
-  it('of one name from one address are answered late, and by ten seconds at most', async () => {
+  it('of one name from one address are answered late, and by ten seconds at most [login-throttled]', async () => {
     await restart();
     const from = clock.now();
     const lateBy: number[] = [];

@@ -66,7 +66,7 @@ const send = (body: string, headers: Record<string, string> = {}, path = '/insta
 
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
-describe('a body that is no JSON object', () => {
+describe('a body that is no JSON object [body-no-object]', () => {
   it.each([
     ['cut off', '{"configuration_id": "cpu-4x16"'],
     ['with a trailing comma', '{"configuration_id": "cpu-4x16",}'],
@@ -154,7 +154,7 @@ describe('a content type that is not JSON', () => {
   });
 });
 
-describe('keys of a JSON object', () => {
+describe('keys of a JSON object [body-hostile-keys]', () => {
   const valid = JSON.stringify(instanceRequest());
 
   it.each([
@@ -234,7 +234,7 @@ describe('ssh_keys', () => {
   });
 });
 
-describe('the fields of a create', () => {
+describe('the fields of a create [create-fields]', () => {
   it.each<[string, Record<string, unknown>, string[]]>([
     ['an unknown offer', { configuration_id: 'nope' }, ['configuration_id']],
     ['an offer that is no string', { configuration_id: 7 }, ['configuration_id']],
@@ -299,7 +299,7 @@ describe('the fields of a create', () => {
     expect(foreign).toEqual(unknown);
   });
 
-  it('refuse cloud_init for an offer without it', async () => {
+  it('refuse cloud_init for an offer without it [cloud-init-unsupported]', async () => {
     const reply = await create({
       configuration_id: 'a40-1x',
       region: 'us-ashburn',
@@ -309,7 +309,7 @@ describe('the fields of a create', () => {
     expect(error.code).toBe('cloud_init_unsupported');
   });
 
-  it('tell all that is wrong at once, whatever finds it', async () => {
+  it('tell all that is wrong at once, whatever finds it [create-all-findings]', async () => {
     const everything = {
       region: 'mars-olympus',
       ssh_keys: [ED25519, 'garbage', `restrict ${ED25519}`],
@@ -502,7 +502,7 @@ describe('routes and methods that are not there', () => {
   });
 });
 
-it('leaves nothing behind, and the orchestrator as able as before', async () => {
+it('leaves nothing behind, and the orchestrator as able as before [bad-input-leaves-nothing]', async () => {
   expect(await residueOf(orchestrator)).toEqual(clean);
   const { status, body } = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
   expect(status).toBe(201);

@@ -128,7 +128,7 @@ describe('what the replies of a whole life say', () => {
     expect(heard.some(({ text }) => text.includes('"status":"ERROR"'))).toBe(true);
   });
 
-  it('never has a datacenter code or an owner ref, not in the words of an ERROR either', () => {
+  it('never has a datacenter code or an owner ref, not in the words of an ERROR either [no-internal-names]', () => {
     const codes = [...orchestrator.catalog.regions.values()].map(({ datacenter }) => datacenter);
     expect(codes).toHaveLength(4);
     for (const { name, text, headers } of heard) {
@@ -167,7 +167,7 @@ describe('what the replies of a whole life say', () => {
     expect(times).toBeGreaterThan(50);
   });
 
-  it('has an error only under an error status, and then in the envelope', () => {
+  it('has an error only under an error status, and then in the envelope [errors-have-error-status]', () => {
     for (const { name, status, text } of heard) {
       const isEnvelope = text.startsWith('{"error":{"code":');
       expect([name, status, isEnvelope]).toEqual([name, status, status >= 400]);
@@ -314,7 +314,7 @@ describe('Idempotency-Key', () => {
   const create = (orchestrator: TestOrchestrator, body: unknown, key: string) =>
     orchestrator.request('POST', '/instances', { body, headers: { 'Idempotency-Key': key } });
 
-  it('gives the same instance for the same body, in its current state', async () => {
+  it('gives the same instance for the same body, in its current state [idempotency-replay]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const body = instanceRequest({ name: 'once', cloud_init: { packages: ['jq'], runcmd: ['true'] } });
     const first = await create(orchestrator, body, 'k');
@@ -343,7 +343,7 @@ describe('Idempotency-Key', () => {
     expect((await orchestrator.request('GET', '/instances')).body).toEqual({ instances: [] });
   });
 
-  it('with another body is 409, and makes nothing', async () => {
+  it('with another body is 409, and makes nothing [idempotency-mismatch]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const body = instanceRequest();
     await create(orchestrator, body, 'k');
@@ -359,7 +359,7 @@ describe('Idempotency-Key', () => {
     expect(list.instances).toHaveLength(1);
   });
 
-  it('makes one instance of 20 requests at once', async () => {
+  it('makes one instance of 20 requests at once [idempotency-concurrent]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const body = instanceRequest();
     const replies = await Promise.all(Array.from({ length: 20 }, () => create(orchestrator, body, 'k')));
@@ -395,7 +395,7 @@ describe('Idempotency-Key', () => {
     expect((await create(orchestrator, body, 'k')).status).toBe(201);
   });
 
-  it('is forgotten after 24 hours', async () => {
+  it('is forgotten after 24 hours [idempotency-expiry]', async () => {
     const clock = new VirtualClock();
     await using orchestrator = await startTestOrchestrator({
       clock,
@@ -456,7 +456,7 @@ describe('the catalog', () => {
     expect(all.some(({ regions }) => regions.includes('ap-singapore'))).toBe(true);
   });
 
-  it('keeps an offer that is sold out, per region and then altogether, and has it back', async () => {
+  it('keeps an offer that is sold out, per region and then altogether, and has it back [sold-out-offer-kept]', async () => {
     const { catalog } = orchestrator;
     const few: Catalog = {
       ...catalog,
@@ -519,7 +519,7 @@ describe('the catalog', () => {
     expect([status, body]).toEqual([200, { instances: [] }]);
   });
 
-  it('ignores region where ids are unique, whatever it is', async () => {
+  it('ignores region where ids are unique, whatever it is [region-ignored]', async () => {
     const { body } = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
     const path = `/instances/${body['id']}`;
     for (const query of ['region=eu-frankfurt', 'region=mars', 'region=', 'region=a&region=b', 'other=1'])

@@ -60,7 +60,7 @@ describe('health', () => {
 });
 
 describe('a store that does not answer', () => {
-  it('makes every route 503 with the envelope and Retry-After, never 404, 401 or 500', async () => {
+  it('makes every route 503 with the envelope and Retry-After, never 404, 401 or 500 [store-down-503]', async () => {
     const { body } = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
     await orchestrator.store.close();
     for (const [method, path, sent] of [
@@ -97,7 +97,7 @@ describe('a store that does not answer', () => {
 });
 
 describe('a full disk', () => {
-  it('is told by /readyz, the metrics and one alarm until a write works again; reads go on', async () => {
+  it('is told by /readyz, the metrics and one alarm until a write works again; reads go on [full-disk-orchestrator]', async () => {
     const disk = foreseeFullDisk();
     const clock = new VirtualClock();
     const { log, lines } = collectLog();

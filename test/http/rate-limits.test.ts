@@ -19,7 +19,7 @@ const limited = (clock: VirtualClock, options = {}) =>
   });
 
 describe('a client that keeps to the contract is never refused', () => {
-  it('polls 2,000 instances all at once every 10 s for an hour, and refreshes the catalog', async () => {
+  it('polls 2,000 instances all at once every 10 s for an hour, and refreshes the catalog [poll-budget]', async () => {
     const clock = new VirtualClock();
     const limits = new RateLimits(clock, {
       enabled: true,
@@ -54,7 +54,7 @@ describe('a client that keeps to the contract is never refused', () => {
     expect(limits.admitsPoll('b')).toBe(true);
   });
 
-  it('over HTTP: all 2,000 at t0 and 10 s later, with the catalog and the list', async () => {
+  it('over HTTP: all 2,000 at t0 and 10 s later, with the catalog and the list [poll-budget-over-http]', async () => {
     const clock = new VirtualClock();
     await using orchestrator = await limited(clock);
     const ids = await insertInstances(orchestrator, INSTANCES);

@@ -132,7 +132,7 @@ async function expectNoSecret(): Promise<void> {
   expect(logged.split('\n').length).toBeGreaterThan(2);
 }
 
-it('tells no secret while all goes well', async () => {
+it('tells no secret while all goes well [no-secret-in-success]', async () => {
   const { status, body } = await ask('POST', '/instances', secretive());
   expect(status).toBe(201);
   await orchestrator.waitFor(String(body['id']), 'ONLINE');
@@ -146,7 +146,7 @@ it('tells no secret while all goes well', async () => {
   await expectNoSecret();
 });
 
-it('tells no secret in a refusal', async () => {
+it('tells no secret in a refusal [no-secret-in-refusal]', async () => {
   for (const body of [
     secretive({ ssh_keys: [PRIVATE_KEY] }),
     secretive({ ssh_keys: [secret('key')] }),
@@ -171,7 +171,7 @@ it('tells no secret in a refusal', async () => {
   await expectNoSecret();
 });
 
-it('tells no secret below HTTP', async () => {
+it('tells no secret below HTTP [no-secret-below-http]', async () => {
   await using server = await startServer(orchestrator);
   for (const bytes of [
     `GET /v1/x HTTP/1.1\r\nHost: x\r\nAuthorization : Bearer ${secret('header')}\r\n\r\n`,
@@ -192,7 +192,7 @@ it('tells no secret below HTTP', async () => {
 const PINO_WARN = 40;
 const PINO_ERROR = 50;
 
-describe('tells no secret when the store throws', () => {
+describe('tells no secret when the store throws [no-secret-store-throws]', () => {
   it.each<[Failure, number]>([
     ['quotes', 500],
     ['quotes in a cause', 500],
@@ -236,7 +236,7 @@ it('says in the log what SQLite said', async () => {
   expect(logged).toContain('closed: The database connection is not open');
 });
 
-describe('cloud_init in the database', () => {
+describe('cloud_init in the database [cloud-init-at-rest]', () => {
   /** Every byte of the database's files, what is left in free pages included. */
   function bytesOf({ databasePath }: TestOrchestrator): Buffer {
     const db = new Database(databasePath);

@@ -65,7 +65,7 @@ async function answer(method: string, path: string, options: RequestOptions = {}
 describe("another account's id reads as one that was never issued", () => {
   const byId = routes.filter(({ path }) => path.includes('{'));
 
-  it('is asked of every route with an id', () => {
+  it('is asked of every route with an id [foreign-id-unknown]', () => {
     expect(byId.length).toBe(11);
   });
 
@@ -124,14 +124,14 @@ describe("another account's id reads as one that was never issued", () => {
   });
 });
 
-it('lists only what is ours', async () => {
+it('lists only what is ours [lists-own-only]', async () => {
   for (const path of ['/instances', '/instances?region=eu-frankfurt']) {
     const { body } = await ask('GET', path);
     expect((body['instances'] as { id: string }[]).map(({ id }) => id)).toEqual([ours.instanceId]);
   }
 });
 
-it('keeps Idempotency-Keys of two accounts apart', async () => {
+it('keeps Idempotency-Keys of two accounts apart [idempotency-tenancy]', async () => {
   const body = instanceRequest({ name: 'same' });
   const headers = { 'Idempotency-Key': 'the-same-key' };
   const mine = await ask('POST', '/instances', { body, headers });

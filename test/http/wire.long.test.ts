@@ -135,7 +135,7 @@ describe('a body that is too large', () => {
     expectError(await client.reply('POST', '/v1/instances'), 413, 'payload_too_large');
   });
 
-  it('is 413 if it never ends, the connection is closed, and memory stays flat, with eight at once', async () => {
+  it('is 413 if it never ends, the connection is closed, and memory stays flat, with eight at once [body-too-large]', async () => {
     const framed = Buffer.concat([
       Buffer.from(`${chunk.length.toString(16)}\r\n`),
       chunk,
@@ -251,7 +251,7 @@ describe('a client that is slow', () => {
     await client.closed;
   });
 
-  it('with each byte of its body gets 408', async () => {
+  it('with each byte of its body gets 408 [slow-body]', async () => {
     await using client = await WireClient.open(hasty.port);
     client.request('POST', '/v1/instances', {
       ...auth,
@@ -359,7 +359,7 @@ describe('what is no request', () => {
   });
 });
 
-describe('two requests that look like one', () => {
+describe('two requests that look like one [request-smuggling]', () => {
   const smuggled = () =>
     `DELETE /v1/instances/x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${orchestrator.key}\r\n\r\n`;
 

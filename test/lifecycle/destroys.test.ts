@@ -33,7 +33,7 @@ async function start() {
 }
 
 describe('a destroy', () => {
-  it('that is answered gone ends DESTROYED by a look and a listing, and not before', async () => {
+  it('that is answered gone ends DESTROYED by a look and a listing, and not before [destroy-finds-nothing]', async () => {
     const { berth, path, status, isUnitHeld, destroy } = await start();
     await using _ = berth;
     const { driver, machines } = berth.platform;
@@ -54,7 +54,7 @@ describe('a destroy', () => {
     expect(await isUnitHeld()).toBe(false);
   });
 
-  it('that is refused for 20 minutes stays DESTROYING, holds its unit, is asked ever more slowly, alarms, then ends', async () => {
+  it('that is refused for 20 minutes stays DESTROYING, holds its unit, is asked ever more slowly, alarms, then ends [destroy-refused]', async () => {
     const { berth, id, path, alarms, status, isUnitHeld, destroy } = await start();
     await using _ = berth;
     const { driver, machines } = berth.platform;

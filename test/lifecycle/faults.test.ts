@@ -51,7 +51,7 @@ async function machines(driver: PlatformDriver): Promise<number> {
 }
 
 describe('a create', () => {
-  it('whose answer is lost is adopted, not repeated', async () => {
+  it('whose answer is lost is adopted, not repeated [create-answer-lost]', async () => {
     const { orchestrator, calls } = await startWithFaults(({ method }, nth) =>
       method === 'create' && nth === 1 ? 'fail-after' : 'none',
     );
@@ -84,7 +84,7 @@ describe('a create', () => {
     expect(calls('create')).toBe(1);
   });
 
-  it('that hangs delays no other instance, and a delete meanwhile wins', async () => {
+  it('that hangs delays no other instance, and a delete meanwhile wins [create-hangs]', async () => {
     let hung = '';
     const { orchestrator, heal } = await startWithFaults(({ method, ref }) => {
       if (method !== 'create' || (hung !== '' && hung !== ref)) return 'none';
@@ -114,7 +114,7 @@ describe('a create', () => {
     await orchestrator.waitFor(id, 'GONE');
   });
 
-  it('whose SSH never answers is ERROR when its window ends, saying at which step, and leaves no machine', async () => {
+  it('whose SSH never answers is ERROR when its window ends, saying at which step, and leaves no machine [ssh-never-answers]', async () => {
     await using orchestrator = await startTestOrchestrator({
       platform: { ssh_never_up_rate: 1 },
       onlineWithinMs: 300,
@@ -138,7 +138,7 @@ describe('a machine that answers with another host key', () => {
       ? machine
       : { ...machine, endpoint: { ...machine.endpoint, hostKeyFingerprint } };
 
-  it('is never ONLINE, and ERROR names host_key', async () => {
+  it('is never ONLINE, and ERROR names host_key [host-key-changed]', async () => {
     await using orchestrator = await startTestOrchestrator({
       onlineWithinMs: 1_000,
       wrapDriver: (driver) => ({
@@ -169,7 +169,7 @@ describe('a machine that answers with another host key', () => {
 
 describe('a destroy', () => {
   it.each(['fail-before', 'fail-after', 'lie-done'] as const)(
-    'that meets %s stays DESTROYING until the machine is proved gone',
+    'that meets %s stays DESTROYING until the machine is proved gone [destroy-not-believed]',
     async (fault) => {
       const { orchestrator, heal, calls } = await startWithFaults(({ method }) =>
         method === 'destroy' ? fault : 'none',
@@ -237,7 +237,7 @@ describe('a stop and a start', () => {
 
 describe('a platform in trouble', () => {
   it.each(['unknown', 'fail-before'] as const)(
-    '(list: %s) takes every offer out of availability and refuses creates; reads go on; then all is as before',
+    '(list: %s) takes every offer out of availability and refuses creates; reads go on; then all is as before [listing-refused]',
     async (fault) => {
       const { orchestrator, setPlan, heal } = await startWithFaults(() => 'none');
       await using _ = orchestrator;
@@ -266,7 +266,7 @@ describe('a platform in trouble', () => {
     },
   );
 
-  it('that lists nothing ends nothing: each instance is looked at by itself first', async () => {
+  it('that lists nothing ends nothing: each instance is looked at by itself first [listing-empty]', async () => {
     const { orchestrator, setPlan, calls } = await startWithFaults(() => 'none');
     await using _ = orchestrator;
     const id = await create(orchestrator);

@@ -4,7 +4,7 @@ import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 
 const HANGING = 300;
 
-it('hundreds of calls that hang delay neither another instance nor a volume', async () => {
+it('hundreds of calls that hang delay neither another instance nor a volume [hanging-calls]', async () => {
   const hanging = new Set<string>();
   const plan = ({ method, ref = '' }: DriverCall) =>
     method === 'create' && hanging.has(ref) ? 'hang' : 'none';

@@ -89,7 +89,7 @@ describe('an instance', () => {
     await orchestrator.waitFor(id, 'GONE');
   });
 
-  it('of an offer that cannot be resumed answers start with 409 and stays as it is', async () => {
+  it('of an offer that cannot be resumed answers start with 409 and stays as it is [resume-unsupported]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const id = await create(orchestrator, { configuration_id: 'b200-bare-metal-8x', region: 'us-ashburn' });
     await orchestrator.waitFor(id, 'ONLINE');
@@ -115,14 +115,14 @@ describe('an instance', () => {
     expect(await claimed(orchestrator)).toBe(0);
   });
 
-  it('may have the name of another', async () => {
+  it('may have the name of another [name-not-unique]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const ids = [await create(orchestrator, { name: 'same' }), await create(orchestrator, { name: 'same' })];
     for (const id of ids)
       expect((await orchestrator.waitFor(id, 'ONLINE', 'ERROR'))['status']).toBe('ONLINE');
   });
 
-  it('asked for twice without an Idempotency-Key is two, both listed; deleting one leaves the other ONLINE', async () => {
+  it('asked for twice without an Idempotency-Key is two, both listed; deleting one leaves the other ONLINE [create-twice-without-key]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const body = instanceRequest({ name: 'twice' });
     const replies = [1, 2].map(() => orchestrator.request('POST', '/instances', { body }));
@@ -155,7 +155,7 @@ describe('an instance', () => {
 });
 
 describe('capacity', () => {
-  it('of a stopped instance is free for others, and a start without it is 409 with the disk kept', async () => {
+  it('of a stopped instance is free for others, and a start without it is 409 with the disk kept [start-without-capacity]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const [configuration_id, region] = threeUnits(orchestrator);
     const offer = { configuration_id, region };
@@ -198,7 +198,7 @@ describe('capacity', () => {
     expect(await orchestrator.store.read.claims.isHeldBy(id)).toBe(true);
   });
 
-  it('lost to parallel creates is a 409 for each one too many, and comes back', async () => {
+  it('lost to parallel creates is a 409 for each one too many, and comes back [last-unit-race]', async () => {
     await using orchestrator = await startTestOrchestrator();
     const [offer, placement] = threeUnits(orchestrator);
     const body = () =>

@@ -86,7 +86,7 @@ it.each(['stop', 'start'] as const)(
 describe('a create that fails', () => {
   const refusal = { kind: 'misclaim', code: 'capacity', isDone: true } as const;
 
-  it('and may have made the machine all the same is looked for: the machine is adopted', async () => {
+  it('and may have made the machine all the same is looked for: the machine is adopted [create-fails-machine-made]', async () => {
     await using berth = await startPlainOrchestrator(first('create', { ...refusal, sideEffect: 'possible' }));
     await online(berth);
     expect([berth.count('create'), berth.platform.machines.size]).toEqual([1, 1]);
@@ -109,7 +109,7 @@ describe('on a platform that shows a machine only after minutes', () => {
   const visible = { createVisibleWithinMs: 240_000 };
   const closed: SshProbe = { probe: async () => ({ ok: false, step: 'connect', detail: 'closed' }) };
 
-  it('a create whose answer was lost is not sent a second time, and adopted when it turns up', async () => {
+  it('a create whose answer was lost is not sent a second time, and adopted when it turns up [create-not-sent-twice]', async () => {
     await using berth = await startPlainOrchestrator(first('create', { kind: 'late', ms: 200_000 }), {
       manifest: visible,
     });
@@ -179,7 +179,7 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect(await berth.passUntil(`/instances/${id}`, 'GONE')).toBeLessThan(20_000);
   });
 
-  it('a machine that no listing shows yet stays PROVISIONING, comes ONLINE, and makes nobody doubt the platform', async () => {
+  it('a machine that no listing shows yet stays PROVISIONING, comes ONLINE, and makes nobody doubt the platform [machine-not-listed-yet]', async () => {
     const alarms: object[] = [];
     const none = () => undefined;
     let isOpen = false;
@@ -209,7 +209,7 @@ describe('on a platform that shows a machine only after minutes', () => {
     expect([alarms, berth.count('create'), berth.platform.machines.size]).toEqual([[], 3, 3]);
   });
 
-  it('a machine that is not shown yet is waited for before it counts as lost', async () => {
+  it('a machine that is not shown yet is waited for before it counts as lost [machine-not-shown-yet]', async () => {
     let isShown = false;
     const probe: SshProbe = {
       probe: (...args) => (isShown ? everyProbeWorks : closed).probe(...args),
@@ -340,7 +340,7 @@ describe('a volume', () => {
   });
 });
 
-it('a volume that is attached long after its detach is detached again', async () => {
+it('a volume that is attached long after its detach is detached again [attach-carried-out-late]', async () => {
   await using berth = await startPlainOrchestrator(first('volumes.attach', { kind: 'late', ms: 120_000 }));
   const { clock, count, platform } = berth;
   const machine = await online(berth);
@@ -355,7 +355,7 @@ it('a volume that is attached long after its detach is detached again', async ()
   expect([...platform.volumes.values()].map(({ attachedTo }) => attachedTo)).toEqual([[]]);
 });
 
-describe('a proof before which no host key was known', () => {
+describe('a proof before which no host key was known [first-proof-other-host]', () => {
   it.each([
     ['is not believed of a machine that moved, until it is where the proof was', { publicIp: '192.0.2.9' }],
     ['is not believed of a machine that is off', { power: 'stopped' }],
@@ -386,7 +386,7 @@ describe('a proof before which no host key was known', () => {
   });
 });
 
-it('a host key that comes with the address pins the first proof', async () => {
+it('a host key that comes with the address pins the first proof [first-proof-host-key-pinned]', async () => {
   const pins: (string | undefined)[] = [];
   const probe: SshProbe = {
     probe: (target, keys, hostKeyFingerprint) => {

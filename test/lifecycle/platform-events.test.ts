@@ -38,7 +38,7 @@ describe('what the platform does by itself', () => {
     await orchestrator.waitFor(id, 'ONLINE');
   });
 
-  it('a stopped machine that is reaped becomes OFFLINE, for good, until it is deleted', async () => {
+  it('a stopped machine that is reaped becomes OFFLINE, for good, until it is deleted [stopped-machine-reaped]', async () => {
     await using orchestrator = await startTestOrchestrator({ platform: { reap_stopped_after_s: 0.2 } });
     const id = await online(orchestrator);
     await orchestrator.request('POST', `/instances/${id}/stop`);
@@ -218,7 +218,7 @@ describe('an address, port and forwards that change', () => {
     throw new Error(`it never read ${JSON.stringify(reading(2))}, but ${JSON.stringify(seen.at(-1))}`);
   }
 
-  it('with a start are read together, old or new, never mixed, and new as soon as it is ONLINE', async () => {
+  it('with a start are read together, old or new, never mixed, and new as soon as it is ONLINE [address-changes-with-start]', async () => {
     const started = await start();
     const { berth, id, moveTo } = started;
     await using _ = berth;
@@ -238,7 +238,7 @@ describe('an address, port and forwards that change', () => {
     expect(seen[0]).toEqual({ status: 'STOPPED', reading: reading(1) });
   });
 
-  it('while it runs are read together, old or new, never mixed, and ONLINE throughout', async () => {
+  it('while it runs are read together, old or new, never mixed, and ONLINE throughout [address-changes-while-running]', async () => {
     const started = await start();
     await using _ = started.berth;
     started.move();

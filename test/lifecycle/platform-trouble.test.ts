@@ -186,7 +186,7 @@ async function listings({ counts }: Troubled, times: number): Promise<void> {
 }
 
 describe('a platform that cannot be believed', () => {
-  it('and denies every machine ends none, sells nothing, raises one alarm, and is believed when it lists them again', async () => {
+  it('and denies every machine ends none, sells nothing, raises one alarm, and is believed when it lists them again [every-machine-denied]', async () => {
     await using troubled = await startTroubled();
     const { orchestrator, say, alarms } = troubled;
     const ids = await online(orchestrator, 3);
@@ -221,7 +221,7 @@ describe('a platform that cannot be believed', () => {
     expect(await statuses(orchestrator, others)).toEqual(['ONLINE', 'ONLINE']);
   });
 
-  it('and loses a page is not believed either', async () => {
+  it('and loses a page is not believed either [listing-loses-a-page]', async () => {
     await using troubled = await startTroubled();
     const { orchestrator, say } = troubled;
     const ids = await online(orchestrator, 5);
@@ -263,7 +263,7 @@ describe('a platform that cannot be believed', () => {
     expect(counts.create).toBeGreaterThan(1);
   });
 
-  it('because it refuses our credentials sells nothing until a listing that began later', async () => {
+  it('because it refuses our credentials sells nothing until a listing that began later [platform-credentials-refused]', async () => {
     await using troubled = await startTroubled({ reconcile: { watch_interval_s: 1 } });
     const { orchestrator, say, alarms } = troubled;
     say({ refusesOrders: true });
@@ -278,7 +278,7 @@ describe('a platform that cannot be believed', () => {
     await orchestrator.waitFor(id, 'ONLINE');
   });
 
-  it('at the start sells nothing and does nothing until it is listed', async () => {
+  it('at the start sells nothing and does nothing until it is listed [start-without-listing]', async () => {
     await using troubled = await startTroubled({}, { isDown: true });
     const { orchestrator, say, counts } = troubled;
     expect([await offered(orchestrator), counts.list]).toEqual([0, 1]);
@@ -316,7 +316,7 @@ describe('a proof of absence', () => {
     expect(counts.list - before).toBeLessThanOrEqual(3);
   });
 
-  it('is none while a listing still shows the machine', async () => {
+  it('is none while a listing still shows the machine [absence-not-proved-while-listed]', async () => {
     await using troubled = await startTroubled();
     const { orchestrator, say } = troubled;
     const [id = ''] = await online(orchestrator, 1);
@@ -345,7 +345,7 @@ describe('a proof of absence', () => {
     await until('it is gone', async () => (await orchestrator.request('GET', path)).status === 404);
   });
 
-  it('of the only volume takes a listing of the machines that can be believed', async () => {
+  it('of the only volume takes a listing of the machines that can be believed [absence-of-only-volume]', async () => {
     await using troubled = await startTroubled({ reconcile: { watch_interval_s: 10 } });
     const { orchestrator, say } = troubled;
     await online(orchestrator, 2);
@@ -472,7 +472,7 @@ describe('a machine that is on the platform', () => {
   const isThere = async (orchestrator: TestOrchestrator, ref: string): Promise<boolean> =>
     (await orchestrator.simulator.get(ref)).answer === 'observed';
 
-  it('though its instance is destroyed is destroyed again, whatever is done with orphans', async () => {
+  it('though its instance is destroyed is destroyed again, whatever is done with orphans [destroyed-machine-returns]', async () => {
     await using troubled = await startTroubled({ reconcile: { orphans: 'log' } });
     const { orchestrator, alarms } = troubled;
     const [id = ''] = await online(orchestrator, 1);

@@ -15,7 +15,7 @@ const states = Object.keys(instanceTransitions) as InstanceStatus[];
 /** States whose instance holds a unit of capacity; in the others it may, while something is under way. */
 const mustHold = new Set<InstanceStatus>(['PROVISIONING', 'ONLINE', 'STOPPING']);
 
-it('writes exactly the transitions of the table, and time never goes back', async () => {
+it('writes exactly the transitions of the table, and time never goes back [random-transitions-lawful]', async () => {
   const arbitrary = fc.record({
     from: fc.constantFrom(...states),
     to: fc.constantFrom(...states),
@@ -77,7 +77,7 @@ const UNITS = 3;
 const OFFER = 'cpu-4x16';
 const REGION = 'eu-frankfurt';
 
-it('whatever is asked, and whatever calls fail: lawful paths only, capacity never oversold, and nothing left in the end', async () => {
+it('whatever is asked, and whatever calls fail: lawful paths only, capacity never oversold, and nothing left in the end [random-lifecycles]', async () => {
   const edgesSeen = new Set<string>();
   const run = fc.asyncProperty(
     fc.array(command, { minLength: 15, maxLength: 30 }),

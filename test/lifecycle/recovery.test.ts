@@ -55,7 +55,7 @@ const unreachable: SshProbe = {
 const UNKNOWN = `inst-${'0'.repeat(32)}`;
 
 describe('an id without a row', () => {
-  it('is 503 until the first listing was held against the rows, and 404 from then on', async () => {
+  it('is 503 until the first listing was held against the rows, and 404 from then on [restore-503-until-listed]', async () => {
     let isDown = true;
     await using first = await startTestOrchestrator({
       wrapDriver: (driver) => withListing(driver, (items) => (isDown ? undefined : items)),

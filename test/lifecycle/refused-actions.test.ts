@@ -28,7 +28,7 @@ describe('an action that its state does not allow', () => {
     ['start', 'ERROR'],
     ['start', 'DESTROYING'],
   ] as const)(
-    '(%s while %s) is 409 with a text, changes nothing and asks nothing of the platform',
+    '(%s while %s) is 409 with a text, changes nothing and asks nothing of the platform [action-not-allowed]',
     async (action, state) => {
       const { hangs, asks, isTaken }: { hangs?: string; asks?: string; isTaken?: boolean } = waysTo[state];
       await using berth = await startPlainOrchestrator(({ method }) => (method === hangs ? 'hang' : 'none'));

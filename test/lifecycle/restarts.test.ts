@@ -109,7 +109,7 @@ describe('a restart', () => {
       'that finds the platform silent',
       ({ method }, nth) => (method === 'get' && nth < 9 ? 'unknown' : 'none'),
     ],
-  ])('%s is carried out once', async (_title, plan) => {
+  ])('%s is carried out once [restart-once]', async (_title, plan) => {
     await using given = await startOnline();
     const before = given.setup.count('get');
     given.setup.setPlan((call, nth) => plan(call, call.method === 'get' ? nth - before : nth));
@@ -118,7 +118,7 @@ describe('a restart', () => {
     expect([seen, await given.statusNow(), given.restarts()]).toEqual([['ONLINE'], 'ONLINE', 1]);
   });
 
-  it('that is broken off after its order was sent is ordered again as the same', async () => {
+  it('that is broken off after its order was sent is ordered again as the same [restart-broken-off]', async () => {
     let breaks = 2;
     await using given = await startOnline({
       failpoint: (name) => {
@@ -158,7 +158,7 @@ describe('a restart', () => {
   });
 
   it.each(['stopped', 'stopping', 'starting', 'building'] as const)(
-    'on a platform that shows the machine %s meanwhile is no stop',
+    'on a platform that shows the machine %s meanwhile is no stop [restart-shown-stopped]',
     async (power) => {
       let shown: Power | undefined;
       let endsAt = Number.POSITIVE_INFINITY;
@@ -234,7 +234,7 @@ describe('a restart', () => {
     expect([await given.statusNow(), given.setup.count('restart')]).toEqual(['ONLINE', 1]);
   });
 
-  it('of a machine that its guest has powered off ends STOPPED', async () => {
+  it('of a machine that its guest has powered off ends STOPPED [restart-guest-powers-off]', async () => {
     await using given = await startOnline({ reconcile: { watch_interval_s: 3_600 } });
     const machine = given.setup.platform.machines.get(given.ref);
     if (machine === undefined) throw new Error('it is not there');
@@ -244,7 +244,7 @@ describe('a restart', () => {
     expect([await given.isRestarting(), given.restarts()]).toEqual([false, 0]);
   });
 
-  it('after which the machine goes down by itself ends STOPPED', async () => {
+  it('after which the machine goes down by itself ends STOPPED [restart-then-down]', async () => {
     let isOpen = true;
     await using given = await startOnline({ probe: probeWhile(() => isOpen) });
     isOpen = false;

@@ -3,7 +3,7 @@ import { collectLog } from '../support/collect-log.ts';
 import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
 import { instanceRequest } from '../support/requests.ts';
 
-it('a machine whose SSH never answers is in the log at each failed step, and in the metrics, while its window lasts', async () => {
+it('a machine whose SSH never answers is in the log at each failed step, and in the metrics, while its window lasts [silent-ssh-is-told]', async () => {
   const { log, lines } = collectLog();
   await using plain = await startPlainOrchestrator(() => 'none', {
     log,

@@ -209,7 +209,7 @@ describe('a create', () => {
     expect(count('create')).toBe(before);
   });
 
-  it('whose answer comes too late leaves no machine behind its DELETE', async () => {
+  it('whose answer comes too late leaves no machine behind its DELETE [create-late-after-delete]', async () => {
     const { orchestrator, release, count } = await startWithFaults(
       ({ method }) => (method === 'create' ? 'hang' : 'none'),
       { reconcile: { lease_s: 0.2 } },
@@ -225,7 +225,7 @@ describe('a create', () => {
     expect(await listed(orchestrator.simulator)).toEqual([]);
   });
 
-  it('that turns up late, after a look said that it is gone, is adopted', async () => {
+  it('that turns up late, after a look said that it is gone, is adopted [create-late-adopted]', async () => {
     let isLate = true;
     let creates = 0;
     await using berth = await startPlainOrchestrator(() => 'none', {
@@ -246,7 +246,7 @@ describe('a create', () => {
     expect([isLate, creates]).toEqual([false, 1]);
   });
 
-  it('that was sent after the DELETE and turns up late is removed', async () => {
+  it('that was sent after the DELETE and turns up late is removed [create-late-removed]', async () => {
     const getMay = Promise.withResolvers<void>();
     let creates = 0;
     let gets = 0;

@@ -94,7 +94,7 @@ describe('an instance that is ONLINE before the platform shows its machine keeps
     ['a stop', ['stop'], ['stop'], 'STOPPED'],
     ['a start', ['start'], ['stop', 'start'], 'ONLINE'],
     ['a restart', ['restart'], ['restart'], 'ONLINE'],
-  ] as const)('%s', async (_name, deaf, asked, wanted) => {
+  ] as const)('%s [online-before-shown]', async (_name, deaf, asked, wanted) => {
     await using berth = await startHiding(deaf);
     const id = await online(berth);
     const path = `/instances/${id}`;
@@ -116,7 +116,7 @@ describe('an instance that is ONLINE before the platform shows its machine keeps
     ]);
   });
 
-  it('a listing that lacks it', async () => {
+  it('a listing that lacks it [online-before-listed]', async () => {
     await using berth = await startHiding([]);
     const id = await online(berth);
     await berth.orchestrator.store.transact((tx) =>
@@ -137,7 +137,7 @@ describe('an instance that is ONLINE before the platform shows its machine keeps
 });
 
 describe('a DELETE before the platform shows the resource reads 404 only when it is gone:', () => {
-  it('of an instance that is ONLINE', async () => {
+  it('of an instance that is ONLINE [delete-before-shown-online]', async () => {
     await using berth = await startHiding(['destroy']);
     const { destroy } = berth.platform.driver;
     berth.platform.driver.destroy = async (ref, cookie) => {
@@ -152,7 +152,7 @@ describe('a DELETE before the platform shows the resource reads 404 only when it
     expect(await statusOf(berth, path)).toBe('GONE');
   });
 
-  it('of a volume that is AVAILABLE', async () => {
+  it('of a volume that is AVAILABLE [delete-before-shown-volume]', async () => {
     await using berth = await startHiding(['destroy']);
     const path = `/volumes/${await berth.createVolume()}`;
     await berth.passUntil(path, 'AVAILABLE', 1_000);
@@ -163,7 +163,7 @@ describe('a DELETE before the platform shows the resource reads 404 only when it
     expect(await statusOf(berth, path)).toBe('GONE');
   });
 
-  it('of a volume whose create was answered to a server with a clock that is behind', async () => {
+  it('of a volume whose create was answered to a server with a clock that is behind [delete-before-shown-clock-behind]', async () => {
     await using berth = await startHiding(['destroy']);
     const id = await berth.createVolume();
     const path = `/volumes/${id}`;
@@ -199,7 +199,7 @@ describe('a DELETE before the platform shows the resource reads 404 only when it
 });
 
 describe('a volume that the platform does not show yet', () => {
-  it('is not taken for detached', async () => {
+  it('is not taken for detached [volume-not-shown-detach]', async () => {
     await using berth = await startHiding(['detach']);
     const machine = await online(berth);
     const path = `/volumes/${await berth.createVolume({ instance_ids: [machine] })}`;
@@ -212,7 +212,7 @@ describe('a volume that the platform does not show yet', () => {
     expect(await statusOf(berth, path)).toBe('AVAILABLE');
   });
 
-  it('gets the size that was asked for, once it is shown', async () => {
+  it('gets the size that was asked for, once it is shown [volume-not-shown-resize]', async () => {
     await using berth = await startHiding(['resize']);
     const id = await berth.createVolume({ size_gb: 50 });
     await berth.passUntil(`/volumes/${id}`, 'AVAILABLE', 1_000);

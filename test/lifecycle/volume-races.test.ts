@@ -183,7 +183,7 @@ describe('a volume that can be shared', () => {
 });
 
 describe('a volume that is being deleted', () => {
-  it('is deleted all the same when its instance ends meanwhile', async () => {
+  it('is deleted all the same when its instance ends meanwhile [volume-delete-instance-ends]', async () => {
     const { orchestrator, available, online, attach, detach, remove, setPlan, heal, waitForVolume } =
       await start();
     await using _ = orchestrator;
@@ -375,7 +375,7 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     await waitForVolume(id, 'AVAILABLE');
   });
 
-  it('an attachment to a stopped machine that has failed is taken back', async () => {
+  it('an attachment to a stopped machine that has failed is taken back [attach-machine-failed]', async () => {
     let isBroken = false;
     const conflict = {
       outcome: 'failed',

@@ -54,7 +54,7 @@ describe('a resize', () => {
     ['whose order does not arrive', (_call, nth) => (nth < 3 ? 'fail-before' : 'none')],
     ['whose answer is lost', (_call, nth) => (nth < 3 ? 'fail-after' : 'none')],
     ['whose answer is late', (_call, nth) => (nth === 1 ? { kind: 'delay', ms: 60_000 } : 'none')],
-  ])('%s is carried out', async (_title, plan) => {
+  ])('%s is carried out [resize-once]', async (_title, plan) => {
     await using given = await startWithVolume();
     given.setup.setPlan((call, nth) => (call.method === 'volumes.resize' ? plan(call, nth) : 'none'));
     await given.resize(250);
@@ -87,7 +87,7 @@ describe('a resize', () => {
     expect((await given.settle())['size_gb']).toBe(250);
   });
 
-  it('that the platform claims to have refused, and has carried out, is seen', async () => {
+  it('that the platform claims to have refused, and has carried out, is seen [resize-refused-but-done]', async () => {
     await using given = await startWithVolume();
     given.setup.setPlan(({ method }) =>
       method === 'volumes.resize'
@@ -119,7 +119,7 @@ describe('a resize', () => {
     expect([(await given.settle())['size_gb'], given.sizeThere()]).toEqual([250, 250]);
   });
 
-  it('that never succeeds is given up in the end, and what was asked of the volume meanwhile is done', async () => {
+  it('that never succeeds is given up in the end, and what was asked of the volume meanwhile is done [resize-given-up]', async () => {
     await using given = await startWithVolume();
     const { setup, id } = given;
     const instance = await setup.create();
@@ -134,7 +134,7 @@ describe('a resize', () => {
     expect(await given.settle()).toMatchObject({ size_gb: 100, attached_instance_ids: [instance] });
   });
 
-  it('that the platform is at for longer than it has stays claimed until it is done', async () => {
+  it('that the platform is at for longer than it has stays claimed until it is done [resize-in-progress-claimed]', async () => {
     const begunAt: number[] = [];
     await using given = await startWithVolume({
       wrapDriver: ({ volumes, ...driver }) => ({
@@ -160,7 +160,7 @@ describe('a resize', () => {
     expect([(await given.settle())['size_gb'], given.sizeThere()]).toEqual([250, 250]);
   });
 
-  it('that was given up and is carried out after all is told and claimed', async () => {
+  it('that was given up and is carried out after all is told and claimed [resize-done-after-giving-up]', async () => {
     await using given = await startWithVolume();
     const { setup, id, ref } = given;
     setup.setPlan(({ method }) =>

@@ -41,7 +41,7 @@ const shareableType = ({ catalog }: TestOrchestrator) =>
   catalog.regions.get('eu-frankfurt')?.volumeTypes.find(({ shareable }) => shareable)?.name;
 
 describe('a volume', () => {
-  it('is made, attached, detached and deleted', async () => {
+  it('is made, attached, detached and deleted [volume-lifecycle]', async () => {
     const { orchestrator, volume, instance, waitForVolume, attach, detach } = await start();
     await using _ = orchestrator;
     const id = await volume();
@@ -84,7 +84,7 @@ describe('a volume', () => {
     expect((await waitForVolume(id, 'ATTACHED'))['attached_instance_ids']).toEqual([machine]);
   });
 
-  it('survives its instance, which may be destroyed, fail or never come up', async () => {
+  it('survives its instance, which may be destroyed, fail or never come up [volume-survives-instance]', async () => {
     const { orchestrator, volume, instance, waitForVolume } = await start({ onlineWithinMs: 300 });
     await using _ = orchestrator;
     const id = await volume();
@@ -222,7 +222,7 @@ describe('on a platform that attaches only while the machine is stopped', () => 
     expect((await orchestrator.request('GET', `/instances/${machine}`)).body['status']).toBe('STOPPED');
   });
 
-  it('a delete during the cycle wins', async () => {
+  it('a delete during the cycle wins [delete-during-cold-attach]', async () => {
     const { orchestrator, volume, instance, waitForVolume, attach } = await start({
       platform: { attach_volume: 'cold', stop_ms: [500, 500] },
     });

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import { readTestIds, testIdsOf } from '../support/test-ids.ts';
 import { type Clause, Document, findProblems, readClauses, toPage } from './coverage.ts';
 
 const clauses = readClauses();
 const document = new Document();
+const testIds = readTestIds();
 
 it('is written from the clauses (vitest run -u writes docs/marketplace-coverage.md anew)', async () => {
-  await expect(toPage(clauses)).toMatchFileSnapshot('../../docs/marketplace-coverage.md');
+  await expect(toPage(clauses, testIds)).toMatchFileSnapshot('../../docs/marketplace-coverage.md');
 });
 
-it('has the 31 endpoints of M:, and a clause for each', () => {
+it('has the 31 endpoints of M:, and a clause for each [all-endpoints-have-clauses]', () => {
   const endpoints = clauses.flatMap(({ endpoint }) => endpoint ?? []);
   expect(endpoints).toHaveLength(31);
   expect(endpoints.toSorted()).toEqual(document.endpoints.toSorted());
@@ -21,7 +23,7 @@ it('names each clause once', () => {
 });
 
 it.each(clauses)('holds $id', (clause) => {
-  expect(findProblems(clause)).toEqual([]);
+  expect(findProblems(clause, testIds)).toEqual([]);
   expect(clause.properties?.filter((property) => !document.has(property)) ?? []).toEqual([]);
 });
 
@@ -38,22 +40,21 @@ it.each(['Offer group (element of `data[]` in the offers response)', 'Offer', 'D
 
 describe('what is wrong with a clause', () => {
   const clause = (changes: Partial<Clause>): Clause => ({ id: 'a.b', section: 'A', says: 'b', ...changes });
-  const read = (path: string): string => {
-    if (path !== 'a.test.ts') throw new Error('ENOENT');
-    return "it.each([['one case', 1]])('b %s', () => {}); it.skip('c', () => {});";
-  };
+  const ids = testIdsOf(
+    'a.test.ts',
+    "it.each([['one [b-one]', 1]])('b %s [b-all]', () => {}); it.skip('c [c-skip]', () => {});",
+  );
 
   it.each([
-    [{ shownBy: ['a.test.ts › b %s', 'a.test.ts › b %s › one case'] }, []],
+    [{ shownBy: ['b-all', 'b-one'] }, []],
     [{ about: 'a heading' }, []],
-    [{ settled: 'a.test.ts' }, []],
+    [{ settled: 'docs/decisions/README.md' }, []],
     [{}, [/neither a test/]],
     [{ settled: 'b.md' }, [/no file b\.md/]],
-    [{ shownBy: ['a.test.ts › c'] }, [/no test "c"/]],
-    [{ shownBy: ['a.test.ts › b %s › another case'] }, [/no case "another case"/]],
-    [{ shownBy: ['b.test.ts › b %s', 'by hand'] }, [/no test file/, /is not file › title/]],
+    [{ shownBy: ['c-skip'] }, [/is skipped/]],
+    [{ shownBy: ['b-two', 'b-all'] }, [/no test has the id \[b-two\]/]],
   ])('is found: %j', (changes, problems) => {
-    const found = findProblems(clause(changes), read);
+    const found = findProblems(clause(changes), ids);
     expect(found).toEqual(problems.map((problem) => expect.stringMatching(problem)));
   });
 

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { testTitlesOf } from '../support/test-titles.ts';
+import { findProblem, type TestId } from '../support/test-ids.ts';
 
 const root = join(import.meta.dirname, '../..');
 const readFile = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -15,7 +15,10 @@ const clauseSchema = z.strictObject({
   properties: z.array(z.string()).min(1).optional(),
   about: z.string().min(1).optional(),
   settled: z.string().min(1).optional(),
-  shownBy: z.array(z.string()).min(1).optional(),
+  shownBy: z
+    .array(z.string().regex(/^[a-z0-9-]+$/))
+    .min(1)
+    .optional(),
 });
 /** A row, rule, item or sentence of M:, and what shows that it holds. */
 export type Clause = z.infer<typeof clauseSchema>;
@@ -26,32 +29,13 @@ export function readClauses(): Clause[] {
 }
 
 /** What is wrong with what is said to show a clause. */
-export function findProblems(clause: Clause, read: (path: string) => string = readFile): string[] {
+export function findProblems(clause: Clause, testIds: readonly TestId[]): string[] {
   const { shownBy = [], about, settled } = clause;
   if (shownBy.length === 0 && about === undefined && settled === undefined)
     return ['it has neither a test, nor a reason, nor a place where it is settled'];
-  const missing = settled !== undefined && !isThere(settled, read) ? [`there is no file ${settled}`] : [];
-  return [...missing, ...shownBy.flatMap((entry) => findProblem(entry, read) ?? [])];
-}
-
-function isThere(path: string, read: (path: string) => string): boolean {
-  try {
-    read(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Undefined: the test is there, and has the case that is named. */
-function findProblem(entry: string, read: (path: string) => string): string | undefined {
-  const [path = '', title, row] = entry.split(' › ');
-  if (title === undefined) return `"${entry}" is not file › title`;
-  if (!isThere(path, read)) return `there is no test file ${path}`;
-  const text = read(path);
-  if (!testTitlesOf(path, text).has(title)) return `${path} has no test "${title}"`;
-  const isCase = row === undefined || ["'", '"', '`'].some((quote) => text.includes(quote + row + quote));
-  return isCase ? undefined : `${path} has no case "${row}"`;
+  const isSettled = settled === undefined || existsSync(join(root, settled));
+  const missing = isSettled ? [] : [`there is no file ${settled}`];
+  return [...missing, ...shownBy.flatMap((id) => findProblem(id, testIds) ?? [])];
 }
 
 interface Schema {
@@ -90,7 +74,7 @@ export class Document {
 }
 
 /** docs/marketplace-coverage.md. */
-export function toPage(clauses: readonly Clause[]): string {
+export function toPage(clauses: readonly Clause[], testIds: readonly TestId[]): string {
   const shown = clauses.filter(({ shownBy }) => shownBy !== undefined);
   const tests = new Set(shown.flatMap(({ shownBy = [] }) => shownBy));
   const sections = [...new Set(clauses.map(({ section }) => section))];
@@ -102,28 +86,28 @@ export function toPage(clauses: readonly Clause[]): string {
     '`test/marketplace/coverage.test.ts`, which with `-u` writes the page anew.',
     '',
     `${clauses.length} clauses: ${shown.length} shown by ${tests.size} tests and cases; ${clauses.length - shown.length} with nothing to test.`,
-    ...sections.flatMap((section) => toTable(section, clauses)),
+    ...sections.flatMap((section) => toTable(section, clauses, testIds)),
     '',
   ].join('\n');
 }
 
-function toTable(section: string, clauses: readonly Clause[]): string[] {
-  const rows = clauses.filter((clause) => clause.section === section);
-  return ['', `## ${section}`, '', '| clause | M: says | shown by |', '|---|---|---|', ...rows.map(toRow)];
+function toTable(section: string, clauses: readonly Clause[], testIds: readonly TestId[]): string[] {
+  const rows = clauses.filter((clause) => clause.section === section).map((clause) => toRow(clause, testIds));
+  return ['', `## ${section}`, '', '| clause | M: says | shown by |', '|---|---|---|', ...rows];
 }
 
-function toRow({ id, says, shownBy = [], about, settled }: Clause): string {
+function toRow({ id, says, shownBy = [], about, settled }: Clause, testIds: readonly TestId[]): string {
   const shows = [
     ...(about === undefined ? [] : [about]),
     ...(settled === undefined ? [] : [`settled in [${settled.split('/').at(-1)}](../${settled})`]),
-    ...shownBy.map(toReference),
+    ...shownBy.map((test) => toReference(test, testIds)),
   ];
   return `| ${id} | ${toCell(says)} | ${shows.map(toCell).join('<br>')} |`;
 }
 
-function toReference(entry: string): string {
-  const [path = '', ...titles] = entry.split(' › ');
-  return `\`${path}\` › ${titles.join(' › ')}`;
+function toReference(id: string, testIds: readonly TestId[]): string {
+  const test = testIds.find((one) => one.id === id);
+  return test === undefined ? `\`${id}\`` : `\`${id}\`: ${test.title} (${test.path})`;
 }
 
 /** `<` begins a tag outside of code. */

@@ -22,7 +22,7 @@ async function offerFor(key: string | null): Promise<Partial<Offer>> {
 const fields = ['originalPrice', 'discountedPrice', 'discountPercentage', 'hasDiscount'] as const;
 const discountIn = (offer: Partial<Offer>) => fields.map((field) => offer[field]);
 
-it('are told to the team that has them, the better one of two, and are what its deployments cost', async () => {
+it('are told to the team that has them, the better one of two, and are what its deployments cost [discounts-end-to-end]', async () => {
   const { teamId, key } = market.user;
   expect(discountIn(await offerFor(key))).toEqual([2, 2, 0, false]);
   const startsAt = clock.now();

@@ -56,7 +56,7 @@ describe('a life with the marketplace', () => {
     throw new Error(`${path} never reads ${status}`);
   }
 
-  it('shows what is sold, and what it is set to', async () => {
+  it('shows what is sold, and what it is set to [journey-catalog]', async () => {
     expect(await ask('GET', '/api/providers', { key: null })).toEqual(['provider-d', 'provider-e']);
     const offers = await ask<{ data: { gpuType: string }[]; total: number }>('GET', '/api/gpu-offers');
     expect(offers.data.map(({ gpuType }) => gpuType)).toEqual(expect.arrayContaining(['CPU']));
@@ -68,7 +68,7 @@ describe('a life with the marketplace', () => {
     });
   });
 
-  it('shows teams and balances', async () => {
+  it('shows teams and balances [journey-teams]', async () => {
     const { teamId } = market.user;
     const [team] = await ask<{ id: string; balance: number }[]>('GET', '/api/teams');
     expect(team).toMatchObject({ id: teamId, balance: 1000 });
@@ -79,14 +79,14 @@ describe('a life with the marketplace', () => {
     });
   });
 
-  it('keeps SSH keys', async () => {
+  it('keeps SSH keys [journey-ssh-keys]', async () => {
     const body = { name: 'laptop', publicKey: newPublicKey() };
     sshKeyId = String((await ask('POST', '/api/ssh-keys', { body }))['id']);
     expect(await ask('GET', '/api/ssh-keys')).toHaveLength(1);
     expect(await ask('GET', `/api/ssh-keys/${sshKeyId}`)).toMatchObject({ name: 'laptop' });
   });
 
-  it('deploys, renames and finds it again', async () => {
+  it('deploys, renames and finds it again [journey-deploy]', async () => {
     const created = await ask('POST', '/api/deployments', {
       body: {
         provider: 'provider-d',
@@ -111,7 +111,7 @@ describe('a life with the marketplace', () => {
     expect(await ask('GET', '/api/deployments?status=inactive')).toEqual([]);
   });
 
-  it('stores, attaches and enlarges where a provider can', async () => {
+  it('stores, attaches and enlarges where a provider can [journey-volumes]', async () => {
     const query = 'provider=provider-d';
     const { regions } = await ask<{ regions: { id: string; hourlyRatePerGb: number }[] }>(
       'GET',
@@ -138,7 +138,7 @@ describe('a life with the marketplace', () => {
     expect(grown).toMatchObject({ volumeId, sizeInGb: 200 });
   });
 
-  it('stops, starts and restarts', async () => {
+  it('stops, starts and restarts [journey-stop-start]', async () => {
     const path = `/api/deployments/${deploymentId}`;
     expect(await ask('GET', `${path}/pause-quote`)).toMatchObject({ hourlyRate: 0.5, currentHourlyRate: 2 });
     expect(await ask('POST', `${path}/pause`)).toMatchObject({ status: 'stopped', stoppedHourlyRate: 0.5 });
@@ -149,7 +149,7 @@ describe('a life with the marketplace', () => {
     expect(await ask('GET', `${path}/reboot-status`)).toEqual({ restarting: false });
   });
 
-  it('ends', async () => {
+  it('ends [journey-end]', async () => {
     const path = `/api/deployments/${deploymentId}`;
     expect(await ask('GET', `${path}/can-terminate`)).toMatchObject({
       canTerminate: false,
@@ -165,7 +165,7 @@ describe('a life with the marketplace', () => {
     expect(await ask('DELETE', `/api/ssh-keys/${sshKeyId}`)).toEqual({ success: true });
   });
 
-  it('has used each of the 31 endpoints; what makes something answers 201, the rest 200', () => {
+  it('has used each of the 31 endpoints; what makes something answers 201, the rest 200 [journey-every-endpoint]', () => {
     expect(endpoints).toHaveLength(31);
     expect([...succeeded.keys()].sort()).toEqual([...endpoints].sort());
     const created = [...succeeded].filter(([, status]) => status === 201).map(([endpoint]) => endpoint);

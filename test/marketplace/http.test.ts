@@ -39,7 +39,7 @@ describe('M: Authentication', () => {
     ['GET', '/api/teams'],
     ['POST', '/api/providers'],
     ['GET', '/api/none'],
-  ])('asks for a credential: %s %s', async (method, path) => {
+  ])('asks for a credential: %s %s [credential-needed-unknown-path]', async (method, path) => {
     for (const key of [null, 'wrong', 'berth_wrong_000000']) {
       const { status, body, headers } = await market.request(method, path, { key });
       expect([status, body['code'], headers.get('WWW-Authenticate')]).toEqual([
@@ -51,14 +51,14 @@ describe('M: Authentication', () => {
   });
 
   it.each(endpoints)(
-    'asks for a credential at each other endpoint: $method $path',
+    'asks for a credential at each other endpoint: $method $path [credential-needed]',
     async ({ method, path }) => {
       const { status, body } = await market.request(method, path, { key: null });
       expect([status, body['code']]).toEqual([401, 'UNAUTHORIZED']);
     },
   );
 
-  it('asks for none for the providers; for the offers one is optional, and a wrong one is refused', async () => {
+  it('asks for none for the providers; for the offers one is optional, and a wrong one is refused [public-endpoints]', async () => {
     expect((await market.request('GET', '/api/providers', { key: null })).status).toBe(200);
     expect((await market.request('GET', '/api/providers', { key: 'wrong' })).status).toBe(200);
     expect((await market.request('GET', '/api/gpu-offers', { key: null })).status).toBe(200);
@@ -81,7 +81,7 @@ describe('M: Errors', () => {
     ['PUT', '/api/teams', 405, 'METHOD_NOT_ALLOWED'],
     ['OPTIONS', '/api/teams', 405, 'METHOD_NOT_ALLOWED'],
     ['DELETE', '/api/deployments', 405, 'METHOD_NOT_ALLOWED'],
-  ])('%s %s is %i', async (method, path, status, code) => {
+  ])('%s %s is %i [error-statuses]', async (method, path, status, code) => {
     expect(await market.request(method, path)).toMatchObject({ status, body: { code } });
   });
 
@@ -104,7 +104,7 @@ describe('M: Errors', () => {
       400,
       'VALIDATION_ERROR',
     ],
-  ])('refuses %s', async (_what, options, status, code) => {
+  ])('refuses %s [body-refused]', async (_what, options, status, code) => {
     expect(await market.request('POST', '/api/ssh-keys', options)).toMatchObject({ status, body: { code } });
   });
 
@@ -122,7 +122,7 @@ describe('M: Errors', () => {
     ['/api/volumes?status=error', 'status'],
     ['/api/volumes?page=', 'page'],
     ['/api/balance?all=no', 'all'],
-  ])('says what is wrong with a query: %s', async (path, field) => {
+  ])('says what is wrong with a query: %s [query-errors]', async (path, field) => {
     const { status, body } = await market.request('GET', path);
     expect([status, body['code']]).toEqual([400, 'VALIDATION_ERROR']);
     expect(issuesOf(body).map((issue) => issue.path)).toEqual([field]);
@@ -136,7 +136,7 @@ describe('M: Errors', () => {
     expect((await market.request('GET', path)).status).toBe(200);
   });
 
-  it('names every field of a body that is wrong', async () => {
+  it('names every field of a body that is wrong [body-errors]', async () => {
     const body = {
       provider: 1,
       gpuCount: 'one',
@@ -163,7 +163,7 @@ describe('M: Errors', () => {
     );
   });
 
-  it('says nothing of what broke inside, and tells the log', async () => {
+  it('says nothing of what broke inside, and tells the log [internal-errors-hidden]', async () => {
     const told: unknown[] = [];
     await using broken = await startTestMarketplace({
       clock: new VirtualClock(),
@@ -190,31 +190,39 @@ describe('below HTTP', () => {
     ['two Hosts', 'GET /api/providers HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400, 'VALIDATION_ERROR'],
     ['a path that climbs', 'GET /api/../x HTTP/1.1\r\nHost: a\r\n\r\n', 404, 'NOT_FOUND'],
     ['large headers', `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'HEADERS_TOO_LARGE'],
-  ])('%s is answered in the same shape, with the same headers', async (_what, bytes, status, code) => {
-    const { listener, refuse } = market.marketplace;
-    const silent = { debug() {}, info() {}, warn() {}, error() {} };
-    const options = {
-      host: '127.0.0.1',
-      port: 0,
-      requestTimeoutMs: 5_000,
-      nextId: () => 'id',
-      refuse,
-      log: silent,
-    };
-    const server = new HttpServer(listener, options);
-    const port = await server.listen(options);
-    try {
-      await using client = await WireClient.open(port);
-      client.send(bytes);
-      const reply = await client.rawReply();
-      expect(reply?.status).toBe(status);
-      expect(JSON.parse(reply?.body ?? '')).toMatchObject({ code, error: expect.any(String) });
-      for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'x-request-id'])
-        expect(reply?.headers.get(name)).toBeTruthy();
-    } finally {
-      await server.close(0);
-    }
-  });
+  ])(
+    '%s is answered in the same shape, with the same headers [below-http-errors]',
+    async (_what, bytes, status, code) => {
+      const { listener, refuse } = market.marketplace;
+      const silent = { debug() {}, info() {}, warn() {}, error() {} };
+      const options = {
+        host: '127.0.0.1',
+        port: 0,
+        requestTimeoutMs: 5_000,
+        nextId: () => 'id',
+        refuse,
+        log: silent,
+      };
+      const server = new HttpServer(listener, options);
+      const port = await server.listen(options);
+      try {
+        await using client = await WireClient.open(port);
+        client.send(bytes);
+        const reply = await client.rawReply();
+        expect(reply?.status).toBe(status);
+        expect(JSON.parse(reply?.body ?? '')).toMatchObject({ code, error: expect.any(String) });
+        for (const name of [
+          'x-ratelimit-limit',
+          'x-ratelimit-remaining',
+          'x-ratelimit-reset',
+          'x-request-id',
+        ])
+          expect(reply?.headers.get(name)).toBeTruthy();
+      } finally {
+        await server.close(0);
+      }
+    },
+  );
 });
 
 describe('beside the API', () => {
@@ -238,7 +246,7 @@ describe('beside the API', () => {
     expect((await admin.request('/readyz')).status).toBe(200);
   });
 
-  it('tells of a full disk by /readyz, the metrics and one alarm until a write works again; reads go on', async () => {
+  it('tells of a full disk by /readyz, the metrics and one alarm until a write works again; reads go on [full-disk-marketplace]', async () => {
     const disk = foreseeFullDisk();
     const clock = new VirtualClock();
     const { log, lines } = collectLog();

@@ -71,7 +71,7 @@ describe('400: what cannot be done, with `error` naming the limit', () => {
     ['POST', 'pause', 'Provider A cannot stop instances'],
     ['POST', 'restart', 'Provider A cannot restart instances'],
     ['GET', 'reboot-status', 'Provider A cannot restart instances'],
-  ])('%s %s of a provider that cannot', async (method, action, text) => {
+  ])('%s %s of a provider that cannot [unsupported-action-refused]', async (method, action, text) => {
     const id = await deploy('provider-a');
     expect(await ask(method, id, action)).toMatchObject({
       status: 400,
@@ -84,7 +84,7 @@ describe('400: what cannot be done, with `error` naming the limit', () => {
     ['GET', 'pause-quote'],
     ['POST', 'pause'],
     ['POST', 'restart'],
-  ])('%s %s of what is stopped', async (method, action) => {
+  ])('%s %s of what is stopped [stopped-action-refused]', async (method, action) => {
     const id = await deployStopped();
     expect(await ask(method, id, action)).toMatchObject({
       status: 400,
@@ -92,7 +92,7 @@ describe('400: what cannot be done, with `error` naming the limit', () => {
     });
   });
 
-  it('POST resume of what runs', async () => {
+  it('POST resume of what runs [resume-of-running]', async () => {
     expect(await ask('POST', await deploy(), 'resume')).toMatchObject({
       status: 400,
       body: { code: 'INVALID_STATUS', error: expect.stringContaining('running') },
@@ -101,7 +101,7 @@ describe('400: what cannot be done, with `error` naming the limit', () => {
 });
 
 describe('409: another change is in flight', () => {
-  it.each(['pause', 'restart'])('POST %s during a restart', async (action) => {
+  it.each(['pause', 'restart'])('POST %s during a restart [conflict-during-restart]', async (action) => {
     const id = await deploy();
     expect((await ask('POST', id, 'restart')).status).toBe(200);
     expect(await ask('POST', id, action)).toMatchObject({
@@ -111,7 +111,7 @@ describe('409: another change is in flight', () => {
     expect(await read(id)).toMatchObject({ status: 'running' });
   });
 
-  it('POST resume while an earlier one is awaited', async () => {
+  it('POST resume while an earlier one is awaited [conflict-resume-awaited]', async () => {
     const id = await deployStopped();
     able.options.startMs = 60_000;
     expect((await ask('POST', id, 'resume')).status).toBe(504);
@@ -121,7 +121,7 @@ describe('409: another change is in flight', () => {
     });
   });
 
-  it('POST pause while a volume is attached', async () => {
+  it('POST pause while a volume is attached [conflict-volume-attaching]', async () => {
     const id = await deploy();
     const body = { name: 'data', sizeInGb: 10, provider: 'provider-d', region: 'eu-one' };
     const { volumeId } = (await market.request('POST', '/api/volumes', { body })).body;
@@ -135,43 +135,52 @@ describe('409: another change is in flight', () => {
   });
 });
 
-describe('502: the provider refused, and nothing changed', () => {
+describe('502: the provider refused, and nothing changed [provider-refused]', () => {
   it.each([
     ['POST', 'pause', 'stopInstance', deploy],
     ['POST', 'restart', 'restartInstance', deploy],
     ['POST', 'resume', 'startInstance', deployStopped],
     ['GET', 'reboot-status', 'restartStatus', deploy],
-  ] as const)('%s %s leaves all as it was', async (method, action, called, make) => {
-    const id = await make();
-    const before = await read(id);
-    fail(called, refused);
-    const reply = await ask(method, id, action);
-    expect(reply).toMatchObject({ status: 502, body: { code: 'PROVIDER_REFUSED' } });
-    expect(reply.text).not.toContain('secret words');
-    expect(withoutTime(await read(id))).toEqual(withoutTime(before));
-  });
+  ] as const)(
+    '%s %s leaves all as it was [provider-refused-nothing-changed]',
+    async (method, action, called, make) => {
+      const id = await make();
+      const before = await read(id);
+      fail(called, refused);
+      const reply = await ask(method, id, action);
+      expect(reply).toMatchObject({ status: 502, body: { code: 'PROVIDER_REFUSED' } });
+      expect(reply.text).not.toContain('secret words');
+      expect(withoutTime(await read(id))).toEqual(withoutTime(before));
+    },
+  );
 
   it.each([
     ['GET', 'pause-quote'],
     ['POST', 'pause'],
-  ])('%s %s where the stopped rate is undeterminable', async (method, action) => {
-    const id = await deploy();
-    // Neither the offer of that time nor the one of now says what it costs.
-    await market.store.transact(async (tx) => {
-      const record = await tx.deployments.byId(id);
-      if (record !== null) await tx.deployments.update({ ...record, extras: {} });
-    });
-    const before = await read(id);
-    const { offers } = market.marketplace.providers.get('provider-d')?.catalog ?? {};
-    (offers as Map<string, CatalogOffer>).clear();
-    expect(await ask(method, id, action)).toMatchObject({ status: 502, body: { code: 'PROVIDER_REFUSED' } });
-    expect(able.faults.countOf('stopInstance')).toBe(0);
-    expect(withoutTime(await read(id))).toEqual(withoutTime(before));
-  });
+  ])(
+    '%s %s where the stopped rate is undeterminable [stopped-rate-undeterminable]',
+    async (method, action) => {
+      const id = await deploy();
+      // Neither the offer of that time nor the one of now says what it costs.
+      await market.store.transact(async (tx) => {
+        const record = await tx.deployments.byId(id);
+        if (record !== null) await tx.deployments.update({ ...record, extras: {} });
+      });
+      const before = await read(id);
+      const { offers } = market.marketplace.providers.get('provider-d')?.catalog ?? {};
+      (offers as Map<string, CatalogOffer>).clear();
+      expect(await ask(method, id, action)).toMatchObject({
+        status: 502,
+        body: { code: 'PROVIDER_REFUSED' },
+      });
+      expect(able.faults.countOf('stopInstance')).toBe(0);
+      expect(withoutTime(await read(id))).toEqual(withoutTime(before));
+    },
+  );
 });
 
 describe('503: the machine type is out of stock', () => {
-  it('POST resume leaves it stopped, with its instance, its address and its volumes; later it starts', async () => {
+  it('POST resume leaves it stopped, with its instance, its address and its volumes; later it starts [resume-out-of-stock]', async () => {
     const id = await deployStopped();
     const before = await read(id);
     able.options.capacity = 0;
@@ -191,17 +200,20 @@ describe('504: the provider is slow, the request went through, and polling shows
   it.each([
     ['pause', 'stopMs', deploy, { status: 'stopped', stoppedHourlyRate: 0.5 }],
     ['resume', 'startMs', deployStopped, { status: 'running', pausedAt: null }],
-  ] as const)('POST %s goes on at the provider', async (action, option, make, expected) => {
-    const id = await make();
-    const before = await read(id);
-    able.options[option] = 60_000;
-    expect(await ask('POST', id, action)).toMatchObject({ status: 504, body: { code: 'PROVIDER_SLOW' } });
-    expect(await read(id)).toMatchObject({ status: before['status'] });
-    await clock.advance(120_000);
-    expect(await read(id)).toMatchObject(expected);
-  });
+  ] as const)(
+    'POST %s goes on at the provider [slow-provider-goes-on]',
+    async (action, option, make, expected) => {
+      const id = await make();
+      const before = await read(id);
+      able.options[option] = 60_000;
+      expect(await ask('POST', id, action)).toMatchObject({ status: 504, body: { code: 'PROVIDER_SLOW' } });
+      expect(await read(id)).toMatchObject({ status: before['status'] });
+      await clock.advance(120_000);
+      expect(await read(id)).toMatchObject(expected);
+    },
+  );
 
-  it('POST restart', async () => {
+  it('POST restart [slow-restart]', async () => {
     const id = await deploy();
     able.faults.plan = (called) => (/^restart/.test(called) ? 'lose' : 'none');
     expect(await ask('POST', id, 'restart')).toMatchObject({ status: 504, body: { code: 'PROVIDER_SLOW' } });

@@ -8,7 +8,7 @@ const SEEN = [
   ...['discount', 'volume discount', 'kill', 'a day down'],
 ];
 
-it('charges exactly the integral of the price over a month with seven providers', async () => {
+it('charges exactly the integral of the price over a month with seven providers [month-of-bills]', async () => {
   const report = await liveThrough({ seed: 11, days: 30, bustle: 0.12, stepMinutes: 60 });
   expect(report.contradictions).toEqual([]);
   expect(report.comparisons.filter(({ charged, exact }) => charged !== exact)).toEqual([]);

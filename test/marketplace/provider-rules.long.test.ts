@@ -200,7 +200,7 @@ async function terminate(...ids: string[]): Promise<void> {
 }
 
 describe.each(RULES)('provider-$letter', ({ letter, offer, region, stops, restarts }) => {
-  it(`${stops ? 'stops' : 'does not stop'} and ${restarts ? 'restarts' : 'does not restart'} an instance`, async () => {
+  it(`${stops ? 'stops' : 'does not stop'} and ${restarts ? 'restarts' : 'does not restart'} an instance [real-stop-and-restart]`, async () => {
     const id = await run(letter, offer, region);
     const { body } = await ask('GET', `/api/deployments/${id}`);
     expect(body).toMatchObject({ supportsPause: stops, supportsRestart: restarts });
@@ -257,7 +257,7 @@ describe.each(RULES.filter((it) => it.volumes !== null))('volumes of provider-$l
     expect((await ask('DELETE', `/api/volumes/${volumeId}`)).status).toBe(200);
   });
 
-  it('are named at launch, so many and in the same region', async () => {
+  it('are named at launch, so many and in the same region [real-volumes-at-launch]', async () => {
     const { atLaunch, elsewhere } = volumes;
     const known = [await volume(rules)];
     await nothingIsSent(letter, () => deploy(letter, offer, elsewhere, { volumeIds: known }));
@@ -278,7 +278,7 @@ describe.each(RULES.filter((it) => it.volumes !== null))('volumes of provider-$l
     expect((await ask('DELETE', `/api/volumes/${known[0]}`)).status).toBe(200);
   });
 
-  it('are attached, detached, made larger and renamed where they can be', async () => {
+  it('are attached, detached, made larger and renamed where they can be [real-volume-changes]', async () => {
     const { attaches, grows, isRenamed } = volumes;
     const id = await run(letter, offer, region);
     const volumeId = await volume(rules);

@@ -34,7 +34,7 @@ async function advance(market: TestMarketplace, ms: number): Promise<void> {
 }
 
 describe('M: Limits', () => {
-  it('admits 250 catalog reads of an address in 15 minutes, and tells of it to the end of the window', async () => {
+  it('admits 250 catalog reads of an address in 15 minutes, and tells of it to the end of the window [limit-catalog-reads]', async () => {
     await using market = await start();
     const reset = (START + WINDOW_MS) / 1000;
     expect(standing(await market.request('GET', '/api/providers', { key: null }))).toEqual([250, 249, reset]);
@@ -53,7 +53,7 @@ describe('M: Limits', () => {
     expect([next.status, ...standing(next)]).toEqual([200, 250, 249, reset + 900]);
   });
 
-  it('counts other addresses, account requests and the rest apart', async () => {
+  it('counts other addresses, account requests and the rest apart [limit-separate-buckets]', async () => {
     await using market = await start();
     await askTimes(market, 250, 'GET', '/api/providers');
     expect((await market.request('GET', '/api/gpu-offers')).status).toBe(429);
@@ -66,7 +66,7 @@ describe('M: Limits', () => {
     ]);
   });
 
-  it('counts together what M: counts together', async () => {
+  it('counts together what M: counts together [limit-shared-buckets]', async () => {
     await using market = await start();
     const counted = [
       ...['GET /api/deployments', 'GET /api/deployments/dep-1', 'PATCH /api/deployments/dep-1'],
@@ -82,7 +82,7 @@ describe('M: Limits', () => {
     for (const [method, path] of counted) expect((await market.request(method, path)).status).toBe(429);
   });
 
-  it('admits 10 creates of a user in 15 minutes from any address, more or any number where they are let', async () => {
+  it('admits 10 creates of a user in 15 minutes from any address, more or any number where they are let [limit-creates]', async () => {
     await using market = await start();
     const create = (key: string, address?: string) =>
       market.request('POST', '/api/deployments', { body: {}, key, ...(address && { address }) });
@@ -99,7 +99,7 @@ describe('M: Limits', () => {
     expect((await create(none.key)).status).toBe(429);
   });
 
-  it('follows a limit that is raised while it is used up', async () => {
+  it('follows a limit that is raised while it is used up [limit-raised]', async () => {
     await using market = await start();
     const path = '/api/deployments';
     expect((await askTimes(market, 11, 'POST', path, { body: {} })).status).toBe(429);
@@ -132,7 +132,7 @@ describe('the address that is counted', () => {
     expect(spoofed.status).toBe(429);
   });
 
-  it('is what the outermost trusted proxy saw: what a client writes before it changes nothing', async () => {
+  it('is what the outermost trusted proxy saw: what a client writes before it changes nothing [limit-proxy-address]', async () => {
     await using market = await start({ trustedProxies: 1 });
     const from = (forwarded: string) =>
       market.request('GET', '/api/providers', { headers: { 'X-Forwarded-For': forwarded } });

@@ -108,13 +108,16 @@ describe('a real machine', () => {
       async () => (await innerService()).port,
       'no SSH server answered at its SSH port',
     ],
-  ])('%s fails after ten minutes, and nothing of what it says is told', async (_name, portOf, words) => {
-    const id = await lived(anywhere, '127.0.0.1', await portOf(), 13);
-    const record = await read(tended, id);
-    expect(record).toMatchObject({ status: 'failed', failureReason: 'ssh_unreachable', startedAt: null });
-    expect(record.failureDetails).toContain(words);
-    expect(JSON.stringify([record, tended.told])).not.toContain(GREETING);
-  });
+  ])(
+    '%s fails after ten minutes, and nothing of what it says is told [real-ssh-proof-fails]',
+    async (_name, portOf, words) => {
+      const id = await lived(anywhere, '127.0.0.1', await portOf(), 13);
+      const record = await read(tended, id);
+      expect(record).toMatchObject({ status: 'failed', failureReason: 'ssh_unreachable', startedAt: null });
+      expect(record.failureDetails).toContain(words);
+      expect(JSON.stringify([record, tended.told])).not.toContain(GREETING);
+    },
+  );
 
   it.each(['127.0.0.1', 'localhost'])(
     'at a private address is never connected to, where those are not allowed: %s',

@@ -110,28 +110,34 @@ describe('what belongs to others', () => {
     userId: 'usr-none',
   };
 
-  it.each(routes)('is 403, and what is not there 404: %s %s %s', async (method, toPath, toBody) => {
-    const ask = (ids: Ids) =>
-      market.request(method, toPath(ids), toBody === undefined ? {} : { body: toBody(ids, mine) });
-    const before = [plain.instances, plain.volumes, await market.store.read.ledger.balances()];
-    expect(await ask(theirs)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
-    expect(await ask(unknown)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
-    expect([plain.instances, plain.volumes, await market.store.read.ledger.balances()]).toEqual(before);
-  });
+  it.each(routes)(
+    'is 403, and what is not there 404: %s %s %s [tenancy-ids]',
+    async (method, toPath, toBody) => {
+      const ask = (ids: Ids) =>
+        market.request(method, toPath(ids), toBody === undefined ? {} : { body: toBody(ids, mine) });
+      const before = [plain.instances, plain.volumes, await market.store.read.ledger.balances()];
+      expect(await ask(theirs)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
+      expect(await ask(unknown)).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
+      expect([plain.instances, plain.volumes, await market.store.read.ledger.balances()]).toEqual(before);
+    },
+  );
 
-  it.each(bodies)('is 403 in a body too: %s %s %s', async (method, toPath, toBody) => {
+  it.each(bodies)('is 403 in a body too: %s %s %s [tenancy-bodies]', async (method, toPath, toBody) => {
     const ask = (ids: Ids) => market.request(method, toPath(mine), { body: toBody?.(ids, mine) });
     expect(await ask(theirs)).toMatchObject({ status: 403 });
     expect(await ask(unknown)).toMatchObject({ status: 404 });
   });
 
-  it.each(['/api/deployments', '/api/ssh-keys'])('is in no list, and asked for is 403: %s', async (path) => {
-    expect((await market.request<object[]>('GET', path)).body).toHaveLength(1);
-    expect((await market.request('GET', `${path}?userId=${theirs.userId}`)).status).toBe(403);
-    expect((await market.request('GET', `${path}?userId=${mine.userId}`)).status).toBe(200);
-  });
+  it.each(['/api/deployments', '/api/ssh-keys'])(
+    'is in no list, and asked for is 403: %s [tenancy-lists]',
+    async (path) => {
+      expect((await market.request<object[]>('GET', path)).body).toHaveLength(1);
+      expect((await market.request('GET', `${path}?userId=${theirs.userId}`)).status).toBe(403);
+      expect((await market.request('GET', `${path}?userId=${mine.userId}`)).status).toBe(200);
+    },
+  );
 
-  it('is untouched after all of that', async () => {
+  it('is untouched after all of that [tenancy-untouched]', async () => {
     const deployment = await market.request('GET', `/api/deployments/${theirs.deploymentId}`, {
       key: stranger.key,
     });

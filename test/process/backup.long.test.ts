@@ -47,7 +47,7 @@ async function pollUntil(
   return seen;
 }
 
-it('a backup of a busy server, restored after a kill, denies nothing that lives and reaps nothing', async () => {
+it('a backup of a busy server, restored after a kill, denies nothing that lives and reaps nothing [restore-after-kill]', async () => {
   using folder = temporaryFolder();
   const config = writeConfig(folder.path);
   const data = join(folder.path, 'data');

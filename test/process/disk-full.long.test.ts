@@ -51,7 +51,7 @@ const frozenFile: Shortage = {
 };
 
 it.for([fullDisk, frozenFile])(
-  'while $name, writes are 503, reads go on, nothing is half-written; then all goes on by itself',
+  'while $name, writes are 503, reads go on, nothing is half-written; then all goes on by itself [full-disk-process]',
   async (shortage, { skip }) => {
     using folder = temporaryFolder();
     // A step whose lease could not be given back goes on when the lease has run out.

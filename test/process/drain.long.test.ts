@@ -8,7 +8,7 @@ import { instanceRequest } from '../support/requests.ts';
 
 const DRAIN_S = 20;
 
-it('SIGTERM with 50 creates under way: it ends within drain_s, and after the next start every 201 is there and comes ONLINE, one machine for each', async () => {
+it('SIGTERM with 50 creates under way: it ends within drain_s, and after the next start every 201 is there and comes ONLINE, one machine for each [drain-on-sigterm]', async () => {
   using root = temporaryFolder();
   const folder = join(root.path, 'many');
   const config = [

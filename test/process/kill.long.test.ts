@@ -116,7 +116,7 @@ async function dieAt(server: MortalServer, operation: Operation, moment: string)
   expect(rows).toHaveLength(1);
 }
 
-describe.concurrent('kill -9 at each moment, and a restart, end as without them', () => {
+describe.concurrent('kill -9 at each moment, and a restart, end as without them [kill-at-each-step]', () => {
   it.each(operations)('$kind', async (operation) => {
     await using server = new MortalServer({ stepMs: STEP_MS });
     await server.start();

@@ -139,7 +139,7 @@ describe('the life of an instance, with an HTTP client and OpenSSH', () => {
     await client.waitFor(volumePath, 'AVAILABLE');
   });
 
-  it('leaves a volume whose data the next instance finds', async () => {
+  it('leaves a volume whose data the next instance finds [openssh-volume-data]', async () => {
     const { body } = await client.request('POST', '/instances', {
       body: {
         ...offer,

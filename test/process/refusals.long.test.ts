@@ -62,7 +62,7 @@ const serve = ({ config }: Place, ...more: string[]): string[] => [
   ...more,
 ];
 
-it('a damaged database ends the process with one sentence and exit code 1', async () => {
+it('a damaged database ends the process with one sentence and exit code 1 [damaged-database-refused]', async () => {
   const place = newPlace();
   writeFileSync(place.database, readFileSync(place.database).fill(0xa5, 8_192, 8_292));
   await expectRefused(place, serve(place), /^berth: The database .* is damaged \(.+\): restore it .*\n$/);
@@ -72,7 +72,7 @@ it('a mistake on the command line does so too', async () => {
   expectSentence(await runBerth(['serve', '--bogus']), /^berth: unknown option '--bogus': see .*\n$/);
 });
 
-describe('a place where this user may not write is refused', () => {
+describe('a place where this user may not write is refused [place-not-writable]', () => {
   /** As root everything is allowed, so another user tries; where the checkout is closed to that one, none can. */
   const user = process.getuid?.() === 0 ? { uid: NOBODY } : {};
   const forbidden = /^berth: The database .* cannot be opened \(.+\): check that this user may .*\n$/;

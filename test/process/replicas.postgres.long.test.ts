@@ -107,7 +107,7 @@ it('start on an empty database at once, and one of them shows a key', () => {
   expect(servers.map((server) => server.apiKey).filter(Boolean)).toHaveLength(1);
 });
 
-it('know each other’s instances from the moment of the 201', async () => {
+it('know each other’s instances from the moment of the 201 [replica-read-after-create]', async () => {
   const round = async (index: number): Promise<string> => {
     const [one, other] = index % 2 ? clients : clients.toReversed();
     if (one === undefined || other === undefined) throw new Error('expected two');
@@ -129,7 +129,7 @@ it('show every change of state, whoever made it', async () => {
   await one.waitFor(path, 'GONE');
 });
 
-it('give M units to M of N creates', async () => {
+it('give M units to M of N creates [no-overselling-two-processes]', async () => {
   const creates = Array.from({ length: 24 }, (_, index) =>
     (clients[index % 2] ?? clients[0]).request('POST', '/instances', {
       body: instanceRequest({ configuration_id: SCARCE.offer, region: SCARCE.region }),
@@ -144,7 +144,7 @@ it('give M units to M of N creates', async () => {
   await destroy(clients[1], ...made.map(({ body: instance }) => `/instances/${instance['id']}`));
 });
 
-it('let a revoked key in for less than 5 seconds, wherever it was revoked', async () => {
+it('let a revoked key in for less than 5 seconds, wherever it was revoked [replica-key-revoked]', async () => {
   const flags = ['--config', config, '--database', database];
   const { stdout } = await runBerth(['keys', 'create', '--json', ...flags]);
   const { id, api_key: key } = JSON.parse(stdout);
@@ -162,7 +162,7 @@ it('let a revoked key in for less than 5 seconds, wherever it was revoked', asyn
 });
 
 describe('when one of them', () => {
-  it('is paused for a while, it answers nothing from before', async () => {
+  it('is paused for a while, it answers nothing from before [replica-paused]', async () => {
     const [one, other] = clients;
     const path = await create(one);
     await other.waitFor(path, 'ONLINE');
@@ -188,7 +188,7 @@ describe('when one of them', () => {
     expect((await clients[0].request('GET', path)).status).toBe(404);
   });
 
-  it('is killed in the middle of a step, the other finishes it as soon as the lease has run out', async () => {
+  it('is killed in the middle of a step, the other finishes it as soon as the lease has run out [replica-killed-in-step]', async () => {
     const { path, id, endedAt } = await endInCreate(async () => void (await servers[1].end('SIGKILL')));
     await until(
       'the other has finished it',
@@ -202,7 +202,7 @@ describe('when one of them', () => {
     expect(await machinesOf(id)).toBe(0);
   });
 
-  it('is paused in a step past its lease, the other finishes it, and what the first brings back is not written', async () => {
+  it('is paused in a step past its lease, the other finishes it, and what the first brings back is not written [replica-paused-past-lease]', async () => {
     const { path, id, endedAt } = await endInCreate(() => void servers[1].child.kill('SIGSTOP'));
     const [one, other] = clients;
     await until(
@@ -228,7 +228,7 @@ describe('when one of them', () => {
     expect(await machinesOf(id)).toBe(0);
   });
 
-  it('loses every connection to the database, it is itself again soon', async () => {
+  it('loses every connection to the database, it is itself again soon [replica-loses-connections]', async () => {
     const path = await create(clients[0]);
     await postgres.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'berth%' AND datname = current_database()`,

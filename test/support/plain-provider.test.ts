@@ -78,7 +78,7 @@ it('keeps volumes, and lets them go with their instance', async () => {
   await expect(client.getVolume(volume.id)).rejects.toMatchObject({ problem: 'not_found' });
 });
 
-it('makes no instance where it refuses a volume of the request', async () => {
+it('makes no instance where it refuses a volume of the request [volume-refused-makes-nothing]', async () => {
   const provider = new PlainProvider(new VirtualClock());
   const wanted = { ...request, volume_ids: ['v-none'] };
   await expect(provider.client.createInstance(wanted, 'k')).rejects.toMatchObject({ problem: 'not_found' });

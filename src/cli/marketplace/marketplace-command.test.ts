@@ -49,7 +49,7 @@ async function serve(env: Record<string, string> = { KEY_D: KEY }, port = '0') {
 }
 
 describe('berth marketplace', () => {
-  it('starts without its provider, and is not ready to be started twice', async () => {
+  it('starts without its provider, and is not ready to be started twice [marketplace-without-provider]', async () => {
     await using serving = await serve();
     const response = await fetch(`${serving.baseUrl}/api/providers`);
     expect(await response.json()).toEqual(['provider-d']);
@@ -150,7 +150,7 @@ describe('what an operator sets', () => {
     expect(await run('losses', 'accept', 'provider-d')).toMatch('What provider-d denies ends until');
   });
 
-  it('users, who may have keys only where they are let', async () => {
+  it('users, who may have keys only where they are let [operator-sets-users]', async () => {
     expect(await run('users', 'add', 'Ann@Example.com', '--name', 'Ann')).toMatch(
       /^User ann@example\.com \(usr-/,
     );
@@ -180,7 +180,7 @@ describe('what an operator sets', () => {
     expect(await sentenceOf('users', 'set', email, '--create-limit', 'ten')).toMatch('give a whole number');
   });
 
-  it('keys, which open the API until they are revoked', async () => {
+  it('keys, which open the API until they are revoked [operator-sets-keys]', async () => {
     const { id, api_key: key } = JSON.parse(await run('keys', 'create', email, '--json', '--expires', '3d'));
     expect(key).toMatch(/^berth_/);
     await using serving = await serve();

@@ -35,7 +35,7 @@ function serve(flags: { tlsCert?: string; tlsKey?: string }) {
 }
 
 describe.skipIf(!hasOpenSsl)('M: "All requests use HTTPS"', () => {
-  it('is kept with a certificate and its key: nothing else is spoken', async () => {
+  it('is kept with a certificate and its key: nothing else is spoken [https-only]', async () => {
     spawnSync('openssl', [
       ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
       ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'],

@@ -34,7 +34,7 @@ const whose = (key: string) => authenticator.authenticate(`Bearer ${key}`);
 const refused = { code: 'UNAUTHORIZED', message: 'The API key is not valid.' };
 
 describe('an API key (M: Authentication, 1)', () => {
-  it('is made only for a user who may have keys, and is stored as its digest', async () => {
+  it('is made only for a user who may have keys, and is stored as its digest [api-key-stored-as-digest]', async () => {
     const { id } = await addUser(deps(), { email });
     await expect(createKey(deps(), email)).rejects.toThrow('may not have keys');
     await changeUser(deps(), email, { mayMakeKeys: true });
@@ -47,7 +47,7 @@ describe('an API key (M: Authentication, 1)', () => {
     await expect(authenticator.authenticate(`Basic ${key}`)).rejects.toMatchObject(refused);
   });
 
-  it('ends at its expiry to the millisecond, also while it is remembered', async () => {
+  it('ends at its expiry to the millisecond, also while it is remembered [api-key-expires]', async () => {
     await addUser(deps(), { email, mayMakeKeys: true });
     await expect(createKey(deps(), email, { expiresAt: clock.now() })).rejects.toThrow('a time to come');
     const { key } = await createKey(deps(), email, { expiresAt: clock.now() + DAY_MS });
@@ -57,7 +57,7 @@ describe('an API key (M: Authentication, 1)', () => {
     await expect(whose(key)).rejects.toMatchObject(refused);
   });
 
-  it('is dead two seconds after it was revoked, at the latest, and keeps the first time of that', async () => {
+  it('is dead two seconds after it was revoked, at the latest, and keeps the first time of that [api-key-revoked-within-two-seconds]', async () => {
     await addUser(deps(), { email, mayMakeKeys: true });
     const { key, record } = await createKey(deps(), email);
     await whose(key);

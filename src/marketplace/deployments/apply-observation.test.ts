@@ -55,7 +55,7 @@ it('writes a doubt, which the next look can confirm or end', async () => {
   expect(await read(market, seen.id)).toMatchObject({ suspicion: null, observedAt: market.clock.now() });
 });
 
-it('writes a change with all that follows from it', async () => {
+it('writes a change with all that follows from it [apply-observation-writes-all]', async () => {
   const applied = await look({ status: 'ERROR', error: 'the GPU fell off' });
   expect(applied).toMatchObject({
     record: { status: 'failed', failureReason: 'runtime_failure', failureDetails: 'the GPU fell off' },

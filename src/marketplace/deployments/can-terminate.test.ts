@@ -12,13 +12,13 @@ describe('a running deployment', () => {
     ['a millisecond before', 20 * MINUTE - 1, { runtime: 19, timeRemaining: 1, canTerminate: false }],
     ['at 20:00', 20 * MINUTE, { runtime: 20, timeRemaining: 0, canTerminate: true }],
     ['a day later', 1_440 * MINUTE, { runtime: 1_440, timeRemaining: 0, canTerminate: true }],
-  ])('%s of a minimum of 20 minutes', (_, afterMs, expected) => {
+  ])('%s of a minimum of 20 minutes [minimum-runtime]', (_, afterMs, expected) => {
     const check = checkTermination(runningDeployment(), 20, now + afterMs);
     expect(check).toMatchObject({ ...expected, minimumRuntime: 20 });
     expect(check.reason !== undefined).toBe(!expected.canTerminate);
   });
 
-  it('counts no time for which it was stopped', () => {
+  it('counts no time for which it was stopped [minimum-runtime-while-stopped]', () => {
     const record = runningDeployment({ pausedMs: 30 * MINUTE });
     expect(checkTermination(record, 20, now + 40 * MINUTE)).toMatchObject({
       canTerminate: false,
@@ -33,14 +33,14 @@ describe('a running deployment', () => {
   });
 });
 
-it('freezes the clock of a stopped deployment, and says so', () => {
+it('freezes the clock of a stopped deployment, and says so [minimum-runtime-frozen]', () => {
   const record = runningDeployment({ status: 'stopped', pausedAt: now + 5 * MINUTE });
   const check = checkTermination(record, 20, now + 600 * MINUTE);
   expect(check).toMatchObject({ canTerminate: false, runtime: 5, timeRemaining: 15 });
   expect(check.reason).toContain('Time stopped does not count');
 });
 
-it('lets a stopped deployment be terminated that ran long enough', () => {
+it('lets a stopped deployment be terminated that ran long enough [terminate-stopped-after-minimum]', () => {
   const record = runningDeployment({ status: 'stopped', pausedAt: now + 20 * MINUTE });
   expect(checkTermination(record, 20, now + 21 * MINUTE)).toEqual({
     canTerminate: true,
@@ -51,7 +51,7 @@ it('lets a stopped deployment be terminated that ran long enough', () => {
 });
 
 it.each(deploymentStatuses.filter((status) => status !== 'running' && status !== 'stopped'))(
-  'refuses whatever is %s, and names the status',
+  'refuses whatever is %s, and names the status [terminate-refused-by-status]',
   (status) => {
     const isOver = status !== 'deploying';
     const record = runningDeployment({

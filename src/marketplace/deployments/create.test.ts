@@ -33,7 +33,7 @@ async function expectNothing(): Promise<void> {
   expect(market.woken).toEqual([]);
 }
 
-it('answers deploying at once, without an address, and leaves the provider to its worker', async () => {
+it('answers deploying at once, without an address, and leaves the provider to its worker [create-answers-deploying]', async () => {
   const deployment = await create(wanted);
   expect(deploymentSchema.parse(deployment)).toEqual(deployment);
   expect(deployment).toMatchObject({
@@ -123,18 +123,18 @@ describe('the label', () => {
     ['a very long one', 'x'.repeat(100_000)],
     ['a NUL', 'a\u0000b'],
     ['half of a surrogate pair', 'a\ud800b'],
-  ])('is stored verbatim: %s', async (_, name) => {
+  ])('is stored verbatim: %s [label-kept-verbatim]', async (_, name) => {
     const { id } = await create({ ...wanted, name });
     expect((await read(market, id)).name).toBe(name);
   });
 
-  it('is a readable one where none was sent', async () => {
+  it('is a readable one where none was sent [label-default]', async () => {
     expect((await create(wanted)).name).toMatch(/^h100-eu-one-[0-9a-f]{4}$/);
   });
 });
 
 describe('gpuType', () => {
-  it('is resolved from the offer where it was left out', async () => {
+  it('is resolved from the offer where it was left out [gpu-type-resolved]', async () => {
     expect((await create({ ...wanted, offerId: 'cpu-1', gpuCount: 0 })).gpuType).toBe('CPU');
   });
 
@@ -142,7 +142,7 @@ describe('gpuType', () => {
     ['CPU', 'gpu-1', 1],
     ['A100', 'gpu-1', 1],
     ['H100', 'cpu-1', 0],
-  ])('%s does not match the offer %s: 400', async (gpuType, offerId, gpuCount) => {
+  ])('%s does not match the offer %s: 400 [gpu-type-mismatch]', async (gpuType, offerId, gpuCount) => {
     await expect(create({ ...wanted, gpuType, offerId, gpuCount })).rejects.toMatchObject({
       code: 'VALIDATION_ERROR',
       message: expect.stringMatching(/^gpuType: /),
@@ -157,7 +157,7 @@ describe('instanceType', () => {
     ['Spot', 'gpu-spot', 1, 'SPOT'],
     ['DEDICATED', 'metal-1', 8, 'BARE_METAL'],
     [undefined, 'metal-1', 8, 'BARE_METAL'],
-  ])('%s fits %s', async (instanceType, offerId, gpuCount, expected) => {
+  ])('%s fits %s [instance-type-fits]', async (instanceType, offerId, gpuCount, expected) => {
     const deployment = await create({ ...wanted, instanceType, offerId, gpuCount });
     expect(deployment.instanceType).toBe(expected);
   });
@@ -165,20 +165,28 @@ describe('instanceType', () => {
 
 describe('what does not fit the offer is a 400 that names the field, and nothing is created', () => {
   it.each([
-    ['an unknown provider', { provider: 'provider-z' }, 'provider'],
-    ['an unknown offer', { offerId: 'gpu-9' }, 'offerId'],
-    ['another gpuCount', { gpuCount: 2 }, 'gpuCount'],
-    ['a region that the offer does not have', { region: 'mars' }, 'region'],
-    ['an image that the offer does not have', { operatingSystem: 'windows-11' }, 'operatingSystem'],
-    ['another instanceType', { instanceType: 'SPOT' }, 'instanceType'],
+    ['an unknown provider [create-unknown-provider]', { provider: 'provider-z' }, 'provider'],
+    ['an unknown offer [create-unknown-offer]', { offerId: 'gpu-9' }, 'offerId'],
+    ['another gpuCount [create-gpu-count-mismatch]', { gpuCount: 2 }, 'gpuCount'],
+    ['a region that the offer does not have [create-region-mismatch]', { region: 'mars' }, 'region'],
     [
-      'cloud-init for an offer without it',
+      'an image that the offer does not have [create-unknown-image]',
+      { operatingSystem: 'windows-11' },
+      'operatingSystem',
+    ],
+    ['another instanceType [create-instance-type-mismatch]', { instanceType: 'SPOT' }, 'instanceType'],
+    [
+      'cloud-init for an offer without it [create-cloud-init-unsupported]',
       { offerId: 'cpu-1', gpuCount: 0, cloudInit: { runcmd: ['true'] } },
       'cloudInit',
     ],
-    ['no key', { ssh_public_key: undefined }, 'sshKeyId'],
-    ['two keys', { sshKeyId: 'ssh-1' }, 'sshKeyId'],
-    ['an inline key that is none', { ssh_public_key: 'ssh-ed25519 nonsense' }, 'ssh_public_key'],
+    ['no key [create-no-key]', { ssh_public_key: undefined }, 'sshKeyId'],
+    ['two keys [create-two-keys]', { sshKeyId: 'ssh-1' }, 'sshKeyId'],
+    [
+      'an inline key that is none [create-malformed-key]',
+      { ssh_public_key: 'ssh-ed25519 nonsense' },
+      'ssh_public_key',
+    ],
   ])('%s', async (_, changes, path) => {
     const error = await create({ ...wanted, ...changes }).catch((it) => it);
     expect(error).toMatchObject({ code: 'VALIDATION_ERROR', status: 400 });
@@ -198,7 +206,7 @@ describe('what does not fit the offer is a 400 that names the field, and nothing
     ['instanceType', 'WARP'],
     ['volumeIds', 'vol-1'],
     ['cloudInit', { writeFiles: [{ path: 'relative', content: '' }] }],
-  ])('%s: %j is refused as a body', (field, value) => {
+  ])('%s: %j is refused as a body [create-body-refused]', (field, value) => {
     const result = createDeploymentSchema.safeParse({ ...wanted, [field]: value });
     expect(result.error?.issues[0]?.path[0]).toBe(field);
   });
@@ -228,7 +236,7 @@ describe('out of stock is a 400 that says so, and nothing is created', () => {
 });
 
 describe('an inline key', () => {
-  it('makes a temporary key that no list shows', async () => {
+  it('makes a temporary key that no list shows [inline-key-is-temporary]', async () => {
     const deployment = await create(wanted);
     expect(deployment.tempSshKeyId).toBe(deployment.sshKeyId);
     expect(deployment).toMatchObject({ sshKeyName: 'laptop' });
@@ -252,14 +260,14 @@ describe('an inline key', () => {
 describe('a saved key', () => {
   const withKey = (sshKeyId: string) => ({ ...wanted, ssh_public_key: undefined, sshKeyId });
 
-  it('is what the instance gets', async () => {
+  it('is what the instance gets [saved-key-used]', async () => {
     await market.store.transact((tx) => tx.sshKeys.insert(sshKey({ publicKey })));
     const { id, ...deployment } = await create(withKey('ssh-1'));
     expect(deployment).toMatchObject({ sshKeyId: 'ssh-1', tempSshKeyId: null, sshKeyName: 'laptop' });
     expect((await read(market, id)).launch.request?.ssh_keys).toEqual([publicKey]);
   });
 
-  it('of another team gives 403, an unknown one 404', async () => {
+  it('of another team gives 403, an unknown one 404 [saved-key-tenancy]', async () => {
     await market.store.transact((tx) => tx.sshKeys.insert(sshKey({ teamId: 'team-2', userId: 'usr-2' })));
     await expect(create(withKey('ssh-1'))).rejects.toMatchObject({ status: 403 });
     await expect(create(withKey('ssh-9'))).rejects.toMatchObject({ status: 404 });
@@ -268,7 +276,7 @@ describe('a saved key', () => {
 });
 
 describe('the team', () => {
-  it('of others gives 403, an unknown one 404', async () => {
+  it('of others gives 403, an unknown one 404 [create-team-tenancy]', async () => {
     await expect(create({ ...wanted, teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
     await expect(create({ ...wanted, teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
     await expectNothing();
@@ -282,7 +290,7 @@ describe('the team', () => {
     await expectNothing();
   });
 
-  it('pays what its discount leaves of the price', async () => {
+  it('pays what its discount leaves of the price [create-team-discount]', async () => {
     const startsAt = market.clock.now();
     await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 15, startsAt })));
     expect(await create(wanted)).toMatchObject({
@@ -305,7 +313,7 @@ it('checks the body before tenancy, tenancy before the balance, the balance befo
   expect(await statusAndReason(wanted)).toEqual([400, 'out_of_stock']);
 });
 
-it('maps cloudInit, and keeps the spot price of a SPOT offer', async () => {
+it('maps cloudInit, and keeps the spot price of a SPOT offer [create-cloud-init-and-spot]', async () => {
   const { id, hourlyRate } = await create({
     ...wanted,
     offerId: 'gpu-spot',
@@ -317,7 +325,7 @@ it('maps cloudInit, and keeps the spot price of a SPOT offer', async () => {
   });
 });
 
-it('tells the minimum reservation of the machine type', async () => {
+it('tells the minimum reservation of the machine type [minimum-reservation-shown]', async () => {
   const deployment = await create({ ...wanted, offerId: 'metal-1', gpuCount: 8 });
   expect(deployment.providerMinimumRuntimeMinutes).toBe(1_440);
 });
@@ -336,7 +344,7 @@ describe('volumes', () => {
       tx.volumes.insert(volume({ providerId: 'provider-x', region: 'eu-one', ...changes })),
     );
 
-  it('are asked of the provider by its own ids, and are the deployment’s from then on', async () => {
+  it('are asked of the provider by its own ids, and are the deployment’s from then on [create-volumes-by-provider-ids]', async () => {
     sellVolumes();
     await keep({});
     const { id } = await create({ ...wanted, volumeIds: ['vvol-1'] });
@@ -347,14 +355,14 @@ describe('volumes', () => {
     await expect(create({ ...wanted, volumeIds: ['vvol-1'] })).rejects.toBeInstanceOf(ApiError);
   });
 
-  it('of another region are rejected, and nothing is created', async () => {
+  it('of another region are rejected, and nothing is created [create-volume-other-region]', async () => {
     sellVolumes();
     await keep({ region: 'us-two' });
     await expect(create({ ...wanted, volumeIds: ['vvol-1'] })).rejects.toMatchObject({ status: 400 });
     await expectNothing();
   });
 
-  it('are rejected where the provider has none, rather than deploying without them', async () => {
+  it('are rejected where the provider has none, rather than deploying without them [create-volumes-unsupported]', async () => {
     await expect(create({ ...wanted, volumeIds: ['vol-1'] })).rejects.toMatchObject({ status: 400 });
     await expectNothing();
   });

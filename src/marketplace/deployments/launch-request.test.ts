@@ -35,7 +35,7 @@ it('leaves the image out where the provider names none, so that its default is t
   expect(toLaunchRequest({ ...wanted, image: null })).not.toHaveProperty('operating_system_image');
 });
 
-it('maps cloudInit to what the provider calls it, and names the volumes', () => {
+it('maps cloudInit to what the provider calls it, and names the volumes [launch-request-cloud-init]', () => {
   const writeFiles = [{ path: '/etc/motd', content: 'hi', owner: 'root:root', permissions: '0644' }];
   const request = toLaunchRequest({
     ...wanted,

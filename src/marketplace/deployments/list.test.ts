@@ -41,7 +41,7 @@ it.each<[DeploymentFilter, string[]]>([
   ['terminated', ['terminated']],
   ['failed', ['failed']],
   ['terminated-provider', ['terminated-provider']],
-])('lists with status=%s', async (status, expected) => {
+])('lists with status=%s [list-by-status]', async (status, expected) => {
   expect(await list({ status })).toEqual(expected);
 });
 
@@ -55,20 +55,20 @@ it('cuts nothing by default, and with a limit gives one page after another', asy
   expect(await list({ limit: 2, status: 'active' })).toEqual(['theirs', 'stopped']);
 });
 
-it('lists what the caller made, and refuses to list another user’s', async () => {
+it('lists what the caller made, and refuses to list another user’s [list-own-deployments]', async () => {
   expect(await list({ userId: 'usr-1' })).toEqual([...deploymentStatuses].reverse());
   expect((await list({ userId: 'usr-2' }, stranger)).sort()).toEqual(['hidden', 'theirs']);
   await expect(list({ userId: 'usr-2' })).rejects.toMatchObject({ status: 403 });
 });
 
-it('lists one team: 403 for another’s, 404 for an unknown one', async () => {
+it('lists one team: 403 for another’s, 404 for an unknown one [list-team-tenancy]', async () => {
   expect(await list({ teamId: 'team-3' })).toEqual(['theirs']);
   expect(await list({ teamId: 'team-3', userId: 'usr-1' })).toEqual([]);
   await expect(list({ teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
   await expect(list({ teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
 });
 
-it('reads one with its extras, which a list leaves out', async () => {
+it('reads one with its extras, which a list leaves out [read-with-extras]', async () => {
   const one = await readDeployment(market.deps, caller, 'dep-running');
   expect(one.extras).toEqual({ deployment_type: 'vm', networking_type: 'public' });
   const [listed] = await listDeployments(market.deps, caller, { status: 'stopped' });

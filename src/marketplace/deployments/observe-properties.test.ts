@@ -59,7 +59,7 @@ function assertHasReason({ to }: Change, observation: Observation, notFound: num
   }
 }
 
-it('never invents: whatever a provider says, moves are legal, times are in order, and an end has a reason', () => {
+it('never invents: whatever a provider says, moves are legal, times are in order, and an end has a reason [observation-properties]', () => {
   fc.assert(
     fc.property(records, histories, (first, history) => {
       let record = first;

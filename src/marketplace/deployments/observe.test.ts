@@ -62,7 +62,7 @@ const cases = (['deploying', 'running', 'stopped'] as const).flatMap((status) =>
 
 describe('what an observation means', () => {
   it.each(cases)(
-    'a $status $instanceType that reads $told (action $action, sent $isSent): $expected',
+    'a $status $instanceType that reads $told (action $action, sent $isSent): $expected [observation-table]',
     (it) => {
       const action = it.action === null ? null : { kind: it.action, since: start, isSent: it.isSent };
       const record = recordOf(it.status, { instanceType: it.instanceType, action });
@@ -98,7 +98,7 @@ describe('what an observation means', () => {
     });
   });
 
-  it('counts what changed while the answer was on its way', () => {
+  it('counts what changed while the answer was on its way [change-while-answering]', () => {
     const [told, seenAt] = [start + 21_000, start + 22_000];
     const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
     const paused = recordOf('running', { action: { kind: 'pause', since: start, isSent: true } });
@@ -114,7 +114,7 @@ describe('what an observation means', () => {
     expect(judge(recordOf('running'), observation, now, polling).kind).toBe('hold');
   });
 
-  it('an error tells the user why, on one line', () => {
+  it('an error tells the user why, on one line [error-told-on-one-line]', () => {
     const instance = instanceOf('ERROR', { error: 'no\nluck\u202e' });
     expect(judge(recordOf('deploying'), { instance }, now, polling)).toMatchObject({
       failure: { reason: 'provisioning_failed', details: 'no luck' },
@@ -137,7 +137,7 @@ function follow(record: DeploymentRecord, looks: readonly (readonly [number, Obs
 }
 
 describe('a dedicated instance', () => {
-  it('that blinks stays alive', () => {
+  it('that blinks stays alive [blink-ignored]', () => {
     const looks = [
       [20_000, read('STOPPED', 15_000)],
       [40_000, read('OFFLINE', 30_000)],
@@ -147,7 +147,7 @@ describe('a dedicated instance', () => {
     expect(follow(recordOf('running'), looks)).toEqual(['suspect', 'suspect', 'suspect', 'confirm']);
   });
 
-  it('that stays stopped is stopped, from when that was first so', () => {
+  it('that stays stopped is stopped, from when that was first so [stop-counts-from-first-sight]', () => {
     const looks = [
       [20_000, read('STOPPING', 15_000)],
       [40_000, read('STOPPED', 30_000)],
@@ -240,7 +240,7 @@ describe('what an instance tells of itself', () => {
     judge(record, { instance: instanceOf('ONLINE', changes) }, now, polling);
 
   it.each([undefined, '', 'not an address!', '-x.example', '192.0.2.1; rm -rf /'])(
-    'an address %j is none: nothing follows from ONLINE',
+    'an address %j is none: nothing follows from ONLINE [address-malformed]',
     (address) => {
       const { public_ip: _, ...instance } = instanceOf('ONLINE');
       const told = { ...instance, ...(address !== undefined && { public_ip: address }) };
@@ -257,7 +257,7 @@ describe('what an instance tells of itself', () => {
     });
   });
 
-  it('the port is its own, else the one that leads to 22, else 22', () => {
+  it('the port is its own, else the one that leads to 22, else 22 [ssh-port-of-an-instance]', () => {
     const forwards = { port_forwards: [{ internal_port: 22, external_port: 30_022 }] };
     const { ssh_port: _, ...instance } = instanceOf('ONLINE', forwards);
     const port = (told: Instance) => {

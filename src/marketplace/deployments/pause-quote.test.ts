@@ -14,7 +14,7 @@ afterEach(() => market.close());
 
 const quote = (by = caller, id = 'dep-1') => quotePause(market.deps, by, id);
 
-it('tells the stopped rate and the running one, changes nothing and asks nobody', async () => {
+it('tells the stopped rate and the running one, changes nothing and asks nobody [pause-quote-rates]', async () => {
   const before = await deploy(market);
   const told = await quote();
   expect(stopQuoteSchema.parse(told)).toEqual(told);
@@ -29,7 +29,7 @@ it('tells the stopped rate and the running one, changes nothing and asks nobody'
 });
 
 it.each([5, 7, 13, 33, 50])(
-  'breaks the rate down without a micro-USD left over, at %i %%',
+  'breaks the rate down without a micro-USD left over, at %i %% [pause-quote-breakdown]',
   async (percentage) => {
     await deploy(market);
     const { offers } = market.provider.catalog;

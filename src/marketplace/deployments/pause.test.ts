@@ -34,7 +34,7 @@ async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
   expect(market.clock.pendingTimers).toBe(0);
 }
 
-it('answers stopped once the provider shows it, with the stopped rate and its discount', async () => {
+it('answers stopped once the provider shows it, with the stopped rate and its discount [pause-answers-stopped]', async () => {
   await deploy(market);
   const startsAt = market.clock.now() - 1;
   await market.store.transact((tx) => tx.discounts.insert(discount({ percentage: 10, startsAt })));
@@ -63,12 +63,17 @@ it('is stopped from when the provider says that it was', async () => {
 describe('is refused before the provider is asked', () => {
   it.each([
     [
-      'for a machine type that cannot be stopped',
+      'for a machine type that cannot be stopped [pause-machine-type-refused]',
       { offerId: 'gpu-spot', instanceType: 'SPOT' },
       'ACTION_UNSUPPORTED',
       'spot',
     ],
-    ['for one that is stopped already', { status: 'stopped' }, 'INVALID_STATUS', 'stopped'],
+    [
+      'for one that is stopped already [pause-already-stopped]',
+      { status: 'stopped' },
+      'INVALID_STATUS',
+      'stopped',
+    ],
     ['for one that is terminated', { status: 'terminated' }, 'INVALID_STATUS', 'terminated'],
   ] as const)('%s', async (_, changes, code, text) => {
     const before = await deploy(market, changes);
@@ -142,7 +147,7 @@ describe('an answer that settles nothing', () => {
     ['a lost one, after the stop was taken', 'commit-then-lose'],
     ['a 500, after the stop was taken', { commitThenError: unclear }],
     ['a late stop', { lateMs: 12_000 }],
-  ] as const)('is awaited: %s', async (_, fault) => {
+  ] as const)('is awaited: %s [pause-unsettled-answer]', async (_, fault) => {
     await deploy(market);
     market.plain.faults.plan = (method) => (method === 'stopInstance' ? fault : 'none');
     expect(await pause()).toMatchObject({ status: 'stopped' });
@@ -171,7 +176,7 @@ describe('an answer that settles nothing', () => {
   });
 });
 
-it('is a 504 after the time that a request waits, and a later poll ends it at the actual time', async () => {
+it('is a 504 after the time that a request waits, and a later poll ends it at the actual time [pause-timeout]', async () => {
   await market.close();
   market = await openMarket({ stopMs: 60_000 });
   const { providerInstanceId } = await deploy(market);

@@ -21,7 +21,7 @@ afterEach(() => market.close());
 const rename = (body: object, by = caller, id = 'dep-1') =>
   renameDeployment(market.deps, by, id, renameDeploymentSchema.parse(body));
 
-it('changes only the name, and answers with the whole deployment', async () => {
+it('changes only the name, and answers with the whole deployment [rename-deployment]', async () => {
   const before = await read(market);
   const renamed = await rename({ name: 'új név\n"x"', status: 'terminated', gpuCount: 8 });
   expect(renamed).toMatchObject({ name: 'új név\n"x"', status: 'running', extras: {} });
@@ -32,9 +32,12 @@ it('accepts an empty label', async () => {
   expect((await rename({ name: '' })).name).toBe('');
 });
 
-it.each([{}, { status: 'stopped' }])('says that there is nothing to update: %j', async (body) => {
-  await expect(rename(body)).rejects.toMatchObject({ status: 404, message: 'Nothing to update' });
-});
+it.each([{}, { status: 'stopped' }])(
+  'says that there is nothing to update: %j [rename-nothing-to-update]',
+  async (body) => {
+    await expect(rename(body)).rejects.toMatchObject({ status: 404, message: 'Nothing to update' });
+  },
+);
 
 it.each([7, null, ['x'], {}])('takes no name that is no text: %j', (name) => {
   expect(renameDeploymentSchema.safeParse({ name }).success).toBe(false);

@@ -36,7 +36,7 @@ async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
 }
 
 describe('restart', () => {
-  it('leaves the status and the billing as they are, and is one call of its own', async () => {
+  it('leaves the status and the billing as they are, and is one call of its own [restart-keeps-status-and-billing]', async () => {
     const before = await deploy(market);
     const since = market.clock.now();
     expect(await restart()).toMatchObject({ status: 'running', hourlyRate: 2, pausedAt: null });
@@ -64,12 +64,15 @@ describe('restart', () => {
     ['for a machine type that cannot', { offerId: 'metal-1', instanceType: 'BARE_METAL' }, 'bare metal'],
     ['for one that is stopped', { status: 'stopped' }, 'stopped'],
     ['for one that is deploying', { status: 'deploying' }, 'deploying'],
-  ] as const)('is a 400 that names the limit %s, and never emulated', async (_, changes, text) => {
-    const before = await deploy(market, changes);
-    expect(await restart()).toMatchObject({ status: 400, message: expect.stringContaining(text) });
-    await expectNothingChanged(before);
-    expect(calls()).toEqual([]);
-  });
+  ] as const)(
+    'is a 400 that names the limit %s, and never emulated [restart-unsupported]',
+    async (_, changes, text) => {
+      const before = await deploy(market, changes);
+      expect(await restart()).toMatchObject({ status: 400, message: expect.stringContaining(text) });
+      await expectNothingChanged(before);
+      expect(calls()).toEqual([]);
+    },
+  );
 
   it('is a 400 where the provider does not announce it', async () => {
     await deploy(market);
@@ -128,7 +131,7 @@ it('leaves a deployment alone that was terminated while the provider was asked',
 });
 
 describe('reboot-status', () => {
-  it('is what the provider says: in flight, and over', async () => {
+  it('is what the provider says: in flight, and over [reboot-status]', async () => {
     await deploy(market);
     expect(await status()).toEqual({ restarting: false });
     const since = new Date(market.clock.now() + 1_000).toISOString();

@@ -44,7 +44,7 @@ async function expectNothingChanged(before: DeploymentRecord): Promise<void> {
   expect(market.clock.pendingTimers).toBe(0);
 }
 
-it('answers running once the provider shows it, with the same address', async () => {
+it('answers running once the provider shows it, with the same address [resume-answers-running]', async () => {
   await deployStopped();
   expect(await resume()).toMatchObject({
     status: 'running',
@@ -61,15 +61,18 @@ it('answers running once the provider shows it, with the same address', async ()
 });
 
 describe('is refused before the provider is asked', () => {
-  it.each(['running', 'terminated', 'failed'] as const)('for one that is %s', async (status) => {
-    const before = await deploy(market, { status });
-    expect(await resume()).toMatchObject({
-      code: 'INVALID_STATUS',
-      status: 400,
-      message: expect.stringContaining(status),
-    });
-    await expectNothingChanged(before);
-  });
+  it.each(['running', 'terminated', 'failed'] as const)(
+    'for one that is %s [resume-refused-early]',
+    async (status) => {
+      const before = await deploy(market, { status });
+      expect(await resume()).toMatchObject({
+        code: 'INVALID_STATUS',
+        status: 400,
+        message: expect.stringContaining(status),
+      });
+      await expectNothingChanged(before);
+    },
+  );
 
   it('while another change is in flight', async () => {
     const before = await deployStopped({
@@ -98,7 +101,7 @@ describe('is refused before the provider is asked', () => {
   afterEach(() => expect(starts()).toBe(0));
 });
 
-describe('any other 409 of a start is a 503, and it stays stopped as it was', () => {
+describe('any other 409 of a start is a 503, and it stays stopped as it was [resume-conflict]', () => {
   it.each([
     'capacity_unavailable',
     'resume_unsupported',

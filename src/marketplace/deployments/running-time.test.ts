@@ -16,6 +16,6 @@ it.each([
     1_000,
   ],
   ['nothing where the clock is behind', { ...times, startedAt: 11_000 }, 0, 0],
-])('counts %s', (_, record, running, stopped) => {
+])('counts %s [running-time]', (_, record, running, stopped) => {
   expect([runningMs(record, 10_000), stoppedMs(record, 10_000)]).toEqual([running, stopped]);
 });

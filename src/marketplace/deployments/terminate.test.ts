@@ -23,7 +23,7 @@ afterEach(() => market.close());
 
 const terminate = (by = caller, id = 'dep-1') => terminateDeployment(market.deps, by, id);
 
-it('ends it now, and leaves the deletion at the provider to its worker', async () => {
+it('ends it now, and leaves the deletion at the provider to its worker [terminate-at-once]', async () => {
   await deploy(market);
   const answer = await terminate();
   expect(terminatedSchema.parse(answer)).toEqual(answer);
@@ -38,21 +38,21 @@ it('ends it now, and leaves the deletion at the provider to its worker', async (
   expect(market.plain.faults.calls).toEqual([]);
 });
 
-it('takes the temporary key with it', async () => {
+it('takes the temporary key with it [terminate-takes-temporary-key]', async () => {
   await market.store.transact((tx) => tx.sshKeys.insert(sshKey({ id: 'ssh-t', isTemporary: true })));
   await deploy(market, { sshKeyId: 'ssh-t', tempSshKeyId: 'ssh-t' });
   await terminate();
   expect(await market.store.read.sshKeys.byId('ssh-t')).toBeNull();
 });
 
-describe('before the minimum runtime', () => {
+describe('before the minimum runtime [before-minimum-runtime]', () => {
   it.each([
     ['the default of 20 minutes', {}, {}, 20],
     ['the machine type’s own, where it is longer', {}, { providerMinimumRuntimeMinutes: 90 }, 90],
     ['the default, where the machine type’s is shorter', {}, { providerMinimumRuntimeMinutes: 5 }, 20],
     ['the account’s own', { minimumRuntimeMinutes: 0 }, {}, 0],
     ['the longer one of both', { minimumRuntimeMinutes: 45 }, { providerMinimumRuntimeMinutes: 30 }, 45],
-  ])('is refused with what remains: %s', async (_, account, changes, minimum) => {
+  ])('is refused with what remains: %s [terminate-before-minimum]', async (_, account, changes, minimum) => {
     await market.store.transact((tx) => tx.users.update(user({ currentTeamId: 'team-1', ...account })));
     const startedAt = market.clock.now() + 65 * MINUTE;
     const before = await deploy(market, { startedAt, observedAt: null, ...changes });
@@ -74,7 +74,7 @@ describe('before the minimum runtime', () => {
 });
 
 it.each(deploymentStatuses.filter((status) => !['running', 'stopped'].includes(status)))(
-  'refuses one that is %s, and names the status',
+  'refuses one that is %s, and names the status [terminate-status-refused]',
   async (status) => {
     const before = await deploy(market, { status });
     await expect(terminate()).rejects.toMatchObject({

@@ -20,7 +20,7 @@ const show = (changes: Partial<DeploymentRecord> = {}, at = now) =>
     changes.totalCostMicroUsd ?? 0,
   );
 
-it('shows every field of M: that a deployment always has', () => {
+it('shows every field of M: that a deployment always has [deployment-fields]', () => {
   const deployment = show();
   expect(deploymentSchema.parse(deployment)).toEqual(deployment);
   const optional = ['extras', 'failureReason', 'failureDetails'];
@@ -31,12 +31,12 @@ it('shows every field of M: that a deployment always has', () => {
   );
 });
 
-it('keeps the composite of gpuType and offerId for old clients', () => {
+it('keeps the composite of gpuType and offerId for old clients [deployment-composite-gpu-type]', () => {
   expect(show().gpuModelId).toBe('H100_gpu-1');
 });
 
 describe('the endpoint', () => {
-  it('has a command once it runs', () => {
+  it('has a command once it runs [endpoint-command]', () => {
     expect(show({ sshPort: 2_222 })).toMatchObject({
       ipAddress: '192.0.2.1',
       user: 'ubuntu',
@@ -45,30 +45,30 @@ describe('the endpoint', () => {
     });
   });
 
-  it('keeps the address while it is stopped, and hides the command', () => {
+  it('keeps the address while it is stopped, and hides the command [endpoint-while-stopped]', () => {
     expect(show({ status: 'stopped', pausedAt: now })).toMatchObject({
       ipAddress: '192.0.2.1',
       sshCommand: null,
     });
   });
 
-  it('names the ports that lead to the machine', () => {
+  it('names the ports that lead to the machine [endpoint-ports]', () => {
     const portForwards = [{ internal_port: 22, external_port: 30_022 }];
     expect(show({ sshPort: 30_022, portForwards })).toMatchObject({ portForwards, sshPort: 30_022 });
   });
 
-  it('has no command without a login user', () => {
+  it('has no command without a login user [endpoint-without-user]', () => {
     expect(show({ loginUser: null }).sshCommand).toBeNull();
   });
 });
 
-it('adds the stop that goes on to the hours of those that are over', () => {
+it('adds the stop that goes on to the hours of those that are over [stopped-hours]', () => {
   expect(show({ pausedMs: HOUR / 2 }, now + 9 * HOUR).totalPausedHours).toBe(0.5);
   const stopped = show({ status: 'stopped', pausedMs: HOUR / 2, pausedAt: now + HOUR }, now + 3 * HOUR);
   expect(stopped).toMatchObject({ totalPausedHours: 2.5, pausedAt: new Date(now + HOUR).toISOString() });
 });
 
-it('shows money in USD, exactly', () => {
+it('shows money in USD, exactly [deployment-money-exact]', () => {
   expect(
     show({
       totalCostMicroUsd: 1_234_567,
@@ -89,7 +89,7 @@ it('shows money in USD, exactly', () => {
   });
 });
 
-it('tells why it failed', () => {
+it('tells why it failed [failure-reason-shown]', () => {
   const failure = { failureReason: 'out_of_stock', failureDetails: 'Sold out.' } as const;
   expect(show({ status: 'failed', ...failure })).toMatchObject(failure);
 });
@@ -99,12 +99,15 @@ describe('what it can do', () => {
     ['gpu-1', 'DEDICATED', [true, true, null]],
     ['gpu-spot', 'SPOT', [false, true, 'Provider X cannot stop spot instances.']],
     ['metal-1', 'BARE_METAL', [true, false, null]],
-  ] as const)('is narrowed by the machine type: %s', (offerId, instanceType, expected) => {
-    const { supportsPause, supportsRestart, pauseUnsupportedReason } = show({ offerId, instanceType });
-    expect([supportsPause, supportsRestart, pauseUnsupportedReason]).toEqual(expected);
-  });
+  ] as const)(
+    'is narrowed by the machine type: %s [capabilities-by-machine-type]',
+    (offerId, instanceType, expected) => {
+      const { supportsPause, supportsRestart, pauseUnsupportedReason } = show({ offerId, instanceType });
+      expect([supportsPause, supportsRestart, pauseUnsupportedReason]).toEqual(expected);
+    },
+  );
 
-  it('is nothing where its provider is not configured any more', () => {
+  it('is nothing where its provider is not configured any more [capabilities-without-provider]', () => {
     expect(show({ providerId: 'provider-gone' })).toMatchObject({
       supportsPause: false,
       supportsRestart: false,
@@ -113,7 +116,7 @@ describe('what it can do', () => {
   });
 });
 
-it('has extras on the single response alone', async () => {
+it('has extras on the single response alone [extras-on-single-response]', async () => {
   const extras = { deployment_type: 'vm', networking_type: 'shared' };
   const record = runningDeployment({ extras: { ...extras, berth: { stopped_price_per_hour: 0.5 } } });
   expect((await showDeployment(market.deps, record)).extras).toEqual(extras);

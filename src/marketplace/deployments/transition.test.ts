@@ -45,12 +45,15 @@ const illegal = deploymentStatuses.flatMap((from) =>
   deploymentStatuses.flatMap((to) => (deploymentTransitions[from].includes(to) ? [] : [[from, to] as const])),
 );
 
-it.each(illegal)('refuses to go from %s to %s, and writes nothing', async (from, to) => {
-  const { id } = await deploy(market, { status: from });
-  const before = await read(market, id);
-  await expect(move(id, { to, at: market.clock.now() })).rejects.toThrow(IllegalTransition);
-  expect(await read(market, id)).toEqual(before);
-});
+it.each(illegal)(
+  'refuses to go from %s to %s, and writes nothing [illegal-transition-refused]',
+  async (from, to) => {
+    const { id } = await deploy(market, { status: from });
+    const before = await read(market, id);
+    await expect(move(id, { to, at: market.clock.now() })).rejects.toThrow(IllegalTransition);
+    expect(await read(market, id)).toEqual(before);
+  },
+);
 
 describe('the times and the bill', () => {
   it('of a parked spot machine without a price are nothing, and an alarm says what to do', async () => {
@@ -64,7 +67,7 @@ describe('the times and the bill', () => {
     expect(alarms).toEqual([expect.stringContaining('name it in stopped_prices')]);
   });
 
-  it('of stops and starts add up, and each has its own price', async () => {
+  it('of stops and starts add up, and each has its own price [times-and-bill-add-up]', async () => {
     const id = await deploying();
     const since = market.clock.now();
     const at = (ms: number) => since + ms;

@@ -46,7 +46,7 @@ it.each([
   expect(volumePercentage(tiers, spent)).toBe(percentage);
 });
 
-it('gives each team what its last 30 days earn, from midnight on, and ends the former discount', async () => {
+it('gives each team what its last 30 days earn, from midnight on, and ends the former discount [discount-by-volume]', async () => {
   const books = await openDiscounts();
   const midnight = books.clock.now();
   await books.nextDay(2_000_000);
@@ -94,7 +94,7 @@ it('assigns a discount and ends it once', async () => {
   expect((await endDiscount(books.deps, later.id)).endsAt).toBe(startsAt + DAY_MS);
 });
 
-it('refuses what is no discount', async () => {
+it('refuses what is no discount [discount-refused]', async () => {
   const books = await openDiscounts();
   const now = books.clock.now();
   for (const percentage of [4, 51, 7.5, Number.NaN])

@@ -17,7 +17,7 @@ it.each([
   [300, 10],
   [399, 10],
   [400, 5],
-])('at %i the best of the discounts that hold is %i per cent', (at, percentage) => {
+])('at %i the best of the discounts that hold is %i per cent [best-discount]', (at, percentage) => {
   expect(bestDiscount(records, at)).toBe(percentage);
 });
 
@@ -51,7 +51,7 @@ it('rounds as exact fractions do, for every rate', () => {
   );
 });
 
-it('prices a rate for a team, and says until when it holds', async () => {
+it('prices a rate for a team, and says until when it holds [discounted-rate-holds-until]', async () => {
   const discounts = {
     ofTeam: async () =>
       records.map((record) => ({ ...record, id: 'disc-1', teamId: 'team-1', source: 'admin' as const })),

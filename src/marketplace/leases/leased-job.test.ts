@@ -29,7 +29,7 @@ it('works in one process at a time, and in another one once the first is gone', 
   expect(rounds.slice(3)).toEqual(['third anew']);
 });
 
-it('writes nothing more in a round that another process has replaced', async () => {
+it('writes nothing more in a round that another process has replaced [job-fenced]', async () => {
   const books = await openBooks();
   const written: string[] = [];
   const job = (name: string, between: () => Promise<void>) =>

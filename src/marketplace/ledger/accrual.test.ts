@@ -31,7 +31,7 @@ async function pass(books: Books, accrual: Accrual, ms: number, stepMs = MINUTE_
   }
 }
 
-it('takes slices that end on the grid, as far as the provider has confirmed', async () => {
+it('takes slices that end on the grid, as far as the provider has confirmed [slices-end-on-the-grid]', async () => {
   const books = await openBooks(10 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run();
@@ -70,7 +70,7 @@ it('bills a volume by the hour up to now, whatever its provider says', async () 
   });
 });
 
-it('goes on as another segment where a discount starts or ends, and shows the new rates', async () => {
+it('goes on as another segment where a discount starts or ends, and shows the new rates [discount-splits-segment]', async () => {
   const books = await openBooks(100 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   await books.run({ originalStoppedRateMicroUsd: 100_000, stoppedRateMicroUsd: 100_000 });
@@ -100,7 +100,7 @@ it('goes on as another segment where a discount starts or ends, and shows the ne
   expect((await verifyLedger(books.store, books.clock.now())).findings).toEqual([]);
 });
 
-it('keeps the locked rate of a volume under a better discount, and goes back to the standard one when it ends', async () => {
+it('keeps the locked rate of a volume under a better discount, and goes back to the standard one when it ends [volume-rate-locked]', async () => {
   const books = await openBooks(100 * DOLLAR);
   const accrual = new Accrual({ ...books.deps, enforce: nobody });
   const { id } = await assignDiscount(books.deps, { teamId, percentage: 10 });
@@ -125,7 +125,7 @@ it('keeps the locked rate of a volume under a better discount, and goes back to 
   });
 });
 
-it('warns the owner and the admins, each threshold once, and tells that the balance is used up', async () => {
+it('warns the owner and the admins, each threshold once, and tells that the balance is used up [balance-warnings]', async () => {
   const books = await openBooks(26 * DOLLAR);
   await books.store.transact(async (tx) => {
     for (const role of ['admin', 'member'] as const) {
@@ -149,7 +149,7 @@ it('warns the owner and the admins, each threshold once, and tells that the bala
   expect(mails.filter(({ to }) => to === 'member@example.com')).toEqual([]);
 });
 
-it('ends what runs once the grace is over, and leaves it alone after a top-up', async () => {
+it('ends what runs once the grace is over, and leaves it alone after a top-up [grace-ends-what-runs]', async () => {
   const books = await openBooks(2 * DOLLAR);
   const ended: string[] = [];
   const enforce = {

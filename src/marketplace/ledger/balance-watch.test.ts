@@ -31,7 +31,7 @@ function follow(minutes: readonly number[], from: BalanceWatch = quietWatch) {
   return { watch, mailed };
 }
 
-it('mails each threshold once while the balance runs out, and that it has', () => {
+it('mails each threshold once while the balance runs out, and that it has [balance-threshold-mails]', () => {
   const ticks = Array.from({ length: 1_700 }, (_, tick) => 800 - tick / 2);
   expect(follow(ticks).mailed).toEqual([...lowBalanceMinutes.toReversed(), 'exhausted']);
 });

@@ -17,7 +17,7 @@ it.each([
   expect(costOf(rate, ms)).toBe(expected);
 });
 
-it('cuts a million slices that add up to the cost of the whole', () => {
+it('cuts a million slices that add up to the cost of the whole [slices-add-up]', () => {
   const rateMicroUsdPerHour = 1_234_567;
   const stepMs = 7_919;
   let postedMicroUsd = 0;

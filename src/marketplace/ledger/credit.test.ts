@@ -15,7 +15,7 @@ async function balanceOf({ store }: Books): Promise<number | undefined> {
   return (await store.read.teams.byId(teamId))?.balanceMicroUsd;
 }
 
-it('books a payment once, however often and at once it is told, and mails one receipt', async () => {
+it('books a payment once, however often and at once it is told, and mails one receipt [payment-booked-once]', async () => {
   const books = await openBooks();
   const booked = await Promise.all([topUp(books.deps, payment), topUp(books.deps, payment)]);
   booked.push(await topUp(books.deps, payment));

@@ -27,7 +27,7 @@ const stored: SegmentRecord = {
 };
 const fromOneHour = [{ percentage: 20, startsAt: HOUR_MS, endsAt: null }];
 
-it('finds the moment at which a deployment gets another price', () => {
+it('finds the moment at which a deployment gets another price [price-change-moment]', () => {
   expect(priceChange(open, fromOneHour, HOUR_MS)).toBeNull();
   expect(priceChange(open, fromOneHour, HOUR_MS + 1)).toEqual({
     at: HOUR_MS,

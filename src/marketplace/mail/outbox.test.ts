@@ -25,7 +25,7 @@ it.each([
   [true, false, ['billing', 'deployment']],
   [false, false, ['billing']],
 ])(
-  'with deployment mail %s and marketing mail %s: %s, each once',
+  'with deployment mail %s and marketing mail %s: %s, each once [mail-preferences]',
   async (ofDeployments, ofMarketing, expected) => {
     const wishes = { wantsDeploymentMail: ofDeployments, wantsMarketingMail: ofMarketing };
     expect(await reached(wishes)).toEqual(expected);

@@ -39,7 +39,7 @@ async function openShop() {
   return { ...books, deps, shop, alerts, mails };
 }
 
-it('mails once each time that what was sold out is back', async () => {
+it('mails once each time that what was sold out is back [mail-back-in-stock]', async () => {
   const { deps, shop, alerts, mails, clock } = await openShop();
   await subscribeToStock(deps, wanted);
   await alerts.run();
@@ -98,7 +98,7 @@ it('subscribes once, and ends a subscription', async () => {
   await expect(unsubscribeFromStock(deps, id)).rejects.toThrow(/no stock alert/);
 });
 
-it('mails that a deployment is ready or failed once, to those who opted in', async () => {
+it('mails that a deployment is ready or failed once, to those who opted in [mail-ready-or-failed]', async () => {
   const { deps, store, mails } = await openShop();
   const tell = (news: 'ready' | 'failed') =>
     store.transact((tx) => notifyDeployment(deps, tx, deployment(), news));

@@ -16,7 +16,7 @@ async function list(sold: readonly Sold[], query: OfferQuery = {}, discount: num
 const typesOf = ({ data }: { data: { gpuType: string }[] }) => data.map(({ gpuType }) => gpuType);
 
 describe('an offer', () => {
-  it('has every field that M: gives it', async () => {
+  it('has every field that M: gives it [offer-fields]', async () => {
     const page = await list([{ stock: ['eu-one', 'us-two'] }]);
     expect(page.data[0]?.offers).toEqual([
       {
@@ -44,12 +44,12 @@ describe('an offer', () => {
     ]);
   });
 
-  it('names the regions where it is in stock, and its one region', async () => {
+  it('names the regions where it is in stock, and its one region [offer-regions]', async () => {
     const page = await list([{ stock: ['us-two'] }]);
     expect(page.data[0]?.offers[0]).toMatchObject({ clusters: ['us-two'], region: 'us-two' });
   });
 
-  it('of type SPOT costs its spot price', async () => {
+  it('of type SPOT costs its spot price [spot-price]', async () => {
     const page = await list([{ changes: { instance_type: 'SPOT', spot_price_per_hour: 0.75 } }]);
     expect(page.data[0]).toMatchObject({ lowestPrice: 0.75, offers: [{ price: 0.75, spot_price: 0.75 }] });
   });
@@ -60,7 +60,7 @@ describe('an offer', () => {
     ['BARE_METAL', 'DEDICATED', 'baremetal'],
     ['CLUSTER', 'CLUSTER', 'cluster'],
   ])(
-    'of type %s is shown as %s, and deployed as %s',
+    'of type %s is shown as %s, and deployed as %s [offer-type-shown]',
     async (instance_type, instanceType, deployment_type) => {
       const extras = { networking_type: 'nat', deployment_type: 'other', cpu: 'EPYC', nvlink: true };
       const page = await list([{ changes: { instance_type, extras } }]);
@@ -73,7 +73,7 @@ describe('an offer', () => {
     },
   );
 
-  it('has nvlink only where the profile says so', async () => {
+  it('has nvlink only where the profile says so [offer-nvlink]', async () => {
     const profiles = [profileOf({ nvlink_offers: ['bridged'] })];
     const sold = [{ changes: { id: 'bridged' } }, { changes: { id: 'plain', extras: { nvlink: true } } }];
     const page = await listOffers(boardOf(sold, { profiles }).board, {}, null);
@@ -83,7 +83,7 @@ describe('an offer', () => {
     ]);
   });
 
-  it('says why its instances cannot be stopped where it is in stock', async () => {
+  it('says why its instances cannot be stopped where it is in stock [offer-stop-reason]', async () => {
     const stop = { supported: true, except: [{ regions: ['us-two'], reason: 'Not in us-two.' }] };
     const sold = [
       { stock: ['us-two'], changes: { id: 'a' } },
@@ -100,7 +100,7 @@ describe('an offer', () => {
 });
 
 describe('discounts', () => {
-  it('are not spoken of to somebody who is not logged in', async () => {
+  it('are not spoken of to somebody who is not logged in [discounts-hidden-without-login]', async () => {
     const [offer] = (await list([{}])).data[0]?.offers ?? [];
     for (const field of ['originalPrice', 'discountedPrice', 'discountPercentage', 'hasDiscount'])
       expect(offer).not.toHaveProperty(field);
@@ -109,7 +109,7 @@ describe('discounts', () => {
   it.each([
     [15, { price: 1.999999, originalPrice: 1.999999, discountedPrice: 1.699999, hasDiscount: true }],
     [0, { price: 1.999999, originalPrice: 1.999999, discountedPrice: 1.999999, hasDiscount: false }],
-  ])('of %i per cent are told to the team', async (discountPercentage, expected) => {
+  ])('of %i per cent are told to the team [discounts-for-team]', async (discountPercentage, expected) => {
     const page = await list([{ changes: { price_per_hour: 1.999999 } }], {}, discountPercentage);
     expect(page.data[0]?.offers[0]).toMatchObject({ ...expected, discountPercentage });
     expect(page.data[0]?.lowestPrice).toBe(1.999999);
@@ -123,7 +123,7 @@ describe('discounts', () => {
 });
 
 describe('a group', () => {
-  it('has the prices, the stock and the providers of what is in stock', async () => {
+  it('has the prices, the stock and the providers of what is in stock [group-prices-and-stock]', async () => {
     const page = await list([
       { provider: 'provider-b', stock: ['eu-one', 'us-two'], changes: { price_per_hour: 3 } },
       { provider: 'provider-a', changes: { price_per_hour: 1 } },
@@ -145,7 +145,7 @@ describe('a group', () => {
     expect(page.data[0]?.offers.map(({ price }) => price)).toEqual([1, 1.000001, 3]);
   });
 
-  it('names the interconnects that it comes with', async () => {
+  it('names the interconnects that it comes with [group-interconnects]', async () => {
     const page = await list([
       {},
       { changes: { id: 'b', extras: { interconnect: 'InfiniBand' } } },
@@ -163,7 +163,7 @@ describe('a group', () => {
     ]);
   });
 
-  it('is not there when all of it is sold out, in maintenance or withdrawn', async () => {
+  it('is not there when all of it is sold out, in maintenance or withdrawn [group-sold-out]', async () => {
     const page = await list([
       { stock: [] },
       { changes: { ...a100, id: 'b', maintenance: true } },
@@ -172,7 +172,7 @@ describe('a group', () => {
     expect(page).toEqual({ data: [], total: 0, page: 1, limit: 10, totalPages: 0 });
   });
 
-  it('of CPU offers is one row, without images that need a GPU', async () => {
+  it('of CPU offers is one row, without images that need a GPU [cpu-offers-one-row]', async () => {
     const page = await list([
       { provider: 'provider-a', changes: cpu },
       { provider: 'provider-b', changes: { ...cpu, instance_type: 'SPOT' } },
@@ -219,11 +219,11 @@ describe('a query', () => {
     [{ sortBy: 'gpuType' }, ['A100_PCIE', 'CPU', 'H100_SXM', 'L4']],
     [{ sortBy: 'gpuType', page: 2, limit: 3 }, ['L4']],
     [{ page: 3, limit: 3 }, []],
-  ])('as %j gives %j', async (query, types) => {
+  ])('as %j gives %j [offer-query]', async (query, types) => {
     expect(typesOf(await list(sold, query))).toEqual(types);
   });
 
-  it('counts what it found in pages', async () => {
+  it('counts what it found in pages [offer-pages]', async () => {
     expect(await list(sold, { page: 2, limit: 3 })).toMatchObject({
       total: 4,
       page: 2,
@@ -256,7 +256,7 @@ describe('a query', () => {
     expect(offerQuerySchema.safeParse(query).success).toBe(false);
   });
 
-  it('takes an instance type in any case', () => {
+  it('takes an instance type in any case [instance-type-any-case]', () => {
     expect(offerQuerySchema.parse({ instanceType: 'Spot', page: '2', limit: '100' })).toEqual({
       instanceType: 'SPOT',
       page: 2,
@@ -278,7 +278,7 @@ describe('popularity', () => {
   const ranked = (page: { data: { gpuType: string; popularity: number }[] }) =>
     page.data.map(({ gpuType, popularity }) => [gpuType, popularity]);
 
-  it('is a rank, and the order of the page', async () => {
+  it('is a rank, and the order of the page [offer-popularity]', async () => {
     const { board, counts } = boardOf(sold);
     counts.answer = async () => popular;
     expect(ranked(await listOffers(board, {}, null))).toEqual([
@@ -325,7 +325,7 @@ describe('a catalog', () => {
     expect(board.inStock(null)).toBe(board.inStock(null));
   });
 
-  it('that grows old carries a note, and is not shown in the end; the others stay', async () => {
+  it('that grows old carries a note, and is not shown in the end; the others stay [catalog-grows-old]', async () => {
     const { board, clock, catalogs } = boardOf([
       { provider: 'provider-a' },
       { provider: 'provider-b', changes: l4 },

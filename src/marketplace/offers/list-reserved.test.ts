@@ -15,7 +15,7 @@ async function list(query: ReservedOfferQuery, discount: number | null = null) {
   return offerPageSchema.parse(await listReservedOffers(market, query, discount));
 }
 
-it('includes what is sold out or in maintenance, and not what was withdrawn', async () => {
+it('includes what is sold out or in maintenance, and not what was withdrawn [reserved-sold-out]', async () => {
   const page = await list({ providers: ['provider-a', 'provider-b'] });
   const offers = page.data.flatMap((group) => group.offers);
   expect(offers.map(({ offerId, available, clusters }) => [offerId, available, clusters])).toEqual([
@@ -27,7 +27,7 @@ it('includes what is sold out or in maintenance, and not what was withdrawn', as
   expect(page).toMatchObject({ total: 3, page: 1, limit: 3, totalPages: 1 });
 });
 
-it('prices a group by what is in stock', async () => {
+it('prices a group by what is in stock [reserved-prices]', async () => {
   const { data } = await list({ sortBy: 'gpuType' });
   expect(
     data.map(({ gpuType, lowestPrice, totalAvailable }) => [gpuType, lowestPrice, totalAvailable]),
@@ -47,19 +47,22 @@ it.each(['asc', 'desc'] as const)(
   },
 );
 
-it('shows the listed providers only, with discounts for a team', async () => {
+it('shows the listed providers only, with discounts for a team [reserved-listed-providers]', async () => {
   const page = await list({ providers: ['provider-b', 'provider-b'], computeType: 'gpu' }, 10);
   expect(page.data).toMatchObject([{ gpuType: 'L4', offers: [{ hasDiscount: true, discountedPrice: 1.8 }] }]);
   expect(await list({ limit: 1, page: 2 })).toMatchObject({ total: 3, limit: 1, page: 2, totalPages: 3 });
 });
 
-it.each([['provider-z'], [''], ['provider-a,,provider-b']])('refuses providers=%s', async (providers) => {
-  const query = reservedOfferQuerySchema.parse({ providers });
-  await expect(list(query)).rejects.toMatchObject({
-    code: 'VALIDATION_ERROR',
-    message: expect.stringContaining('of provider-a, provider-b'),
-  });
-});
+it.each([['provider-z'], [''], ['provider-a,,provider-b']])(
+  'refuses providers=%s [reserved-providers-refused]',
+  async (providers) => {
+    const query = reservedOfferQuerySchema.parse({ providers });
+    await expect(list(query)).rejects.toMatchObject({
+      code: 'VALIDATION_ERROR',
+      message: expect.stringContaining('of provider-a, provider-b'),
+    });
+  },
+);
 
 it('reads the ids of a list with blanks', () => {
   expect(reservedOfferQuerySchema.parse({ providers: 'provider-a, provider-b' }).providers).toEqual([

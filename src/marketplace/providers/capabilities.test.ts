@@ -50,7 +50,7 @@ describe('a deployment', () => {
     [{ ...machine, region: 'ap-three' }, 'Not in ap-three.'],
     [{ ...machine, region: 'us-two' }, 'Not this machine in us-two.'],
     [{ ...machine, offerId: 'other', region: 'us-two' }, null],
-  ])('as %j can be stopped and restarted unless: %s', (placed, reason) => {
+  ])('as %j can be stopped and restarted unless: %s [deployment-stoppable]', (placed, reason) => {
     expect(pauseUnsupportedReason(rules, placed)).toBe(reason);
     expect(restartUnsupportedReason(rules, placed)).toBe(reason);
   });
@@ -91,7 +91,7 @@ describe('a deployment', () => {
 describe('an offer', () => {
   const profile = profileOf({ stop: exceptions });
 
-  it('can be stopped where one of its regions allows it', () => {
+  it('can be stopped where one of its regions allows it [offer-stoppable-region]', () => {
     const offer = offerOf(profile);
     expect(offerPauseUnsupportedReason(profile, offer, ['us-two', 'eu-one'])).toBeNull();
     expect(offerPauseUnsupportedReason(profile, offer, ['us-two', 'ap-three'])).toBe(
@@ -145,7 +145,7 @@ describe('minutes', () => {
     [announced, 'eu-one', 90],
     [announced, 'us-two', 120],
     [{ ...announced, instance_type: 'BARE_METAL' }, 'us-two', 1440],
-  ])('of a reservation for %j in %s: %s', (changes, region, minutes) => {
+  ])('of a reservation for %j in %s: %s [reservation-minutes]', (changes, region, minutes) => {
     expect(minimumReservationMinutes({ profile }, offerOf(profile, changes), region)).toBe(minutes);
   });
 

@@ -189,7 +189,7 @@ describe('the refreshing', () => {
     await feed.stop();
   });
 
-  it('waits for a provider that hangs, and for nobody else’s', async () => {
+  it('waits for a provider that hangs, and for nobody else’s [catalog-refresh-hangs]', async () => {
     const { options, clock } = setUp();
     const hanging = Promise.withResolvers<Configuration[]>();
     const client = (list: () => Promise<Configuration[]>) =>

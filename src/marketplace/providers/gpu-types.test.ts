@@ -15,7 +15,7 @@ describe('named', () => {
     ['NVIDIA GeForce RTX 4090', 'RTX_4090', 'RTX_4090', 'RTX 4090', ''],
     ['AMD Instinct MI300X', 'MI300X', 'MI300X', 'MI300X', ''],
     ['NVIDIA B200', 'B200_SXM', 'B200', 'B200 SXM', 'SXM6'],
-  ])('knows "%s" as %s', (name, gpuType, baseGpuType, displayName, interconnectType) => {
+  ])('knows "%s" as %s [gpu-names]', (name, gpuType, baseGpuType, displayName, interconnectType) => {
     expect(gpuTypes.named(name)).toMatchObject({
       gpuType,
       baseGpuType,

@@ -19,18 +19,18 @@ it('documents the seven providers (npm run openapi writes docs/providers.md anew
 
 /** M: Deployments, Lifecycle rules, 2; Volumes: create body, rules 4 to 7; Limits. */
 const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unknown[] }> = {
-  'stopping only on d and e': {
+  'stopping only on d and e [profile-stop-d-e]': {
     of: ({ instances }) => instances.stop.supported,
     is: [false, false, false, true, true, false, false],
   },
-  'stopping on d depending on machine type and region': {
+  'stopping on d depending on machine type and region [profile-stop-d-exceptions]': {
     of: ({ id, instances: { stop } }) =>
       id === 'provider-d' && stop.supported
         ? stop.except.some((it) => it.regions) && stop.except.some((it) => it.offers)
         : null,
     is: [null, null, null, true, null, null, null],
   },
-  'restarting on f and g, but not of bare metal': {
+  'restarting on f and g, but not of bare metal [profile-restart-f-g]': {
     of: ({ instances: { restart } }) =>
       restart.supported && restart.except.some((it) => it.instance_types?.includes('BARE_METAL')),
     is: [false, false, false, false, false, true, true],
@@ -43,11 +43,11 @@ const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unk
     of: ({ volumes }) => volumes && [volumes.size_gb.min, volumes.size_gb.max],
     is: [[1, 10000], null, [50, 10000], [1, 51200], [1, 262144], [1, 16000], null],
   },
-  'the length of their names': {
+  'the length of their names [profile-name-length]': {
     of: ({ volumes }) => volumes?.name_max_length,
     is: [60, undefined, 60, 50, 60, 60, undefined],
   },
-  'how many are on one instance': {
+  'how many are on one instance [profile-volumes-per-instance]': {
     of: ({ volumes }) => volumes?.max_per_instance,
     is: [10, undefined, 1, 10, null, 1, undefined],
   },
@@ -63,11 +63,11 @@ const rules: Record<string, { of: (profile: ProviderProfile) => unknown; is: unk
     of: ({ volumes }) => volumes?.attach_at_create,
     is: [true, undefined, false, true, true, false, undefined],
   },
-  'an attach endpoint for a, d and e, which restarts the instances of e': {
+  'an attach endpoint for a, d and e, which restarts the instances of e [profile-attach-endpoint]': {
     of: ({ volumes }) => volumes?.attach.supported && volumes.attach.restarts_instance,
     is: [false, undefined, false, false, true, false, undefined],
   },
-  'growing of a and e, renaming of a': {
+  'growing of a and e, renaming of a [profile-grow-rename]': {
     of: ({ volumes }) => volumes && [volumes.grow, volumes.rename],
     is: [...[[true, true], null, [false, false], [false, false]], ...[[true, false], [false, false], null]],
   },

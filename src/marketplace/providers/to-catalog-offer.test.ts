@@ -52,7 +52,7 @@ it('takes over what a provider publishes', () => {
   } satisfies CatalogOffer);
 });
 
-it('prices a spot offer by its spot price, and by no other', () => {
+it('prices a spot offer by its spot price, and by no other [spot-offer-price]', () => {
   const spot = { instance_type: 'SPOT', spot_price_per_hour: 0.8 };
   expect(convert(spot).offer).toMatchObject({
     priceMicroUsdPerHour: 800_000,
@@ -75,7 +75,7 @@ describe('a CPU offer', () => {
     { ...none, gpu_count: undefined },
     { ...none, gpu_count: 0 },
     { gpu_count: 0, gpu_memory_gb: 80 },
-  ])('is one with %j', (changes) => {
+  ])('is one with %j [cpu-offer-detected]', (changes) => {
     expect(convert(changes).offer).toMatchObject({
       gpuType: 'CPU',
       gpuModel: '',
@@ -87,7 +87,7 @@ describe('a CPU offer', () => {
     });
   });
 
-  it('has no images that need a GPU', () => {
+  it('has no images that need a GPU [cpu-offer-images]', () => {
     const images = ['ubuntu-24.04', 'ubuntu-24.04-CUDA-13.0', 'debian-13-rocm', 'nvidia-ngc', 'debian-13'];
     expect(convert({ gpu_count: 0, os_options: images }).offer?.osOptions).toEqual([
       'ubuntu-24.04',
@@ -122,14 +122,14 @@ it('ignores what it is announced in a way that cannot be read, and says so', () 
   expect(problems).toEqual([expect.stringContaining('extras.berth of the offer "h100-1x" is ignored')]);
 });
 
-it('takes the provider’s word for the interconnect, and the profile’s for NVLink bridges', () => {
+it('takes the provider’s word for the interconnect, and the profile’s for NVLink bridges [interconnect-and-nvlink]', () => {
   const extras = { interconnect: 'InfiniBand', nvlink: true };
   expect(convert({ extras }).offer).toMatchObject({ interconnectType: 'InfiniBand', isNvlink: false });
   expect(convert({ extras: { interconnect: 7 } }).offer?.interconnectType).toBe('SXM5');
   expect(convert({}, { nvlink_offers: ['h100-1x'] }).offer?.isNvlink).toBe(true);
 });
 
-it('keeps texts in one line and of bounded length', () => {
+it('keeps texts in one line and of bounded length [catalog-texts-bounded]', () => {
   const { offer } = convert({
     name: 'a\u0000\nb',
     description: '😀'.repeat(5000),

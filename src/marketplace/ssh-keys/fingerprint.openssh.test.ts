@@ -6,7 +6,7 @@ import { parsePublicKey } from './parse-public-key.ts';
 const folder = new URL('../../../fixtures/ssh-keys/valid/', import.meta.url).pathname;
 const files = readdirSync(folder);
 
-it('has a key of every type to compare', () => {
+it('has a key of every type to compare [fingerprint-every-type]', () => {
   const types = new Set(files.map((file) => readFileSync(folder + file, 'utf8').split(' ')[0]));
   expect([...types].sort()).toEqual([
     'ecdsa-sha2-nistp256',
@@ -19,7 +19,7 @@ it('has a key of every type to compare', () => {
   ]);
 });
 
-it.each(files)('prints the fingerprint of %s as ssh-keygen does', (file) => {
+it.each(files)('prints the fingerprint of %s as ssh-keygen does [fingerprint-like-ssh-keygen]', (file) => {
   const printed = execFileSync('ssh-keygen', ['-l', '-f', folder + file], { encoding: 'utf8' });
   const { fingerprint } = parsePublicKey('publicKey', readFileSync(folder + file, 'utf8'));
   expect(fingerprint).toBe(printed.split(' ')[1]);

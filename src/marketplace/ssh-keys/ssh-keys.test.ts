@@ -17,7 +17,7 @@ const list = async (filter: object = {}, by = caller) =>
   (await listSshKeys(market.deps, by, filter)).map(({ name }) => name);
 
 describe('create', () => {
-  it('keeps one authorized_keys line and its fingerprint, for the current team', async () => {
+  it('keeps one authorized_keys line and its fingerprint, for the current team [ssh-key-create]', async () => {
     const key = await create({ publicKey: `  ${publicKey.replaceAll(' ', ' \t ')}\r\n` });
     expect(sshKeySchema.parse(key)).toEqual(key);
     expect(key).toMatchObject({
@@ -31,22 +31,25 @@ describe('create', () => {
     expect(await readSshKey(market.deps, caller, key.id)).toEqual(key);
   });
 
-  it.each(['sk-ed25519', 'sk-ecdsa-nistp256', 'ecdsa-nistp521', 'rsa-4096'])('accepts %s', async (file) => {
-    const text = readFileSync(
-      new URL(`../../../fixtures/ssh-keys/valid/${file}.pub`, import.meta.url),
-      'utf8',
-    );
-    expect((await create({ publicKey: text })).publicKey).toBe(text.trim());
-  });
+  it.each(['sk-ed25519', 'sk-ecdsa-nistp256', 'ecdsa-nistp521', 'rsa-4096'])(
+    'accepts %s [ssh-key-accepted]',
+    async (file) => {
+      const text = readFileSync(
+        new URL(`../../../fixtures/ssh-keys/valid/${file}.pub`, import.meta.url),
+        'utf8',
+      );
+      expect((await create({ publicKey: text })).publicKey).toBe(text.trim());
+    },
+  );
 
-  it('refuses what is no public key, without repeating it', async () => {
+  it('refuses what is no public key, without repeating it [ssh-key-refused]', async () => {
     const error = await create({ publicKey: 'ssh-ed25519 c2VjcmV0' }).catch((it) => it);
     expect(error).toMatchObject({ code: 'VALIDATION_ERROR', details: { issues: [{ path: 'publicKey' }] } });
     expect(JSON.stringify(error.toBody())).not.toContain('c2VjcmV0');
     expect(await list()).toEqual([]);
   });
 
-  it('keeps none for another’s team (403) or one that does not exist (404)', async () => {
+  it('keeps none for another’s team (403) or one that does not exist (404) [ssh-key-create-tenancy]', async () => {
     await expect(create({ teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
     await expect(create({ teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
     expect(await list({}, stranger)).toEqual([]);
@@ -69,23 +72,23 @@ describe('list', () => {
     });
   });
 
-  it('shows those of all teams of the caller, the newest first, and no temporary one', async () => {
+  it('shows those of all teams of the caller, the newest first, and no temporary one [ssh-keys-listed]', async () => {
     expect(await list()).toEqual(['shared', 'mine']);
   });
 
-  it('is narrowed by the caller and by a team', async () => {
+  it('is narrowed by the caller and by a team [ssh-keys-filtered]', async () => {
     expect(await list({ userId: 'usr-1' })).toEqual(['mine']);
     expect(await list({ teamId: 'team-3' })).toEqual(['shared']);
     expect(await list({ teamId: 'team-3', userId: 'usr-1' })).toEqual([]);
   });
 
-  it('refuses another user’s and another team’s (403), and an unknown team (404)', async () => {
+  it('refuses another user’s and another team’s (403), and an unknown team (404) [ssh-keys-list-tenancy]', async () => {
     await expect(list({ userId: 'usr-2' })).rejects.toMatchObject({ status: 403 });
     await expect(list({ teamId: 'team-2' })).rejects.toMatchObject({ status: 403 });
     await expect(list({ teamId: 'team-9' })).rejects.toMatchObject({ status: 404 });
   });
 
-  it('reads and deletes what is of a team of the caller alone', async () => {
+  it('reads and deletes what is of a team of the caller alone [ssh-key-read-and-delete]', async () => {
     for (const use of [readSshKey, deleteSshKey]) {
       await expect(use(market.deps, caller, 'ssh-3')).rejects.toMatchObject({ status: 403 });
       await expect(use(market.deps, caller, 'ssh-9')).rejects.toMatchObject({ status: 404 });

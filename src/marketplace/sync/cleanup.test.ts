@@ -65,7 +65,7 @@ describe('a deployment that was terminated', () => {
     expect([(await read(tended, id)).cleanup, statuses(tended.plain)]).toEqual(['done', []]);
   });
 
-  it('is not called deleted by a process that another one has replaced meanwhile', async () => {
+  it('is not called deleted by a process that another one has replaced meanwhile [cleanup-fenced]', async () => {
     const { id } = await running(tended);
     // While the answer is on its way another process gets the provider, and this one does not know it.
     const lose = async () => {

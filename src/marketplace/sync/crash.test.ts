@@ -103,7 +103,7 @@ describe.each([
   ['before', false],
   ['after', true],
 ] as const)('a process that dies %s any of its steps', (_, isAfter) => {
-  it('makes what was accepted once, or fails it and leaves nothing', async () => {
+  it('makes what was accepted once, or fails it and leaves nothing [crash-at-each-step]', async () => {
     const outcomes = new Set<string>();
     const deaths = await everyDeath(
       (tended) => accept(tended),

@@ -100,7 +100,7 @@ describe('a create that the provider refuses', () => {
       "provider-x does not accept the marketplace's credentials now.",
       refusal('unauthorized', 403),
     ],
-  ] as const)('has failed: %s', async (failureReason, line, error) => {
+  ] as const)('has failed: %s [launch-refused]', async (failureReason, line, error) => {
     failCreate({ error });
     const id = await launched();
     expect(await read(tended, id)).toMatchObject({
@@ -137,7 +137,7 @@ describe('a create that the provider refuses', () => {
 
 const broken = { status: 502, mayHaveHappened: true };
 
-describe('a create whose answer was lost (F55)', () => {
+describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
   it.each([
     ['the connection breaks', 'commit-then-lose'],
     ['a gateway answers instead', { commitThenError: new ProviderError('failed', '502', broken) }],
@@ -151,7 +151,7 @@ describe('a create whose answer was lost (F55)', () => {
     expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
   });
 
-  it('and that made two: the older one is kept, and the user pays for one', async () => {
+  it('and that made two: the older one is kept, and the user pays for one [launch-made-two]', async () => {
     failCreate('commit-then-lose');
     const id = await accept(tended);
     tended.tending.start();
@@ -183,7 +183,7 @@ describe('a create whose answer was lost (F55)', () => {
     expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toEqual([]);
   });
 
-  it('and that makes one long after: it is deleted', async () => {
+  it('and that makes one long after: it is deleted [launch-made-late]', async () => {
     failCreate({ lateMs: 10 * MINUTE_MS });
     const id = await launched();
     await tended.clock.advance(9 * MINUTE_MS);

@@ -30,7 +30,7 @@ function failReads(error: ProviderError): () => void {
 }
 
 describe('a deployment that was accepted', () => {
-  it('is made, runs, and is billed from when that was seen', async () => {
+  it('is made, runs, and is billed from when that was seen [poll-to-running]', async () => {
     const since = tended.clock.now();
     const id = await accept(tended, { tempSshKeyId: 'ssh-temp' });
     tended.tending.start();
@@ -53,7 +53,7 @@ describe('a deployment that was accepted', () => {
     ]);
   });
 
-  it('fails when it is not reachable in the time that its provider has, and is removed there', async () => {
+  it('fails when it is not reachable in the time that its provider has, and is removed there [poll-deploy-timeout]', async () => {
     tended.plain.options.bootMs = HOUR_MS;
     const id = await accept(tended, { tempSshKeyId: 'ssh-temp' });
     tended.tending.start();
@@ -85,22 +85,25 @@ describe('a deployment that runs', () => {
     expect(tended.clock.now() - (observedAt ?? 0)).toBeLessThanOrEqual(35_000);
   });
 
-  it.each(Object.keys(unreadableAnswers))('stays what it is while the answer is: %s (F54)', async (kind) => {
-    const { id } = await running(tended);
-    const error = unreadableAnswers[kind]?.() ?? notFound;
-    const before = await read(tended, id);
-    const recover = failReads(error);
-    await tended.clock.advance(5 * MINUTE_MS);
-    const during = await read(tended, id);
-    expect({ ...during, observedAt: 0 }).toEqual({ ...before, observedAt: 0 });
-    expect(tended.clock.now() - (during.observedAt ?? 0)).toBeGreaterThan(4 * MINUTE_MS);
-    expect(tended.told.filter(({ level }) => level === 'warn')).toHaveLength(1);
-    recover();
-    await tended.clock.advance(MINUTE_MS);
-    expect(tended.clock.now() - ((await read(tended, id)).observedAt ?? 0)).toBeLessThanOrEqual(35_000);
-  });
+  it.each(Object.keys(unreadableAnswers))(
+    'stays what it is while the answer is: %s (F54) [poll-unclear-answer]',
+    async (kind) => {
+      const { id } = await running(tended);
+      const error = unreadableAnswers[kind]?.() ?? notFound;
+      const before = await read(tended, id);
+      const recover = failReads(error);
+      await tended.clock.advance(5 * MINUTE_MS);
+      const during = await read(tended, id);
+      expect({ ...during, observedAt: 0 }).toEqual({ ...before, observedAt: 0 });
+      expect(tended.clock.now() - (during.observedAt ?? 0)).toBeGreaterThan(4 * MINUTE_MS);
+      expect(tended.told.filter(({ level }) => level === 'warn')).toHaveLength(1);
+      recover();
+      await tended.clock.advance(MINUTE_MS);
+      expect(tended.clock.now() - ((await read(tended, id)).observedAt ?? 0)).toBeLessThanOrEqual(35_000);
+    },
+  );
 
-  it('survives a 404 that the next answer takes back (F53)', async () => {
+  it('survives a 404 that the next answer takes back (F53) [not-found-taken-back]', async () => {
     const { id } = await running(tended);
     const recover = failReads(notFound);
     await tended.clock.advance(15_000);
@@ -110,14 +113,14 @@ describe('a deployment that runs', () => {
     expect((await billed(tended, id, 0)).length).toBe(1);
   });
 
-  it('survives 404 for as long as the list has it', async () => {
+  it('survives 404 for as long as the list has it [not-found-but-listed]', async () => {
     const { id } = await running(tended);
     failReads(notFound);
     await tended.clock.advance(10 * MINUTE_MS);
     expect((await read(tended, id)).status).toBe('running');
   });
 
-  it('is over when a second poll and the list confirm the 404, and costs nothing from the last sight on', async () => {
+  it('is over when a second poll and the list confirm the 404, and costs nothing from the last sight on [not-found-confirmed]', async () => {
     const { id, instanceId } = await running(tended);
     await tended.clock.advance(20_000);
     tended.plain.vanish(instanceId);
@@ -130,7 +133,7 @@ describe('a deployment that runs', () => {
     expect(tended.clock.now() - (stoppedAt ?? 0)).toBeGreaterThan(4 * MINUTE_MS);
   });
 
-  it('that blinks stays alive, and pays for all of it', async () => {
+  it('that blinks stays alive, and pays for all of it [blink-billed]', async () => {
     const { id, instanceId } = await running(tended);
     tended.plain.blink(instanceId, 'OFFLINE', 120_000);
     await tended.clock.advance(10 * MINUTE_MS);
@@ -138,7 +141,7 @@ describe('a deployment that runs', () => {
     expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
   });
 
-  it('that its provider parks is billed at the stopped rate from when it was', async () => {
+  it('that its provider parks is billed at the stopped rate from when it was [provider-parks]', async () => {
     const since = tended.clock.now();
     const { id, instanceId } = await running(tended);
     const startedAt = ((await read(tended, id)).startedAt ?? 0) - since;
@@ -157,7 +160,7 @@ describe('a deployment that runs', () => {
     ]);
   });
 
-  it('as SPOT is over as soon as its provider takes it, and follows its price', async () => {
+  it('as SPOT is over as soon as its provider takes it, and follows its price [spot-reclaimed]', async () => {
     const spot = { offerId: 'gpu-spot', instanceType: 'SPOT' } as const;
     const since = tended.clock.now();
     const { id, instanceId } = await running(tended, {
@@ -204,7 +207,7 @@ describe('a change of ours that is under way', () => {
     await tended.store.transact((tx) => tx.deployments.update({ ...record, action }));
   };
 
-  it('a stop without an answer is billed as one from when it was done (F56)', async () => {
+  it('a stop without an answer is billed as one from when it was done (F56) [stop-without-answer]', async () => {
     tended.plain.options.stopMs = 40_000;
     const since = tended.clock.now();
     const { id, instanceId } = await running(tended);

@@ -36,7 +36,7 @@ const isOnline = () => tended.plain.instances[0]?.status === 'ONLINE';
 const statusOf = async (id: string) => (await read(tended, id)).status;
 
 describe('a machine that its provider calls ONLINE', () => {
-  it('runs, and is billed, from when its user can log in, and not before', async () => {
+  it('runs, and is billed, from when its user can log in, and not before [ssh-proof-starts-bill]', async () => {
     tended.ssh.fault = () => 'closed';
     const since = tended.clock.now();
     const id = await accept(tended);
@@ -66,7 +66,7 @@ describe('a machine that its provider calls ONLINE', () => {
     ['hangs', 'no SSH server answered at its SSH port'],
     ['refuses', 'its SSH server did not accept the key'],
   ] as const)(
-    'and whose SSH is %s fails after ten minutes, unbilled, and is deleted',
+    'and whose SSH is %s fails after ten minutes, unbilled, and is deleted [ssh-proof-fails]',
     async (fault, words) => {
       tended.ssh.fault = () => fault;
       const id = await accept(tended, { tempSshKeyId: 'ssh-temp' });
@@ -222,7 +222,7 @@ describe('a process that ends', () => {
   });
 });
 
-it('a host that hangs delays no other deployment, and no poll', async () => {
+it('a host that hangs delays no other deployment, and no poll [ssh-proof-hang-isolated]', async () => {
   await tended.close();
   tended = await openTended({ bootMs: 1_000 });
   const { id: live } = await running(tended, { number: 1 });
@@ -309,7 +309,7 @@ describe('an alarm', () => {
   const unreachable = () => tellings(tended.told, 'error', '`verify_ssh: false`');
   const refusing = () => tellings(tended.told, 'error', 'whether it injects the keys');
 
-  it('names verify_ssh when none of the machines of a provider can be reached, once in an hour', async () => {
+  it('names verify_ssh when none of the machines of a provider can be reached, once in an hour [ssh-proof-alarm]', async () => {
     tended.ssh.fault = () => 'closed';
     await accept(tended, { number: 1 });
     await accept(tended, { number: 2 });

@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => tended.close());
 
 describe('a provider that hangs', () => {
-  it('delays no other, and what it holds up goes on once it answers (F65)', async () => {
+  it('delays no other, and what it holds up goes on once it answers (F65) [provider-hang-isolated]', async () => {
     const slow = await Promise.all(
       Array.from({ length: 40 }, (_, index) => accept(tended, { number: index + 1 })),
     );

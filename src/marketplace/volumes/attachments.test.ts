@@ -126,7 +126,7 @@ describe('a detachment', () => {
   });
 });
 
-it('of a volume that broke is looked after when its deployment ends', async () => {
+it('of a volume that broke is looked after when its deployment ends [broken-volume-released]', async () => {
   expect(await attach()).toBe('done');
   const record = await stored();
   if (record === null) throw new Error('there is no volume');

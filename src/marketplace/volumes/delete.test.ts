@@ -71,7 +71,7 @@ async function askAndDie(): Promise<void> {
 }
 
 describe('a deletion of which nobody wrote the answer', () => {
-  it('is not taken back by an observation that still shows the volume, and ends only by proof', async () => {
+  it('is not taken back by an observation that still shows the volume, and ends only by proof [volume-delete-needs-proof]', async () => {
     world.plain('a').options.volumeMs = 60_000;
     await askAndDie();
     await tend();
@@ -153,7 +153,7 @@ it('is accepted later where the store did not answer when the provider had taken
   expect(await findings()).toEqual([]);
 });
 
-it('of a volume that ended while it was asked for is success, and the end stays as it is', async () => {
+it('of a volume that ended while it was asked for is success, and the end stays as it is [volume-delete-race-ended]', async () => {
   const before = await stored();
   if (before === null) throw new Error('there is no volume');
   const endedAt = world.clock.now();
@@ -205,7 +205,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     expect((await stored())?.status).toBe('deleted');
   });
 
-  it('leaves the detachment looked after where the provider refuses it', async () => {
+  it('leaves the detachment looked after where the provider refuses it [volume-detach-refused]', async () => {
     const refused = new ProviderError('refused', '400: no', { status: 400 });
     world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: refused } : 'none');
     expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');

@@ -50,7 +50,7 @@ async function attached(letter: string) {
 }
 
 describe('a create', () => {
-  it('answers with an available volume as M: shows it, with where provider-a mounts it from', async () => {
+  it('answers with an available volume as M: shows it, with where provider-a mounts it from [volume-create]', async () => {
     const volume = volumeSchema.strict().parse(await create('a'));
     const id = world.plain('a').volumes[0]?.id;
     expect(volume).toMatchObject({
@@ -70,7 +70,7 @@ describe('a create', () => {
     expect(await create('d')).not.toHaveProperty('usedCapacityBytes');
   });
 
-  it('asks for the type of provider-d, and for the cloud of provider-c at its price', async () => {
+  it('asks for the type of provider-d, and for the cloud of provider-c at its price [volume-type-and-cloud]', async () => {
     expect((await create('d')).extras).toEqual({ volumeType: 'nvme-network' });
     expect(world.plain('d').volumes[0]?.type).toBe('nvme-network');
     const inCloud = await create('c');
@@ -79,7 +79,7 @@ describe('a create', () => {
     expect(world.plain('c').volumes[0]?.type).toBe('sky');
   });
 
-  it('locks the discount of that moment in, and bills from when it was first available', async () => {
+  it('locks the discount of that moment in, and bills from when it was first available [volume-discount-locked]', async () => {
     await world.deps.store.transact((tx) =>
       tx.discounts.insert(discount({ percentage: 20, endsAt: world.clock.now() + HOUR })),
     );
@@ -105,7 +105,7 @@ describe('a create', () => {
     expect((await segments(record?.id ?? ''))[0]?.startedAt).toBe(record?.startedAt);
   });
 
-  it('on a deployment answers once it is attached, and gives the deployment free again', async () => {
+  it('on a deployment answers once it is attached, and gives the deployment free again [volume-create-attached]', async () => {
     const { id } = await world.deploy('e', 'eu-frankfurt');
     const volume = await create('e', { deploymentId: id });
     expect(volume).toMatchObject({ status: 'attached', attachedToDeploymentIds: [id] });
@@ -143,7 +143,7 @@ describe('a create', () => {
     },
   );
 
-  it('whose volume breaks is 502 and costs nothing; the volume can be deleted', async () => {
+  it('whose volume breaks is 502 and costs nothing; the volume can be deleted [volume-create-broken]', async () => {
     world.plain('a').faults.plan = (method) =>
       method === 'getVolume' ? { answer: (it) => ({ ...it, status: 'ERROR' }) } : 'none';
     expect((await failure(createVolume(world.deps, caller, bodyFor('a')))).status).toBe(502);
@@ -167,7 +167,7 @@ describe('a create', () => {
     expect(keys()[1]).toEqual(keys()[0]);
   });
 
-  it('whose answer is lost waits for the catalog in a process that has just started', async () => {
+  it('whose answer is lost waits for the catalog in a process that has just started [volume-create-waits-for-catalog]', async () => {
     world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');
     await world.settle(createVolume(world.deps, caller, bodyFor('a')));
     const { catalog } = world.provider('a');
@@ -194,7 +194,7 @@ describe('a create', () => {
     expect((await only())?.status).toBe('deleted');
   });
 
-  it('that takes longer than a request may wait answers `creating`, and is billed once it is there', async () => {
+  it('that takes longer than a request may wait answers `creating`, and is billed once it is there [volume-create-slow]', async () => {
     world.plain('a').options.volumeMs = 60_000;
     const volume = await create('a');
     expect(volume.status).toBe('creating');
@@ -225,7 +225,7 @@ describe('a create', () => {
 });
 
 describe('an attachment', () => {
-  it('is reported until the provider has no record of it any more', async () => {
+  it('is reported until the provider has no record of it any more [volume-attachment-reported]', async () => {
     const { volumeId, deploymentId } = await attached('d');
     expect(await read(volumeId)).toMatchObject({
       status: 'attached',
@@ -237,7 +237,7 @@ describe('an attachment', () => {
     expect(world.plain('d').volumes[0]?.attached_instance_ids).toEqual([]);
   });
 
-  it('is answered, as its end and a larger size are, with the fields that M: names', async () => {
+  it('is answered, as its end and a larger size are, with the fields that M: names [volume-attachment-fields]', async () => {
     const { volumeId, region } = await create('e');
     const { id } = await world.deploy('e', region);
     const attach = await world.settle(attachVolume(world.deps, caller, volumeId, id));
@@ -263,7 +263,7 @@ describe('an attachment', () => {
     expect(await only()).toMatchObject({ status: 'available', action: null });
   });
 
-  it('that restarts the instance waits until it is back, and holds the deployment until then', async () => {
+  it('that restarts the instance waits until it is back, and holds the deployment until then [attach-restarts-instance]', async () => {
     const volume = await create('e');
     const record = await world.deploy('e', volume.region);
     const instanceId = record.providerInstanceId ?? '';
@@ -274,7 +274,7 @@ describe('an attachment', () => {
     expect((await deployment(record.id))?.action).toBeNull();
   });
 
-  it('whose end restarts the instance waits until it is back as well, and the deployment stays running', async () => {
+  it('whose end restarts the instance waits until it is back as well, and the deployment stays running [detach-restarts-instance]', async () => {
     const { volumeId, deploymentId } = await attached('e');
     const { providerInstanceId } = (await deployment(deploymentId)) ?? {};
     world.plain('e').blink(providerInstanceId ?? '', 'STOPPED', 10_000);
@@ -318,7 +318,7 @@ describe('an attachment', () => {
     expect(world.plain('d').faults.countOf('attachVolume')).toBe(2);
   });
 
-  it('goes with its deployment: the volume is available once the provider has let go', async () => {
+  it('goes with its deployment: the volume is available once the provider has let go [volume-freed-with-deployment]', async () => {
     const { volumeId, deploymentId } = await attached('d');
     const { store, clock } = world.deps;
     await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
@@ -336,14 +336,14 @@ describe('an attachment', () => {
 });
 
 describe('a deletion', () => {
-  it('is refused while the volume is on an active deployment', async () => {
+  it('is refused while the volume is on an active deployment [volume-delete-while-attached]', async () => {
     const { volumeId } = await attached('d');
     const before = world.writes();
     expect((await failure(deleteVolume(world.deps, caller, volumeId))).code).toBe('VALIDATION_ERROR');
     expect(world.writes()).toEqual(before);
   });
 
-  it('ends the bill at once, and is proved afterwards; a second one is success', async () => {
+  it('ends the bill at once, and is proved afterwards; a second one is success [volume-delete]', async () => {
     const volume = await create('a');
     await world.clock.advance(HOUR);
     const acceptedAt = world.clock.now();
@@ -407,7 +407,7 @@ describe('a deletion', () => {
 });
 
 describe('a larger size', () => {
-  it('costs its price from then on', async () => {
+  it('costs its price from then on [volume-resize-price]', async () => {
     const volume = await create('a');
     const changed = await world.settle(
       updateVolume(world.deps, caller, volume.volumeId, { name: 'more', sizeInGb: 300 }),
@@ -425,7 +425,7 @@ describe('a larger size', () => {
     expect(error.message).toMatch(/does not announce that it can resize/);
   });
 
-  it('is waited for until the provider says what the volume has, whoever asks for something else meanwhile', async () => {
+  it('is waited for until the provider says what the volume has, whoever asks for something else meanwhile [volume-resize-awaited]', async () => {
     const volume = await create('a');
     const silent = new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
     world.plain('a').faults.plan = (method) =>
@@ -466,13 +466,16 @@ describe('a larger size', () => {
   });
 });
 
-it.each(Object.keys(unreadableAnswers))('shows what is known when the provider answers: %s', async (kind) => {
-  const volume = await create('a');
-  const before = await only();
-  world.plain('a').faults.plan = () => ({ error: (unreadableAnswers[kind] as () => ProviderError)() });
-  expect(await read(volume.volumeId)).toEqual(volume);
-  expect(await only()).toEqual(before);
-});
+it.each(Object.keys(unreadableAnswers))(
+  'shows what is known when the provider answers: %s [volume-known-state-shown]',
+  async (kind) => {
+    const volume = await create('a');
+    const before = await only();
+    world.plain('a').faults.plan = () => ({ error: (unreadableAnswers[kind] as () => ProviderError)() });
+    expect(await read(volume.volumeId)).toEqual(volume);
+    expect(await only()).toEqual(before);
+  },
+);
 
 describe('a volume that the provider does not know any more while it is resized', () => {
   const gone = new ProviderError('not_found', '404', { status: 404, code: 'not_found' });
@@ -486,7 +489,7 @@ describe('a volume that the provider does not know any more while it is resized'
     await tend('a');
   });
 
-  it('is kept, the operator is told once, and its size is taken over when the provider knows it again', async () => {
+  it('is kept, the operator is told once, and its size is taken over when the provider knows it again [volume-resize-denied]', async () => {
     expect((await read(volumeId)).status).toBe('available');
     expect(await only()).toMatchObject({ sizeGb: 100, action: { kind: 'resize' } });
     expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
@@ -539,7 +542,7 @@ it('gives volumes of other teams to nobody: 403, and 404 for those that are not 
   expect((await failure(listed)).status).toBe(403);
 });
 
-it("lists a page of one team's volumes, without deleted ones unless they are asked for", async () => {
+it("lists a page of one team's volumes, without deleted ones unless they are asked for [volume-list]", async () => {
   const names = ['one', 'two', 'three'];
   for (const name of names) {
     await create('a', { name });
@@ -555,7 +558,7 @@ it("lists a page of one team's volumes, without deleted ones unless they are ask
   expect((await listVolumes(world.deps, stranger, {})).total).toBe(0);
 });
 
-it('prices a GB by provider, region and cloud, and lists where volumes can be', async () => {
+it('prices a GB by provider, region and cloud, and lists where volumes can be [volume-pricing]', async () => {
   const price = (query: object) => readVolumePricing(world.deps, query).hourlyRatePerGb;
   expect(price({ provider: 'provider-d', region: 'ap-tokyo' })).toBe(0.000123);
   expect(price({ provider: 'provider-d' })).toBe(0.000096);

@@ -83,11 +83,11 @@ type Given = (letter: string) => Promise<() => Promise<unknown>>;
 
 /** Each rule of M: for volumes, by the provider. Absent: it has no volumes to do it with. */
 const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>> }> = {
-  'a create': {
+  'a create [create-volume-plain]': {
     given: async (letter) => () => create(letter),
     is: { a: 'ok', b: NONE, c: 'ok', d: 'ok', e: 'ok', f: 'ok', g: NONE },
   },
-  'a create without a region': {
+  'a create without a region [create-volume-no-region]': {
     given: async (letter) => () => create(letter, { region: undefined }),
     is: {
       a: /^region: required for Provider A/,
@@ -97,17 +97,17 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^region: required for Provider F/,
     },
   },
-  'a create in a region that is not there': {
+  'a create in a region that is not there [create-volume-unknown-region]': {
     given: async (letter) => () => create(letter, { region: 'mars' }),
     is: Object.fromEntries(
       ['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^region: expected a region with volumes: \w/]),
     ),
   },
-  'a create without a cloudId': {
+  'a create without a cloudId [create-volume-no-cloud]': {
     given: async (letter) => () => create(letter, { cloudId: undefined }),
     is: { a: 'ok', c: /^cloudId: required for Provider C/, d: 'ok', e: 'ok', f: 'ok' },
   },
-  'a create with a cloudId of another region': {
+  'a create with a cloudId of another region [create-volume-wrong-cloud]': {
     given: async (letter) => () => create(letter, { cloudId: 'cloud-denver-1' }),
     is: {
       a: /^cloudId: Provider A has no clouds/,
@@ -117,36 +117,36 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^cloudId: Provider F has no clouds/,
     },
   },
-  'a create on a deployment': {
+  'a create on a deployment [create-volume-on-deployment]': {
     given: async (letter) => {
       const { id: deploymentId } = await deploy(letter);
       return () => create(letter, { deploymentId });
     },
     is: { a: 'ok', c: /^deploymentId: Provider C/, d: 'ok', e: 'ok', f: /^deploymentId: Provider F/ },
   },
-  'a name of 50 characters': {
+  'a name of 50 characters [name-50-characters]': {
     given: async (letter) => () => create(letter, { name: 'n'.repeat(50) }),
     is: { a: 'ok', c: 'ok', d: 'ok', e: 'ok', f: 'ok' },
   },
-  'a name of 60 characters': {
+  'a name of 60 characters [name-60-characters]': {
     given: async (letter) => () => create(letter, { name: 'n'.repeat(60) }),
     is: { a: 'ok', c: 'ok', d: /^name: expected at most 50 characters on Provider D$/, e: 'ok', f: 'ok' },
   },
-  'a name of 61 characters': {
+  'a name of 61 characters [name-61-characters]': {
     given: async (letter) => () => create(letter, { name: 'n'.repeat(61) }),
     is: Object.fromEntries(
       ['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^name: expected at most \d0/]),
     ),
   },
-  'a name with a capital letter': {
+  'a name with a capital letter [name-capital-letter]': {
     given: async (letter) => () => create(letter, { name: 'Data' }),
     is: Object.fromEntries(['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^name: expected lower-case/])),
   },
-  'the smallest size': {
+  'the smallest size [size-smallest]': {
     given: async (letter) => () => create(letter, { sizeInGb: letter === 'c' ? 50 : 1 }),
     is: { a: 'ok', c: 'ok', d: 'ok', e: 'ok', f: 'ok' },
   },
-  'less than the smallest size': {
+  'less than the smallest size [size-too-small]': {
     given: async (letter) => () => create(letter, { sizeInGb: letter === 'c' ? 49 : 0 }),
     is: {
       a: /^sizeInGb: expected 1 to 10000 GB/,
@@ -160,17 +160,17 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     given: async (letter) => () => create(letter, { sizeInGb: Number.NaN }),
     is: Object.fromEntries(['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^sizeInGb: expected/])),
   },
-  'the largest size': {
+  'the largest size [size-largest]': {
     given: async (letter) => () =>
       create(letter, { sizeInGb: { a: 10000, c: 10000, d: 51200, e: 262144, f: 16000 }[letter] ?? 1 }),
     is: { a: 'ok', c: 'ok', d: 'ok', e: 'ok', f: 'ok' },
   },
-  'a size above the largest': {
+  'a size above the largest [size-too-large]': {
     given: async (letter) => () =>
       create(letter, { sizeInGb: { a: 10001, c: 10001, d: 51201, e: 262145, f: 16001 }[letter] ?? 1 }),
     is: Object.fromEntries(['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^sizeInGb: expected \d/])),
   },
-  'a size of 40961 GB in another region': {
+  'a size of 40961 GB in another region [size-largest-by-region]': {
     given: async (letter) => () =>
       create(letter, {
         region: placeOf[letter]?.elsewhere,
@@ -185,7 +185,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^sizeInGb: expected 1 to 16000/,
     },
   },
-  'an attach to a running deployment': {
+  'an attach to a running deployment [attach-running]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       const { id } = await deploy(letter);
@@ -199,7 +199,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^Provider F attaches a volume only when the instance is deployed/,
     },
   },
-  'an attach to a deployment that does not run': {
+  'an attach to a deployment that does not run [attach-not-running]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       const { id } = await deploy(letter);
@@ -208,7 +208,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: { a: /stopped/, d: /stopped/, e: /stopped/ },
   },
-  'an attach to a deployment of another region': {
+  'an attach to a deployment of another region [attach-other-region]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       const { id } = await world.deploy(letter, placeOf[letter]?.elsewhere ?? '');
@@ -216,7 +216,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: { a: /the volume vol-\w+ is in us-dallas, the/, d: /is in us-phoenix/, e: /is in eu-frankfurt/ },
   },
-  'an attach to a deployment of another provider': {
+  'an attach to a deployment of another provider [attach-other-provider]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       const { id } = await deploy('b');
@@ -224,7 +224,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: { a: /is at provider-a, the deployment at provider-b/, d: /is at provider-d/, e: /is at provider-e/ },
   },
-  'an attach to a second deployment': {
+  'an attach to a second deployment [attach-second-deployment]': {
     given: async (letter) => {
       const { volumeId } = await attached(letter);
       const { id } = await deploy(letter);
@@ -232,7 +232,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: { a: 'ok', d: /on Provider D a volume is on one instance at a time$/, e: 'ok' },
   },
-  'an eleventh volume of a deployment': {
+  'an eleventh volume of a deployment [eleventh-volume]': {
     given: async (letter) => {
       const deployment = await deploy(letter);
       for (let nth = 1; nth <= 10; nth++) await made(letter, { deploymentId: deployment.id });
@@ -245,7 +245,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       e: 'ok',
     },
   },
-  'a detach from a running deployment': {
+  'a detach from a running deployment [detach-running]': {
     given: async (letter) => {
       const { volumeId, deployment } = await launched(letter);
       return () => detachVolume(world.deps, caller, volumeId, deployment.id);
@@ -260,7 +260,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
   },
   ...Object.fromEntries(
     (['failed', 'terminated', 'terminated-provider'] as const).map((status) => [
-      `a detach from a deployment that is ${status}`,
+      `a detach from a deployment that is ${status} [detach-ended]`,
       {
         given: async (letter: string) => {
           const { volumeId, deployment } = await ended(letter, status);
@@ -270,7 +270,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       } as const,
     ]),
   ),
-  'an attach after a detach': {
+  'an attach after a detach [attach-after-detach]': {
     given: async (letter) => {
       const { volumeId, deployment } = await attached(letter);
       await world.settle(detachVolume(world.deps, caller, volumeId, deployment.id));
@@ -278,7 +278,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
     },
     is: { a: 'ok', d: 'ok', e: 'ok' },
   },
-  'a larger size': {
+  'a larger size [update-larger]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       return () => updateVolume(world.deps, caller, volumeId, { sizeInGb: 200 });
@@ -291,14 +291,14 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^Volumes of Provider F cannot be changed/,
     },
   },
-  'a smaller size': {
+  'a smaller size [update-smaller]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       return () => updateVolume(world.deps, caller, volumeId, { sizeInGb: 99 });
     },
     is: { a: /never shrinks; expected at least 100 GB$/, e: /never shrinks/, c: /cannot be changed/ },
   },
-  'a new name': {
+  'a new name [update-name]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       return () => updateVolume(world.deps, caller, volumeId, { name: 'other' });
@@ -311,14 +311,14 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /cannot be changed/,
     },
   },
-  'an update that changes nothing': {
+  'an update that changes nothing [update-nothing]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       return () => updateVolume(world.deps, caller, volumeId, {});
     },
     is: { a: 'ok', e: 'ok', c: /cannot be changed/, d: /cannot be changed/, f: /cannot be changed/ },
   },
-  'a launch with one volume': {
+  'a launch with one volume [launch-one-volume]': {
     given: async (letter) => {
       const volumeId = /[bg]/.test(letter) ? 'vol-x' : (await made(letter)).volumeId;
       return () => launch(letter, [volumeId]);
@@ -333,7 +333,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       g: /^volumeIds: Provider G has no volumes/,
     },
   },
-  'a launch with two volumes': {
+  'a launch with two volumes [launch-two-volumes]': {
     given: async (letter) => {
       const volumeIds = [(await made(letter)).volumeId, (await made(letter)).volumeId];
       return () => launch(letter, volumeIds);
@@ -346,7 +346,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       f: /^volumeIds: Provider F has at most 1 volume per instance$/,
     },
   },
-  'a launch with a volume of another region': {
+  'a launch with a volume of another region [launch-volume-other-region]': {
     given: async (letter) => {
       const { volumeId } = await made(letter);
       return () => launch(letter, [volumeId], placeOf[letter]?.elsewhere);
@@ -355,7 +355,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
       ['a', 'c', 'd', 'e', 'f'].map((letter) => [letter, /^volumeIds: the volume vol-\w+ is in/]),
     ),
   },
-  'a launch with a volume that is on another deployment': {
+  'a launch with a volume that is on another deployment [launch-shared-volume]': {
     given: async (letter) => {
       const { volumeId } = await launched(letter);
       return () => launch(letter, [volumeId]);
@@ -372,7 +372,7 @@ const table: Record<string, { given: Given; is: Partial<Record<Letter, Expected>
 
 describe.each(letters)('on provider-%s', (letter) => {
   const rows = Object.entries(table).filter(([, { is }]) => is[letter] !== undefined);
-  it.each(rows)('%s', async (_, { given, is }) => {
+  it.each(rows)('%s [volume-rules-by-provider]', async (_, { given, is }) => {
     const expected = is[letter] as Expected;
     const action = await given(letter);
     expect(await outcome(action)).toEqual(expected === 'ok' ? 'ok' : expect.stringMatching(expected));
@@ -380,7 +380,7 @@ describe.each(letters)('on provider-%s', (letter) => {
 });
 
 it.each(['a', 'c', 'd', 'e', 'f'])(
-  'a volume of provider-%s is available again once its instance is terminated',
+  'a volume of provider-%s is available again once its instance is terminated [volume-free-after-termination]',
   async (letter) => {
     const { volumeId, deployment } = await ended(letter, 'terminated');
     world.plain(letter).delete(deployment.providerInstanceId ?? '');

@@ -26,13 +26,16 @@ it.each([
   ['d', 'us-phoenix', 1, 51_200, 0.000096],
   ['e', 'eu-frankfurt', 1, 262_144, 0.00011],
   ['f', 'us-newark', 1, 16_000, 0.000164],
-])('provider-%s has sizes and a price in %s', (letter, id, minSizeGb, maxSizeGb, hourlyRatePerGb) => {
-  const entry = list(letter).regions.find((region) => region.id === id);
-  expect(entry).toMatchObject({ minSizeGb, maxSizeGb, hourlyRatePerGb });
-  expect(volumeRegionSchema.strict().parse(entry)).toEqual(entry);
-});
+])(
+  'provider-%s has sizes and a price in %s [volume-region-sizes]',
+  (letter, id, minSizeGb, maxSizeGb, hourlyRatePerGb) => {
+    const entry = list(letter).regions.find((region) => region.id === id);
+    expect(entry).toMatchObject({ minSizeGb, maxSizeGb, hourlyRatePerGb });
+    expect(volumeRegionSchema.strict().parse(entry)).toEqual(entry);
+  },
+);
 
-it('names clouds for provider-c alone', () => {
+it('names clouds for provider-c alone [volume-clouds]', () => {
   for (const letter of ['a', 'c', 'd', 'e', 'f'])
     for (const entry of list(letter).regions) {
       expect('cloudId' in entry).toBe(letter === 'c');
@@ -43,14 +46,14 @@ it('names clouds for provider-c alone', () => {
 describe('what can be deployed beside a volume', () => {
   const gpus = () => list('d').regions.map(({ id, hasGpuOffers }) => [id, hasGpuOffers]);
 
-  it('is told of GPUs for each region, and of anything for all of them', () => {
+  it('is told of GPUs for each region, and of anything for all of them [beside-volume-gpus]', () => {
     stock('d', [{ isGpu: true, region: 'ap-tokyo' }]);
     expect(gpus()).toContainEqual(['ap-tokyo', true]);
     expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toHaveLength(1);
     expect(list('d').hasAnyOffers).toBe(true);
   });
 
-  it('is anything where there are CPU offers, and nothing where all is sold out', () => {
+  it('is anything where there are CPU offers, and nothing where all is sold out [beside-volume-cpus]', () => {
     stock('d', [{ isGpu: false, region: 'us-phoenix' }]);
     expect(gpus().filter(([, hasGpuOffers]) => hasGpuOffers)).toEqual([]);
     expect(list('d').hasAnyOffers).toBe(true);

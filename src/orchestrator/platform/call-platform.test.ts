@@ -114,7 +114,7 @@ describe('a lease that ends before a call would', () => {
     expect(made).toBe(calls);
   });
 
-  it('is so for a holder that was paused past it', async () => {
+  it('is so for a holder that was paused past it [call-after-pause-refused]', async () => {
     const context = caller();
     const until = context.clock.now() + 60_000;
     await context.clock.advance(61_000);

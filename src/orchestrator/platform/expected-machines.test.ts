@@ -113,7 +113,7 @@ it.each([
   expect(isExpected({ id, version, status, endpoint: null, since: 0, createOpenUntil: null })).toBe(expected);
 });
 
-it('a machine that was seen while it is PROVISIONING is expected', () => {
+it('a machine that was seen while it is PROVISIONING is expected [provisioning-machine-expected]', () => {
   const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'ubuntu' };
   expect(
     isExpected({ id: 'a', version: 1, status: 'PROVISIONING', endpoint, since: 0, createOpenUntil: null }),

@@ -165,7 +165,7 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     expect([orders(), alarms.length]).toEqual([ORDERS[orphans], 1]);
   });
 
-  it('of a lost instance whose clean-up is under way is left to that', async () => {
+  it('of a lost instance whose clean-up is under way is left to that [orphan-under-clean-up]', async () => {
     const { listing, orders, alarms } = setUp(orphans, { lost: 'ERROR', hasWork: true });
     for (let seen = 0; seen < 5; seen++) await listing();
     expect([orders(), alarms]).toEqual([[], []]);

@@ -28,7 +28,7 @@ describe('after an attempt to create', () => {
     ['that goes on, it is open', { outcome: 'pending', cookie: 'c', pollAfterMs: 1 }, null, CREATE_IS_OPEN],
     ['that is done, it may be missing from now on', { outcome: 'done', value: null }, null, NOW],
     [
-      'whose call with a cookie is refused, nothing is known of those before it',
+      'whose call with a cookie is refused, nothing is known of those before it [refused-call-with-cookie]',
       failed('capacity', 'none'),
       'c',
       CREATE_IS_OPEN,
@@ -56,7 +56,12 @@ describe('a look that says gone', () => {
     ['proves it of what the platform has shown', null, 0, 0],
     ['proves nothing before the platform must show it', 1_500, NOW, VISIBLE_MS - 500],
     ['proves it after that', -VISIBLE_MS, NOW, 0],
-    ['and took long proves nothing if it began before that', -VISIBLE_MS, -1, 1],
+    [
+      'and took long proves nothing if it began before that [listing-began-before-visibility]',
+      -VISIBLE_MS,
+      -1,
+      1,
+    ],
     ['is made again no later than that, whatever the clock says', 9_000_000, NOW, VISIBLE_MS],
   ])('%s', (_name, createOpenUntil, observedAt, expected) => {
     expect(mayTurnUpForMs(context, createOpenUntil, observedAt)).toBe(expected);

@@ -92,15 +92,18 @@ describe('a step that comes back', () => {
         await store.transact((tx) => tx.work.finish(other));
       },
     ],
-  ])('writes nothing, and decides nothing, after its lease was lost %s', async (_name, recordLoss) => {
-    await put();
-    const lease = await claimed();
-    await recordLoss();
-    const before = [await store.read.instances.byId('a'), await work()];
-    expect(await settle(lease, { step: 'destroy' }, () => null)).toBe(0);
-    expect([await store.read.instances.byId('a'), await work()]).toEqual(before);
-    expect(warnings).toEqual([{ instance: 'a', account: expect.any(String), step: 'create' }]);
-  });
+  ])(
+    'writes nothing, and decides nothing, after its lease was lost %s [settle-after-lost-lease]',
+    async (_name, recordLoss) => {
+      await put();
+      const lease = await claimed();
+      await recordLoss();
+      const before = [await store.read.instances.byId('a'), await work()];
+      expect(await settle(lease, { step: 'destroy' }, () => null)).toBe(0);
+      expect([await store.read.instances.byId('a'), await work()]).toEqual(before);
+      expect(warnings).toEqual([{ instance: 'a', account: expect.any(String), step: 'create' }]);
+    },
+  );
 
   it('leaves to a use case what was put meanwhile', async () => {
     await put();

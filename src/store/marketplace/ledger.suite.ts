@@ -197,7 +197,7 @@ export function describeLedger(storeOf: () => Store): void {
     });
 
     describe('slices', () => {
-      it('are posted once for a segment and an end, also when two do it at once', async () => {
+      it('are posted once for a segment and an end, also when two do it at once [slices-posted-once]', async () => {
         await write((tx) => tx.ledger.insertSegment(segment()));
         const postOnce = (id: string) =>
           write(async (tx) => {

@@ -48,7 +48,7 @@ const insertCounted = () => {
   return { counted, done };
 };
 
-describe('a connection that breaks at the commit', () => {
+describe('a connection that breaks at the commit [connection-breaks-at-commit]', () => {
   it.each<[string, Break, number]>([
     ['after the server committed: it is known as committed, and done once', 'after', 1],
     ['before the server heard of it: it is done again', 'before', 2],
@@ -146,7 +146,7 @@ describe('a text with a NUL, which PostgreSQL cannot hold,', () => {
 });
 
 describe('a transaction', () => {
-  it('that waits longer than it may for a free connection is a store that cannot answer', async () => {
+  it('that waits longer than it may for a free connection is a store that cannot answer [connection-pool-exhausted]', async () => {
     const open = Promise.withResolvers<void>();
     const holding = Array.from({ length: 10 }, () => store.transact(() => open.promise));
     const late = store.transact(async () => 'served');

@@ -80,7 +80,7 @@ describe('a replica hears', () => {
     expect(told).toEqual(['x PROVISIONING', 'y PROVISIONING']);
   });
 
-  it('its own commit whose answer stalls, as the others do', async () => {
+  it('its own commit whose answer stalls, as the others do [own-commit-stalls]', async () => {
     await using wire = await startWire(url);
     const far = await open({}, wire.url);
     await insert(far, 'x');
@@ -236,7 +236,7 @@ describe('two replicas', () => {
     expect(await b.read.work.of('i')).toMatchObject({ cookie: null });
   });
 
-  it('give M units to M of N creates at once', async () => {
+  it('give M units to M of N creates at once [no-overselling-two-replicas]', async () => {
     const creates = Array.from({ length: 60 }, (_, index) => [a, b][index % 2] ?? a).map((store, index) =>
       store.transact(async (tx) => {
         await tx.instances.insert(instance(`i${index}`));
@@ -277,7 +277,7 @@ describe('two replicas', () => {
     expect((await a.read.instances.byId('x'))?.version).toBe(21);
   });
 
-  it('both end well when each waits for the row of the other', async () => {
+  it('both end well when each waits for the row of the other [deadlock-retried]', async () => {
     await insert(a, 'x');
     await insert(a, 'y');
     const both = Promise.withResolvers<void>();

@@ -62,7 +62,7 @@ function essence(db: Database.Database): unknown {
   ];
 }
 
-it('flipped bits are refused in one sentence, or leave every row with its owner and its state', () => {
+it('flipped bits are refused in one sentence, or leave every row with its owner and its state [database-bits-flipped]', () => {
   const db = openDatabase(path);
   fill(db);
   const before = essence(db);
@@ -137,7 +137,7 @@ describe('a journal that a crash left', () => {
     expect(count(crashed)).toBe(INSTANCES);
   });
 
-  it('without its database is refused: no new one is made beside it', () => {
+  it('without its database is refused: no new one is made beside it [database-wal-orphaned]', () => {
     const crashed = crash();
     rmSync(crashed);
     const before = readdirSync(folder);
@@ -149,7 +149,7 @@ describe('a journal that a crash left', () => {
   });
 });
 
-describe('a file that vanishes while it is in use', () => {
+describe('a file that vanishes while it is in use [database-file-vanishes]', () => {
   const write = (store: ReturnType<typeof openSqliteStore>, id: string) =>
     store.transact((tx) => tx.credentials.insertAccount({ id, name: id, passwordHash: null, createdAt: 0 }));
   const claim = { owner: 'me', now: 0, leaseUntil: 1, limit: 1, resourceKind: 'instance' } as const;

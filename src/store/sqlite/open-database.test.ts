@@ -26,7 +26,7 @@ function durabilityOf(db: Database.Database): unknown {
 describe('durability', () => {
   const durable = { journal: 'wal', synchronous: 2, keys: 1 };
 
-  it('is WAL with synchronous FULL on the first open, on the second, and for the reader', () => {
+  it('is WAL with synchronous FULL on the first open, on the second, and for the reader [synchronous-full]', () => {
     for (const _open of ['first', 'second']) {
       const db = openDatabase(path);
       const reader = openReader(path);
@@ -37,7 +37,7 @@ describe('durability', () => {
     }
   });
 
-  it('is set by us: SQLite opens a WAL file with less', () => {
+  it('is set by us: SQLite opens a WAL file with less [synchronous-set-by-us]', () => {
     openDatabase(path).close();
     const plain = new Database(path);
     expect(plain.pragma('journal_mode', { simple: true })).toBe('wal');
@@ -256,15 +256,18 @@ describe('a file that is refused is left as it is', () => {
     expect(bytesOf(join(folder, 'new'))).toEqual(before);
   });
 
-  it.each([0, 16, 28, 44, 96, 100, 4096, 8192, 12_288])('damaged from byte %i on', (at) => {
-    withBytes((bytes) => {
-      for (let index = at; index < at + 16; index++) bytes[index] = 0xff ^ (bytes[index] ?? 0);
-      return bytes;
-    });
-    const before = bytesOf(join(folder, 'new'));
-    expect(() => openDatabase(path)).toThrow(/is damaged \([^\n]+\): restore it from a backup/);
-    expect(bytesOf(join(folder, 'new'))).toEqual(before);
-  });
+  it.each([0, 16, 28, 44, 96, 100, 4096, 8192, 12_288])(
+    'damaged from byte %i on [database-damaged]',
+    (at) => {
+      withBytes((bytes) => {
+        for (let index = at; index < at + 16; index++) bytes[index] = 0xff ^ (bytes[index] ?? 0);
+        return bytes;
+      });
+      const before = bytesOf(join(folder, 'new'));
+      expect(() => openDatabase(path)).toThrow(/is damaged \([^\n]+\): restore it from a backup/);
+      expect(bytesOf(join(folder, 'new'))).toEqual(before);
+    },
+  );
 
   it('and is opened when nothing is wrong, which shows that the cases above are refused for their reason', () => {
     withDatabase(insertInstance);

@@ -117,7 +117,7 @@ describe('two servers on one database', () => {
       expect(await one.read.ledger.slicesOf('seg-1')).toHaveLength(4);
     }));
 
-  it('post what is due once each where both read the segment first, and both succeed', () =>
+  it('post what is due once each where both read the segment first, and both succeed [slices-posted-once-by-two-servers]', () =>
     withTwo(async (one, other) => {
       await one.transact((tx) => tx.ledger.insertSegment(segment()));
       const post = (store: Store) =>
