@@ -1,7 +1,7 @@
 import type { Requirement } from '../contract/requirements.ts';
 import type { Mutant, Variation } from './mutant.ts';
 
-/** docs/conformance-matrix.md: which mutant each check catches. */
+/** Which mutants each check catches, and which variations no check objects to, as a page in Markdown. */
 export function matrixDocument(
   chapters: Readonly<Record<string, readonly Mutant[]>>,
   variations: readonly Variation[],
@@ -12,9 +12,9 @@ export function matrixDocument(
   return [
     '# What each check catches',
     '',
-    'Written by `npm run conformance:matrix -- --update`, which runs the whole suite against a correct orchestrator of its',
-    'own, against each mutant of it, and against each lawful variation. A mutant has to redden the checks that it names and',
-    'no others, and its deviation has to have taken effect; a variation has to be CONFORMANT.',
+    '`npm run conformance:matrix` runs the whole suite against a correct orchestrator of its own, against each mutant of',
+    'it, and against each lawful variation. A mutant has to fail the checks that it names and no others, and what it does',
+    'wrong has to have happened in the run; a variation has to be CONFORMANT.',
     '',
     `${checks.length} requirements with checks, ${mutants.length} mutants, ${variations.length} lawful variations.`,
     '',

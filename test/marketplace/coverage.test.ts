@@ -1,14 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readTestIds, testIdsOf } from '../support/test-ids.ts';
-import { type Clause, Document, findProblems, readClauses, toPage } from './coverage.ts';
+import { type Clause, Document, findProblems, readClauses } from './coverage.ts';
 
 const clauses = readClauses();
 const document = new Document();
 const testIds = readTestIds();
-
-it('is written from the clauses (vitest run -u writes docs/marketplace-coverage.md anew)', async () => {
-  await expect(toPage(clauses, testIds)).toMatchFileSnapshot('../../docs/marketplace-coverage.md');
-});
 
 it('has the 31 endpoints of M:, and a clause for each [all-endpoints-have-clauses]', () => {
   const endpoints = clauses.flatMap(({ endpoint }) => endpoint ?? []);

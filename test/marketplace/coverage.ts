@@ -73,19 +73,24 @@ export class Document {
   }
 }
 
-/** docs/marketplace-coverage.md. */
-export function toPage(clauses: readonly Clause[], testIds: readonly TestId[]): string {
+/** How many clauses there are, and how many tests and cases show them. */
+export function countClauses(clauses: readonly Clause[]) {
   const shown = clauses.filter(({ shownBy }) => shownBy !== undefined);
   const tests = new Set(shown.flatMap(({ shownBy = [] }) => shownBy));
+  return { all: clauses.length, shown: shown.length, tests: tests.size };
+}
+
+/** Each clause with the tests that show it, as a page in Markdown one folder below the root. */
+export function toPage(clauses: readonly Clause[], testIds: readonly TestId[]): string {
   const sections = [...new Set(clauses.map(({ section }) => section))];
+  const { all, shown, tests } = countClauses(clauses);
   return [
     '# What the marketplace API says, and what shows it',
     '',
-    'Each row, rule, item and sentence of M: (the marketplace API) with the tests that show it. This page is written from',
-    '[test/marketplace/coverage.yaml](../test/marketplace/coverage.yaml); a test that is named here and is gone fails',
-    '`test/marketplace/coverage.test.ts`, which with `-u` writes the page anew.',
+    'Each row, rule, item and sentence of M: (the marketplace API) with the tests that show it, from',
+    '[test/marketplace/coverage.yaml](../test/marketplace/coverage.yaml).',
     '',
-    `${clauses.length} clauses: ${shown.length} shown by ${tests.size} tests and cases; ${clauses.length - shown.length} with nothing to test.`,
+    `${all} clauses: ${shown} shown by ${tests} tests and cases; ${all - shown} with nothing to test.`,
     ...sections.flatMap((section) => toTable(section, clauses, testIds)),
     '',
   ].join('\n');
