@@ -302,10 +302,10 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'where the store cannot tell, the answer is that there is nothing',
     patches: [
       {
-        file: 'src/orchestrator/http/errors.ts',
-        find: 'const error = toApiError(thrown);',
+        file: 'src/http/api/errors.ts',
+        find: 'const error = this.from(thrown);',
         replace:
-          "const isDoubt = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n  const error = isDoubt ? new ApiError('not_found', 'There is no such resource.') : toApiError(thrown);",
+          "const isDoubt = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n    const error = isDoubt ? this.notFound('There is no such resource.') : this.from(thrown);",
       },
     ],
   },

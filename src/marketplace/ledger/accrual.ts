@@ -1,8 +1,9 @@
+import { LeaseLost } from '../../work/lease.ts';
+import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
-import { LeaseLost } from '../leases/fenced-store.ts';
-import { LeasedJob } from '../leases/leased-job.ts';
-import { StoreUnavailable } from '../model/store.ts';
+import { leasedJob } from '../model/fenced-store.ts';
+import { type Store, StoreUnavailable } from '../model/store.ts';
 import { accrue } from './accrue.ts';
 import { isQuiet } from './balance-watch.ts';
 import { watchTeam } from './watch-team.ts';
@@ -19,7 +20,7 @@ type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
  */
 export class Accrual {
   readonly #deps: AccrualDeps;
-  readonly #job: LeasedJob;
+  readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
   /** Teams with something to tell though nothing of theirs may run any more. */
   #watched = new Set<string>();
@@ -27,7 +28,7 @@ export class Accrual {
   constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
     this.#deps = deps;
     this.#zeroBalance = new ZeroBalance(deps, enforce);
-    this.#job = new LeasedJob(deps, {
+    this.#job = leasedJob(deps, {
       name: 'billing',
       everyMs: EVERY_MS,
       work: (store, isNewHolder) => this.#work({ ...this.#deps, store }, isNewHolder),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
+import { LeaseLost } from '../../work/lease.ts';
 import { ApiError } from '../contract/errors.ts';
-import { LeaseLost } from '../leases/fenced-store.ts';
 import { openBooks } from './ledger.fixture.ts';
 import { dueStep, ZeroBalance } from './zero-balance.ts';
 

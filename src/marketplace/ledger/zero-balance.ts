@@ -1,6 +1,6 @@
+import { LeaseLost } from '../../work/lease.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { LeaseLost } from '../leases/fenced-store.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import type { Store } from '../model/store.ts';
 import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';

@@ -1,5 +1,6 @@
+import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
-import { LeasedJob } from '../leases/leased-job.ts';
+import { leasedJob } from '../model/fenced-store.ts';
 import type { MailRecord } from '../model/ledger-records.ts';
 import { type Mailer, MailRefused } from '../model/mailer.ts';
 import type { Store } from '../model/store.ts';
@@ -21,12 +22,12 @@ type DispatchDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log'> & { mailer:
  */
 export class MailDispatcher {
   readonly #deps: DispatchDeps;
-  readonly #job: LeasedJob;
+  readonly #job: LeasedJob<Store>;
   #isStopped = false;
 
   constructor(deps: DispatchDeps) {
     this.#deps = deps;
-    this.#job = new LeasedJob(deps, { name: 'mail', everyMs: EVERY_MS, work: (store) => this.#work(store) });
+    this.#job = leasedJob(deps, { name: 'mail', everyMs: EVERY_MS, work: (store) => this.#work(store) });
   }
 
   start(): void {

@@ -1,5 +1,6 @@
+import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
-import { LeasedJob } from '../leases/leased-job.ts';
+import { leasedJob } from '../model/fenced-store.ts';
 import { newId } from '../model/ids.ts';
 import { OperatorError } from '../model/operator-error.ts';
 import type { StockAlertRecord } from '../model/people.ts';
@@ -13,11 +14,11 @@ const EVERY_MS = 60_000;
 /** The job that mails those who asked for it when what was sold out can be deployed again (M: Events). */
 export class StockAlerts {
   readonly #deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>;
-  readonly #job: LeasedJob;
+  readonly #job: LeasedJob<Store>;
 
   constructor(deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'providers'>) {
     this.#deps = deps;
-    this.#job = new LeasedJob(deps, {
+    this.#job = leasedJob(deps, {
       name: 'stock-alerts',
       everyMs: EVERY_MS,
       work: (store) => this.#work(store),

@@ -1,3 +1,4 @@
+import type { LeaseWriter as NamedLeases } from '../../work/lease.ts';
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { VolumeStatus } from '../contract/volume.ts';
 import type { Cleanup, DeploymentRecord } from './deployment-record.ts';
@@ -283,22 +284,8 @@ export interface LossWriter extends LossReader {
   release(subjectId: string): Promise<void>;
 }
 
-/** A right that one process at a time has. */
-export interface LeaseRecord {
-  /** Such as `provider:provider-a`. */
-  name: string;
-  /** Grows with each holder: a fencing token. */
-  token: number;
-  holder: string;
-  until: number;
-}
-
-export interface LeaseWriter {
-  /** The lease if it is free, has run out, or is `holder`'s already; null: somebody else has it. */
-  claim(name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord | null>;
-  release(name: string, holder: string): Promise<void>;
-  /** Whether the lease is still this holder's, by its token. Nobody else takes it before the transaction ends. */
-  isHeld(lease: Pick<LeaseRecord, 'name' | 'token' | 'holder'>): Promise<boolean>;
+/** The leases of providers and jobs. */
+export interface LeaseWriter extends NamedLeases {
   /** Frees every lease: for a process that knows that no other one runs. */
   releaseAll(): Promise<void>;
 }

@@ -1,7 +1,8 @@
-import { fencedStore, LeaseLost } from '../leases/fenced-store.ts';
-import { ProviderLease } from '../leases/lease-holder.ts';
+import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
+import { LeaseHolder } from '../../work/lease-holder.ts';
 import { logNames } from '../model/deployment-record.ts';
-import { type LeaseRecord, StoreUnavailable } from '../model/store.ts';
+import { fencedStore } from '../model/fenced-store.ts';
+import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { endFailedVolumes } from '../volumes/sync/end-failed.ts';
 import { tendVolumes } from '../volumes/sync/sync-volumes.ts';
@@ -34,7 +35,7 @@ export class ProviderWorker {
   readonly #sshAlarm: SshAlarm;
   /** Of the lease that is held: its store refuses what is written once another process has it. */
   #context: TendingContext | undefined;
-  readonly #lease: ProviderLease;
+  readonly #lease: LeaseHolder;
   readonly #deployments: Schedule;
   readonly #proofs: Schedule;
   readonly #chores: Schedule;
@@ -59,7 +60,7 @@ export class ProviderWorker {
       concurrency: Number.POSITIVE_INFINITY,
       run: (chore) => this.#guard(chore, (context) => this.#do(context, chore as Chore)),
     });
-    this.#lease = new ProviderLease(deps, {
+    this.#lease = new LeaseHolder(deps, {
       name: `provider:${provider.id}`,
       holder,
       changed: (lease) => (lease === null ? this.#end() : this.#begin(lease)),

@@ -1,4 +1,4 @@
-import type { Timer } from '../../ports/clock.ts';
+import { WorkQueue } from '../../work/work-queue.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { LeaseEnding } from '../platform/call-platform.ts';
 import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/clock-skew.ts';
@@ -8,47 +8,38 @@ import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
 import { giveBack } from '../steps/settle.ts';
 import { namesOf } from './log-names.ts';
-import { RecoveryThrottle } from './recovery-throttle.ts';
-import { StepSlots } from './step-slots.ts';
 
-const LONGEST_NAP_MS = 60_000;
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
 const FORGET_CREATE_MS = 10 * 60_000;
-const AFTER_STORE_FAILURE_MS = 1_000;
-/** While every place is taken: a step that ends wakes the reconciler anyway, one that turns slow does not. */
-const NAP_WHILE_FULL_MS = 100;
-/** While what is due is locked by somebody, and while this process does not know what time it is. */
-const NAP_WHILE_KEPT_MS = 100;
 
-/**
- * Drives each row from what is wanted to what is: claims the work that is due, runs its step, and sleeps until
- * the next is due. A step that hangs delays nothing else for long: see {@link StepSlots}.
- */
+/** Drives each row from what is wanted to what is, with the work that the use cases put. */
 export class Reconciler {
   readonly #context: StepContext;
-  readonly #owner: string;
-  readonly #running = new Set<Promise<void>>();
-  readonly #places: StepSlots;
-  readonly #throttles: Record<ResourceKind, RecoveryThrottle>;
+  readonly #queue: WorkQueue<ResourceKind, Lease>;
   readonly #unsubscribe: () => void;
-  #timer: Timer | undefined;
-  #pumping: Promise<void> | undefined;
-  #isAsked = false;
-  #isStarted = false;
-  #isStopped = false;
-  #isOutOfStep = false;
-  #isStoreDown = false;
+  #isClockSkewed = false;
 
   constructor(context: ReconcileContext) {
-    const { clock, options } = context;
+    const { store, clock, random, log, health, options } = context;
     this.#context = { ...context, creates: newCreateCalls(context), startedAt: clock.now() };
-    this.#places = new StepSlots(clock, options.maxConcurrentSteps);
-    this.#owner = context.random.bytes(8).toString('hex');
-    const unsubscribe = context.store.subscribe({ workChanged: () => this.wake() });
-    this.#throttles = { instance: new RecoveryThrottle(clock), volume: new RecoveryThrottle(clock) };
-    const unlisten = context.health.onRecovery(({ isOutage }) => {
-      if (isOutage) for (const warmUp of Object.values(this.#throttles)) warmUp.begin();
-      this.wake();
+    const queue = new WorkQueue<ResourceKind, Lease>({
+      store,
+      clock,
+      log,
+      owner: random.bytes(8).toString('hex'),
+      kinds: ['instance', 'volume'],
+      leaseMs: options.leaseMs,
+      maxConcurrentSteps: options.maxConcurrentSteps,
+      // A platform that cannot be believed freezes all work; its recovery wakes.
+      isFrozen: () => !health.isUp,
+      isClockInSync: () => this.#checkClock(),
+      run: (lease) => this.#step(lease),
+    });
+    this.#queue = queue;
+    const unsubscribe = store.subscribe({ workChanged: () => queue.wake() });
+    const unlisten = health.onRecovery(({ isOutage }) => {
+      if (isOutage) queue.throttle();
+      queue.wake();
     });
     this.#unsubscribe = () => {
       unsubscribe();
@@ -59,95 +50,26 @@ export class Reconciler {
   /** Begins with the work that an earlier process left. Before, nothing is claimed. */
   async start(): Promise<void> {
     await this.#context.store.endAbandonedLeases();
-    this.#isStarted = true;
-    this.wake();
-  }
-
-  /** Looks for work soon. Cheap to call often. */
-  wake(): void {
-    // A platform that cannot be believed freezes all work; its recovery wakes.
-    if (this.#isStopped || !this.#isStarted || !this.#context.health.isUp) return;
-    this.#isAsked = true;
-    this.#pumping ??= this.#pump();
+    this.#queue.start();
   }
 
   /** Claims nothing more and waits until the steps that run have ended. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
     this.#unsubscribe();
-    this.#timer?.cancel();
-    await this.#pumping;
-    await Promise.all(this.#running);
-  }
-
-  async #pump(): Promise<void> {
-    const { store, clock, health, log } = this.#context;
-    try {
-      while (this.#isAsked && !this.#isStopped && health.isUp) {
-        this.#isAsked = false;
-        if (!this.#checkClock()) return this.#sleep(NAP_WHILE_KEPT_MS);
-        await this.#claim('instance');
-        await this.#claim('volume');
-      }
-      const next = await store.nextWorkAt();
-      if (this.#isStoreDown) log.info({}, 'the store answers again');
-      this.#isStoreDown = false;
-      const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
-      const { instance, volume } = this.#throttles;
-      const keptMs = nap <= 0 ? NAP_WHILE_KEPT_MS : 0;
-      const leastMs = Math.max(this.#isFull() ? NAP_WHILE_FULL_MS : keptMs, instance.pauseMs, volume.pauseMs);
-      this.#sleep(Math.max(nap, leastMs));
-    } catch (error) {
-      if (!this.#isStoreDown) log.error({ err: error }, 'the store does not answer; durable work waits');
-      this.#isStoreDown = true;
-      this.#sleep(AFTER_STORE_FAILURE_MS);
-    } finally {
-      this.#pumping = undefined;
-    }
-    if (this.#isAsked) this.wake();
-  }
-
-  async #claim(resourceKind: ResourceKind): Promise<void> {
-    const { store, clock, options } = this.#context;
-    const limit = Math.min(this.#places.free(resourceKind), this.#throttles[resourceKind].allowance);
-    if (limit === 0) return;
-    const now = clock.now();
-    const leases = await store.claimWork({
-      owner: this.#owner,
-      now,
-      leaseUntil: now + options.leaseMs,
-      limit,
-      resourceKind,
-    });
-    this.#throttles[resourceKind].take(leases.length);
-    for (const lease of leases) this.#run(lease);
+    await this.#queue.stop();
   }
 
   /** Tells once when the time here has left the database's too far for a lease to mean anything. */
   #checkClock(): boolean {
     const { clock, options, log } = this.#context;
-    const isOutOfStep = !isClockInSync(clock, options);
-    if (isOutOfStep !== this.#isOutOfStep) {
+    const isSkewed = !isClockInSync(clock, options);
+    if (isSkewed !== this.#isClockSkewed) {
       const offset = { offsetMs: Math.round(clock.offsetMs?.() ?? 0) };
-      if (isOutOfStep) log.error(offset, CLOCK_SKEW_ALARM);
+      if (isSkewed) log.error(offset, CLOCK_SKEW_ALARM);
       else log.info(offset, 'the time here is near that of the database again');
     }
-    this.#isOutOfStep = isOutOfStep;
-    return !isOutOfStep;
-  }
-
-  #isFull(): boolean {
-    return this.#places.free('instance') === 0 || this.#places.free('volume') === 0;
-  }
-
-  #run(lease: Lease): void {
-    const leave = this.#places.take(lease.resourceKind);
-    const step = this.#step(lease).finally(() => {
-      leave();
-      this.#running.delete(step);
-      this.wake();
-    });
-    this.#running.add(step);
+    this.#isClockSkewed = isSkewed;
+    return !isSkewed;
   }
 
   /** A step that throws is a fault of ours or the store's: it is tried again, later and later. */
@@ -172,19 +94,6 @@ export class Reconciler {
     await giveBack(this.#context, lease, again).catch((failure) =>
       log.error({ err: failure, ...names }, 'its lease will run out instead'),
     );
-  }
-
-  #sleep(ms: number): void {
-    this.#timer?.cancel();
-    if (this.#isStopped) return;
-    const nap = Math.min(Math.max(ms, 0), this.#longestNapMs());
-    this.#timer = this.#context.clock.setTimer(nap, () => this.wake());
-  }
-
-  /** Nobody is woken by what another process writes; if that one dies, its work is found within the time of a lease. */
-  #longestNapMs(): number {
-    const { store, options } = this.#context;
-    return store.isShared ? Math.min(LONGEST_NAP_MS, options.leaseMs / 3) : LONGEST_NAP_MS;
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { activeStatuses } from '../../marketplace/contract/deployment.ts';
-import { Duplicate, type LeaseRecord, type Store, type Transaction } from '../../marketplace/model/store.ts';
+import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
+import type { LeaseRecord } from '../../work/lease.ts';
 import { describeLedger } from './ledger.suite.ts';
 import {
   apiKey,

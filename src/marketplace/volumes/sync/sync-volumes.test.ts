@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { LeaseLost } from '../../leases/fenced-store.ts';
+import { LeaseLost } from '../../../work/lease.ts';
 import { StoreUnavailable } from '../../model/store.ts';
 import { createVolume } from '../create.ts';
 import { bodyFor, caller, openWorld, type World } from '../seven-providers.fixture.ts';

@@ -1,4 +1,4 @@
-import { LeaseLost } from '../../leases/fenced-store.ts';
+import { LeaseLost } from '../../../work/lease.ts';
 import { StoreUnavailable } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';

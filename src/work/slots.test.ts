@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import { StepSlots } from './step-slots.ts';
+import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { Slots } from './slots.ts';
 
 it('counts the steps of each kind for themselves', () => {
-  const places = new StepSlots(new VirtualClock(), 2);
+  const places = new Slots(new VirtualClock(), 2);
   const leave = places.take('instance');
   places.take('instance');
   expect([places.free('instance'), places.free('volume')]).toEqual([0, 2]);
@@ -14,7 +14,7 @@ it('counts the steps of each kind for themselves', () => {
 
 it('takes no place for a step that is slow', async () => {
   const clock = new VirtualClock();
-  const places = new StepSlots(clock, 2);
+  const places = new Slots(clock, 2);
   places.take('volume');
   places.take('volume');
   await clock.advance(1_999);
@@ -25,7 +25,7 @@ it('takes no place for a step that is slow', async () => {
 
 it('holds 1,024 steps of a kind, however slow', async () => {
   const clock = new VirtualClock();
-  const places = new StepSlots(clock, 64);
+  const places = new Slots(clock, 64);
   for (let step = 0; step < 1_000; step++) places.take('instance');
   await clock.advance(60_000);
   expect(places.free('instance')).toBe(24);

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { openBooks } from '../ledger/ledger.fixture.ts';
-import { LeasedJob } from './leased-job.ts';
+import { openBooks } from '../marketplace/ledger/ledger.fixture.ts';
+import { leasedJob } from '../marketplace/model/fenced-store.ts';
 
 it('works in one process at a time, and in another one once the first is gone', async () => {
   const books = await openBooks();
   const rounds: string[] = [];
   const job = (name: string) =>
-    new LeasedJob(books.deps, {
+    leasedJob(books.deps, {
       name: 'sweeping',
       everyMs: 1_000,
       work: async (_store, isNewHolder) => void rounds.push(`${name}${isNewHolder ? ' anew' : ''}`),
@@ -33,7 +33,7 @@ it('writes nothing more in a round that another process has replaced [job-fenced
   const books = await openBooks();
   const written: string[] = [];
   const job = (name: string, between: () => Promise<void>) =>
-    new LeasedJob(books.deps, {
+    leasedJob(books.deps, {
       name: 'writing',
       everyMs: 1_000,
       work: async (store) => {
@@ -59,7 +59,7 @@ it('writes nothing more in a round that another process has replaced [job-fenced
 it('goes on after a round that fails, and leaves no timer when it is stopped', async () => {
   const books = await openBooks();
   let rounds = 0;
-  const job = new LeasedJob(books.deps, {
+  const job = leasedJob(books.deps, {
     name: 'failing',
     everyMs: 1_000,
     work: async () => {
@@ -81,7 +81,7 @@ it('goes on after a round that fails, and leaves no timer when it is stopped', a
 it('runs one round at a time', async () => {
   const books = await openBooks();
   let rounds = 0;
-  const job = new LeasedJob(books.deps, { name: 'once', everyMs: 1_000, work: async () => void rounds++ });
+  const job = leasedJob(books.deps, { name: 'once', everyMs: 1_000, work: async () => void rounds++ });
   await Promise.all([job.run(), job.run()]);
   expect(rounds).toBe(1);
 });

@@ -1,9 +1,8 @@
-import type { Timer } from '../../ports/clock.ts';
-import type { Deps } from '../deps.ts';
-import type { Store } from '../model/store.ts';
-import { fencedStore, LeaseLost } from './fenced-store.ts';
+import type { Clock, Random, Timer } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { LeaseLost, type LeaseRecord, type LeasingStore } from './lease.ts';
 
-export interface Job {
+export interface Job<S> {
   /** Of the lease, and in the log. */
   name: string;
   everyMs: number;
@@ -11,7 +10,16 @@ export interface Job {
    * One round; `isNewHolder`: another process may have done the one before. All that it writes goes through `store`,
    * which refuses it once another process has the lease.
    */
-  work(store: Store, isNewHolder: boolean): Promise<void>;
+  work(store: S, isNewHolder: boolean): Promise<void>;
+}
+
+export interface LeasedJobDeps<S> {
+  store: S;
+  clock: Clock;
+  random: Pick<Random, 'bytes'>;
+  log: Log;
+  /** The store as the holder of the lease writes it. */
+  fence: (store: S, lease: LeaseRecord) => S;
 }
 
 const MIN_LEASE_MS = 60_000;
@@ -22,16 +30,16 @@ const LOST =
  * Does a job again and again, in whichever process holds its lease. A round that takes longer than the lease may meet
  * another one elsewhere: from then on it writes nothing.
  */
-export class LeasedJob {
-  readonly #deps: Pick<Deps, 'store' | 'clock' | 'log'>;
-  readonly #job: Job;
+export class LeasedJob<S extends LeasingStore> {
+  readonly #deps: LeasedJobDeps<S>;
+  readonly #job: Job<S>;
   readonly #holder: string;
   #token: number | undefined;
   #timer: Timer | undefined;
   #round: Promise<void> | undefined;
   #isStopped = false;
 
-  constructor(deps: Pick<Deps, 'store' | 'clock' | 'random' | 'log'>, job: Job) {
+  constructor(deps: LeasedJobDeps<S>, job: Job<S>) {
     this.#deps = deps;
     this.#job = job;
     this.#holder = deps.random.bytes(8).toString('hex');
@@ -68,14 +76,14 @@ export class LeasedJob {
   }
 
   async #runOnce(): Promise<void> {
-    const { store, clock, log } = this.#deps;
+    const { store, clock, log, fence } = this.#deps;
     const { name, everyMs, work } = this.#job;
     try {
       const ttlMs = Math.max(MIN_LEASE_MS, 3 * everyMs);
       const lease = await store.transact((tx) => tx.leases.claim(name, this.#holder, clock.now(), ttlMs));
       const isNewHolder = lease?.token !== this.#token;
       this.#token = lease?.token;
-      if (lease !== null) await work(fencedStore(store, lease), isNewHolder);
+      if (lease !== null) await work(fence(store, lease), isNewHolder);
     } catch (err) {
       if (err instanceof LeaseLost) return log.warn({ job: name }, LOST);
       log.error({ err, job: name }, 'a round of a job failed; it is tried again');

@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock } from '../ports/clock.ts';
 
 const LASTS_MS = 30_000;
 const BURST = 8;
@@ -8,7 +8,7 @@ const PER_SECOND = 20;
  * After an outage all that waited is due at once. For half a minute it is taken up at a pace, so that a platform which
  * has just got up is not run over.
  */
-export class RecoveryThrottle {
+export class Throttle {
   readonly #clock: Clock;
   #begunAt = Number.NEGATIVE_INFINITY;
   #taken = 0;

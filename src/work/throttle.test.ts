@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import { RecoveryThrottle } from './recovery-throttle.ts';
+import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { Throttle } from './throttle.ts';
 
 it('takes up what is due at a pace after an outage, and as it comes at any other time', async () => {
   const clock = new VirtualClock();
-  const warmUp = new RecoveryThrottle(clock);
+  const warmUp = new Throttle(clock);
   expect([warmUp.allowance, warmUp.pauseMs]).toEqual([Number.POSITIVE_INFINITY, 0]);
   warmUp.begin();
   expect(warmUp.allowance).toBe(8);
@@ -21,7 +21,7 @@ it('takes up what is due at a pace after an outage, and as it comes at any other
 
 it('begins anew with each outage', async () => {
   const clock = new VirtualClock();
-  const warmUp = new RecoveryThrottle(clock);
+  const warmUp = new Throttle(clock);
   warmUp.begin();
   await clock.advance(20_000);
   warmUp.begin();

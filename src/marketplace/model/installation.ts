@@ -1,5 +1,5 @@
 import type { Random } from '../../ports/clock.ts';
-import type { Store } from '../model/store.ts';
+import type { Store } from './store.ts';
 
 const SETTING = 'installation_id';
 

@@ -1,18 +1,18 @@
-import type { Clock, Timer } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
-import type { LeaseRecord, Store } from '../model/store.ts';
+import type { Clock, Timer } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import type { LeaseRecord, LeasingStore } from './lease.ts';
 
 const TTL_MS = 30_000;
 const RENEW_MS = 10_000;
 
 interface LeaseDeps {
-  store: Store;
+  store: LeasingStore;
   clock: Clock;
   log: Log;
 }
 
-/** The right to tend one provider, which one process at a time has. */
-export class ProviderLease {
+/** Asks for a lease again and again, and renews it while it is held. */
+export class LeaseHolder {
   readonly #deps: LeaseDeps;
   readonly #name: string;
   readonly #holder: string;

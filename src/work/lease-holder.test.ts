@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { StepClock } from '../../../test/marketplace/step-clock.ts';
-import { ProviderLease } from '../leases/lease-holder.ts';
-import type { LeaseRecord, Store } from '../model/store.ts';
+import { StepClock } from '../../test/marketplace/step-clock.ts';
+import type { Store } from '../marketplace/model/store.ts';
+import type { LeaseRecord } from './lease.ts';
+import { LeaseHolder } from './lease-holder.ts';
 
 const nothing = () => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
@@ -18,7 +19,7 @@ it('is begun anew by a process that stood still for longer than it lasts', async
   const store = {
     transact: (body: (tx: unknown) => unknown) => body({ leases: { claim, release: async () => undefined } }),
   } as unknown as Store;
-  const lease = new ProviderLease(
+  const lease = new LeaseHolder(
     { store, clock, log },
     { name: 'provider:x', holder: 'me', changed: (held) => void told.push(held !== null) },
   );

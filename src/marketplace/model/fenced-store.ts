@@ -1,0 +1,22 @@
+import { fenced, type LeaseRecord } from '../../work/lease.ts';
+import { type Job, LeasedJob, type LeasedJobDeps } from '../../work/leased-job.ts';
+import type { Store } from './store.ts';
+
+/** The store as the holder of a lease writes it: each of its transactions is {@link fenced}. */
+export function fencedStore(store: Store, lease: LeaseRecord): Store {
+  return {
+    get read() {
+      return store.read;
+    },
+    transact: (body) => store.transact(fenced(lease, body)),
+    snapshot: (body) => store.snapshot(body),
+    countRequest: (window) => store.countRequest(window),
+    proveWrites: () => store.proveWrites(),
+    close: () => store.close(),
+  };
+}
+
+/** A job of the marketplace, in whichever process holds its lease. */
+export function leasedJob(deps: Omit<LeasedJobDeps<Store>, 'fence'>, job: Job<Store>): LeasedJob<Store> {
+  return new LeasedJob({ ...deps, fence: fencedStore }, job);
+}

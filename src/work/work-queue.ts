@@ -1,0 +1,157 @@
+import type { Clock, Timer } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { Slots } from './slots.ts';
+import { Throttle } from './throttle.ts';
+
+/** The rows of work of a store, each claimed by one process at a time with a lease of its own. */
+export interface WorkStore<Kind, Lease> {
+  /** Claims up to `limit` rows that are due and not leased, in one statement. */
+  claimWork(claim: {
+    owner: string;
+    now: number;
+    leaseUntil: number;
+    limit: number;
+    resourceKind: Kind;
+  }): Promise<Lease[]>;
+  /** When the next row can be claimed; null: there is no open work. */
+  nextWorkAt(): Promise<number | null>;
+  /** Whether other processes claim from it too. */
+  readonly isShared: boolean;
+}
+
+interface WorkQueueDeps<Kind, Lease> {
+  store: WorkStore<Kind, Lease>;
+  clock: Clock;
+  log: Log;
+  /** Tells this process from every other one. */
+  owner: string;
+  kinds: readonly Kind[];
+  leaseMs: number;
+  /** Of each kind. */
+  maxConcurrentSteps: number;
+  /** While it says so, nothing is claimed; whoever ends that wakes the queue. */
+  isFrozen: () => boolean;
+  /** Whether the time here is near enough to the store's for a lease to mean anything. */
+  isClockInSync: () => boolean;
+  /** Runs the step that a lease is for; it never rejects. */
+  run: (lease: Lease) => Promise<void>;
+}
+
+const LONGEST_NAP_MS = 60_000;
+const AFTER_STORE_FAILURE_MS = 1_000;
+/** While every slot is taken: a step that ends wakes the queue anyway, one that turns slow does not. */
+const NAP_WHILE_FULL_MS = 100;
+/** While what is due is locked by somebody, and while this process does not know what time it is. */
+const NAP_WHILE_KEPT_MS = 100;
+
+/**
+ * Claims the work that is due, runs its step, and sleeps until the next is due. A step that hangs delays nothing else
+ * for long: see {@link Slots}.
+ */
+export class WorkQueue<Kind, Lease> {
+  readonly #deps: WorkQueueDeps<Kind, Lease>;
+  readonly #running = new Set<Promise<void>>();
+  readonly #slots: Slots<Kind>;
+  readonly #throttles: ReadonlyMap<Kind, Throttle>;
+  #timer: Timer | undefined;
+  #pumping: Promise<void> | undefined;
+  #isAsked = false;
+  #isStarted = false;
+  #isStopped = false;
+  #isStoreDown = false;
+
+  constructor(deps: WorkQueueDeps<Kind, Lease>) {
+    this.#deps = deps;
+    this.#slots = new Slots(deps.clock, deps.maxConcurrentSteps);
+    this.#throttles = new Map(deps.kinds.map((kind) => [kind, new Throttle(deps.clock)]));
+  }
+
+  /** Before, nothing is claimed. */
+  start(): void {
+    this.#isStarted = true;
+    this.wake();
+  }
+
+  /** Looks for work soon. Cheap to call often. */
+  wake(): void {
+    if (this.#isStopped || !this.#isStarted || this.#deps.isFrozen()) return;
+    this.#isAsked = true;
+    this.#pumping ??= this.#pump();
+  }
+
+  /** What waited during an outage is taken up at a pace. */
+  throttle(): void {
+    for (const throttle of this.#throttles.values()) throttle.begin();
+  }
+
+  /** Claims nothing more and waits until the steps that run have ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#pumping;
+    await Promise.all(this.#running);
+  }
+
+  async #pump(): Promise<void> {
+    const { store, clock, log, kinds, isFrozen, isClockInSync } = this.#deps;
+    try {
+      while (this.#isAsked && !this.#isStopped && !isFrozen()) {
+        this.#isAsked = false;
+        if (!isClockInSync()) return this.#sleep(NAP_WHILE_KEPT_MS);
+        for (const kind of kinds) await this.#claim(kind);
+      }
+      const next = await store.nextWorkAt();
+      if (this.#isStoreDown) log.info({}, 'the store answers again');
+      this.#isStoreDown = false;
+      const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
+      const keptMs = nap <= 0 ? NAP_WHILE_KEPT_MS : 0;
+      const paces = [...this.#throttles.values()].map(({ pauseMs }) => pauseMs);
+      this.#sleep(Math.max(nap, this.#isFull() ? NAP_WHILE_FULL_MS : keptMs, ...paces));
+    } catch (error) {
+      if (!this.#isStoreDown) log.error({ err: error }, 'the store does not answer; durable work waits');
+      this.#isStoreDown = true;
+      this.#sleep(AFTER_STORE_FAILURE_MS);
+    } finally {
+      this.#pumping = undefined;
+    }
+    if (this.#isAsked) this.wake();
+  }
+
+  async #claim(resourceKind: Kind): Promise<void> {
+    const { store, clock, owner, leaseMs } = this.#deps;
+    const throttle = this.#throttles.get(resourceKind);
+    const limit = Math.min(this.#slots.free(resourceKind), throttle?.allowance ?? Number.POSITIVE_INFINITY);
+    if (limit === 0) return;
+    const now = clock.now();
+    const leases = await store.claimWork({ owner, now, leaseUntil: now + leaseMs, limit, resourceKind });
+    throttle?.take(leases.length);
+    for (const lease of leases) this.#run(resourceKind, lease);
+  }
+
+  #isFull(): boolean {
+    return this.#deps.kinds.some((kind) => this.#slots.free(kind) === 0);
+  }
+
+  #run(kind: Kind, lease: Lease): void {
+    const leave = this.#slots.take(kind);
+    const step = this.#deps.run(lease).finally(() => {
+      leave();
+      this.#running.delete(step);
+      this.wake();
+    });
+    this.#running.add(step);
+  }
+
+  #sleep(ms: number): void {
+    this.#timer?.cancel();
+    if (this.#isStopped) return;
+    const nap = Math.min(Math.max(ms, 0), this.#longestNapMs());
+    this.#timer = this.#deps.clock.setTimer(nap, () => this.wake());
+  }
+
+  /** Nobody is woken by what another process writes; if that one dies, its work is found within the time of a lease. */
+  #longestNapMs(): number {
+    const { store, leaseMs } = this.#deps;
+    return store.isShared ? Math.min(LONGEST_NAP_MS, leaseMs / 3) : LONGEST_NAP_MS;
+  }
+}
