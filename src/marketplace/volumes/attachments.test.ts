@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
@@ -108,6 +108,20 @@ describe('a detachment', () => {
     await world.clock.advance(30_000);
     for (let round = 0; round < 3; round++) await tend();
     expect([await states(), truly()]).toEqual([[], []]);
+  });
+
+  it('that is refused after its deployment has ended goes on [volume-detach-refused-at-end]', async () => {
+    const { client } = world.provider('a');
+    vi.spyOn(client, 'detachVolume').mockImplementationOnce(async () => {
+      await endDeployment();
+      throw limited;
+    });
+    expect(await detach()).toBe('PROVIDER_SLOW');
+    expect(await states()).toEqual(['detaching']);
+    for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
+    await tend();
+    expect(await states()).toEqual([]);
+    expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
 
   it('comes to its end where the volume has broken', async () => {

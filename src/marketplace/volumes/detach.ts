@@ -91,8 +91,9 @@ async function send(
   } catch (error) {
     // What the provider does not know of an instance that is over is detached; the look that follows tells.
     if (!isDefinite(error) || !isActive(deployment) || isRepeated) return error;
-    await transactOnVolume(deps.store, record.id, (tx, seen) => undoDetach(tx, seen, deployment.id));
-    throw refusal('detach', record, error);
+    const undo = (tx: Transaction, seen: SeenVolume) => undoDetach(tx, seen, deployment.id);
+    if (await transactOnVolume(deps.store, record.id, undo)) throw refusal('detach', record, error);
+    return error;
   }
 }
 

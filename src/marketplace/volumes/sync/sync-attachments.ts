@@ -157,25 +157,32 @@ export async function undoAttach(
 }
 
 async function giveUpDetach(deps: VolumeDeps, record: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
-  await transactOnVolume(deps.store, record.id, (tx, seen) => undoDetach(tx, seen, deploymentId));
+  const isKept = await transactOnVolume(deps.store, record.id, (tx, seen) =>
+    undoDetach(tx, seen, deploymentId),
+  );
+  if (!isKept) return;
   deps.log.warn(
     { ...logNames(record), deployment: deploymentId },
     'a volume is still attached although it was to be detached',
   );
 }
 
-/** The provider has not taken the detach: the volume stays attached. */
+/**
+ * The provider has not taken the detach: the volume stays attached, and the answer is true. Not where the deployment
+ * has ended meanwhile: its volumes are still to be detached.
+ */
 export async function undoDetach(
   tx: Parameters<typeof dropAttachments>[0],
   { record, attachments }: SeenVolume,
   deploymentId: string,
-): Promise<void> {
+): Promise<boolean> {
   const kept = attachments.find(({ deployment }) => deployment.id === deploymentId);
-  if (kept === undefined) return;
+  if (kept === undefined || !isActive(kept.deployment)) return false;
   const others = attachments.filter((attachment) => attachment !== kept);
   await writeVolume(tx, record, { action: actionWith(record, others) });
   await tx.volumes.putAttachment({ volumeId: record.id, deploymentId, state: 'attached' });
-  if (isActive(kept.deployment)) await endVolumeAction(tx, kept.deployment);
+  await endVolumeAction(tx, kept.deployment);
+  return true;
 }
 
 /** What is under way where nothing is but what these attachments lack. */
