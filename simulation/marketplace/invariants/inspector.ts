@@ -12,7 +12,7 @@ import type { MarketWorld } from '../world.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
 import type { PostedBefore } from './integral.ts';
 import { lossesAreCapped, type WrongLoss } from './losses.ts';
-import { endIsTrue, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
+import { endIsTrue, isDeadForGood, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
 
 /** One deployment or volume, and why it cost what when. */
@@ -107,11 +107,7 @@ export class MarketInspector {
     this.#world.provider(after.providerId).watch();
     const errorMs = clockErrorMs(this.#world.scenario);
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine, errorMs);
-    if (after.status === 'stopped')
-      stopIsTrue(after, machine, {
-        wasAskedFor: before.suspicion === null && before.action?.kind === 'pause',
-        errorMs,
-      });
+    if (after.status === 'stopped') stopIsTrue(before, after, machine, errorMs);
     // One that its provider has shown again since ends by what that says of it.
     const isDenied = after.status === 'terminated-provider' && before.suspicion?.status === 'GONE';
     if (isDenied && this.#isWronglyLost(after)) return;
@@ -122,10 +118,13 @@ export class MarketInspector {
       endIsTrue(after, machine, errorMs);
   }
 
+  /** One that is dead at its provider, and does not come back, ends rightly, denied or not. */
   #isWronglyLost({ id, providerId, providerInstanceId }: DeploymentRecord): boolean {
     const provider = this.#world.provider(providerId);
+    const machine = provider.machines.get(providerInstanceId ?? '');
     const isThere = provider.living.some((instance) => instance.id === providerInstanceId);
-    return isThere && this.#wronglyLost(provider, id, providerInstanceId);
+    if (!isThere || isDeadForGood(machine, this.#world.scheduler.now)) return false;
+    return this.#wronglyLost(provider, id, providerInstanceId);
   }
 
   /** No loss is one whose deletion its provider has taken: that ends by any 404. */

@@ -1,6 +1,6 @@
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import { hold } from '../../invariants/violation.ts';
-import type { Machine } from '../providers/truth.ts';
+import type { Machine, Moment } from '../providers/truth.ts';
 
 /** A look that began before what it saw. */
 const LONGEST_CALL_MS = 10_000;
@@ -35,30 +35,42 @@ export function startIsTrue(record: DeploymentRecord, machine: Machine | undefin
 }
 
 /**
- * I20: a stop costs what it costs from the moment at which it was one; one that nobody asked for from when it was first
- * seen, which may be on the way to it.
+ * I20: a stop costs what it costs from the moment at which it was one. One that nobody asked for counts from when the
+ * machine was first seen away from ONLINE, which may be on the way to it, or a blink before it where nobody saw the
+ * machine ONLINE in between; never from before the record was last confirmed.
  */
 export function stopIsTrue(
+  before: DeploymentRecord,
   record: DeploymentRecord,
   machine: Machine | undefined,
-  { wasAskedFor, errorMs }: { wasAskedFor: boolean; errorMs: number },
+  errorMs: number,
 ): void {
+  const wasAskedFor = before.suspicion === null && before.action?.kind === 'pause';
   const history = machine?.history ?? [];
   const last = history.findLast(({ status }) => status === 'STOPPED')?.at;
-  const left = history.findLast(
-    ({ status }, index) => history[index - 1]?.status === 'ONLINE' && status !== 'ONLINE',
-  );
-  const earliest = wasAskedFor ? last : Math.min(last ?? 0, left?.at ?? 0) - LONGEST_CALL_MS;
   const { pausedAt } = record;
+  const isWithin = (from: number, until: number) =>
+    pausedAt !== null && pausedAt >= from - errorMs && pausedAt <= until + errorMs;
   hold(
     'I20',
     last !== undefined &&
-      pausedAt !== null &&
-      pausedAt <= last + errorMs &&
-      pausedAt >= (earliest ?? last) - errorMs,
+      (wasAskedFor
+        ? isWithin(last, last)
+        : (pausedAt ?? 0) >= (before.observedAt ?? 0) &&
+          isWithin(0, last) &&
+          timesAway(history).some(({ from, until }) => isWithin(from - LONGEST_CALL_MS, until))),
     () => `${record.id} is stopped from ${pausedAt}, and its machine was from ${last}`,
     wordsOf(record),
   );
+}
+
+/** From when until when a machine was not ONLINE after it was; the last time may go on. */
+function timesAway(history: readonly Moment[]): { from: number; until: number }[] {
+  return history.flatMap(({ at, status }, index) => {
+    if (status === 'ONLINE' || history[index - 1]?.status !== 'ONLINE') return [];
+    const back = history.slice(index).find((moment) => moment.status === 'ONLINE');
+    return [{ from: at, until: back?.at ?? Number.POSITIVE_INFINITY }];
+  });
 }
 
 /** I23: only what is dead at its provider ends by it, and costs nothing from then on. */
@@ -79,6 +91,11 @@ export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined
     () => `${record.id} is charged until ${record.stoppedAt}, and its machine died at ${diedAt}`,
     wordsOf(record),
   );
+}
+
+/** Whether it reads dead, and is: it does not come back by itself. */
+export function isDeadForGood(machine: Machine | undefined, now: number): boolean {
+  return DEAD.includes(machine?.history.at(-1)?.status ?? 'gone') && (machine?.blinksUntil ?? 0) <= now;
 }
 
 /** When what the machine is now began, if that is dead. */
