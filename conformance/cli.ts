@@ -6,7 +6,7 @@ import { planCommand } from './cli/commands/plan.ts';
 import { runCommand } from './cli/commands/run.ts';
 import { sweepCommand } from './cli/commands/sweep.ts';
 import { type CliParts, systemParts } from './cli/parts.ts';
-import { CommandError, explainMistakes, NAME, tellFault } from './cli/program.ts';
+import { CommandError, explainMistakes, NAME, reportSuiteFault } from './cli/program.ts';
 import { suiteVersion } from './contract/package.ts';
 import { EXIT } from './verdict/outcome.ts';
 
@@ -25,7 +25,7 @@ export async function conformance(args: readonly string[], parts: CliParts = sys
       parts.terminal.err(`${NAME}: ${error.message}${error.message.endsWith('?') ? '' : '.'}\n`);
       return error.exitCode;
     }
-    tellFault(error, parts);
+    reportSuiteFault(error, parts);
     return EXIT.suiteFault;
   }
 }

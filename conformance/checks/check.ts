@@ -1,5 +1,11 @@
 import type { Evidence } from '../evidence/evidence.ts';
-import { eachExchange, type Finding, notTested, type Problem, Unproved } from '../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEachExchange,
+  MissingEvidence,
+  notTested,
+  type Problem,
+} from '../evidence/finding.ts';
 import { isEnd } from '../evidence/instances.ts';
 import { RECLAIMED } from '../scenarios/scenario.ts';
 import { isObject, textField } from '../text/json.ts';
@@ -15,18 +21,20 @@ export interface Check {
   level: Level;
   /** The scenarios in which it is seen: what a run of this check alone has to do. */
   scenarios: readonly string[];
-  /** May throw `Unproved`, which the evidence does where a step is missing. */
+  /** May throw `MissingEvidence`, which the evidence does where a step is missing. */
   judge(evidence: Evidence): Finding;
 }
 
 /**
  * Those that were not refused by a limit on how often may be asked, which is lawful of what is no poll. Throws
- * `Unproved` where there are some and none is left.
+ * `MissingEvidence` where there are some and none is left.
  */
-export function unlimited(exchanges: readonly Exchange[]): Exchange[] {
+export function withoutRateLimited(exchanges: readonly Exchange[]): Exchange[] {
   const left = exchanges.filter((exchange) => statusOf(exchange) !== 429);
   if (left.length === 0 && exchanges.length > 0)
-    throw new Unproved(notTested('every request for it was limited: 429, however long the run waited'));
+    throw new MissingEvidence(
+      notTested('every request for it was limited: 429, however long the run waited'),
+    );
   return left;
 }
 
@@ -43,7 +51,7 @@ export function codeOfConflict(exchange: Exchange): string | undefined {
 }
 
 /** Each exchange is to be answered with one of the statuses. What was limited is not looked at. */
-export function judgeAnswered(
+export function judgeStatus(
   exchanges: readonly Exchange[],
   /** What they are, in the plural. */
   what: string,
@@ -51,7 +59,7 @@ export function judgeAnswered(
   /** What has to come, in words. */
   expected: string | ((exchange: Exchange) => string),
 ): Finding {
-  return eachExchange(unlimited(exchanges), what, (exchange) =>
+  return judgeEachExchange(withoutRateLimited(exchanges), what, (exchange) =>
     statuses.includes(statusOf(exchange) ?? 0)
       ? undefined
       : {
@@ -80,8 +88,8 @@ export function unlessReclaimed({ instances }: Evidence, finding: Finding): Find
   if (finding.verdict !== 'fail') return finding;
   const ends = instances
     .filter(({ reclaimed }) => reclaimed !== undefined)
-    .map(({ sightings }) => sightings.findLast(({ status }) => status !== '404' && !isEnd(status)));
-  const end = Math.min(...ends.map((sighting) => sighting?.exchange.sentAt ?? 0));
+    .map(({ observations }) => observations.findLast(({ status }) => status !== '404' && !isEnd(status)));
+  const end = Math.min(...ends.map((observation) => observation?.exchange.sentAt ?? 0));
   return finding.problems.every(({ shown }) => shown !== undefined && shown.endedAt >= end)
     ? notTested(RECLAIMED)
     : finding;

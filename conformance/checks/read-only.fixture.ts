@@ -1,5 +1,5 @@
 import { Evidence } from '../evidence/evidence.ts';
-import { type Finding, Unproved } from '../evidence/finding.ts';
+import { type Finding, MissingEvidence } from '../evidence/finding.ts';
 import type { Exchange, RunRecord, TranscriptRecord } from '../transcript/records.ts';
 import { CHECKS } from './index.ts';
 
@@ -56,7 +56,7 @@ export function judged(id: string, records: readonly TranscriptRecord[], baseUrl
   try {
     return check.judge(new Evidence([{ ...run, baseUrl }, ...records]));
   } catch (error) {
-    if (error instanceof Unproved) return error.finding;
+    if (error instanceof MissingEvidence) return error.finding;
     throw error;
   }
 }

@@ -61,11 +61,11 @@ describe('AVL-AGREE-001', () => {
 
 describe('WIRE-REACH-001', () => {
   it('counts what was answered at a later try as answered', () => {
-    const [lost, answered] = recorded(
+    const [lost, answeredExchanges] = recorded(
       ['catalog/availability', '/availability'],
       ['catalog/availability', '/availability', offers()],
     );
-    const records = [{ ...(lost as Exchange), superseded: true as const }, answered as Exchange];
+    const records = [{ ...(lost as Exchange), superseded: true as const }, answeredExchanges as Exchange];
     expect(judged('WIRE-REACH-001', records).verdict).toBe('pass');
   });
 

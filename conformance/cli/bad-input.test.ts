@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../wire/certificates.fixture.ts';
+import { hasOpenSsl, makeCertificate } from '../http/certificates.fixture.ts';
 import { expectCalm, expectVerdict, offer, quickIn, refuse } from './bad-input.fixture.ts';
 import { runCli, sendJson, serveTarget, temporaryFolder } from './cli.fixture.ts';
 

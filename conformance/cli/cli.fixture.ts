@@ -6,13 +6,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { conformance } from '../cli.ts';
+import { systemClock } from '../http/clock.ts';
+import { httpTransport } from '../http/http-transport.ts';
+import type { Transport } from '../http/transport.ts';
 import { createAutoClock } from '../mutants/reference/auto-clock.ts';
 import { createReference, type ReferenceSetup } from '../mutants/reference/create-reference.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
 import { createRedactor } from '../text/redact.ts';
-import { systemClock } from '../wire/clock.ts';
-import { httpTransport } from '../wire/http-transport.ts';
-import type { Transport } from '../wire/transport.ts';
 import type { CliParts } from './parts.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,5 +1,5 @@
+import type { Transport } from '../http/transport.ts';
 import { SuiteFault } from '../transcript/transcript.ts';
-import type { Transport } from '../wire/transport.ts';
 import type { Terminal } from './terminal.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -1,11 +1,11 @@
 import { instancePath, volumePath } from '../contract/paths.ts';
+import { toCurl } from '../http/curl.ts';
 import { formatUsd } from '../resources/budget.ts';
 import { type Entry, isOpen } from '../resources/ledger.ts';
 import { readOpenLedgers, type StoredLedger } from '../resources/ledger-file.ts';
-import { openOf } from '../resources/sweep.ts';
-import { isTakenToLive } from '../resources/sweep-lock.ts';
+import { openEntries } from '../resources/sweep.ts';
+import { isPresumedAlive } from '../resources/sweep-lock.ts';
 import { printable } from '../text/printable.ts';
-import { toCurl } from '../wire/curl.ts';
 import { NAME } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -13,7 +13,7 @@ import type { Terminal } from './terminal.ts';
 export const SHOWN_CHARS = 200;
 
 /** Says what of a run is left, with the commands that destroy it; false where there is nothing. */
-export function tellLeftovers(entries: readonly Entry[], baseUrl: string, terminal: Terminal): boolean {
+export function reportLeftovers(entries: readonly Entry[], baseUrl: string, terminal: Terminal): boolean {
   const open = entries.filter(isOpen);
   if (open.length === 0) return false;
   terminal.err(leftoverLines(baseUrl, open));
@@ -53,14 +53,14 @@ function howToEnd(entry: Entry, baseUrl: string): string {
 }
 
 /** Says that earlier runs left something, and how it is destroyed. */
-export function tellOpenLedgers(folder: string, baseUrl: string, terminal: Terminal): void {
+export function reportOpenLedgers(folder: string, baseUrl: string, terminal: Terminal): void {
   const left = openLedgers(folder).filter(
     (ledger) =>
       ledger.baseUrl === baseUrl &&
-      (ledger.process === undefined || !isTakenToLive(ledger.process, ledger.touchedAt)),
+      (ledger.process === undefined || !isPresumedAlive(ledger.process, ledger.touchedAt)),
   );
   if (left.length === 0) return;
-  const count = left.reduce((sum, ledger) => sum + openOf(ledger).length, 0);
+  const count = left.reduce((sum, ledger) => sum + openEntries(ledger).length, 0);
   terminal.err(
     `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were cut off and may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} to be billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
   );

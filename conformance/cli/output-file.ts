@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { reasonOf } from '../text/wording.ts';
+import { systemErrorText } from '../text/wording.ts';
 import { CommandError } from './program.ts';
 
 /**
@@ -33,7 +33,9 @@ export class OutputFile {
     try {
       this.#file = openSync(this.#partial ?? this.#path, 'w', 0o644);
     } catch (error) {
-      throw new CommandError(`${option} ${path} cannot be written (${reasonOf(error)}): name another file`);
+      throw new CommandError(
+        `${option} ${path} cannot be written (${systemErrorText(error)}): name another file`,
+      );
     }
   }
 
@@ -83,7 +85,7 @@ export class OutputFile {
       action();
     } catch (error) {
       const where = this.#partial === undefined ? '' : `; what there is of it is in ${this.#partial}`;
-      this.#problem ??= `${this.#option} ${this.#path} could not be written (${reasonOf(error)})${where}`;
+      this.#problem ??= `${this.#option} ${this.#path} could not be written (${systemErrorText(error)})${where}`;
     }
   }
 }

@@ -1,8 +1,8 @@
+import { type Clock, systemClock } from '../http/clock.ts';
+import { type HttpTransportOptions, httpTransport } from '../http/http-transport.ts';
+import type { Transport } from '../http/transport.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
 import { ssh2Client } from '../ssh/ssh2-client.ts';
-import { type Clock, systemClock } from '../wire/clock.ts';
-import { type HttpTransportOptions, httpTransport } from '../wire/http-transport.ts';
-import type { Transport } from '../wire/transport.ts';
 import type { SignalSource } from './interruption.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 

@@ -3,13 +3,13 @@ import { CHECKS } from '../checks/index.ts';
 import { loadRequirements, type Requirement, type Requirements } from '../contract/requirements.ts';
 import { type Diagnosis, toLines } from '../doctor/diagnosis.ts';
 import { type Examined, examine } from '../doctor/examine.ts';
+import type { Transport } from '../http/transport.ts';
 import { type Plan, toPlan } from '../plan/plan.ts';
 import type { RunOptions } from '../run/options.ts';
 import { scenariosFor } from '../scenarios/index.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
-import { nearest } from '../text/wording.ts';
+import { closestMatch } from '../text/wording.ts';
 import { includes, type Level } from '../transcript/records.ts';
-import type { Transport } from '../wire/transport.ts';
 import type { CliParts } from './parts.ts';
 import { CommandError } from './program.ts';
 import { type RunFlags, toSettings } from './run-options.ts';
@@ -57,7 +57,7 @@ export function prepareRun(
   };
 }
 
-export interface Look {
+export interface ExamineOptions {
   transport: Transport;
   signal: AbortSignal;
   /** Absent where nothing is to be kept. */
@@ -66,10 +66,14 @@ export interface Look {
 }
 
 /** Looks at the set-up and at what there is to buy. */
-export function lookAround({ options }: Preparation, parts: CliParts, look: Look): Promise<Examined> {
+export function examineTarget(
+  { options }: Preparation,
+  parts: CliParts,
+  examineOptions: ExamineOptions,
+): Promise<Examined> {
   const { baseUrl, apiKey, login, level, settings } = options;
   return examine({
-    ...look,
+    ...examineOptions,
     baseUrl,
     apiKey,
     login,
@@ -125,12 +129,15 @@ function checksOf(id: string, requirements: readonly Requirement[], checks: read
   const [first] = named;
   if (first?.excluded !== undefined)
     throw new CommandError(`--only ${id} cannot be looked at from outside: ${first.excluded}`);
-  const meant = nearest(id, [...requirements.map((each) => each.id), ...checks.map((check) => check.id)]);
+  const meant = closestMatch(id, [
+    ...requirements.map((each) => each.id),
+    ...checks.map((check) => check.id),
+  ]);
   const hint = meant === undefined ? '`berth conformance list` shows all ids' : `did you mean ${meant}?`;
   throw new CommandError(`--only ${id}: there is no such id: ${hint}`);
 }
 
 /** Tells what stands in the way of a run, or is worth knowing before it. */
-export function tellNotable(diagnoses: readonly Diagnosis[], terminal: Terminal): void {
+export function printNotable(diagnoses: readonly Diagnosis[], terminal: Terminal): void {
   terminal.err(toLines(diagnoses.filter(({ state }) => state !== 'ok')));
 }

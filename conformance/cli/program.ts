@@ -55,7 +55,10 @@ export class CommandError extends Error {
 }
 
 /** Says that the suite is at fault, and not the target. */
-export function tellFault(error: unknown, { terminal, env }: Pick<CliParts, 'terminal' | 'env'>): void {
+export function reportSuiteFault(
+  error: unknown,
+  { terminal, env }: Pick<CliParts, 'terminal' | 'env'>,
+): void {
   const origin = error instanceof SuiteFault ? (error.cause ?? error) : error;
   const message = error instanceof Error ? error.message : String(error);
   terminal.err(

@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { readBaseUrl } from '../doctor/base-url.ts';
 import { type FoundKey, type KeySource, missingKey, readApiKey, readLogin } from '../doctor/credentials.ts';
 import { config, type Diagnosis, toClause } from '../doctor/diagnosis.ts';
-import { nearest, reasonOf } from '../text/wording.ts';
-import type { SignIn } from '../wire/sign-in.ts';
-import type { Transport } from '../wire/transport.ts';
+import type { SignIn } from '../http/sign-in.ts';
+import type { Transport } from '../http/transport.ts';
+import { closestMatch, systemErrorText } from '../text/wording.ts';
 import type { CliParts } from './parts.ts';
 import { CommandError, NAME, refuseKeyOptions } from './program.ts';
 
@@ -48,7 +48,7 @@ export function requireBaseUrl(
 ): { baseUrl: string; notes: Diagnosis[] } {
   const { baseUrl, diagnoses } = readBaseUrl(typed);
   if (baseUrl !== undefined) return { baseUrl, notes: diagnoses };
-  const meant = /[.:/]/.test(typed) ? undefined : nearest(typed, commands);
+  const meant = /[.:/]/.test(typed) ? undefined : closestMatch(typed, commands);
   if (meant !== undefined)
     throw new CommandError(`there is no command ${typed}: did you mean \`${NAME} ${meant}\`?`);
   throw new CommandError(diagnoses.map(toClause).join('; '));
@@ -97,7 +97,7 @@ export function openTransport({ caFile }: TargetFlags, parts: CliParts): Transpo
   } catch (error) {
     const { text, fix } = config(
       'TLS',
-      `--ca-file ${caFile} cannot be used (${reasonOf(error)})`,
+      `--ca-file ${caFile} cannot be used (${systemErrorText(error)})`,
       'name a file with a certificate in PEM',
     );
     throw new CommandError(`${text}: ${fix}`);

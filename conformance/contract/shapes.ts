@@ -1,6 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { isObject, type JsonObject } from '../text/json.ts';
-import { inShort } from '../text/wording.ts';
+import { shortJson } from '../text/wording.ts';
 import { readPackageJson } from './package.ts';
 
 /** The objects whose fields O: has tables of. */
@@ -77,9 +77,9 @@ function faultOf({ keyword }: ErrorObject): ShapeProblem['fault'] {
 
 function wordsOf({ keyword, params, data }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
-  if (keyword === 'enum') return `is ${inShort(data)}, not one of ${params['allowedValues'].join(', ')}`;
+  if (keyword === 'enum') return `is ${shortJson(data)}, not one of ${params['allowedValues'].join(', ')}`;
   if (keyword === 'minLength') return 'is empty';
-  return `is ${inShort(data)}, not ${/^[aeiou]/.test(params['type']) ? 'an' : 'a'} ${params['type']}`;
+  return `is ${shortJson(data)}, not ${/^[aeiou]/.test(params['type']) ? 'an' : 'a'} ${params['type']}`;
 }
 
 function schemasOf(document: unknown): Readonly<Record<string, JsonObject>> {

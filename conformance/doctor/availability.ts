@@ -1,7 +1,7 @@
 import { type Placement, placements, type Wanted } from '../scenarios/placement.ts';
 import { type JsonObject, textField, textsField } from '../text/json.ts';
 import { printable } from '../text/printable.ts';
-import { nearest } from '../text/wording.ts';
+import { closestMatch } from '../text/wording.ts';
 import { includes, type Level } from '../transcript/records.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 
@@ -59,7 +59,7 @@ function unknownRegion(region: string | undefined, { configurations }: Stock): D
 const MOST_SHOWN = 8;
 
 function oneOf(given: string, known: readonly string[]): string {
-  const meant = nearest(given, known);
+  const meant = closestMatch(given, known);
   if (meant !== undefined) return `did you mean ${printable(meant, SHOWN_CHARS)}?`;
   const shown = known.slice(0, MOST_SHOWN).map((each) => printable(each, SHOWN_CHARS));
   return `there are ${shown.join(', ')}${known.length > MOST_SHOWN ? ` and ${known.length - MOST_SHOWN} more` : ''}`;

@@ -44,7 +44,7 @@ function notesOn({ protocol, hostname }: URL): Diagnosis[] {
 const ENDPOINT = /\/(configurations|availability|instances|volumes|auth\/token|docs|openapi\.json)(\/.*)?$/;
 
 /** Other base URLs of the same host that may have been meant, the likeliest first. */
-export function neighboursOf(baseUrl: string): string[] {
+export function likelyBaseUrls(baseUrl: string): string[] {
   const { origin, pathname } = new URL(baseUrl);
   const path = pathname.replace(/\/+$/, '');
   const candidates = [

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { reasonOf } from '../text/wording.ts';
-import type { Login } from '../wire/sign-in.ts';
+import type { Login } from '../http/sign-in.ts';
+import { systemErrorText } from '../text/wording.ts';
 import { config, type Diagnosis, note } from './diagnosis.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
@@ -48,7 +48,7 @@ function readKeyFile(file: string, option: string): FoundKey {
     return found;
   } catch (error) {
     return refuse(
-      `${option} ${file} cannot be read (${reasonOf(error)})`,
+      `${option} ${file} cannot be read (${systemErrorText(error)})`,
       'name a file that holds the key and nothing else',
     );
   }

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, rmSync, statfsSync, writeSync } from 'n
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { makeFolder } from '../resources/ledger-file.ts';
-import { reasonOf } from '../text/wording.ts';
+import { systemErrorText } from '../text/wording.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 
 const LEDGER_SUBJECT = 'Ledger';
@@ -25,7 +25,7 @@ export function stateFolder(folder: string): Diagnosis {
   } catch (error) {
     return config(
       LEDGER_SUBJECT,
-      `the ledger cannot be kept in ${folder} (${reasonOf(error)})`,
+      `the ledger cannot be kept in ${folder} (${systemErrorText(error)})`,
       'name a folder that can be written with --state-dir',
     );
   }

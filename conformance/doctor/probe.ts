@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { suiteVersion } from '../contract/package.ts';
+import { LONGEST_LIST_BYTES } from '../http/call.ts';
+import { type SignIn, tokenRequests } from '../http/sign-in.ts';
+import type { HttpAnswer, HttpFailure, Transport } from '../http/transport.ts';
 import { isObject, parseJson, textField } from '../text/json.ts';
-import { LONGEST_LIST_BYTES } from '../wire/call.ts';
-import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
-import type { HttpAnswer, HttpFailure, Transport } from '../wire/transport.ts';
 
 export interface ProbeParts extends SignIn {
   transport: Transport;

@@ -1,7 +1,7 @@
 import { objectsField } from '../text/json.ts';
 import { printable } from '../text/printable.ts';
 import type { FailureKind } from '../transcript/records.ts';
-import { neighboursOf } from './base-url.ts';
+import { likelyBaseUrls } from './base-url.ts';
 import { config, type Diagnosis, note, ok } from './diagnosis.ts';
 import { isEnvelope, isPage, type Probe, type ProbeParts, probe, requestToken } from './probe.ts';
 
@@ -26,7 +26,7 @@ export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOption
   const first = await probe(parts, `${baseUrl}/configurations`);
   const bearer = parts.apiKey;
   if (first.failure !== undefined) return { diagnoses: await onFailure(parts, baseUrl, first), bearer };
-  const reachable = rungsBelow('reset', baseUrl);
+  const reachable = passedStages('reset', baseUrl);
   const status = first.answer?.status ?? 0;
   const isOpen = isGood(first);
   if (isOpen && bearer !== undefined)
@@ -61,7 +61,7 @@ const RUNGS: readonly { kind: FailureKind; subject: string; fine: (url: URL) => 
 ];
 
 /** What is proved by an exchange having come further. */
-function rungsBelow(kind: FailureKind, baseUrl: string): Diagnosis[] {
+function passedStages(kind: FailureKind, baseUrl: string): Diagnosis[] {
   const url = new URL(baseUrl);
   const index = RUNGS.findIndex((rung) => rung.kind === kind);
   return RUNGS.slice(0, index === -1 ? RUNGS.length : index)
@@ -71,7 +71,7 @@ function rungsBelow(kind: FailureKind, baseUrl: string): Diagnosis[] {
 
 async function onFailure(parts: ProbeParts, baseUrl: string, { failure }: Probe): Promise<Diagnosis[]> {
   const { failure: kind, message } = failure ?? { failure: 'reset', message: '' };
-  const below = rungsBelow(kind, baseUrl);
+  const below = passedStages(kind, baseUrl);
   const { hostname } = new URL(baseUrl);
   switch (kind) {
     case 'dns':
@@ -91,12 +91,12 @@ async function onFailure(parts: ProbeParts, baseUrl: string, { failure }: Probe)
     case 'too_large':
       return [...below, note('HTTP', `GET /configurations: ${message}`)];
     default:
-      return [...below, await onSilence(parts, baseUrl, message)];
+      return [...below, await onNoAnswer(parts, baseUrl, message)];
   }
 }
 
 /** One endpoint that fails is the target's fault; where none answers there is nothing to test. */
-async function onSilence(parts: ProbeParts, baseUrl: string, message: string): Promise<Diagnosis> {
+async function onNoAnswer(parts: ProbeParts, baseUrl: string, message: string): Promise<Diagnosis> {
   const { answer } = await probe(parts, `${baseUrl}/availability`);
   if (answer !== undefined) return note('HTTP', `GET /configurations: ${message}`);
   return config(
@@ -140,7 +140,7 @@ async function onWrongAnswer(parts: ProbeParts, baseUrl: string, seen: Probe): P
   if (status >= 300 && status < 400) return onRedirect(url, answer?.headers['location']);
   if (status >= 500)
     return note('HTTP', `GET /configurations is answered ${status}, which the run will judge`);
-  const meant = await findNeighbour(parts, baseUrl);
+  const meant = await findLikelyBaseUrl(parts, baseUrl);
   const said = isPage(seen)
     ? `${url} is answered ${status} with a page for a browser`
     : `${url} is answered ${status}${answer?.body === '' ? ' without a body' : ''}`;
@@ -184,8 +184,8 @@ function onRedirect(url: string, location: string | undefined): Diagnosis {
   );
 }
 
-async function findNeighbour(parts: ProbeParts, baseUrl: string): Promise<string | undefined> {
-  for (const neighbour of neighboursOf(baseUrl)) {
+async function findLikelyBaseUrl(parts: ProbeParts, baseUrl: string): Promise<string | undefined> {
+  for (const neighbour of likelyBaseUrls(baseUrl)) {
     const seen = await probe(parts, `${neighbour}/configurations`);
     const isRefused = seen.answer?.status === 401 && isEnvelope(seen.json);
     if (isGood(seen) || isRefused) return neighbour;

@@ -9,7 +9,7 @@ import type {
   SshRecord,
   TranscriptRecord,
 } from '../transcript/records.ts';
-import { type Finding, notApplicable, notTested, Unproved } from './finding.ts';
+import { type Finding, MissingEvidence, notApplicable, notTested } from './finding.ts';
 import { type InstanceTimeline, instanceTimelines } from './instances.ts';
 import { type SeenObjects, seenObjects } from './objects.ts';
 import { type VolumeTimeline, volumeTimelines } from './volumes.ts';
@@ -62,14 +62,14 @@ export class Evidence {
     return this.#objects;
   }
 
-  /** The exchanges of a step, `<scenario>/<what>`, or of all that begin so. Throws `Unproved` where there are none. */
+  /** The exchanges of a step, `<scenario>/<what>`, or of all that begin so. Throws `MissingEvidence` where there are none. */
   steps(...beginnings: readonly string[]): Exchange[] {
     const found = this.anySteps(...beginnings);
-    if (found.length === 0) throw new Unproved(this.#whyNone(beginnings));
+    if (found.length === 0) throw new MissingEvidence(this.#whyNone(beginnings));
     return found;
   }
 
-  /** The first exchange of a step. Throws `Unproved` where there is none. */
+  /** The first exchange of a step. Throws `MissingEvidence` where there is none. */
   step(name: string): Exchange {
     const [first] = this.steps(name);
     if (first === undefined) throw new Error('`steps` throws where there are none');
@@ -80,10 +80,10 @@ export class Evidence {
     return this.exchanges.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
   }
 
-  /** The logins of a step. Throws `Unproved` where there are none. */
+  /** The logins of a step. Throws `MissingEvidence` where there are none. */
   loginsAt(...beginnings: readonly string[]): SshRecord[] {
     const found = this.logins.filter(({ step }) => beginnings.some((beginning) => isStep(step, beginning)));
-    if (found.length === 0) throw new Unproved(this.#whyNone(beginnings));
+    if (found.length === 0) throw new MissingEvidence(this.#whyNone(beginnings));
     return found;
   }
 
@@ -119,7 +119,7 @@ function isStep(step: string, beginning: string): boolean {
 }
 
 /** A request between two reads of what it was asked of. */
-export interface Sandwich {
+export interface RequestBetweenReads {
   before: Exchange;
   asked: Exchange;
   after: Exchange;
@@ -129,7 +129,11 @@ export interface Sandwich {
  * The steps `<scenario>/<action>`, `before-<action>` and `after-<action>`. Undefined where the run did not come to
  * them, or where a read of the two shows no status: then nothing is known of what the request did.
  */
-export function sandwichOf(evidence: Evidence, scenario: string, action: string): Sandwich | undefined {
+export function requestBetweenReads(
+  evidence: Evidence,
+  scenario: string,
+  action: string,
+): RequestBetweenReads | undefined {
   const [before] = evidence.anySteps(`${scenario}/before-${action}`);
   const [asked] = evidence.anySteps(`${scenario}/${action}`);
   const [after] = evidence.anySteps(`${scenario}/after-${action}`);

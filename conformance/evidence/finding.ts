@@ -21,8 +21,8 @@ export type Finding =
   | { verdict: 'not_tested'; reason: string };
 
 /** Thrown by what a check asks of the evidence, where it is not there. */
-export class Unproved extends Error {
-  override readonly name = 'Unproved';
+export class MissingEvidence extends Error {
+  override readonly name = 'MissingEvidence';
   readonly finding: Finding;
 
   constructor(finding: Finding) {
@@ -41,19 +41,19 @@ export function notApplicable(capability: string, reason: string): Finding {
 }
 
 /**
- * Looks at each item. `look` answers with what is wrong with it, or with nothing. No items is `not tested`, since a
+ * Looks at each item. `problemOf` answers with what is wrong with it, or with nothing. No items is `not tested`, since a
  * check that saw nothing proves nothing.
  */
-export function each<T>(
+export function judgeEach<T>(
   items: readonly T[],
   /** What the items are, in the plural. */
   what: string,
-  look: (item: T) => Problem | Problem[] | undefined,
+  problemOf: (item: T) => Problem | Problem[] | undefined,
   shownOf: (item: T) => Shown | undefined,
 ): Finding {
   if (items.length === 0) return notTested(`the run saw no ${what}`);
   const problems = items.flatMap((item) => {
-    const found = look(item) ?? [];
+    const found = problemOf(item) ?? [];
     return (Array.isArray(found) ? found : [found]).map((problem) => ({
       ...withShown(shownOf(item)),
       ...problem,
@@ -68,13 +68,13 @@ export function each<T>(
   };
 }
 
-/** `each` of exchanges. */
-export function eachExchange(
+/** `judgeEach` of exchanges. */
+export function judgeEachExchange(
   exchanges: readonly Exchange[],
   what: string,
-  look: (exchange: Exchange) => Problem | Problem[] | undefined,
+  problemOf: (exchange: Exchange) => Problem | Problem[] | undefined,
 ): Finding {
-  return each(exchanges, what, look, (exchange) => exchange);
+  return judgeEach(exchanges, what, problemOf, (exchange) => exchange);
 }
 
 function withShown(shown: Shown | undefined): { shown?: Shown } {
@@ -86,11 +86,11 @@ export function isTooLong({ request, failure }: Exchange): boolean {
   return failure?.kind === 'too_large' && asksForList(request);
 }
 
-/** Where a list was too long, throws `Unproved`, which says so. */
+/** Where a list was too long, throws `MissingEvidence`, which says so. */
 export function refuseTooLong(exchanges: readonly Exchange[]): void {
   const found = exchanges.find(isTooLong);
   if (found === undefined) return;
-  throw new Unproved(
+  throw new MissingEvidence(
     notTested(`the answer to ${requestOf(found)} is longer than the suite reads: ${found.failure?.message}`),
   );
 }

@@ -3,7 +3,7 @@ import { isSuccess, jsonOf, statusOf, successOf } from '../transcript/exchange.t
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 
 /** What an exchange says of an instance. `'404'` is a read of it that was answered so. */
-export interface Sighting {
+export interface Observation {
   status: string;
   exchange: Exchange;
   /** `get`: the polled read. `list`: an item. `action`: the answer to its create, start, stop or DELETE. */
@@ -16,7 +16,7 @@ export interface Sighting {
 export interface InstanceTimeline {
   id: string;
   resource: ResourceRecord;
-  sightings: readonly Sighting[];
+  observations: readonly Observation[];
   /** The exchanges that asked for it, by what they asked. */
   created: Exchange | undefined;
   deletes: readonly Exchange[];
@@ -32,35 +32,35 @@ export function instanceTimelines(
   /** The ids of the offers that are SPOT. */
   spotOffers: ReadonlySet<string | undefined>,
 ): InstanceTimeline[] {
-  const sightings = new Map<string, Sighting[]>([...own.keys()].map((id) => [id, []]));
+  const observations = new Map<string, Observation[]>([...own.keys()].map((id) => [id, []]));
   const asked = new Map<string, Asked[]>();
   for (const exchange of exchanges) {
-    for (const [id, sighting] of sightingsIn(exchange)) sightings.get(id)?.push(sighting);
+    for (const [id, observation] of observationsIn(exchange)) observations.get(id)?.push(observation);
     const of = askedOf(exchange);
     if (of !== undefined) asked.set(of.id, [...(asked.get(of.id) ?? []), of]);
   }
   return [...own].map(([id, resource]) => {
     const of = (action: Asked['action']): Exchange[] =>
       (asked.get(id) ?? []).filter((item) => item.action === action).map(({ exchange }) => exchange);
-    const seen = sightings.get(id) ?? [];
+    const seen = observations.get(id) ?? [];
     const offer = textField(seen.find(({ instance }) => instance)?.instance, 'configuration_id');
     return {
       id,
       resource,
-      sightings: seen,
+      observations: seen,
       created: exchanges.find(
         (exchange) => isCreate(exchange) && textField(successOf(exchange), 'id') === id,
       ),
       deletes: of('delete'),
       starts: of('start'),
       stops: of('stop'),
-      reclaimed: spotOffers.has(offer) ? lastAnd404(seen) : undefined,
+      reclaimed: spotOffers.has(offer) ? firstFinal404(seen) : undefined,
     };
   });
 }
 
 /** The first of the reads that end with 404, two at the least. */
-function lastAnd404(seen: readonly Sighting[]): Exchange | undefined {
+function firstFinal404(seen: readonly Observation[]): Exchange | undefined {
   const reads = seen.filter(({ source }) => source === 'get');
   const alive = reads.findLastIndex(({ status }) => status !== '404');
   const gone = reads.slice(alive + 1);
@@ -100,7 +100,7 @@ function isCreate({ request }: Exchange): boolean {
   return request.method === 'POST' && request.path === '/instances';
 }
 
-function sightingsIn(exchange: Exchange): [string, Sighting][] {
+function observationsIn(exchange: Exchange): [string, Observation][] {
   const of = askedOf(exchange);
   if (of?.action === 'read' && statusOf(exchange) === 404)
     return [[of.id, { status: '404', exchange, source: 'get' }]];
@@ -110,7 +110,7 @@ function sightingsIn(exchange: Exchange): [string, Sighting][] {
   const body = successOf(exchange);
   const instances =
     source === 'list' ? objectsField(jsonOf(exchange), 'instances') : body === undefined ? [] : [body];
-  return instances.flatMap((instance): [string, Sighting][] => {
+  return instances.flatMap((instance): [string, Observation][] => {
     const id = of?.id ?? textField(instance, 'id');
     const status = textField(instance, 'status');
     return id === undefined || status === undefined ? [] : [[id, { status, exchange, source, instance }]];
@@ -129,16 +129,16 @@ function decode(text: string): string {
 export const FRESH_MS = 10_000;
 
 /** The first DELETE that the target took on: answered with success, or with 404. */
-export function destruction({ deletes }: InstanceTimeline): Exchange | undefined {
+export function acceptedDelete({ deletes }: InstanceTimeline): Exchange | undefined {
   return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
 }
 
 /** Whether an exchange was over before anyone had asked for the instance's end, and before it showed one by itself. */
-export function isInItsLife(timeline: InstanceTimeline, exchange: Exchange): boolean {
+export function isWhileAlive(timeline: InstanceTimeline, exchange: Exchange): boolean {
   const [firstDelete] = timeline.deletes;
   if (firstDelete !== undefined && !isBefore(exchange, firstDelete)) return false;
   if (timeline.reclaimed !== undefined && !isBefore(exchange, timeline.reclaimed)) return false;
-  return !timeline.sightings.some(
+  return !timeline.observations.some(
     (other) => isEnd(other.status) && other.exchange !== exchange && !isBefore(exchange, other.exchange),
   );
 }
@@ -149,14 +149,14 @@ export function isEnd(status: string): boolean {
 }
 
 /** The polled reads, in the order of sending. */
-export function reads({ sightings }: InstanceTimeline): Sighting[] {
-  return sightings.filter(({ source }) => source === 'get');
+export function reads({ observations }: InstanceTimeline): Observation[] {
+  return observations.filter(({ source }) => source === 'get');
 }
 
 /** Each two sightings that follow one another without overlapping in time. */
-export function pairs(sightings: readonly Sighting[]): [Sighting, Sighting][] {
-  return sightings.flatMap((after, index): [Sighting, Sighting][] => {
-    const before = sightings
+export function pairs(observations: readonly Observation[]): [Observation, Observation][] {
+  return observations.flatMap((after, index): [Observation, Observation][] => {
+    const before = observations
       .slice(0, index)
       .findLast((earlier) => isBefore(earlier.exchange, after.exchange));
     return before === undefined ? [] : [[before, after]];

@@ -1,9 +1,9 @@
 import { hasField, isObject, type JsonObject, textField } from '../text/json.ts';
-import { inShort } from '../text/wording.ts';
+import { shortJson } from '../text/wording.ts';
 import { isSuccess, jsonOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import type { Evidence } from './evidence.ts';
-import { notTested, refuseTooLong, Unproved } from './finding.ts';
+import { MissingEvidence, notTested, refuseTooLong } from './finding.ts';
 import { hasGoodCredential, type InstanceTimeline } from './instances.ts';
 
 /** The most offers of one answer that are looked at one by one. */
@@ -35,27 +35,27 @@ export interface OfferRead {
 
 const reads = new WeakMap<Exchange, OfferRead>();
 
-/** Every read of a list in the run, filtered or not. Throws `Unproved` where there is none. */
+/** Every read of a list in the run, filtered or not. Throws `MissingEvidence` where there is none. */
 export function offerReads(evidence: Evidence, list: OfferList): OfferRead[] {
   evidence.steps(`catalog/${list}`);
   const found = anyReads(evidence, list);
   if (found.length > 0) return found;
   refuseTooLong(evidence.steps(`catalog/${list}`));
-  throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
+  throw new MissingEvidence(notTested(`GET /${list} was never answered with a list of offers`));
 }
 
-/** The reads of the whole list. Throws `Unproved` where there is none. */
+/** The reads of the whole list. Throws `MissingEvidence` where there is none. */
 export function wholeReads(evidence: Evidence, list: OfferList): OfferRead[] {
   const found = offerReads(evidence, list).filter(isWhole);
   if (found.length > 0) return found;
-  throw new Unproved(notTested(`GET /${list} was never answered with a list of offers`));
+  throw new MissingEvidence(notTested(`GET /${list} was never answered with a list of offers`));
 }
 
 export function isWhole({ instanceType, region }: OfferRead): boolean {
   return instanceType === undefined && region === undefined;
 }
 
-/** Every offer of every read of both lists, in the order of sending. Throws `Unproved` where there is none. */
+/** Every offer of every read of both lists, in the order of sending. Throws `MissingEvidence` where there is none. */
 export function seenOffers(evidence: Evidence): SeenOffer[] {
   const found = [...offerReads(evidence, 'configurations'), ...anyReads(evidence, 'availability')];
   return found.toSorted((a, b) => a.exchange.n - b.exchange.n).flatMap(({ offers }) => offers);
@@ -112,8 +112,8 @@ export function offerTypes(evidence: Evidence): (timeline: InstanceTimeline) => 
       textField(value, 'instance_type'),
     ]),
   );
-  return ({ sightings }) =>
-    types.get(textField(sightings.find(({ instance }) => instance)?.instance, 'configuration_id'));
+  return ({ observations }) =>
+    types.get(textField(observations.find(({ instance }) => instance)?.instance, 'configuration_id'));
 }
 
 /** What an offer is. What of it is sold now, where, and for how much may change at any time. */
@@ -133,7 +133,7 @@ const STATIC_FIELDS = [
 export function staticDifferences(before: JsonObject, after: JsonObject): string[] {
   return STATIC_FIELDS.filter(
     (field) => hasField(before, field) && hasField(after, field) && before[field] !== after[field],
-  ).map((field) => `${field} is ${inShort(after[field])} and was ${inShort(before[field])}`);
+  ).map((field) => `${field} is ${shortJson(after[field])} and was ${shortJson(before[field])}`);
 }
 
 /** Two offers with one fingerprint are the same thing under two ids. */

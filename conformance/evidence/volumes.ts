@@ -4,7 +4,7 @@ import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 import { hasGoodCredential } from './instances.ts';
 
 /** What an exchange says of a volume. `'404'` is a read of it that was answered so. */
-export interface VolumeSighting {
+export interface VolumeObservation {
   status: string;
   exchange: Exchange;
   volume?: JsonObject;
@@ -13,7 +13,7 @@ export interface VolumeSighting {
 export interface VolumeTimeline {
   id: string;
   resource: ResourceRecord;
-  sightings: readonly VolumeSighting[];
+  observations: readonly VolumeObservation[];
   deletes: readonly Exchange[];
 }
 
@@ -28,7 +28,7 @@ export function volumeTimelines(
     return {
       id,
       resource,
-      sightings: of.flatMap(sightingsIn),
+      observations: of.flatMap(observationsIn),
       deletes: of.filter(({ request }) => request.method === 'DELETE'),
     };
   });
@@ -41,7 +41,7 @@ function idOf(exchange: Exchange): string | undefined {
   return id === undefined || id === 'locations' ? undefined : decodeURIComponent(id);
 }
 
-function sightingsIn(exchange: Exchange): VolumeSighting[] {
+function observationsIn(exchange: Exchange): VolumeObservation[] {
   if (exchange.request.method === 'GET' && statusOf(exchange) === 404) return [{ status: '404', exchange }];
   const volume = successOf(exchange);
   const status = textField(volume, 'status');

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
-import { LONGEST_LIST_BYTES } from '../wire/call.ts';
+import { LONGEST_LIST_BYTES } from '../http/call.ts';
 import { reddened, tryOut } from './harness.ts';
 
 it('a list that is longer than the suite reads is no failure: what needs it is not tested, and says why', async () => {

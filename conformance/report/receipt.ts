@@ -1,9 +1,9 @@
 import { instancePath, volumePath } from '../contract/paths.ts';
+import { toCurl } from '../http/curl.ts';
 import { worstCaseUsd } from '../resources/budget.ts';
 import { parseJson, textField } from '../text/json.ts';
 import type { Exchange, ResourceRecord, TranscriptRecord } from '../transcript/records.ts';
 import { leftovers } from '../verdict/outcome.ts';
-import { toCurl } from '../wire/curl.ts';
 import { cut } from './excerpt.ts';
 import type { ReportLeftover, ReportResource } from './report.ts';
 import { round } from './shown.ts';

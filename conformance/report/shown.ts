@@ -1,6 +1,6 @@
 import type { Shown } from '../evidence/finding.ts';
+import { toCurl } from '../http/curl.ts';
 import type { Exchange, SshRecord } from '../transcript/records.ts';
-import { toCurl } from '../wire/curl.ts';
 import { cut, toBodyExcerpt, toExcerpt } from './excerpt.ts';
 import type { Reference, ReportExchange, ReportLogin } from './report.ts';
 

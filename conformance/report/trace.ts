@@ -1,5 +1,5 @@
 import type { Problem, Shown } from '../evidence/finding.ts';
-import type { InstanceTimeline, Sighting } from '../evidence/instances.ts';
+import type { InstanceTimeline, Observation } from '../evidence/instances.ts';
 import { cut } from './excerpt.ts';
 import type { ReportTrace, TraceRow, TraceSource } from './report.ts';
 import { round } from './shown.ts';
@@ -20,15 +20,15 @@ export function tracesOf(
 ): ReportTrace[] {
   const shown = new Set(problems.flatMap((problem) => problem.shown ?? []));
   const found = instances.filter(
-    (timeline) => timeline.sightings.length > 0 && isAbout(timeline, shown, texts),
+    (timeline) => timeline.observations.length > 0 && isAbout(timeline, shown, texts),
   );
   return found.slice(0, MAX_TRACES).map((timeline) => toTrace(timeline, shown));
 }
 
 function isAbout(timeline: InstanceTimeline, shown: ReadonlySet<Shown>, texts: readonly string[]): boolean {
-  const { id, created, deletes, starts, stops, sightings } = timeline;
+  const { id, created, deletes, starts, stops, observations } = timeline;
   if (id.length >= MIN_ID_CHARACTERS && texts.some((text) => text.includes(id))) return true;
-  const reads = sightings.filter(({ source }) => source !== 'list').map(({ exchange }) => exchange);
+  const reads = observations.filter(({ source }) => source !== 'list').map(({ exchange }) => exchange);
   if ([created, ...deletes, ...starts, ...stops, ...reads].some((one) => one !== undefined && shown.has(one)))
     return true;
   return [...shown].some((record) => record.kind === 'ssh' && record.instanceId === id);
@@ -36,8 +36,8 @@ function isAbout(timeline: InstanceTimeline, shown: ReadonlySet<Shown>, texts: r
 
 function toTrace(timeline: InstanceTimeline, shown: ReadonlySet<Shown>): ReportTrace {
   const rows: TraceRow[] = [];
-  for (const sighting of timeline.sightings) {
-    const row = toRow(sighting, timeline, shown);
+  for (const observation of timeline.observations) {
+    const row = toRow(observation, timeline, shown);
     const last = rows.at(-1);
     if (last !== undefined && isSame(last, row)) extend(last, row);
     else rows.push(row);
@@ -56,7 +56,7 @@ function toTrace(timeline: InstanceTimeline, shown: ReadonlySet<Shown>): ReportT
 }
 
 function toRow(
-  { status, exchange, source }: Sighting,
+  { status, exchange, source }: Observation,
   timeline: InstanceTimeline,
   shown: ReadonlySet<Shown>,
 ): TraceRow {
@@ -72,7 +72,10 @@ function toRow(
   };
 }
 
-function actionOf(exchange: Sighting['exchange'], { deletes, starts, stops }: InstanceTimeline): TraceSource {
+function actionOf(
+  exchange: Observation['exchange'],
+  { deletes, starts, stops }: InstanceTimeline,
+): TraceSource {
   if (deletes.includes(exchange)) return 'delete';
   if (starts.includes(exchange)) return 'start';
   return stops.includes(exchange) ? 'stop' : 'create';

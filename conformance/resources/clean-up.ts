@@ -1,13 +1,13 @@
 import { instancePath, volumePath } from '../contract/paths.ts';
+import type { Clock } from '../http/clock.ts';
+import type { TargetClient } from '../http/target-client.ts';
 import { textField, textsField } from '../text/json.ts';
 import { isSuccess, successOf } from '../transcript/exchange.ts';
-import type { Clock } from '../wire/clock.ts';
-import type { Wire } from '../wire/wire.ts';
 import { type Entry, isOpen, type Ledger } from './ledger.ts';
-import { isProvedGone, lookFor } from './presence.ts';
+import { findByName, isConfirmedGone } from './presence.ts';
 
-export interface CleanUpParts {
-  wire: Wire;
+export interface CleanUpOptions {
+  client: TargetClient;
   ledger: Ledger;
   clock: Clock;
   pollIntervalMs: number;
@@ -22,7 +22,7 @@ export interface CleanUpParts {
  * Destroys what the ledger has open, the last made first, and polls until the target shows each to be gone. Returns what
  * could not be confirmed, each with a note that says why. It touches nothing that is not in the ledger.
  */
-export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
+export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   const { ledger, clock, pollIntervalMs, patienceMs, signal } = parts;
   const end = clock.now() + patienceMs;
   try {
@@ -32,7 +32,7 @@ export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
         await advance(parts, entry, round);
         if (clock.now() >= end) break;
       }
-      if (ledger.open.every(isBeyondReach) || clock.now() >= end) break;
+      if (ledger.open.every(cannotBeFound) || clock.now() >= end) break;
       await clock.sleep(Math.min(pollIntervalMs, Math.max(end - clock.now(), 1)), signal);
     }
   } catch (error) {
@@ -42,7 +42,7 @@ export async function cleanUp(parts: CleanUpParts): Promise<Entry[]> {
 }
 
 /** One that cannot be dealt with keeps nothing else alive. */
-async function advance(parts: CleanUpParts, entry: Entry, round: number): Promise<void> {
+async function advance(parts: CleanUpOptions, entry: Entry, round: number): Promise<void> {
   try {
     if (entry.id === undefined) await adopt(parts, entry);
     if (entry.id === undefined || !isOpen(entry)) return;
@@ -58,13 +58,16 @@ async function advance(parts: CleanUpParts, entry: Entry, round: number): Promis
 const LONGEST_TO_SHOW_MS = 180_000;
 
 /** Looks for what has no id. Absent from a list so long after it was asked for, it is taken never to have been made. */
-async function adopt({ wire, ledger, clock, patienceMs, signal }: CleanUpParts, entry: Entry): Promise<void> {
-  if (isBeyondReach(entry)) {
+async function adopt(
+  { client, ledger, clock, patienceMs, signal }: CleanUpOptions,
+  entry: Entry,
+): Promise<void> {
+  if (cannotBeFound(entry)) {
     const why = 'the contract has no list of volumes to look for it in';
     if (entry.note?.endsWith(why) !== true) ledger.note(entry, `${entry.note ?? 'no answer came'}; ${why}`);
     return;
   }
-  const found = await lookFor(wire, ledger, entry, signal);
+  const found = await findByName(client, ledger, entry, signal);
   const isLate = clock.wall() - entry.intendedAt >= Math.min(LONGEST_TO_SHOW_MS, patienceMs);
   if (found.kind === 'found') ledger.made(entry, found.id);
   if (found.kind === 'absent' && isLate) ledger.refused(entry);
@@ -72,40 +75,40 @@ async function adopt({ wire, ledger, clock, patienceMs, signal }: CleanUpParts, 
 }
 
 /** What no read can find: only a person who looks at the platform can say whether it is there. */
-function isBeyondReach({ type, id }: Entry): boolean {
+function cannotBeFound({ type, id }: Entry): boolean {
   return type === 'volume' && id === undefined;
 }
 
 /** Asked to be destroyed first, whatever a read would show of it; what is read after that counts. */
-async function removeInstance(parts: CleanUpParts, entry: Entry, id: string, round: number): Promise<void> {
-  const { wire, ledger, signal } = parts;
+async function removeInstance(parts: CleanUpOptions, entry: Entry, id: string, round: number): Promise<void> {
+  const { client, ledger, signal } = parts;
   const path = instancePath(entry);
   if (round > 1) {
-    const read = await wire.send('cleanup/read-instance', { method: 'GET', path }, signal);
-    const list = await wire.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
-    if (isProvedGone(id, read, list)) return ledger.gone(entry);
+    const read = await client.send('cleanup/read-instance', { method: 'GET', path }, signal);
+    const list = await client.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
+    if (isConfirmedGone(id, read, list)) return ledger.gone(entry);
     if (textField(successOf(read), 'status') === 'DESTROYING') return;
   }
-  const asked = await wire.send('cleanup/destroy-instance', { method: 'DELETE', path }, signal);
+  const asked = await client.send('cleanup/destroy-instance', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
 }
 
 async function removeVolume(
-  { wire, ledger, signal }: CleanUpParts,
+  { client, ledger, signal }: CleanUpOptions,
   entry: Entry,
   round: number,
 ): Promise<void> {
   const path = volumePath(entry);
-  const read = await wire.send('cleanup/read-volume', { method: 'GET', path }, signal);
+  const read = await client.send('cleanup/read-volume', { method: 'GET', path }, signal);
   if (read.answer?.status === 404 && round > 1) return ledger.gone(entry);
   const volume = successOf(read);
   if (textsField(volume, 'attached_instance_ids').length > 0)
-    await wire.send('cleanup/detach-volume', { method: 'POST', path: `${path}/detach` }, signal);
-  const asked = await wire.send('cleanup/delete-volume', { method: 'DELETE', path }, signal);
+    await client.send('cleanup/detach-volume', { method: 'POST', path: `${path}/detach` }, signal);
+  const asked = await client.send('cleanup/delete-volume', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
 }
 
-function refusalOf(exchange: Awaited<ReturnType<Wire['send']>>): string {
+function refusalOf(exchange: Awaited<ReturnType<TargetClient['send']>>): string {
   const { answer, failure } = exchange;
   return answer === undefined ? `was not answered: ${failure?.message}` : `was answered ${answer.status}`;
 }

@@ -11,7 +11,7 @@ import {
   readStateFolder,
   reopenLedgerFile,
 } from './ledger-file.ts';
-import { lifeOf, thisProcess } from './process-identity.ts';
+import { livenessOf, thisProcess } from './process-identity.ts';
 
 const RUN_ID = 'abcd012345';
 let folder: string;
@@ -110,8 +110,8 @@ it('ledgers are kept below the folder that the system has for state', () => {
 
 it('a process is told apart from a later one of the same number, and from those of other hosts', () => {
   const own = thisProcess();
-  expect(lifeOf(own)).toBe('alive');
-  expect(lifeOf({ ...own, startedAt: 'before' })).toBe('ended');
-  expect(lifeOf({ ...own, pid: 2 ** 22 + 1 })).toBe('ended');
-  expect(lifeOf({ ...own, host: 'elsewhere' })).toBe('elsewhere');
+  expect(livenessOf(own)).toBe('alive');
+  expect(livenessOf({ ...own, startedAt: 'before' })).toBe('ended');
+  expect(livenessOf({ ...own, pid: 2 ** 22 + 1 })).toBe('ended');
+  expect(livenessOf({ ...own, host: 'elsewhere' })).toBe('elsewhere');
 });

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { reasonOf } from '../text/wording.ts';
+import { systemErrorText } from '../text/wording.ts';
 import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.ts';
 import { parseLedgerLine } from './ledger-line.ts';
 import { type ProcessIdentity, thisProcess } from './process-identity.ts';
@@ -84,7 +84,7 @@ function appendTo(path: string, file: number): OpenLedgerFile {
       } catch (error) {
         waiting.pop();
         waiting.unshift('\n');
-        const why = `the ledger ${path} cannot be written (${reasonOf(error)})`;
+        const why = `the ledger ${path} cannot be written (${systemErrorText(error)})`;
         throw new LedgerError(`${why}: make room, or name another folder with --state-dir`, { cause: error });
       }
     },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { SignIn } from '../http/sign-in.ts';
 import type { ResourceRecord } from '../transcript/records.ts';
-import type { SignIn } from '../wire/sign-in.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
 export type ResourceType = 'instance' | 'volume';
@@ -174,7 +174,7 @@ export function toRecord(entry: Entry, at: number): ResourceRecord {
  * By what a sweep sees that it signs in as the run did: to another account, what the run made is not there. It tells
  * nothing of the key, and that of each run is another one.
  */
-export function keyPrintOf(runId: string, { apiKey, login }: SignIn): string {
+export function keyFingerprintOf(runId: string, { apiKey, login }: SignIn): string {
   const credential = apiKey ?? login?.username ?? '';
   return createHash('sha256').update(`${runId}${credential}`).digest('hex').slice(0, 16);
 }

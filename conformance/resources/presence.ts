@@ -1,7 +1,7 @@
+import type { TargetClient } from '../http/target-client.ts';
 import { idOf, objectsField, textField } from '../text/json.ts';
 import { jsonOf, listOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
-import type { Wire } from '../wire/wire.ts';
 import { type Entry, type Ledger, prefixOf } from './ledger.ts';
 
 /**
@@ -9,7 +9,7 @@ import { type Entry, type Ledger, prefixOf } from './ledger.ts';
  * cannot be read, or that shows it alive, proves nothing. Only where the list is longer than the suite reads, which is
  * no fault of the target's, the read has to do.
  */
-export function isProvedGone(id: string, read: Exchange, list: Exchange): boolean {
+export function isConfirmedGone(id: string, read: Exchange, list: Exchange): boolean {
   const isGone = statusOf(read) === 404 || textField(successOf(read), 'status') === 'DESTROYED';
   if (list.failure?.kind === 'too_large') return isGone;
   const instances = listOf(list);
@@ -24,13 +24,13 @@ export function isProvedGone(id: string, read: Exchange, list: Exchange): boolea
 export type Found = { kind: 'found'; id: string } | { kind: 'absent' } | { kind: 'cannot-tell'; why: string };
 
 /** Looks for an instance by its name, which may have got a suffix, among those that the run does not know yet. */
-export async function lookFor(
-  wire: Wire,
+export async function findByName(
+  client: TargetClient,
   ledger: Ledger,
   entry: Entry,
   signal?: AbortSignal,
 ): Promise<Found> {
-  const exchange = await wire.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
+  const exchange = await client.send('ledger/look-for', { method: 'GET', path: '/instances' }, signal);
   const instances = listOf(exchange);
   if (instances === undefined)
     return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
@@ -52,7 +52,7 @@ export async function lookFor(
  * Takes up what a list shows that the target made of a request that it had refused, or after the ledger ended: nobody but
  * the run can have named it so.
  */
-export function adoptStrays(ledger: Ledger, runId: string, list: Exchange): void {
+export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): void {
   const instances = objectsField(jsonOf(list), 'instances');
   const known = new Set(ledger.entries.map(({ id }) => id));
   const awaited = ledger.open.filter(({ id }) => id === undefined);

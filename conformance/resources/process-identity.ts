@@ -16,7 +16,7 @@ export function thisProcess(): ProcessIdentity {
 }
 
 /** Whether a process still runs; `elsewhere` where it is one of another host, of which nothing is known here. */
-export function lifeOf({ pid, host, startedAt }: ProcessIdentity): 'alive' | 'ended' | 'elsewhere' {
+export function livenessOf({ pid, host, startedAt }: ProcessIdentity): 'alive' | 'ended' | 'elsewhere' {
   if (host !== hostname()) return 'elsewhere';
   if (!exists(pid)) return 'ended';
   const now = startOf(pid);

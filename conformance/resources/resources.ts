@@ -1,14 +1,14 @@
+import type { Call } from '../http/call.ts';
+import type { TargetClient } from '../http/target-client.ts';
 import { idOf } from '../text/json.ts';
 import { isSuccess, listOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
-import type { Call } from '../wire/call.ts';
-import type { Wire } from '../wire/wire.ts';
 import type { Budget } from './budget.ts';
 import type { Entry, Ledger, ResourceType } from './ledger.ts';
-import { lookFor } from './presence.ts';
+import { findByName } from './presence.ts';
 
 /** A wish to make something. Nothing on the target is made but through `Resources.create`. */
-export interface Wish {
+export interface ResourceRequest {
   type: ResourceType;
   step: string;
   /** Body of the request, given the name that the entry has. A string is sent as it is. */
@@ -24,16 +24,16 @@ export interface Wish {
   /** The name of another entry, where the same name twice is the point. */
   name?: string;
   /** Its body names nothing that could be made: only a success is a sign that something was. */
-  isOfNothing?: true;
+  createsNothing?: true;
 }
 
-export interface Made {
+export interface CreateResult {
   entry: Entry;
   exchange: Exchange;
 }
 
-export interface ResourcesParts {
-  wire: Wire;
+export interface ResourcesOptions {
+  client: TargetClient;
   ledger: Ledger;
   budget: Budget;
   signal: AbortSignal;
@@ -43,61 +43,61 @@ const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', 
 
 /** The one way to make something: intent first, then the request, then whatever its answer leaves open is looked for. */
 export class Resources {
-  readonly #parts: ResourcesParts;
+  readonly #parts: ResourcesOptions;
   #others: ReadonlySet<string> | undefined;
 
-  constructor(parts: ResourcesParts) {
+  constructor(parts: ResourcesOptions) {
     this.#parts = parts;
   }
 
   /** Asks for one thing. Throws `BudgetError` before anything is sent. */
-  async create(wish: Wish): Promise<Made> {
+  async create(request: ResourceRequest): Promise<CreateResult> {
     this.#parts.signal.throwIfAborted();
-    await this.#knowOthers();
-    const entry = this.#intend(wish);
+    await this.#readExistingIds();
+    const entry = this.#intend(request);
     // Once sent it is seen through: an interrupted POST would leave something that nobody knows of.
-    const exchange = await this.#parts.wire.send(
-      wish.step,
-      callOf(wish, entry),
+    const exchange = await this.#parts.client.send(
+      request.step,
+      callOf(request, entry),
       undefined,
       this.#parts.signal,
     );
-    await this.#settle(wish, entry, exchange);
+    await this.#settle(request, entry, exchange);
     return { entry, exchange };
   }
 
   /** Asks for several at the same moment. Throws `BudgetError` before anything is sent. */
-  async createTogether(wishes: readonly Wish[]): Promise<Made[]> {
+  async createTogether(requests: readonly ResourceRequest[]): Promise<CreateResult[]> {
     this.#parts.signal.throwIfAborted();
-    await this.#knowOthers();
+    await this.#readExistingIds();
     // All or none: what is intended and never asked for would be looked for in vain.
-    this.#parts.budget.allow(wishes.map(priceOf));
-    const entries = wishes.map((wish) => ({ wish, entry: this.#intend(wish) }));
-    const exchanges = await this.#parts.wire.sendTogether(
-      entries.map(({ wish, entry }) => ({ step: wish.step, call: callOf(wish, entry) })),
+    this.#parts.budget.allow(requests.map(priceOf));
+    const entries = requests.map((request) => ({ request, entry: this.#intend(request) }));
+    const exchanges = await this.#parts.client.sendTogether(
+      entries.map(({ request, entry }) => ({ step: request.step, call: callOf(request, entry) })),
       this.#parts.signal,
     );
-    const made: Made[] = [];
-    for (const [index, { wish, entry }] of entries.entries()) {
+    const made: CreateResult[] = [];
+    for (const [index, { request, entry }] of entries.entries()) {
       const exchange = exchanges[index];
       if (exchange === undefined) throw new Error('each request has an exchange');
-      await this.#settle(wish, entry, exchange);
+      await this.#settle(request, entry, exchange);
       made.push({ entry, exchange });
     }
     return made;
   }
 
   /** What was there before the run made anything is never the run's, whatever id a create is answered with. */
-  async #knowOthers(): Promise<void> {
-    const { wire, signal } = this.#parts;
+  async #readExistingIds(): Promise<void> {
+    const { client, signal } = this.#parts;
     if (this.#others !== undefined) return;
-    const list = await wire.send('ledger/others', { method: 'GET', path: '/instances' }, signal);
+    const list = await client.send('ledger/others', { method: 'GET', path: '/instances' }, signal);
     this.#others = new Set((listOf(list) ?? []).flatMap((instance) => idOf(instance) ?? []));
   }
 
-  #intend(wish: Wish): Entry {
-    const { type, step, region, pricePerHour, lifeMs, name } = wish;
-    this.#parts.budget.allow([priceOf(wish)], lifeMs);
+  #intend(request: ResourceRequest): Entry {
+    const { type, step, region, pricePerHour, lifeMs, name } = request;
+    this.#parts.budget.allow([priceOf(request)], lifeMs);
     return this.#parts.ledger.intend({
       type,
       step,
@@ -107,29 +107,29 @@ export class Resources {
     });
   }
 
-  async #settle(wish: Wish, entry: Entry, exchange: Exchange): Promise<void> {
-    const { ledger, wire } = this.#parts;
+  async #settle(request: ResourceRequest, entry: Entry, exchange: Exchange): Promise<void> {
+    const { ledger, client } = this.#parts;
     const outcome = outcomeOf(exchange);
     if (outcome.kind === 'made' && entry.type === 'instance' && this.#others?.has(outcome.id)) {
       const why = `the create was answered with the id ${outcome.id} of an instance that was there before the run`;
       return ledger.unknown(entry, why);
     }
     if (outcome.kind === 'made') return ledger.made(entry, outcome.id);
-    const madeNothing = wish.isOfNothing === true && !isSuccess(exchange);
+    const madeNothing = request.createsNothing === true && !isSuccess(exchange);
     if (outcome.kind === 'refused' || madeNothing) return ledger.refused(entry);
     ledger.unknown(entry, outcome.why);
     if (entry.type !== 'instance') return;
-    const found = await lookFor(wire, ledger, entry);
+    const found = await findByName(client, ledger, entry);
     if (found.kind === 'found') ledger.made(entry, found.id);
   }
 }
 
 /** An instance has a price that may be unknown; a volume and what cannot be made have none. */
-function priceOf({ type, pricePerHour, isOfNothing }: Wish): number | undefined {
-  return pricePerHour ?? (type === 'instance' && isOfNothing !== true ? undefined : 0);
+function priceOf({ type, pricePerHour, createsNothing }: ResourceRequest): number | undefined {
+  return pricePerHour ?? (type === 'instance' && createsNothing !== true ? undefined : 0);
 }
 
-function callOf({ type, body, credential, authorization, contentType }: Wish, entry: Entry): Call {
+function callOf({ type, body, credential, authorization, contentType }: ResourceRequest, entry: Entry): Call {
   return {
     method: 'POST',
     path: PATHS[type],

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { z } from 'zod';
-import { lifeOf, type ProcessIdentity, thisProcess } from './process-identity.ts';
+import { livenessOf, type ProcessIdentity, thisProcess } from './process-identity.ts';
 
 /** What is not touched for so long is taken to have ended, where nothing else can be known of it. */
 const SILENT_FOR_MS = 120_000;
@@ -12,8 +12,8 @@ const identity = z.object({
 });
 
 /** Whether a process is taken to live, by itself or, on another host, by when it last touched its file. */
-export function isTakenToLive(of: ProcessIdentity, touchedAt: number): boolean {
-  const life = lifeOf(of);
+export function isPresumedAlive(of: ProcessIdentity, touchedAt: number): boolean {
+  const life = livenessOf(of);
   return life === 'elsewhere' ? Date.now() - touchedAt < SILENT_FOR_MS : life === 'alive';
 }
 
@@ -49,7 +49,7 @@ function isHeld(path: string): boolean {
     const touchedAt = statSync(path).mtimeMs;
     const { data: holder } = identity.safeParse(parse(readFileSync(path, 'utf8')));
     // One that says nothing yet is just being written.
-    return holder === undefined ? Date.now() - touchedAt < SILENT_FOR_MS : isTakenToLive(holder, touchedAt);
+    return holder === undefined ? Date.now() - touchedAt < SILENT_FOR_MS : isPresumedAlive(holder, touchedAt);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
     throw error;

@@ -1,16 +1,16 @@
 import { suiteVersion } from '../contract/package.ts';
+import type { Clock } from '../http/clock.ts';
+import { type SignIn, tokenRequests } from '../http/sign-in.ts';
+import { paceOf, TargetClient } from '../http/target-client.ts';
+import type { Transport } from '../http/transport.ts';
 import { isSuccess, statusOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
-import type { Clock } from '../wire/clock.ts';
-import { type SignIn, tokenRequests } from '../wire/sign-in.ts';
-import type { Transport } from '../wire/transport.ts';
-import { paceOf, Wire } from '../wire/wire.ts';
 import { cleanUp } from './clean-up.ts';
-import { type Entry, isOpen, keyPrintOf, Ledger, prefixOf } from './ledger.ts';
+import { type Entry, isOpen, keyFingerprintOf, Ledger, prefixOf } from './ledger.ts';
 import { readLedger, reopenLedgerFile, type StoredLedger } from './ledger-file.ts';
-import { adoptStrays } from './presence.ts';
-import { isTakenToLive, lock } from './sweep-lock.ts';
+import { adoptOrphans } from './presence.ts';
+import { isPresumedAlive, lock } from './sweep-lock.ts';
 
 export interface SweepParts extends SignIn {
   transport: Transport;
@@ -39,10 +39,10 @@ export type Swept =
  */
 export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Swept> {
   const { process: owner } = stored;
-  if (owner !== undefined && isTakenToLive(owner, stored.touchedAt))
+  if (owner !== undefined && isPresumedAlive(owner, stored.touchedAt))
     return { result: 'busy', why: `the run still goes on: process ${owner.pid} on ${owner.host}` };
-  if (!isItsKey(stored, parts))
-    return { result: 'unreachable', why: whyNotItsKey(parts), left: openOf(stored) };
+  if (!isKeyOfRun(stored, parts))
+    return { result: 'unreachable', why: keyMismatchMessage(parts), left: openEntries(stored) };
   using held = lock(stored.path);
   if (held === undefined) return { result: 'busy', why: 'another sweep is at it' };
   // Another sweep may have finished it before the lock was had.
@@ -57,28 +57,30 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
 }
 
 /** To another account nothing of the run is there: that would be taken for gone. */
-function isItsKey({ runId, keyPrint }: StoredLedger, parts: SweepParts): boolean {
-  return parts.isOtherKeyAccepted === true || keyPrint === undefined || keyPrint === keyPrintOf(runId, parts);
+function isKeyOfRun({ runId, keyPrint }: StoredLedger, parts: SweepParts): boolean {
+  return (
+    parts.isOtherKeyAccepted === true || keyPrint === undefined || keyPrint === keyFingerprintOf(runId, parts)
+  );
 }
 
-function whyNotItsKey({ apiKey }: SignIn): string {
+function keyMismatchMessage({ apiKey }: SignIn): string {
   const which = apiKey === undefined ? 'user name' : 'API key';
   return `left alone: the ${which} is not that of the run, and another account would not be shown what the run made. Sign in as the run did or, where the ${which} is of the same account, pass --other-key`;
 }
 
 async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepParts): Promise<Swept> {
-  const wire = createWire(stored, parts);
+  const client = createWire(stored, parts);
   for (const entry of ledger.open) if (parts.absent.includes(entry.name)) ledger.refused(entry);
   if (ledger.open.length === 0 && stored.unreadable.length === 0) {
     ledger.close();
     return { result: 'swept', destroyed: [], left: [] };
   }
-  const list = await listWith(wire, parts);
+  const list = await listWith(client, parts);
   if (!isSuccess(list)) return { result: 'unreachable', why: whyUnreachable(list, parts), left: ledger.open };
-  adoptStrays(ledger, stored.runId, list);
+  adoptOrphans(ledger, stored.runId, list);
   const before = ledger.open;
   const left = await cleanUp({
-    wire,
+    client,
     ledger,
     clock: parts.clock,
     pollIntervalMs: parts.pollIntervalMs,
@@ -91,15 +93,15 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
 }
 
 /** Lists the instances: with the key or, where that is refused, with the token that a target may give for it or a login. */
-async function listWith(wire: Wire, { signal, ...signIn }: SweepParts): Promise<Exchange> {
+async function listWith(client: TargetClient, { signal, ...signIn }: SweepParts): Promise<Exchange> {
   const read = { method: 'GET', path: '/instances' } as const;
-  const list = await wire.send('sweep/list', read, signal);
+  const list = await client.send('sweep/list', read, signal);
   if (![401, 403].includes(statusOf(list) ?? 0)) return list;
   for (const request of tokenRequests(signIn)) {
-    await wire.requestAccessToken('sweep/token', request, signal);
-    if (!wire.hasAccessToken) continue;
-    wire.preferAccessToken();
-    return wire.send('sweep/list', read, signal);
+    await client.requestAccessToken('sweep/token', request, signal);
+    if (!client.hasAccessToken) continue;
+    client.preferAccessToken();
+    return client.send('sweep/list', read, signal);
   }
   return list;
 }
@@ -107,8 +109,8 @@ async function listWith(wire: Wire, { signal, ...signIn }: SweepParts): Promise<
 function createWire(
   stored: StoredLedger,
   { transport, clock, apiKey, login, pollIntervalMs }: SweepParts,
-): Wire {
-  return new Wire({
+): TargetClient {
+  return new TargetClient({
     transport,
     clock,
     apiKey,
@@ -130,6 +132,6 @@ function whyUnreachable({ answer, failure }: Exchange, { apiKey }: SignIn): stri
 }
 
 /** What of a ledger is still open. */
-export function openOf({ entries }: StoredLedger): Entry[] {
+export function openEntries({ entries }: StoredLedger): Entry[] {
   return entries.filter(isOpen);
 }

@@ -1,9 +1,9 @@
+import type { Clock } from '../http/clock.ts';
+import type { SignIn } from '../http/sign-in.ts';
+import type { Transport } from '../http/transport.ts';
 import type { Entry, LedgerFile } from '../resources/ledger.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
 import type { Level, RunSettings, TranscriptRecord } from '../transcript/records.ts';
-import type { Clock } from '../wire/clock.ts';
-import type { SignIn } from '../wire/sign-in.ts';
-import type { Transport } from '../wire/transport.ts';
 
 /** What a run is about. */
 export interface RunOptions extends SignIn {

@@ -1,17 +1,17 @@
 import { suiteVersion } from '../contract/package.ts';
 import { loadRequirements } from '../contract/requirements.ts';
+import { withoutUsername } from '../http/sign-in.ts';
+import { paceOf, TargetClient } from '../http/target-client.ts';
 import { Budget } from '../resources/budget.ts';
 import { cleanUp } from '../resources/clean-up.ts';
-import { keyPrintOf, Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
-import { adoptStrays } from '../resources/presence.ts';
+import { keyFingerprintOf, Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
+import { adoptOrphans } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
 import { Session } from '../scenarios/session.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
 import { createRedactor } from '../text/redact.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
-import { withoutUsername } from '../wire/sign-in.ts';
-import { paceOf, Wire } from '../wire/wire.ts';
 import type { RunOptions, RunParts } from './options.ts';
 
 const CONNECT_TIMEOUT_MS = 30_000;
@@ -21,7 +21,7 @@ const MS_PER_MINUTE = 60_000;
 export interface Prepared {
   session: Session;
   transcript: Transcript;
-  wire: Wire;
+  client: TargetClient;
   /** Destroys what is open and closes the ledger if nothing is. */
   cleanUp(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     onRecord: (record) => onEvent?.({ event: 'record', record }),
   });
   const userAgent = `berth-conformance/${suiteVersion} run/${runId}`;
-  const wire = new Wire({
+  const client = new TargetClient({
     transport: parts.transport,
     clock,
     transcript,
@@ -75,18 +75,18 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     runId,
     baseUrl,
     startedAt,
-    keyPrint: keyPrintOf(runId, { apiKey, login }),
+    keyPrint: keyFingerprintOf(runId, { apiKey, login }),
   });
   const ledger = new Ledger({
     file: parts.ledgerFile,
     runId,
     wall: () => clock.wall(),
     onChange: (entry) => {
-      transcript.add(toRecord(entry, wire.now()));
+      transcript.add(toRecord(entry, client.now()));
       onEvent?.({ event: 'resource', entry: { ...entry } });
     },
   });
-  const longestLifeMs = () => settings.maxMinutes * MS_PER_MINUTE - wire.now() + settings.readyTimeoutMs;
+  const longestLifeMs = () => settings.maxMinutes * MS_PER_MINUTE - client.now() + settings.readyTimeoutMs;
   const budget = new Budget({
     maxCostUsd: settings.maxCostUsd,
     entries: ledger.entries,
@@ -98,7 +98,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     level,
     apiKey,
     login,
-    wire,
+    client,
     clock,
     ssh: parts.ssh,
     keys,
@@ -107,10 +107,10 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     signal,
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
     allowPrivate: settings.allowPrivate === true || isPrivateBaseUrl(baseUrl),
-    resources: new Resources({ wire, ledger, budget, signal }),
+    resources: new Resources({ client, ledger, budget, signal }),
     onWait: (text) => onEvent?.({ event: 'waiting', text }),
   });
-  return { session, transcript, wire, cleanUp: () => finish(options, parts, wire, ledger) };
+  return { session, transcript, client, cleanUp: () => finish(options, parts, client, ledger) };
 }
 
 function newKeys({ ssh, runId }: RunParts): Record<KeyName, ReturnType<RunParts['ssh']['newKeyPair']>> {
@@ -130,13 +130,18 @@ async function roundTrips({ baseUrl }: RunOptions, { transport }: RunParts): Pro
   return measured;
 }
 
-async function finish(options: RunOptions, parts: RunParts, wire: Wire, ledger: Ledger): Promise<void> {
+async function finish(
+  options: RunOptions,
+  parts: RunParts,
+  client: TargetClient,
+  ledger: Ledger,
+): Promise<void> {
   const { onEvent, clock, abandon } = parts;
   const { pollIntervalMs, readyTimeoutMs } = options.settings;
-  if (ledger.entries.length > 0) await lookForStrays(parts, wire, ledger);
+  if (ledger.entries.length > 0) await findOrphans(parts, client, ledger);
   if (ledger.open.length > 0) onEvent?.({ event: 'cleaning', open: ledger.open.length });
   const left = await cleanUp({
-    wire,
+    client,
     ledger,
     clock,
     pollIntervalMs,
@@ -149,10 +154,14 @@ async function finish(options: RunOptions, parts: RunParts, wire: Wire, ledger: 
 }
 
 /** What was refused, and made all the same, is in the list by the run's name. */
-async function lookForStrays({ runId, abandon }: RunParts, wire: Wire, ledger: Ledger): Promise<void> {
+async function findOrphans(
+  { runId, abandon }: RunParts,
+  client: TargetClient,
+  ledger: Ledger,
+): Promise<void> {
   try {
     const read = { method: 'GET', path: '/instances' } as const;
-    adoptStrays(ledger, runId, await wire.send('cleanup/strays', read, abandon));
+    adoptOrphans(ledger, runId, await client.send('cleanup/strays', read, abandon));
   } catch (error) {
     if (abandon?.aborted !== true) throw error;
   }

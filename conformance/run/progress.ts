@@ -1,8 +1,8 @@
+import type { Clock } from '../http/clock.ts';
 import { costUsd, formatUsd } from '../resources/budget.ts';
 import { type Entry, isOpen } from '../resources/ledger.ts';
 import { printable } from '../text/printable.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
-import type { Clock } from '../wire/clock.ts';
 import type { RunEvent } from './options.ts';
 
 /** The live line is rewritten at most five times a second. */

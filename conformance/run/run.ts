@@ -33,7 +33,7 @@ export async function run(
     end = faultOf(error);
   });
   done.abort();
-  prepared.transcript.add({ kind: 'end', at: prepared.wire.now(), ...end });
+  prepared.transcript.add({ kind: 'end', at: prepared.client.now(), ...end });
   parts.onEvent?.({ event: 'ended', reason: end.reason });
   return prepared.transcript.records;
 }

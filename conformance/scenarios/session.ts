@@ -1,15 +1,15 @@
 import { instancePath } from '../contract/paths.ts';
+import type { Call } from '../http/call.ts';
+import type { Clock } from '../http/clock.ts';
+import type { SignIn } from '../http/sign-in.ts';
+import type { TargetClient } from '../http/target-client.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
-import type { Made, Resources, Wish } from '../resources/resources.ts';
+import type { CreateResult, ResourceRequest, Resources } from '../resources/resources.ts';
 import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
 import { type JsonObject, numberField, objectsField, textField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
-import type { Call } from '../wire/call.ts';
-import type { Clock } from '../wire/clock.ts';
-import type { SignIn } from '../wire/sign-in.ts';
-import type { Wire } from '../wire/wire.ts';
 import type { Placement } from './placement.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
@@ -27,7 +27,7 @@ export interface Instance {
 export interface SessionParts extends SignIn {
   level: Level;
   settings: RunSettings;
-  wire: Wire;
+  client: TargetClient;
   clock: Clock;
   ssh: SshClient;
   /** Whether logins may lead to private addresses. */
@@ -78,8 +78,8 @@ export class Session {
     return this.#parts.signal;
   }
 
-  get wire(): Wire {
-    return this.#parts.wire;
+  get client(): TargetClient {
+    return this.#parts.client;
   }
 
   get ledger(): Ledger {
@@ -96,7 +96,7 @@ export class Session {
 
   /** Milliseconds since the run's start. */
   now(): number {
-    return this.wire.now();
+    return this.client.now();
   }
 
   sleep(ms: number): Promise<void> {
@@ -104,7 +104,7 @@ export class Session {
   }
 
   send(step: string, call: Call): Promise<Exchange> {
-    return this.wire.send(step, call, this.signal);
+    return this.client.send(step, call, this.signal);
   }
 
   get(step: string, path: string): Promise<Exchange> {
@@ -120,13 +120,13 @@ export class Session {
   }
 
   /** Throws `BudgetError`. */
-  create(wish: Wish): Promise<Made> {
-    return this.#parts.resources.create(wish);
+  create(request: ResourceRequest): Promise<CreateResult> {
+    return this.#parts.resources.create(request);
   }
 
   /** Throws `BudgetError`. */
-  createTogether(wishes: readonly Wish[]): Promise<Made[]> {
-    return this.#parts.resources.createTogether(wishes);
+  createTogether(requests: readonly ResourceRequest[]): Promise<CreateResult[]> {
+    return this.#parts.resources.createTogether(requests);
   }
 
   /** Says that steps are not taken. `capability` names what the target lacks. */

@@ -55,8 +55,8 @@ export function createRedactor(): Redactor {
   const text = (given: string): string => {
     let result = given;
     // With what it stands next to, a marker could spell a secret again: hence more than one look.
-    for (let look = 0; look < 4; look++) {
-      const sought = look === 0 ? [...forms.values()] : [...forms.values()].filter(isLong);
+    for (let pass = 0; pass < 4; pass++) {
+      const sought = pass === 0 ? [...forms.values()] : [...forms.values()].filter(isLong);
       const found = sought.filter((form) => result.includes(form.text));
       if (found.length === 0) return result;
       const next = replaceAll(result, found);

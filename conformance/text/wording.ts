@@ -1,7 +1,7 @@
 import { printable } from './printable.ts';
 
 /** A value of a stranger as it stands in a sentence: as JSON, cut off where it is long. */
-export function inShort(value: unknown, maxLength = 60): string {
+export function shortJson(value: unknown, maxLength = 60): string {
   return printable(JSON.stringify(value) ?? 'nothing', maxLength);
 }
 
@@ -17,7 +17,7 @@ const TOLERATED_SHARE = 0.34;
 const MOST_COMPARED = 1000;
 
 /** The known word that was probably meant, or undefined where none is near. Case does not count. */
-export function nearest(given: string, known: readonly string[]): string | undefined {
+export function closestMatch(given: string, known: readonly string[]): string | undefined {
   const wanted = given.toLowerCase();
   const [best] = known
     .slice(0, MOST_COMPARED)
@@ -54,7 +54,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** What the system says is wrong. */
-export function reasonOf(error: unknown): string {
+export function systemErrorText(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return REASONS[code] ?? (code || (error instanceof Error ? error.message : String(error)));
 }

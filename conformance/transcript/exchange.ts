@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, objectsField, parseJson, textField } from '../text/json.ts';
 import { printable } from '../text/printable.ts';
-import { inShort } from '../text/wording.ts';
+import { shortJson } from '../text/wording.ts';
 import type { Exchange } from './records.ts';
 
 const parsed = new WeakMap<Exchange, { value: unknown }>();
@@ -54,6 +54,6 @@ export function answerOf(exchange: Exchange): string {
   const error = isObject(body) ? body['error'] : undefined;
   const code = textField(error, 'code');
   return code === undefined
-    ? `${answer.status} with ${inShort(body)}`
+    ? `${answer.status} with ${shortJson(body)}`
     : `${answer.status} ${printable(code, 60)}`;
 }

@@ -1,7 +1,7 @@
 import type { Check } from '../checks/check.ts';
 import type { Requirement } from '../contract/requirements.ts';
 import { Evidence } from '../evidence/evidence.ts';
-import { type Finding, Unproved } from '../evidence/finding.ts';
+import { type Finding, MissingEvidence } from '../evidence/finding.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
 import { SuiteFault } from '../transcript/transcript.ts';
 
@@ -52,7 +52,7 @@ function ruleOn(check: Check, evidence: Evidence): Ruling {
   try {
     return check.judge(evidence);
   } catch (error) {
-    if (error instanceof Unproved) return error.finding;
+    if (error instanceof MissingEvidence) return error.finding;
     throw new SuiteFault(
       `the check ${check.id} threw ${error instanceof Error ? error.message : String(error)}`,
       {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../../conformance/wire/certificates.fixture.ts';
+import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
 import { checkConfig, configNotes } from './check.ts';
 import { toLine } from './findings.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect, it, vi } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../../conformance/wire/certificates.fixture.ts';
+import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
 import { startServing, temporaryFolder } from '../support/process.ts';
 
 vi.setConfig({ testTimeout: 180_000 });

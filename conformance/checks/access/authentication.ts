@@ -1,8 +1,8 @@
-import { type Evidence, sandwichOf, statusShown } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notApplicable } from '../../evidence/finding.ts';
+import { type Evidence, requestBetweenReads, statusShown } from '../../evidence/evidence.ts';
+import { type Finding, judgeEach, judgeEachExchange, notApplicable } from '../../evidence/finding.ts';
 import { answerOf, isSuccess, requestOf, statusOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
-import { answered, answersTo, isFromInFront } from '../conventions/conventions.ts';
+import { answeredExchanges, answersOf, isFromProxy } from '../conventions/conventions.ts';
 import { envelopeProblem } from '../conventions/errors.ts';
 import { describeAnswer } from '../instances/create.ts';
 
@@ -28,8 +28,8 @@ export const authenticationChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
-        answered(evidence).filter((exchange) => statusOf(exchange) === 401),
+      judgeEachExchange(
+        answeredExchanges(evidence).filter((exchange) => statusOf(exchange) === 401),
         'answers of 401',
         envelopeProblem,
       ),
@@ -43,7 +43,7 @@ function refusal(id: string, what: string, ...steps: readonly string[]): Check {
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, ...steps), what, (exchange) =>
+      judgeEachExchange(answersOf(evidence, ...steps), what, (exchange) =>
         statusOf(exchange) === 401
           ? undefined
           : { expected: '401', actual: `${answerOf(exchange)}, to ${requestOf(exchange)}` },
@@ -65,11 +65,11 @@ function judgeKey(evidence: Evidence): Finding {
       exchange.credential === 'api key' &&
       exchange.answer &&
       !exchange.step.startsWith('cleanup/') &&
-      !isFromInFront(exchange),
+      !isFromProxy(exchange),
   );
   if (withKey.length === 0 && takesToken)
     return notApplicable('an API key', 'the run signs in with a user name and a password');
-  return eachExchange(withKey, 'requests with the API key as bearer credential', (exchange) =>
+  return judgeEachExchange(withKey, 'requests with the API key as bearer credential', (exchange) =>
     isKeyRefusal(exchange)
       ? {
           expected: 'an answer that does not refuse the key',
@@ -90,7 +90,7 @@ export const liveInstanceChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios: ['online'],
     judge: (evidence) =>
-      eachExchange(
+      judgeEachExchange(
         evidence.steps('online/no-credential', 'online/wrong-credential', 'online/wrong-credential-unknown'),
         'reads without a good credential',
         (exchange) =>
@@ -116,9 +116,9 @@ const BAD = ['no-credential', 'wrong-credential'];
 function judgeActions(evidence: Evidence): Finding {
   evidence.steps('destroy/no-credential');
   const asked = ['stop', 'start', 'destroy'].flatMap((scenario) =>
-    BAD.flatMap((step) => sandwichOf(evidence, scenario, step) ?? []),
+    BAD.flatMap((step) => requestBetweenReads(evidence, scenario, step) ?? []),
   );
-  return each(
+  return judgeEach(
     asked,
     'stops, starts and DELETEs of a live instance without a good credential',
     ({ before, asked: exchange, after }) => {

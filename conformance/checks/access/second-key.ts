@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { eachExchange, type Finding, isTooLong, notTested } from '../../evidence/finding.ts';
+import { type Finding, isTooLong, judgeEachExchange, notTested } from '../../evidence/finding.ts';
 import { objectsField, textField } from '../../text/json.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
@@ -12,7 +12,7 @@ export const severalKeysChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
+      judgeEachExchange(
         evidence.steps('second-key'),
         'reads, with one key and with the other in turn',
         (exchange) =>
@@ -38,7 +38,7 @@ function judgeSame(evidence: Evidence): Finding {
       exchange !== undefined && ![401, 403].includes(statusOf(exchange) ?? 0) && !isTooLong(exchange),
   );
   if (seen.length === 0) return notTested('the second key was refused');
-  return eachExchange(
+  return judgeEachExchange(
     seen.filter((exchange) => exchange !== undefined),
     'reads with the second key',
     (exchange) => {

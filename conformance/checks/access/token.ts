@@ -1,11 +1,11 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { eachExchange, type Finding, type Problem } from '../../evidence/finding.ts';
+import { type Finding, judgeEachExchange, type Problem } from '../../evidence/finding.ts';
 import { hasField, isObject, type JsonObject, parseJson, textField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, requestOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
-import { answersTo } from '../conventions/conventions.ts';
+import { answersOf } from '../conventions/conventions.ts';
 
 const scenarios = ['token'];
 
@@ -15,8 +15,8 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
-        answersTo(evidence, 'token/good'),
+      judgeEachExchange(
+        answersOf(evidence, 'token/good'),
         'requests for a token with good credentials',
         (exchange) => expecting(exchange, 200),
       ),
@@ -26,13 +26,16 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(granted(evidence), 'answers with a token', (exchange) => {
+      judgeEachExchange(granted(evidence), 'answers with a token', (exchange) => {
         const { access_token: token, token_type: type } = bodyOf(exchange);
         if (typeof token !== 'string' || token === '')
-          return { expected: 'access_token, a string', actual: `access_token is ${inShort(token)}` };
+          return { expected: 'access_token, a string', actual: `access_token is ${shortJson(token)}` };
         return type === undefined || type === null || typeof type === 'string'
           ? undefined
-          : { expected: 'token_type, a string where it is there', actual: `token_type is ${inShort(type)}` };
+          : {
+              expected: 'token_type, a string where it is there',
+              actual: `token_type is ${shortJson(type)}`,
+            };
       }),
   },
   {
@@ -40,11 +43,14 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(granted(evidence), 'answers with a token', (exchange) => {
+      judgeEachExchange(granted(evidence), 'answers with a token', (exchange) => {
         const { expires_in: seconds } = bodyOf(exchange);
         return typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0
           ? undefined
-          : { expected: 'expires_in, whole seconds above zero', actual: `expires_in is ${inShort(seconds)}` };
+          : {
+              expected: 'expires_in, whole seconds above zero',
+              actual: `expires_in is ${shortJson(seconds)}`,
+            };
       }),
   },
   {
@@ -52,7 +58,7 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, 'token/use'), 'reads with the access token', useProblem),
+      judgeEachExchange(answersOf(evidence, 'token/use'), 'reads with the access token', useProblem),
   },
   { id: 'TOK-401-001', level: 'read-only', scenarios, judge: judgeBadCredentials },
   {
@@ -60,10 +66,13 @@ export const tokenChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, 'token/login'), 'requests for a token with the login', (exchange) =>
-        textField(successOf(exchange), 'access_token')
-          ? undefined
-          : { expected: 'access_token, for the user name and the password', actual: answerOf(exchange) },
+      judgeEachExchange(
+        answersOf(evidence, 'token/login'),
+        'requests for a token with the login',
+        (exchange) =>
+          textField(successOf(exchange), 'access_token')
+            ? undefined
+            : { expected: 'access_token, for the user name and the password', actual: answerOf(exchange) },
       ),
   },
 ];
@@ -91,11 +100,11 @@ function withPath(exchange: Exchange, problem: Problem | undefined): Problem | u
  * what is required, and 400 is as good.
  */
 function judgeBadCredentials(evidence: Evidence): Finding {
-  const good = answersTo(evidence, 'token/good');
+  const good = answersOf(evidence, 'token/good');
   const takesLogin = good.some(({ request }) => hasField(parseJson(request.body), 'username'));
   const strict = takesLogin ? 'token/wrong-login' : 'token/wrong-key';
-  const asked = answersTo(evidence, 'token/wrong-key', 'token/wrong-login', 'token/empty');
-  return eachExchange(asked, 'requests for a token with bad credentials', (exchange) => {
+  const asked = answersOf(evidence, 'token/wrong-key', 'token/wrong-login', 'token/empty');
+  return judgeEachExchange(asked, 'requests for a token with bad credentials', (exchange) => {
     const problem = exchange.step === strict ? expecting(exchange, 401) : expecting(exchange, 400, 401);
     return problem && { ...problem, actual: `${problem.actual}, to ${BAD[exchange.step]}` };
   });
@@ -108,7 +117,7 @@ const BAD: Readonly<Record<string, string>> = {
 };
 
 function granted(evidence: Evidence): Exchange[] {
-  return answersTo(evidence, 'token/good').filter(isSuccess);
+  return answersOf(evidence, 'token/good').filter(isSuccess);
 }
 
 function bodyOf(exchange: Exchange): JsonObject {

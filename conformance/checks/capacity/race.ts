@@ -1,21 +1,21 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import {
-  each,
-  eachExchange,
   type Finding,
+  judgeEach,
+  judgeEachExchange,
   notApplicable,
   notTested,
   type Problem,
 } from '../../evidence/finding.ts';
-import { destruction, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
+import { acceptedDelete, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { sshEndpointOf } from '../../scenarios/session.ts';
 import { type JsonObject, parseJson, textField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../../transcript/records.ts';
-import { type Check, unlimited } from '../check.ts';
+import { type Check, withoutRateLimited } from '../check.ts';
 import { isLoggedIn } from '../machine/ssh.ts';
 
 const scenarios = ['race'];
@@ -27,9 +27,9 @@ export const raceChecks: readonly Check[] = [
 ];
 
 function judgeCreates(evidence: Evidence): Finding {
-  const asked = unlimited(evidence.steps('race/create'));
+  const asked = withoutRateLimited(evidence.steps('race/create'));
   const taken = new Set<string>();
-  return eachExchange(asked, 'creates at the same moment', (exchange) => {
+  return judgeEachExchange(asked, 'creates at the same moment', (exchange) => {
     const status = statusOf(exchange);
     if (status === 409) return undefined;
     if (!isSuccess(exchange))
@@ -41,7 +41,7 @@ function judgeCreates(evidence: Evidence): Finding {
     const isTaken = taken.has(id);
     taken.add(id);
     return isTaken
-      ? { expected: 'an id of its own for each instance', actual: `${inShort(id)} was given out twice` }
+      ? { expected: 'an id of its own for each instance', actual: `${shortJson(id)} was given out twice` }
       : undefined;
   });
 }
@@ -55,7 +55,7 @@ function racers(evidence: Evidence): InstanceTimeline[] {
 function judgeLives(evidence: Evidence): Finding {
   const lives = racers(evidence).map((timeline) => ({
     timeline,
-    last: timeline.sightings.findLast(({ exchange }) => exchange.step === 'race/poll'),
+    last: timeline.observations.findLast(({ exchange }) => exchange.step === 'race/poll'),
   }));
   if (lives.length === 0) return notTested('no create was accepted');
   const reclaimed = lives.find(({ timeline }) => timeline.reclaimed !== undefined);
@@ -66,16 +66,16 @@ function judgeLives(evidence: Evidence): Finding {
       `${waiting.timeline.id} was still PROVISIONING when the run's patience was over (--ready-timeout-s waits longer)`,
     );
   const unread = lives.find(({ last }) => last === undefined);
-  if (unread !== undefined) return notTested(`the run ended before it read ${inShort(unread.timeline.id)}`);
+  if (unread !== undefined) return notTested(`the run ended before it read ${shortJson(unread.timeline.id)}`);
   const endpoints = new Map<string, string>();
-  const unlet = unletIn(evidence);
-  return each(
+  const unlet = failedLogins(evidence);
+  return judgeEach(
     lives,
     'instances that were created at the same moment',
     ({ timeline: { id }, last }): Problem | undefined => {
       if (last?.status !== 'ONLINE')
         return {
-          expected: `${inShort(id)}, which was answered 201, comes ONLINE`,
+          expected: `${shortJson(id)}, which was answered 201, comes ONLINE`,
           actual: `it reads ${printable(last?.status ?? 'nothing', 60)}${errorOf(last?.instance)}`,
         };
       const endpoint = endpointOf(last.instance);
@@ -83,15 +83,15 @@ function judgeLives(evidence: Evidence): Finding {
       endpoints.set(endpoint, id);
       if (other !== undefined)
         return {
-          expected: `an SSH endpoint of its own for ${inShort(id)}`,
-          actual: `${inShort(endpoint)}, which ${inShort(other)} has too`,
+          expected: `an SSH endpoint of its own for ${shortJson(id)}`,
+          actual: `${shortJson(endpoint)}, which ${shortJson(other)} has too`,
         };
       const login = unlet.get(id);
       return login === undefined
         ? undefined
         : {
-            expected: `the first of the keys in ssh_keys logs in to ${inShort(id)}`,
-            actual: `${inShort(endpoint)}: ${login.message ?? `no further than ${login.rung}`}`,
+            expected: `the first of the keys in ssh_keys logs in to ${shortJson(id)}`,
+            actual: `${shortJson(endpoint)}: ${login.message ?? `no further than ${login.rung}`}`,
             shown: login,
           };
     },
@@ -101,7 +101,7 @@ function judgeLives(evidence: Evidence): Finding {
 
 function errorOf(instance: JsonObject | undefined): string {
   const error = textField(instance, 'error');
-  return error === undefined ? '' : `, with error ${inShort(error, 100)}`;
+  return error === undefined ? '' : `, with error ${shortJson(error, 100)}`;
 }
 
 /** Behind a gateway that tells machines apart by their user two of them share a port. */
@@ -111,7 +111,7 @@ function endpointOf(instance: JsonObject | undefined): string {
 }
 
 /** By instance, the last login that failed. No word of keys or networks where the first instance had no login either. */
-function unletIn({ logins }: Evidence): ReadonlyMap<string, SshRecord> {
+function failedLogins({ logins }: Evidence): ReadonlyMap<string, SshRecord> {
   if (!logins.some((login) => login.step === 'online/login-first' && isLoggedIn(login))) return new Map();
   const last = new Map(
     logins.filter(({ step }) => step === 'race/login').map((login) => [login.instanceId, login]),
@@ -134,7 +134,7 @@ function judgeUnits(evidence: Evidence): Finding {
     return notTested(`the run ended when ${asked.length} of ${race.units + 1} creates had been answered`);
   const free = race.units - (first === undefined ? 0 : heldBefore(evidence, first));
   const accepted = asked.filter(isSuccess).length;
-  return each(
+  return judgeEach(
     [asked],
     `rounds of ${asked.length} creates at the same moment`,
     () =>
@@ -152,10 +152,10 @@ function judgeUnits(evidence: Evidence): Finding {
 function heldBefore({ instances }: Evidence, first: Exchange): number {
   const body = parseJson(first.request.body);
   return instances.filter((timeline) => {
-    const { created, sightings } = timeline;
-    const instance = sightings.find((sighting) => sighting.instance !== undefined)?.instance;
+    const { created, observations } = timeline;
+    const instance = observations.find((observation) => observation.instance !== undefined)?.instance;
     if (created === undefined || !isBefore(created, first)) return false;
-    const end = destruction(timeline);
+    const end = acceptedDelete(timeline);
     if (end !== undefined && isBefore(end, first)) return false;
     return ['configuration_id', 'region'].every(
       (field) => textField(instance, field) === textField(body, field),

@@ -1,10 +1,10 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { eachExchange, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
 import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
 import { parseJson, textField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { type Check, codeOfConflict, isBeyondQuota, judgeAnswered, unlimited } from '../check.ts';
+import { type Check, codeOfConflict, isBeyondQuota, judgeStatus, withoutRateLimited } from '../check.ts';
 
 export const soldOutChecks: readonly Check[] = [
   { id: 'AVL-SOLDOUT-001', level: 'lifecycle', scenarios: ['sold-out'], judge: judgeSoldOut },
@@ -37,14 +37,14 @@ function judgeSoldTwice(
   evidence: Evidence,
   { step, what, why }: { step: string; what: string; why: (place: Place) => string },
 ): Finding {
-  const asked = unlimited(evidence.steps(step));
+  const asked = withoutRateLimited(evidence.steps(step));
   const last = asked.at(-1);
   if (last === undefined) return notTested('it was not asked for');
   const place = placeOf(last);
   const after = evidence.anySteps('sold-out/availability').find((read) => read.n > last.n && isSuccess(read));
   if (isSuccess(last) && (asked.length === 1 || (after !== undefined && lists(after, place))))
     return notTested(`${place.configurationId} became available in ${place.region} in the meantime`);
-  return judgeAnswered([last], what, [409], `409: ${why(place)}`);
+  return judgeStatus([last], what, [409], `409: ${why(place)}`);
 }
 
 function judgeCode(evidence: Evidence): Finding {
@@ -56,7 +56,7 @@ function judgeCode(evidence: Evidence): Finding {
     const asked = evidence.step('sold-out/create');
     return notTested(`no create was refused for capacity: this one was answered ${answerOf(asked)}`);
   }
-  return eachExchange(conflicts, 'creates that were refused for capacity', (exchange) => {
+  return judgeEachExchange(conflicts, 'creates that were refused for capacity', (exchange) => {
     const code = codeOfConflict(exchange);
     return code === 'capacity_unavailable'
       ? undefined
@@ -75,7 +75,7 @@ function judgeTakenOut(evidence: Evidence): Finding {
   const isListed = lists(last, place);
   if (isListed && (again === undefined || last.n < again.n))
     return notTested('the run ended before the create that was refused was asked for again');
-  return eachExchange([last], 'reads of /availability after a 409', () =>
+  return judgeEachExchange([last], 'reads of /availability after a 409', () =>
     isListed && again !== undefined && !isSuccess(again)
       ? {
           expected: `${place.configurationId} is not listed in ${place.region}, where creates of it were refused`,
@@ -90,7 +90,7 @@ function judgeGate(evidence: Evidence): Finding {
   const asked = evidence.steps('create/post');
   const reads = evidence.anySteps('create/availability-after-refusal').filter(isSuccess);
   const refused = asked.filter((exchange) => statusOf(exchange) === 409 && !isBeyondQuota(exchange));
-  const finding = eachExchange(asked, 'creates of listed offers', (exchange) => {
+  const finding = judgeEachExchange(asked, 'creates of listed offers', (exchange) => {
     const place = placeOf(exchange);
     const ofPlace = refused.filter((other) => samePlace(placeOf(other), place));
     if (ofPlace.length < 2 || exchange !== ofPlace.at(-1)) return undefined;
@@ -125,7 +125,7 @@ function judgePutBack(evidence: Evidence): Finding {
     if (!evidence.instances.some(({ resource }) => resource.step === 'race/create'))
       return notApplicable('an offer of which a unit could be had', 'no create of the race was accepted');
   }
-  return eachExchange(
+  return judgeEachExchange(
     last === undefined ? [] : [last],
     'reads of /availability after the destruction',
     (exchange) =>

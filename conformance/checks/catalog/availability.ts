@@ -1,12 +1,12 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, judgeEachExchange, notTested } from '../../evidence/finding.ts';
 import { isWhole, type OfferRead, offerReads, staticDifferences, wholeReads } from '../../evidence/offers.ts';
 import { objectsField, textField, textsField } from '../../text/json.ts';
-import { inShort, listed } from '../../text/wording.ts';
+import { listed, shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
-import { answersTo } from '../conventions/conventions.ts';
-import { eachOffer, judgeListAnswers } from './catalog.ts';
+import { answersOf } from '../conventions/conventions.ts';
+import { judgeEachOffer, judgeListAnswers } from './catalog.ts';
 
 const scenarios = ['catalog'];
 
@@ -23,10 +23,10 @@ export const availabilityChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachOffer(offered(evidence), 'offers in /availability', ({ offer }) =>
+      judgeEachOffer(offered(evidence), 'offers in /availability', ({ offer }) =>
         offer['available'] === true
           ? undefined
-          : { expected: 'available true', actual: `available ${inShort(offer['available'])}` },
+          : { expected: 'available true', actual: `available ${shortJson(offer['available'])}` },
       ),
   },
   { id: 'AVL-SUBSET-001', level: 'read-only', scenarios, judge: judgeSubset },
@@ -43,7 +43,7 @@ function offered(evidence: Evidence) {
 
 function judgeSubset(evidence: Evidence): Finding {
   const known = new Set(wholeReads(evidence, 'configurations').flatMap(({ byId }) => [...byId.keys()]));
-  return eachOffer(offered(evidence), 'offers in /availability', ({ id }) =>
+  return judgeEachOffer(offered(evidence), 'offers in /availability', ({ id }) =>
     known.has(id)
       ? undefined
       : { expected: 'an offer of /configurations', actual: `no read of /configurations has it` },
@@ -55,7 +55,7 @@ function judgeAgreement(evidence: Evidence): Finding {
   const pairs = pairedReads(evidence);
   if (pairs.length < 2) return notTested('the two lists were not read one after the other more than once');
   const ids = new Set(pairs.flatMap(({ configurations }) => [...configurations.byId.keys()]));
-  return each(
+  return judgeEach(
     [...ids],
     `offers, compared in ${pairs.length} pairs of reads`,
     (id) => {
@@ -67,7 +67,7 @@ function judgeAgreement(evidence: Evidence): Finding {
       const listedNow = hasOffer(first.availability, id) ? 'is' : 'is not';
       return {
         expected: 'available true in /configurations for what /availability lists, and for nothing else',
-        actual: `offer ${inShort(id)} has available ${inShort(isAvailable(first.configurations, id))} and ${listedNow} in /availability, in ${differing.length} of ${pairs.length} pairs of reads`,
+        actual: `offer ${shortJson(id)} has available ${shortJson(isAvailable(first.configurations, id))} and ${listedNow} in /availability, in ${differing.length} of ${pairs.length} pairs of reads`,
         shown: first.availability.exchange,
       };
     },
@@ -107,7 +107,7 @@ function hasOffer({ byId }: OfferRead, id: string): boolean {
 
 function judgeSame(evidence: Evidence): Finding {
   const known = new Map(wholeReads(evidence, 'configurations').flatMap(({ byId }) => [...byId]));
-  return eachOffer(
+  return judgeEachOffer(
     offered(evidence).filter(({ id }) => known.has(id)),
     'offers in /availability',
     ({ id, offer }) => {
@@ -124,16 +124,16 @@ function judgeRegionFilter(evidence: Evidence): Finding {
   const filtered = offerReads(evidence, 'availability').filter(
     (read) => !isWhole(read) && read.exchange.step !== 'catalog/unknown-region',
   );
-  return each(
+  return judgeEach(
     filtered.filter(({ offers }) => offers.length > 0),
     'reads of /availability by region that listed offers',
     ({ region = '', offers }) => {
       const strange = offers.filter(({ offer }) => !textsField(offer, 'regions').includes(region));
       if (strange.length === 0) return undefined;
       const [one] = strange;
-      const shown = `${inShort(one?.id)} is listed, whose regions are ${listed(textsField(one?.offer, 'regions'))}`;
+      const shown = `${shortJson(one?.id)} is listed, whose regions are ${listed(textsField(one?.offer, 'regions'))}`;
       return {
-        expected: `offers in ${inShort(region)} only`,
+        expected: `offers in ${shortJson(region)} only`,
         actual: `${strange.length} of ${offers.length} are not: ${shown}`,
       };
     },
@@ -142,14 +142,14 @@ function judgeRegionFilter(evidence: Evidence): Finding {
 }
 
 function judgeUnknownRegion(evidence: Evidence): Finding {
-  return eachExchange(
-    answersTo(evidence, 'catalog/unknown-region'),
+  return judgeEachExchange(
+    answersOf(evidence, 'catalog/unknown-region'),
     'reads of a region that does not exist',
     (exchange) => {
       const offers = objectsField(jsonOf(exchange), 'configurations');
       const isEmpty = statusOf(exchange) === 200 && offers.length === 0;
       if (isEmpty || [400, 404].includes(statusOf(exchange) ?? 0)) return undefined;
-      const ids = offers.slice(0, 10).map((offer) => inShort(textField(offer, 'id')));
+      const ids = offers.slice(0, 10).map((offer) => shortJson(textField(offer, 'id')));
       return {
         expected: '200 with no offers (or 400 or 404)',
         actual: isSuccess(exchange) ? `${offers.length} offers: ${listed(ids)}` : answerOf(exchange),
@@ -176,7 +176,7 @@ function judgeRegionsCover(evidence: Evidence): Finding {
       all.every((region) => regions.has(region))
     );
   });
-  return eachOffer(lasting, 'offers that were available before and after', ({ id, offer }) =>
+  return judgeEachOffer(lasting, 'offers that were available before and after', ({ id, offer }) =>
     filtered.some((read) => hasOffer(read, id))
       ? undefined
       : {

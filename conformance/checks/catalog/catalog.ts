@@ -1,8 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import {
-  each,
-  eachExchange,
   type Finding,
+  judgeEach,
+  judgeEachExchange,
   notApplicable,
   notTested,
   type Problem,
@@ -20,9 +20,9 @@ import {
   wholeReads,
 } from '../../evidence/offers.ts';
 import { hasField, isObject, textField, textsField } from '../../text/json.ts';
-import { inShort, listed } from '../../text/wording.ts';
+import { listed, shortJson } from '../../text/wording.ts';
 import { type Check, listProblem } from '../check.ts';
-import { answersTo } from '../conventions/conventions.ts';
+import { answersOf } from '../conventions/conventions.ts';
 
 const scenarios = ['catalog'];
 
@@ -43,12 +43,12 @@ export const catalogChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
+      judgeEachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
         const below = ['price_per_hour', 'spot_price_per_hour'].filter((field) => Number(offer[field]) < 0);
         if (below.length === 0) return undefined;
         return {
           expected: 'a price in USD per hour that is not below zero',
-          actual: listed(below.map((field) => `${field} is ${inShort(offer[field])}`)),
+          actual: listed(below.map((field) => `${field} is ${shortJson(offer[field])}`)),
         };
       }),
   },
@@ -57,7 +57,7 @@ export const catalogChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachOffer(seenOffers(evidence), 'offers', ({ offer }) =>
+      judgeEachOffer(seenOffers(evidence), 'offers', ({ offer }) =>
         offer['price_per_hour'] === 0
           ? { expected: 'an on-demand price above zero', actual: 'price_per_hour is 0' }
           : undefined,
@@ -70,23 +70,23 @@ export const catalogChecks: readonly Check[] = [
 
 /** Whether a list was answered as one: 200, with an array in `field`. */
 export function judgeListAnswers(evidence: Evidence, steps: readonly string[], field: string): Finding {
-  return eachExchange(answersTo(evidence, ...steps), 'reads of the list', (exchange) =>
+  return judgeEachExchange(answersOf(evidence, ...steps), 'reads of the list', (exchange) =>
     listProblem(exchange, field),
   );
 }
 
-/** `each` of offers, with the offer's id before what was found. */
-export function eachOffer(
+/** `judgeEach` of offers, with the offer's id before what was found. */
+export function judgeEachOffer(
   offers: readonly SeenOffer[],
   what: string,
-  look: (offer: SeenOffer) => Problem | undefined,
+  problemOf: (offer: SeenOffer) => Problem | undefined,
 ): Finding {
-  return each(
+  return judgeEach(
     offers,
     what,
     (offer) => {
-      const problem = look(offer);
-      return problem && { ...problem, actual: `offer ${inShort(offer.id)}: ${problem.actual}` };
+      const problem = problemOf(offer);
+      return problem && { ...problem, actual: `offer ${shortJson(offer.id)}: ${problem.actual}` };
     },
     ({ exchange }) => exchange,
   );
@@ -97,7 +97,7 @@ function judgeUnique(evidence: Evidence): Finding {
     ...wholeReads(evidence, 'configurations'),
     ...anyReads(evidence, 'availability').filter(isWhole),
   ];
-  return each(
+  return judgeEach(
     reads.filter(({ offers }) => offers.length > 0),
     'lists with offers',
     ({ repeated, byId }) =>
@@ -105,7 +105,7 @@ function judgeUnique(evidence: Evidence): Finding {
         ? undefined
         : {
             expected: 'each id once in a list',
-            actual: `${listed(repeated.map((id) => inShort(id)))} more than once, among ${byId.size} ids`,
+            actual: `${listed(repeated.map((id) => shortJson(id)))} more than once, among ${byId.size} ids`,
           },
     ({ exchange }) => exchange,
   );
@@ -116,7 +116,7 @@ function judgeStable(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   if (reads.length < 2) return notTested('the offers were read once only');
   const first = new Map<string, SeenOffer>();
-  return each(
+  return judgeEach(
     reads.filter(({ offers }) => offers.length > 0),
     'reads of /configurations with offers',
     ({ offers, byId }) => {
@@ -130,9 +130,11 @@ function judgeStable(evidence: Evidence): Finding {
         if (before === undefined) {
           const earlierId = replaced.get(fingerprint(seen.offer));
           first.set(seen.id, seen);
-          return earlierId === undefined ? [] : [`${inShort(earlierId)} is now ${inShort(seen.id)}`];
+          return earlierId === undefined ? [] : [`${shortJson(earlierId)} is now ${shortJson(seen.id)}`];
         }
-        return staticDifferences(before.offer, seen.offer).map((change) => `${inShort(seen.id)}: ${change}`);
+        return staticDifferences(before.offer, seen.offer).map(
+          (change) => `${shortJson(seen.id)}: ${change}`,
+        );
       });
       if (changes.length === 0) return undefined;
       return { expected: 'each offer as it was in the first read', actual: listed(changes) };
@@ -146,7 +148,7 @@ function judgeOmitted(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   if (reads.length < 2) return notTested('the offers were read once only');
   const known = new Set<string>();
-  const finding = each(
+  const finding = judgeEach(
     reads,
     'reads of /configurations',
     ({ byId }) => {
@@ -155,7 +157,7 @@ function judgeOmitted(evidence: Evidence): Finding {
       if (missing.length === 0) return undefined;
       return {
         expected: 'every offer of the reads before, with available false where it is sold out',
-        actual: `${listed(missing.map((id) => inShort(id)))} left out, ${byId.size} offers listed`,
+        actual: `${listed(missing.map((id) => shortJson(id)))} left out, ${byId.size} offers listed`,
       };
     },
     ({ exchange }) => exchange,
@@ -176,7 +178,7 @@ function judgeFilter(evidence: Evidence): Finding {
   const filtered = offerReads(evidence, 'configurations').filter((read) => read.instanceType !== undefined);
   if (filtered.every(({ offers }) => offers.length === 0) && whole.every(({ offers }) => offers.length === 0))
     return notTested('there is no offer to filter');
-  return each(
+  return judgeEach(
     filtered,
     'reads of /configurations by instance_type',
     (read) => {
@@ -186,8 +188,10 @@ function judgeFilter(evidence: Evidence): Finding {
         ({ id, offer }) => offer['instance_type'] === instanceType && !byId.has(id) && isInAll(whole, id),
       );
       const faults = [
-        ...strange.map(({ id, offer }) => `${inShort(id)} is listed, a ${inShort(offer['instance_type'])}`),
-        ...(missing ?? []).map(({ id }) => `${inShort(id)} is not listed`),
+        ...strange.map(
+          ({ id, offer }) => `${shortJson(id)} is listed, a ${shortJson(offer['instance_type'])}`,
+        ),
+        ...(missing ?? []).map(({ id }) => `${shortJson(id)} is not listed`),
       ];
       if (faults.length === 0) return undefined;
       return { expected: `every ${instanceType} offer, and no other`, actual: listed(faults) };
@@ -203,7 +207,7 @@ function isInAll(reads: readonly OfferRead[], id: string): boolean {
 function judgeSpotPrice(evidence: Evidence): Finding {
   const spot = seenOffers(evidence).filter(({ offer }) => offer['instance_type'] === 'SPOT');
   if (spot.length === 0) return notApplicable('SPOT offers', 'no offer has instance_type SPOT');
-  return eachOffer(spot, 'SPOT offers', ({ offer }) =>
+  return judgeEachOffer(spot, 'SPOT offers', ({ offer }) =>
     hasField(offer, 'spot_price_per_hour')
       ? undefined
       : { expected: 'spot_price_per_hour, since the offer is SPOT', actual: 'it has none' },
@@ -215,25 +219,28 @@ function judgeGpuSpelling(evidence: Evidence): Finding {
   const withGpu = seenOffers(evidence).filter(({ offer }) => textField(offer, 'gpu_type') !== undefined);
   if (withGpu.length === 0) return notApplicable('GPUs', 'no offer has a gpu_type');
   const first = new Map<string, string>();
-  return eachOffer(withGpu, 'offers with a gpu_type', ({ offer }) => {
+  return judgeEachOffer(withGpu, 'offers with a gpu_type', ({ offer }) => {
     const spelling = textField(offer, 'gpu_type') ?? '';
     const model = spelling.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
     const before = first.get(model) ?? spelling;
     first.set(model, before);
     return spelling === before
       ? undefined
-      : { expected: `gpu_type ${inShort(before)}, as elsewhere`, actual: `gpu_type ${inShort(spelling)}` };
+      : {
+          expected: `gpu_type ${shortJson(before)}, as elsewhere`,
+          actual: `gpu_type ${shortJson(spelling)}`,
+        };
   });
 }
 
 function judgeRegions(evidence: Evidence): Finding {
-  return eachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
+  return judgeEachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
     const regions = textsField(offer, 'regions');
     const repeated = repeatedOf(regions);
     if (repeated.length > 0)
       return {
         expected: 'each region once',
-        actual: `${listed(repeated.map((region) => inShort(region)))} more than once`,
+        actual: `${listed(repeated.map((region) => shortJson(region)))} more than once`,
       };
     return regions.length === 0 && offer['available'] === true
       ? { expected: 'a region in which it is available', actual: 'available true, and no region' }

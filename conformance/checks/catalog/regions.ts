@@ -1,8 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notTested } from '../../evidence/finding.ts';
 import { type OfferRead, seenOffers, wholeReads } from '../../evidence/offers.ts';
 import { textField, textsField } from '../../text/json.ts';
-import { inShort, listed } from '../../text/wording.ts';
+import { listed, shortJson } from '../../text/wording.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
@@ -36,7 +36,7 @@ function seenRegions(evidence: Evidence): SeenRegion[] {
 }
 
 function judgeTokens(evidence: Evidence): Finding {
-  return each(
+  return judgeEach(
     seenRegions(evidence),
     'region tokens',
     ({ region }) => {
@@ -45,7 +45,7 @@ function judgeTokens(evidence: Evidence): Finding {
         ? undefined
         : {
             expected: 'a token that a person can read, such as eu-frankfurt',
-            actual: `${inShort(region)}: ${fault}`,
+            actual: `${shortJson(region)}: ${fault}`,
           };
     },
     ({ exchange }) => exchange,
@@ -67,7 +67,7 @@ function judgeStable(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   const compared = reads.slice(1).map((after, index) => ({ before: reads[index] ?? after, after }));
   if (compared.length === 0) return notTested('the offers were read once only');
-  return each(
+  return judgeEach(
     compared,
     'pairs of reads of /configurations',
     ({ before, after }) => {
@@ -79,7 +79,7 @@ function judgeStable(evidence: Evidence): Finding {
         const lost = earlier.filter((region) => !has.has(region));
         const got = regions.filter((region) => !had.has(region));
         return lost.length > 0 && got.length > 0
-          ? [`${listed(lost)} became ${listed(got)} of ${inShort(id)}`]
+          ? [`${listed(lost)} became ${listed(got)} of ${shortJson(id)}`]
           : [];
       });
       if (replaced.length === 0) return undefined;
@@ -101,15 +101,15 @@ function judgeAvailability(evidence: Evidence): Finding {
     for (const [id, offer] of byId)
       known.set(id, new Set([...(known.get(id) ?? []), ...textsField(offer, 'regions')]));
   const offers = wholeReads(evidence, 'availability').flatMap((read) => read.offers);
-  return each(
+  return judgeEach(
     offers.filter(({ id }) => known.has(id)),
     'offers in /availability',
     ({ id, offer }) => {
       const strange = textsField(offer, 'regions').filter((region) => known.get(id)?.has(region) !== true);
       if (strange.length === 0) return undefined;
       return {
-        expected: `the regions that ${inShort(id)} has in /configurations: ${listed([...(known.get(id) ?? [])])}`,
-        actual: `${listed(strange.map((region) => inShort(region)))} in /availability`,
+        expected: `the regions that ${shortJson(id)} has in /configurations: ${listed([...(known.get(id) ?? [])])}`,
+        actual: `${listed(strange.map((region) => shortJson(region)))} in /availability`,
       };
     },
     ({ exchange }) => exchange,
@@ -119,7 +119,7 @@ function judgeAvailability(evidence: Evidence): Finding {
 function judgeLocations(evidence: Evidence): Finding {
   evidence.steps('catalog/locations');
   const known = regionsOf(wholeReads(evidence, 'configurations'));
-  return each(
+  return judgeEach(
     evidence.objects.locations,
     'volume locations',
     ({ value, at }) => {
@@ -127,7 +127,7 @@ function judgeLocations(evidence: Evidence): Finding {
       if (id === undefined || known.has(id)) return undefined;
       return {
         expected: `a token of Configuration.regions: ${listed([...known])}`,
-        actual: `${at}.id is ${inShort(id)}`,
+        actual: `${at}.id is ${shortJson(id)}`,
       };
     },
     ({ exchange }) => exchange,
@@ -136,8 +136,10 @@ function judgeLocations(evidence: Evidence): Finding {
 
 function judgeInstances(evidence: Evidence): Finding {
   const known = regionsOf(wholeReads(evidence, 'configurations'));
-  const seen = evidence.instances.flatMap(({ sightings }) => sightings.filter(({ instance }) => instance));
-  return each(
+  const seen = evidence.instances.flatMap(({ observations }) =>
+    observations.filter(({ instance }) => instance),
+  );
+  return judgeEach(
     seen,
     'reads of instances that the run made',
     ({ instance }) => {
@@ -145,7 +147,7 @@ function judgeInstances(evidence: Evidence): Finding {
       if (region === undefined || known.has(region)) return undefined;
       return {
         expected: `a token of Configuration.regions: ${listed([...known])}`,
-        actual: `region is ${inShort(region)}`,
+        actual: `region is ${shortJson(region)}`,
       };
     },
     ({ exchange }) => exchange,

@@ -1,14 +1,14 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import {
-  eachExchange,
   type Finding,
   isTooLong,
+  judgeEachExchange,
   notApplicable,
   notTested,
   refuseTooLong,
 } from '../../evidence/finding.ts';
 import { isObject } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, requestOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -17,7 +17,7 @@ import type { Check } from '../check.ts';
 const scenarios = ['catalog', 'list', 'unauthenticated', 'unknown'];
 
 /** All that came back, of whatever was asked: what was repeated too. */
-export function answered(evidence: Evidence): Exchange[] {
+export function answeredExchanges(evidence: Evidence): Exchange[] {
   return evidence.sent.filter(({ answer }) => answer !== undefined);
 }
 
@@ -27,15 +27,15 @@ const FROM_A_FIREWALL = [403, 414];
  * Whether it is the refusal, by what stands in front of a target, of an id that nobody gives out: a firewall's of quotes,
  * a proxy's of a thousand characters. It is no word of the target's.
  */
-export function isFromInFront({ step, answer }: Exchange): boolean {
+export function isFromProxy({ step, answer }: Exchange): boolean {
   return step === 'unknown/odd-id' && FROM_A_FIREWALL.includes(answer?.status ?? 0);
 }
 
 /**
  * What steps were answered. That something was not answered is said once, by WIRE-REACH-001, and a target that asks for
- * patience has not refused anything. Throws `Unproved` where the steps were not taken.
+ * patience has not refused anything. Throws `MissingEvidence` where the steps were not taken.
  */
-export function answersTo(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
+export function answersOf(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
   const asked = evidence.steps(...steps);
   const found = asked.filter(({ answer }) => answer !== undefined && answer.status !== 429);
   if (found.length === 0) refuseTooLong(asked);
@@ -52,14 +52,14 @@ export const conventionChecks: readonly Check[] = [
 ];
 
 function judgeContentType(evidence: Evidence): Finding {
-  const own = answered(evidence).filter((exchange) => !isFromInFront(exchange));
-  return eachExchange(own, 'answers', (exchange) => {
+  const own = answeredExchanges(evidence).filter((exchange) => !isFromProxy(exchange));
+  return judgeEachExchange(own, 'answers', (exchange) => {
     const { answer } = exchange;
     if (answer === undefined || answer.body === '') return undefined;
     if (answer.status === 204)
       return {
         expected: '204 without a body',
-        actual: `204 with ${inShort(answer.body)}, to ${requestOf(exchange)}`,
+        actual: `204 with ${shortJson(answer.body)}, to ${requestOf(exchange)}`,
       };
     const type = answer.headers['content-type'];
     if (isJsonType(type)) return undefined;
@@ -75,10 +75,10 @@ function isJsonType(header: string | undefined): boolean {
 }
 
 function judgeBodies(evidence: Evidence): Finding {
-  const withBody = answered(evidence).filter(
-    (exchange) => exchange.answer?.body !== '' && !isFromInFront(exchange),
+  const withBody = answeredExchanges(evidence).filter(
+    (exchange) => exchange.answer?.body !== '' && !isFromProxy(exchange),
   );
-  return eachExchange(withBody, 'bodies', (exchange) => {
+  return judgeEachExchange(withBody, 'bodies', (exchange) => {
     const body = jsonOf(exchange);
     const isMeantToBeJson = isSuccess(exchange) || isJsonType(exchange.answer?.headers['content-type']);
     if (body === undefined && isMeantToBeJson)
@@ -91,7 +91,7 @@ function judgeBodies(evidence: Evidence): Finding {
 
 function judgeHttps(evidence: Evidence): Finding {
   const { protocol, hostname } = new URL(evidence.run.baseUrl);
-  const some = answered(evidence);
+  const some = answeredExchanges(evidence);
   if (some.length === 0) return notTested('nothing was answered');
   if (protocol === 'https:')
     return {
@@ -102,7 +102,7 @@ function judgeHttps(evidence: Evidence): Finding {
   if (isLoopback(hostname))
     return notApplicable('a public address', `${hostname} is this machine: nothing is on the way to it`);
   const problem = { expected: 'https://', actual: `${evidence.run.baseUrl}: API keys travel in the clear` };
-  return eachExchange(some.slice(0, 1), 'base URLs', () => problem);
+  return judgeEachExchange(some.slice(0, 1), 'base URLs', () => problem);
 }
 
 function isLoopback(hostname: string): boolean {
@@ -111,7 +111,7 @@ function isLoopback(hostname: string): boolean {
 
 function judgeVersion(evidence: Evidence): Finding {
   const { pathname } = new URL(evidence.run.baseUrl);
-  return eachExchange(evidence.steps('catalog/configurations').slice(0, 1), 'base URLs', () =>
+  return judgeEachExchange(evidence.steps('catalog/configurations').slice(0, 1), 'base URLs', () =>
     pathname.split('/').includes('v1')
       ? undefined
       : { expected: 'a base URL with /v1 in its path', actual: `its path is ${pathname}` },
@@ -119,11 +119,11 @@ function judgeVersion(evidence: Evidence): Finding {
 }
 
 function judgeReach(evidence: Evidence): Finding {
-  if (answered(evidence).length === 0) return notTested('nothing was answered');
+  if (answeredExchanges(evidence).length === 0) return notTested('nothing was answered');
   const asked = evidence.exchanges.filter(
     (exchange) => exchange.failure?.kind !== 'interrupted' && !isTooLong(exchange),
   );
-  return eachExchange(asked, 'requests', (exchange) => {
+  return judgeEachExchange(asked, 'requests', (exchange) => {
     if (exchange.failure === undefined) return undefined;
     const tries = evidence.sent.filter((other) => isRepetition(other, exchange)).length + 1;
     return {
@@ -145,12 +145,12 @@ function isRepetition(other: Exchange, { n, step, request }: Exchange): boolean 
 }
 
 function judgeEmbeddedErrors(evidence: Evidence): Finding {
-  return eachExchange(answered(evidence).filter(isSuccess), 'answers of 2xx', (exchange) => {
+  return judgeEachExchange(answeredExchanges(evidence).filter(isSuccess), 'answers of 2xx', (exchange) => {
     const body = jsonOf(exchange);
     if (!isObject(body) || !isObject(body['error'])) return undefined;
     return {
       expected: 'the status of the error itself, such as 400, 404 or 409',
-      actual: `${exchange.answer?.status} to ${requestOf(exchange)} with an error in its body: ${inShort(body['error'])}`,
+      actual: `${exchange.answer?.status} to ${requestOf(exchange)} with an error in its body: ${shortJson(body['error'])}`,
     };
   });
 }

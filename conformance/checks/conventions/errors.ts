@@ -1,11 +1,11 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { eachExchange, type Finding, type Problem } from '../../evidence/finding.ts';
+import { type Finding, judgeEachExchange, type Problem } from '../../evidence/finding.ts';
 import { hasField, isObject, type JsonObject, textField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, jsonOf, requestOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
-import { answered, answersTo, isFromInFront } from './conventions.ts';
+import { answeredExchanges, answersOf, isFromProxy } from './conventions.ts';
 
 const scenarios = ['unauthenticated', 'unknown'];
 
@@ -14,20 +14,20 @@ export const errorChecks: readonly Check[] = [
     id: 'ERR-ENVELOPE-001',
     level: 'read-only',
     scenarios,
-    judge: (evidence) => eachExchange(refusals(evidence), 'error answers', envelopeProblem),
+    judge: (evidence) => judgeEachExchange(refusals(evidence), 'error answers', envelopeProblem),
   },
   {
     id: 'ERR-CODE-001',
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(refusalsWith(evidence, 'code'), 'error answers with a code', (exchange) => {
+      judgeEachExchange(refusalsWith(evidence, 'code'), 'error answers with a code', (exchange) => {
         const code = errorOf(exchange)?.['code'];
         return /^[^\s]{1,100}$/.test(String(code))
           ? undefined
           : {
               expected: 'a code for programs: one word, such as not_found',
-              actual: `code ${inShort(code)}, on the ${statusOf(exchange)} to ${requestOf(exchange)}`,
+              actual: `code ${shortJson(code)}, on the ${statusOf(exchange)} to ${requestOf(exchange)}`,
             };
       }),
   },
@@ -37,15 +37,15 @@ export const errorChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(refusalsWith(evidence, 'message'), 'error answers with a message', messageProblem),
+      judgeEachExchange(refusalsWith(evidence, 'message'), 'error answers with a message', messageProblem),
   },
   {
     id: 'ERR-ROUTE-001',
     level: 'read-only',
     scenarios: ['unknown'],
     judge: (evidence) =>
-      eachExchange(
-        answersTo(evidence, 'unknown/route', 'unknown/method'),
+      judgeEachExchange(
+        answersOf(evidence, 'unknown/route', 'unknown/method'),
         'requests for routes and methods that do not exist',
         (exchange) => statusProblem(exchange, exchange.step === 'unknown/route' ? [404] : [404, 405, 501]),
       ),
@@ -55,8 +55,8 @@ export const errorChecks: readonly Check[] = [
     level: 'read-only',
     scenarios: ['unknown'],
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, 'unknown/odd-id'), 'reads of ids in odd writing', (exchange) =>
-        isFromInFront(exchange) ? undefined : statusProblem(exchange, [404, 400]),
+      judgeEachExchange(answersOf(evidence, 'unknown/odd-id'), 'reads of ids in odd writing', (exchange) =>
+        isFromProxy(exchange) ? undefined : statusProblem(exchange, [404, 400]),
       ),
   },
   {
@@ -64,8 +64,8 @@ export const errorChecks: readonly Check[] = [
     level: 'read-only',
     scenarios: ['unknown'],
     judge: (evidence) =>
-      eachExchange(
-        answersTo(evidence, 'unknown/malformed-json'),
+      judgeEachExchange(
+        answersOf(evidence, 'unknown/malformed-json'),
         'bodies that are cut off in the middle',
         (exchange) => statusProblem(exchange, [400]),
       ),
@@ -75,7 +75,7 @@ export const errorChecks: readonly Check[] = [
     level: 'read-only',
     scenarios: ['unknown'],
     judge: (evidence) =>
-      eachExchange(answersTo(evidence, 'unknown/content-type'), 'bodies of text/plain', (exchange) =>
+      judgeEachExchange(answersOf(evidence, 'unknown/content-type'), 'bodies of text/plain', (exchange) =>
         statusProblem(exchange, [400, 415]),
       ),
   },
@@ -84,7 +84,7 @@ export const errorChecks: readonly Check[] = [
     level: 'read-only',
     scenarios,
     judge: (evidence) =>
-      eachExchange(answered(evidence), 'answers', (exchange) => {
+      judgeEachExchange(answeredExchanges(evidence), 'answers', (exchange) => {
         const status = statusOf(exchange) ?? 0;
         // A route that is not there may say 501.
         if (status < 500 || status === 501) return undefined;
@@ -95,8 +95,8 @@ export const errorChecks: readonly Check[] = [
 
 /** Every answer of 400 and above, of whatever was asked. */
 function refusals(evidence: Evidence): Exchange[] {
-  return answered(evidence).filter(
-    (exchange) => (statusOf(exchange) ?? 0) >= 400 && !isFromInFront(exchange),
+  return answeredExchanges(evidence).filter(
+    (exchange) => (statusOf(exchange) ?? 0) >= 400 && !isFromProxy(exchange),
   );
 }
 
@@ -125,15 +125,15 @@ function envelopeFault(exchange: Exchange): string | undefined {
   const error = errorOf(exchange);
   if (error === undefined) {
     const body = exchange.answer?.body ?? '';
-    return body === '' ? 'no body' : `a body without an error object: ${inShort(jsonOf(exchange) ?? body)}`;
+    return body === '' ? 'no body' : `a body without an error object: ${shortJson(jsonOf(exchange) ?? body)}`;
   }
   for (const field of ['code', 'message'])
     if (typeof error[field] !== 'string' || error[field] === '')
-      return `error.${field} is ${error[field] === undefined ? 'missing' : inShort(error[field])}`;
+      return `error.${field} is ${error[field] === undefined ? 'missing' : shortJson(error[field])}`;
   const { details } = error;
   return !hasField(error, 'details') || isObject(details)
     ? undefined
-    : `error.details is ${inShort(details)}`;
+    : `error.details is ${shortJson(details)}`;
 }
 
 /** Requests that are the same in all that counts, and got the same status. */
@@ -142,7 +142,7 @@ function judgeStableCodes(evidence: Evidence): Finding {
   const asked = evidence
     .steps('unknown')
     .filter((exchange) => textField(errorOf(exchange), 'code') !== undefined);
-  return eachExchange(asked, 'refusals, each asked for twice', (exchange) => {
+  return judgeEachExchange(asked, 'refusals, each asked for twice', (exchange) => {
     const { method, path, body } = exchange.request;
     const key = JSON.stringify([method, path, body, statusOf(exchange)]);
     const code = textField(errorOf(exchange), 'code') ?? '';
@@ -177,9 +177,11 @@ function messageProblem(exchange: Exchange): Problem | undefined {
 export function messageFault(message: string, code: unknown): string | undefined {
   if (message.trim() === '') return 'a message without a word';
   const found = FOR_MACHINES.find(({ pattern }) => pattern.test(message));
-  if (found !== undefined) return `a message with ${found.what}: ${inShort(message)}`;
+  if (found !== undefined) return `a message with ${found.what}: ${shortJson(message)}`;
   const isOneWord = /^[A-Za-z][a-z]*$/.test(message);
-  return message === code && !isOneWord ? `a message that only repeats the code ${inShort(code)}` : undefined;
+  return message === code && !isOneWord
+    ? `a message that only repeats the code ${shortJson(code)}`
+    : undefined;
 }
 
 function statusProblem(exchange: Exchange, allowed: readonly number[]): Problem | undefined {

@@ -1,10 +1,16 @@
 import { type ShapeName, type ShapeProblem, shapeProblems } from '../../contract/shapes.ts';
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notApplicable, refuseTooLong } from '../../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEach,
+  judgeEachExchange,
+  notApplicable,
+  refuseTooLong,
+} from '../../evidence/finding.ts';
 import { hasGoodCredential } from '../../evidence/instances.ts';
 import type { SeenObject } from '../../evidence/objects.ts';
 import { hasField, isObject, objectsField } from '../../text/json.ts';
-import { inShort, listed } from '../../text/wording.ts';
+import { listed, shortJson } from '../../text/wording.ts';
 import { isSuccess, jsonOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, listProblem } from '../check.ts';
@@ -106,13 +112,13 @@ export function judgeObjects(
   expected: string,
   isLooked: (problem: ShapeProblem) => boolean,
 ): Finding {
-  return each(
+  return judgeEach(
     objects,
     what,
     ({ value, at }) => {
       const problems = shapeProblems(shape, value).filter(isLooked);
       if (problems.length === 0) return undefined;
-      const id = isObject(value) && value['id'] !== undefined ? ` (id ${inShort(value['id'])})` : '';
+      const id = isObject(value) && value['id'] !== undefined ? ` (id ${shortJson(value['id'])})` : '';
       const faults = problems.map(({ path, problem }) => `${path === '' ? 'it' : path} ${problem}`);
       return { expected, actual: `${at === '' ? 'the body' : at}${id}: ${listed(faults)}` };
     },
@@ -152,14 +158,14 @@ function judgeList(evidence: Evidence): Finding {
     ({ step }) => step !== 'list-by-region/other' && !/^(token|cleanup)\//.test(step),
   );
   if (known.length === 0) refuseTooLong(evidence.steps('list/all'));
-  return eachExchange(known, 'reads of the list', (exchange) => listProblem(exchange, 'instances'));
+  return judgeEachExchange(known, 'reads of the list', (exchange) => listProblem(exchange, 'instances'));
 }
 
 function judgeRegionFilter(evidence: Evidence): Finding {
   evidence.steps('list-by-region/other');
   const filtered = lists(evidence).filter((exchange) => isSuccess(exchange) && regionOf(exchange) !== null);
   if (filtered.length === 0) refuseTooLong(evidence.exchanges);
-  return eachExchange(filtered, 'lists of one region', (exchange) => {
+  return judgeEachExchange(filtered, 'lists of one region', (exchange) => {
     const region = regionOf(exchange);
     const strange = objectsField(jsonOf(exchange), 'instances').filter(
       (instance) => instance['region'] !== region,
@@ -167,8 +173,8 @@ function judgeRegionFilter(evidence: Evidence): Finding {
     if (strange.length === 0) return undefined;
     const [one] = strange;
     return {
-      expected: `instances in ${inShort(region)} only`,
-      actual: `${strange.length} elsewhere, such as ${inShort(one?.['id'])} in ${inShort(one?.['region'])}`,
+      expected: `instances in ${shortJson(region)} only`,
+      actual: `${strange.length} elsewhere, such as ${shortJson(one?.['id'])} in ${shortJson(one?.['region'])}`,
     };
   });
 }

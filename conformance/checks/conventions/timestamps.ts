@@ -1,8 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, type Problem } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, type Problem } from '../../evidence/finding.ts';
 import type { SeenObject } from '../../evidence/objects.ts';
 import { isObject } from '../../text/json.ts';
-import { inShort, listed } from '../../text/wording.ts';
+import { listed, shortJson } from '../../text/wording.ts';
 import { statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -30,7 +30,7 @@ export function isUtcTimestamp(text: string): boolean {
 function judgeTimestamps(evidence: Evidence): Finding {
   const { instances, volumes } = evidence.objects;
   const stamped = [...instances, ...volumes].filter(({ value }) => timestampsOf(value).length > 0);
-  return each(stamped, 'instances and volumes with timestamps', timeProblem, ({ exchange }) => exchange);
+  return judgeEach(stamped, 'instances and volumes with timestamps', timeProblem, ({ exchange }) => exchange);
 }
 
 function timeProblem({ value, at, exchange }: SeenObject): Problem | undefined {
@@ -39,7 +39,7 @@ function timeProblem({ value, at, exchange }: SeenObject): Problem | undefined {
   if (wrong.length > 0)
     return {
       expected: 'RFC 3339 in UTC, such as 2026-01-31T09:30:00Z',
-      actual: `${listed(wrong.map(([name, text]) => `${name} is ${inShort(text)}`))}${at === '' ? '' : `, in ${at}`}`,
+      actual: `${listed(wrong.map(([name, text]) => `${name} is ${shortJson(text)}`))}${at === '' ? '' : `, in ${at}`}`,
     };
   const createdAt = new Map(stamps).get('created_at');
   return statusOf(exchange) === 201 && createdAt !== undefined ? zoneProblem(createdAt, exchange) : undefined;
@@ -54,7 +54,7 @@ function zoneProblem(createdAt: string, { answer, wall }: Exchange): Problem | u
   const clock = Number.isNaN(date) ? 'the clock of this machine' : 'the Date of the same answer';
   return {
     expected: `a created_at about ${new Date(now).toISOString()}, by ${clock}`,
-    actual: `created_at is ${inShort(createdAt)}, ${Math.round(Math.abs(offMs) / MS_PER_MINUTE)} minutes ${offMs < 0 ? 'before' : 'after'} it`,
+    actual: `created_at is ${shortJson(createdAt)}, ${Math.round(Math.abs(offMs) / MS_PER_MINUTE)} minutes ${offMs < 0 ? 'before' : 'after'} it`,
   };
 }
 

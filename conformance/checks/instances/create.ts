@@ -1,11 +1,17 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEach,
+  judgeEachExchange,
+  notTested,
+  type Problem,
+} from '../../evidence/finding.ts';
 import { duration } from '../../evidence/instances.ts';
 import { isObject, parseJson, textField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { type Check, unlimited } from '../check.ts';
+import { type Check, withoutRateLimited } from '../check.ts';
 import { roundTripMs } from './polled-read.ts';
 
 /** Within this a create that waits for no boot is answered. */
@@ -26,7 +32,7 @@ export const createChecks: readonly Check[] = [
     judge: (evidence) => {
       const asked = accepted(evidence);
       if (asked.length === 0) return notTested('every create was refused with 409: there was no capacity');
-      return eachExchange(asked, 'valid creates', (exchange) =>
+      return judgeEachExchange(asked, 'valid creates', (exchange) =>
         statusOf(exchange) === 201
           ? undefined
           : { expected: '201, with the instance', actual: describeAnswer(exchange) },
@@ -38,7 +44,7 @@ export const createChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      eachExchange(created(evidence), 'creates that were accepted', (exchange) => {
+      judgeEachExchange(created(evidence), 'creates that were accepted', (exchange) => {
         const status = textField(successOf(exchange), 'status');
         return status === 'PROVISIONING'
           ? undefined
@@ -51,7 +57,7 @@ export const createChecks: readonly Check[] = [
     scenarios,
     judge: (evidence) => {
       const roundTrip = roundTripMs(evidence.run);
-      return eachExchange(created(evidence), 'creates that were accepted', (exchange) => {
+      return judgeEachExchange(created(evidence), 'creates that were accepted', (exchange) => {
         const ms = (exchange.answer?.firstByteMs ?? 0) - roundTrip;
         return ms <= CREATE_LIMIT_MS
           ? undefined
@@ -67,9 +73,9 @@ export const createChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      each(
-        evidence.instances.flatMap(({ created: post, sightings }) =>
-          sightings.flatMap(({ exchange, instance }) =>
+      judgeEach(
+        evidence.instances.flatMap(({ created: post, observations }) =>
+          observations.flatMap(({ exchange, instance }) =>
             post === undefined || instance === undefined ? [] : [{ post, exchange, instance }],
           ),
         ),
@@ -116,14 +122,15 @@ export const nameChecks: readonly Check[] = [
 
 function judgeSameName(evidence: Evidence): Finding {
   const asked = evidence.step('companion/create');
-  if (isSuccess(asked)) return each([asked], 'creates with a name that is taken', () => both(evidence), same);
+  if (isSuccess(asked))
+    return judgeEach([asked], 'creates with a name that is taken', () => both(evidence), same);
   const [control] = evidence.anySteps('companion/control');
   if (control === undefined || !isSuccess(control))
     return notTested(
       `the create was answered ${answerOf(asked)}, and so, with another name, was the same create: ${control === undefined ? 'not sent' : answerOf(control)}`,
     );
-  const [again] = unlimited(evidence.steps('companion/create-again'));
-  return each(
+  const [again] = withoutRateLimited(evidence.steps('companion/create-again'));
+  return judgeEach(
     again === undefined ? [] : [again],
     'creates with a name that is taken',
     (exchange) =>
@@ -149,6 +156,6 @@ function both(evidence: Evidence): Problem[] {
     return [{ expected: 'an id of its own', actual: `${first}, which is the first instance`, shown: create }];
   const shown = textField(successOf(read), 'id');
   return shown !== undefined && shown === textField(successOf(readFirst), 'id')
-    ? [{ expected: 'an instance of its own', actual: `both ids read as ${inShort(shown)}`, shown: read }]
+    ? [{ expected: 'an instance of its own', actual: `both ids read as ${shortJson(shown)}`, shown: read }]
     : [];
 }

@@ -1,5 +1,11 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEach,
+  judgeEachExchange,
+  notTested,
+  type Problem,
+} from '../../evidence/finding.ts';
 import { duration, isEnd } from '../../evidence/instances.ts';
 import { textField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
@@ -10,7 +16,7 @@ import {
   stillWaiting,
   unlessCutShort,
   unlessReclaimed,
-  unlimited,
+  withoutRateLimited,
 } from '../check.ts';
 import { describeAnswer } from './create.ts';
 
@@ -24,7 +30,7 @@ export const destroyChecks: readonly Check[] = [
     judge: (evidence) =>
       unlessReclaimed(
         evidence,
-        eachExchange(evidence.steps('destroy/delete'), 'DELETEs of a live instance', (exchange) =>
+        judgeEachExchange(evidence.steps('destroy/delete'), 'DELETEs of a live instance', (exchange) =>
           statusOf(exchange) === 200 && isEnd(shown(exchange))
             ? undefined
             : {
@@ -45,7 +51,7 @@ export const destroyChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
+      judgeEachExchange(
         evidence.steps('destroy/delete-again'),
         'DELETEs of an instance that is being destroyed',
         (exchange) =>
@@ -59,7 +65,7 @@ export const destroyChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
+      judgeEachExchange(
         evidence.steps('destroy/gone/delete'),
         'DELETEs of an instance that is gone',
         (exchange) =>
@@ -83,7 +89,7 @@ function judgeGone(evidence: Evidence): Finding {
     return notTested(
       `it was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
     );
-  return each(
+  return judgeEach(
     [last],
     'destructions',
     (exchange) =>
@@ -106,8 +112,8 @@ export const earlyDeleteChecks: readonly Check[] = [
     level: 'full',
     scenarios: ['early-delete'],
     judge: (evidence) =>
-      eachExchange(
-        unlimited(evidence.steps('early-delete/delete')),
+      judgeEachExchange(
+        withoutRateLimited(evidence.steps('early-delete/delete')),
         'DELETEs of one instance at the same moment',
         (exchange) =>
           isSuccess(exchange) || statusOf(exchange) === 404
@@ -122,17 +128,17 @@ export const earlyDeleteChecks: readonly Check[] = [
 ];
 
 function judgeEarly(evidence: Evidence): Finding {
-  const asked = unlimited(evidence.steps('early-delete/delete'));
+  const asked = withoutRateLimited(evidence.steps('early-delete/delete'));
   const accepted = asked.find(isSuccess);
   if (accepted === undefined)
-    return eachExchange(asked, 'DELETEs of a PROVISIONING instance', (exchange) => ({
+    return judgeEachExchange(asked, 'DELETEs of a PROVISIONING instance', (exchange) => ({
       expected: '200: PROVISIONING is a live state, and any live state can be destroyed',
       actual: answerOf(exchange),
     }));
   const reads = evidence.steps('early-delete/poll');
   const status = shownStatus(reads.at(-1));
   if (status === 'DESTROYING') return stillWaiting('the instance', status);
-  return eachExchange(reads, 'reads after the DELETE of a PROVISIONING instance', afterwards(accepted));
+  return judgeEachExchange(reads, 'reads after the DELETE of a PROVISIONING instance', afterwards(accepted));
 }
 
 /** The destruction wins: for some seconds a replica may still show what was before. */
@@ -150,7 +156,7 @@ function afterwards(accepted: Exchange): (read: Exchange) => Problem | undefined
 function judgeStopped(evidence: Evidence): Finding {
   const asked = evidence.step('companion/destroy-stopped/delete');
   if (!isSuccess(asked))
-    return eachExchange(unlimited([asked]), 'DELETEs of a STOPPED instance', () => ({
+    return judgeEachExchange(withoutRateLimited([asked]), 'DELETEs of a STOPPED instance', () => ({
       expected: '200: STOPPED is a live state, and any live state can be destroyed',
       actual: answerOf(asked),
     }));
@@ -158,7 +164,7 @@ function judgeStopped(evidence: Evidence): Finding {
   if (last === undefined) return notTested('it was not read afterwards');
   const status = shownStatus(last);
   if (status === 'DESTROYING') return stillWaiting('the instance', status);
-  const finding = each(
+  const finding = judgeEach(
     [last],
     'DELETEs of a STOPPED instance',
     () =>

@@ -1,9 +1,9 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, notApplicable } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notApplicable } from '../../evidence/finding.ts';
 import type { SeenObject } from '../../evidence/objects.ts';
 import { seenOffers } from '../../evidence/offers.ts';
 import { hasField, type JsonObject, numberField, textField } from '../../text/json.ts';
-import { inShort, listed } from '../../text/wording.ts';
+import { listed, shortJson } from '../../text/wording.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
@@ -39,7 +39,7 @@ function judgePrices(objects: readonly SeenObject[], what: string): Finding {
   const priced = objects.filter(({ value }) => hasField(value, 'price_per_hour'));
   if (priced.length === 0 && objects.length > 0)
     return notApplicable(`prices of ${what}`, `none of the ${what} shows a price_per_hour`);
-  return each(
+  return judgeEach(
     priced,
     `${what} with a price`,
     ({ value }) => {
@@ -47,7 +47,7 @@ function judgePrices(objects: readonly SeenObject[], what: string): Finding {
       if (price >= 0) return undefined;
       return {
         expected: 'a price in USD per hour that is not below zero',
-        actual: `price_per_hour is ${price}, of ${inShort(textField(value, 'id'))}`,
+        actual: `price_per_hour is ${price}, of ${shortJson(textField(value, 'id'))}`,
       };
     },
     ({ exchange }) => exchange,
@@ -61,12 +61,12 @@ interface Pair {
   offers: readonly JsonObject[];
 }
 
-/** Each time that an instance of the run was shown, with its offer. Throws `Unproved` where there is none. */
+/** Each time that an instance of the run was shown, with its offer. Throws `MissingEvidence` where there is none. */
 function withOffers(evidence: Evidence): Pair[] {
   evidence.steps('create/post');
   const offers = Map.groupBy(seenOffers(evidence), ({ id }) => id);
-  return evidence.instances.flatMap(({ sightings }) =>
-    sightings.flatMap(({ instance, exchange }): Pair[] => {
+  return evidence.instances.flatMap(({ observations }) =>
+    observations.flatMap(({ instance, exchange }): Pair[] => {
       const of = offers.get(textField(instance, 'configuration_id') ?? '') ?? [];
       return instance === undefined || of.length === 0
         ? []
@@ -84,7 +84,7 @@ function judgeScale(evidence: Evidence): Finding {
   });
   if (priced.length === 0 && pairs.length > 0)
     return notApplicable('prices of instances', 'no instance of an offer with a price shows its own');
-  return each(
+  return judgeEach(
     priced,
     'instances with a price',
     ({ price, dearest }) =>
@@ -109,7 +109,7 @@ function judgeOffered(evidence: Evidence): Finding {
   );
   if (compared.length === 0 && pairs.length > 0)
     return notApplicable('sizes of instances', 'no instance shows vcpus, memory_gb, gpu_count or gpu_type');
-  return each(
+  return judgeEach(
     compared,
     'instances with sizes',
     ({ instance, offers }) => {
@@ -117,8 +117,10 @@ function judgeOffered(evidence: Evidence): Finding {
       if (strange.length === 0) return undefined;
       const [offer] = offers;
       return {
-        expected: listed(strange.map((field) => `${field} ${inShort(offer?.[field])}, as its offer has it`)),
-        actual: listed(strange.map((field) => `${field} ${inShort(instance[field])}`)),
+        expected: listed(
+          strange.map((field) => `${field} ${shortJson(offer?.[field])}, as its offer has it`),
+        ),
+        actual: listed(strange.map((field) => `${field} ${shortJson(instance[field])}`)),
       };
     },
     ({ exchange }) => exchange,

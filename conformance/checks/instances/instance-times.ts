@@ -1,6 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding } from '../../evidence/finding.ts';
-import { pairs, reads, type Sighting } from '../../evidence/instances.ts';
+import { type Finding, judgeEach } from '../../evidence/finding.ts';
+import { type Observation, pairs, reads } from '../../evidence/instances.ts';
 import { textField } from '../../text/json.ts';
 import type { Check } from '../check.ts';
 
@@ -33,20 +33,20 @@ export const instanceTimeChecks: readonly Check[] = [
 function judgeCreatedAt(evidence: Evidence): Finding {
   const first = new Map<string, number>();
   const seen = evidence.instances.flatMap((timeline) =>
-    timeline.sightings
+    timeline.observations
       .filter(({ instance }) => instance !== undefined)
-      .map((sighting) => ({ timeline, sighting })),
+      .map((observation) => ({ timeline, observation })),
   );
-  return each(
+  return judgeEach(
     seen,
     'reads of instances that the run made',
-    ({ timeline, sighting }) => {
-      const created = Date.parse(textField(sighting.instance, 'created_at') ?? '');
+    ({ timeline, observation }) => {
+      const created = Date.parse(textField(observation.instance, 'created_at') ?? '');
       const earlier = first.get(timeline.id) ?? created;
       first.set(timeline.id, earlier);
       if (Math.abs(created - earlier) >= PRECISION_MS)
         return { expected: `created_at ${iso(earlier)}, as before`, actual: `created_at ${iso(created)}` };
-      const updated = updatedAt(sighting);
+      const updated = updatedAt(observation);
       return created - updated >= PRECISION_MS
         ? {
             expected: `updated_at not before created_at ${iso(created)}`,
@@ -54,7 +54,7 @@ function judgeCreatedAt(evidence: Evidence): Finding {
           }
         : undefined;
     },
-    ({ sighting }) => sighting.exchange,
+    ({ observation }) => observation.exchange,
   );
 }
 
@@ -66,7 +66,7 @@ function updates(evidence: Evidence) {
     .filter(({ before, after }) => before.instance !== undefined && after.instance !== undefined);
 }
 
-function updatedAt({ instance }: Sighting): number {
+function updatedAt({ instance }: Observation): number {
   return Date.parse(textField(instance, 'updated_at') ?? '');
 }
 
@@ -74,7 +74,7 @@ function updatedAt({ instance }: Sighting): number {
 const iso = (ms: number): string => (Number.isNaN(ms) ? 'that is no time' : new Date(ms).toISOString());
 
 function judgeMonotone(evidence: Evidence): Finding {
-  return each(
+  return judgeEach(
     updates(evidence),
     'pairs of reads that follow one another',
     ({ earlier, later }) =>
@@ -92,7 +92,7 @@ function judgeMonotone(evidence: Evidence): Finding {
 function judgeMoved(evidence: Evidence): Finding {
   const changes = updates(evidence).filter(({ before, after }) => before.status !== after.status);
   const isMute = updates(evidence).every(({ earlier, later }) => earlier === later);
-  return each(
+  return judgeEach(
     changes,
     'changes of status',
     ({ before, after, earlier, later }) => {

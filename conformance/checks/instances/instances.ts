@@ -1,8 +1,8 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import {
-  each,
-  eachExchange,
   type Finding,
+  judgeEach,
+  judgeEachExchange,
   notApplicable,
   type Problem,
   refuseTooLong,
@@ -11,9 +11,9 @@ import {
   FRESH_MS,
   type InstanceTimeline,
   isBefore,
-  isInItsLife,
+  isWhileAlive,
+  type Observation,
   reads,
-  type Sighting,
 } from '../../evidence/instances.ts';
 import { objectsField, textField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
@@ -25,18 +25,18 @@ const scenarios = ['create', 'boot', 'online'];
 
 interface Seen {
   timeline: InstanceTimeline;
-  sighting: Sighting;
+  observation: Observation;
 }
 
 function allSeen(evidence: Evidence): Seen[] {
   return evidence.instances.flatMap((timeline) =>
-    timeline.sightings
+    timeline.observations
       .filter(({ instance }) => instance !== undefined)
-      .map((sighting) => ({ timeline, sighting })),
+      .map((observation) => ({ timeline, observation })),
   );
 }
 
-const exchangeOf = ({ sighting }: Seen): Exchange => sighting.exchange;
+const exchangeOf = ({ observation }: Seen): Exchange => observation.exchange;
 
 export const instanceChecks: readonly Check[] = [
   {
@@ -50,8 +50,8 @@ export const instanceChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      each(
-        evidence.instances.flatMap((timeline) => listsInItsLife(evidence, timeline)),
+      judgeEach(
+        evidence.instances.flatMap((timeline) => listsWhileAlive(evidence, timeline)),
         'lists while an instance of the run lived',
         ({ timeline, list }) =>
           itemOf(list, timeline.id) === undefined && ageAt(timeline, list) > FRESH_MS
@@ -71,14 +71,14 @@ export const instanceChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios,
     judge: (evidence) => {
-      const failed = allSeen(evidence).filter(({ sighting }) => sighting.status === 'ERROR');
+      const failed = allSeen(evidence).filter(({ observation }) => observation.status === 'ERROR');
       if (failed.length === 0)
         return notApplicable('an instance in ERROR', 'no instance of the run came to ERROR');
-      const look = ({ sighting }: Seen): Problem | undefined =>
-        textField(sighting.instance, 'error')
+      const problemOf = ({ observation }: Seen): Problem | undefined =>
+        textField(observation.instance, 'error')
           ? undefined
           : { expected: 'an `error` text that says what failed', actual: 'status ERROR without one' };
-      return each(failed, 'reads of an instance in ERROR', look, exchangeOf);
+      return judgeEach(failed, 'reads of an instance in ERROR', problemOf, exchangeOf);
     },
   },
   {
@@ -103,19 +103,19 @@ export const instanceChecks: readonly Check[] = [
 
 function judgeIds(evidence: Evidence): Finding {
   const seen = evidence.instances.flatMap((timeline) =>
-    timeline.sightings
+    timeline.observations
       .filter(({ instance }) => instance !== undefined)
-      .map((sighting) => ({ timeline, sighting })),
+      .map((observation) => ({ timeline, observation })),
   );
   const entries = new Map<string, Set<number>>();
   for (const { id, entry } of evidence.resources)
     if (id !== undefined) entries.set(id, (entries.get(id) ?? new Set()).add(entry));
-  return each(
+  return judgeEach(
     seen,
     'reads of instances that the run made',
-    ({ timeline, sighting }) => {
+    ({ timeline, observation }) => {
       const { id } = timeline;
-      const shown = sighting.instance?.['id'];
+      const shown = observation.instance?.['id'];
       if (shown !== id)
         return { expected: `id ${id}, as it was asked for`, actual: `id ${JSON.stringify(shown)}` };
       if ((entries.get(id)?.size ?? 0) > 1)
@@ -127,20 +127,20 @@ function judgeIds(evidence: Evidence): Finding {
 }
 
 /** Complete lists: without a filter, or with the instance's own region. */
-function listsInItsLife(
+function listsWhileAlive(
   evidence: Evidence,
   timeline: InstanceTimeline,
 ): { timeline: InstanceTimeline; list: Exchange }[] {
   const { created } = timeline;
   if (created === undefined) return [];
-  const region = textField(timeline.sightings.find(({ instance }) => instance)?.instance, 'region') ?? '';
+  const region = textField(timeline.observations.find(({ instance }) => instance)?.instance, 'region') ?? '';
   const paths = ['/instances', `/instances?region=${encodeURIComponent(region)}`];
   const lists = evidence.exchanges.filter(
     ({ request }) => request.method === 'GET' && paths.includes(request.path),
   );
   if (!lists.some(isSuccess)) refuseTooLong(lists);
   return lists
-    .filter((list) => isSuccess(list) && isBefore(created, list) && isInItsLife(timeline, list))
+    .filter((list) => isSuccess(list) && isBefore(created, list) && isWhileAlive(timeline, list))
     .map((list) => ({ timeline, list }));
 }
 
@@ -163,7 +163,7 @@ function isActedOn({ starts, stops, deletes }: InstanceTimeline, from: Exchange,
 function judgeListAgrees(evidence: Evidence): Finding {
   const compared = evidence.instances.flatMap((timeline) => {
     const gets = reads(timeline);
-    return timeline.sightings
+    return timeline.observations
       .filter(({ source }) => source === 'list')
       .flatMap((listed) => {
         const before = gets.findLast(({ exchange }) => isBefore(exchange, listed.exchange));
@@ -173,7 +173,7 @@ function judgeListAgrees(evidence: Evidence): Finding {
       });
   });
   if (compared.length === 0) refuseTooLong(evidence.exchanges);
-  return each(
+  return judgeEach(
     compared,
     'lists between two reads that agree',
     ({ listed, read }) =>
@@ -191,10 +191,10 @@ function judgeListAgrees(evidence: Evidence): Finding {
 function judgeReadable(evidence: Evidence): Finding {
   const polled = evidence.instances.flatMap((timeline) =>
     evidence.exchanges.filter(
-      (exchange) => isReadOf(exchange, timeline.id) && isInItsLife(timeline, exchange),
+      (exchange) => isReadOf(exchange, timeline.id) && isWhileAlive(timeline, exchange),
     ),
   );
-  const finding = eachExchange(polled, 'reads of an instance in its life', (exchange) =>
+  const finding = judgeEachExchange(polled, 'reads of an instance in its life', (exchange) =>
     [200, 404, 429].includes(statusOf(exchange) ?? 0)
       ? undefined
       : { expected: '200, with the instance', actual: describeAnswer(exchange) },
@@ -227,7 +227,7 @@ function judgeWithoutRegion(evidence: Evidence): Finding {
     const isClear = [exchange, twin].every((one) => one !== undefined && (statusOf(one) ?? 500) < 500);
     return exchange !== undefined && twin !== undefined && isClear ? [{ exchange, twin }] : [];
   });
-  return each(
+  return judgeEach(
     twins,
     'requests without the region',
     ({ exchange, twin }) => {
@@ -246,19 +246,19 @@ function judgeSpotPrice(evidence: Evidence): Finding {
       .filter(({ value }) => textField(value, 'instance_type') === 'SPOT')
       .map(({ value }) => textField(value, 'id')),
   );
-  const seen = allSeen(evidence).filter(({ sighting }) =>
-    spot.has(textField(sighting.instance, 'configuration_id')),
+  const seen = allSeen(evidence).filter(({ observation }) =>
+    spot.has(textField(observation.instance, 'configuration_id')),
   );
   if (seen.length === 0)
     return notApplicable(
       'an instance of a SPOT offer',
       'the run made no instance of a SPOT offer (--offer chooses one)',
     );
-  return each(
+  return judgeEach(
     seen,
     'reads of an instance of a SPOT offer',
-    ({ sighting }) =>
-      typeof sighting.instance?.['price_per_hour'] === 'number'
+    ({ observation }) =>
+      typeof observation.instance?.['price_per_hour'] === 'number'
         ? undefined
         : { expected: 'price_per_hour, the current one', actual: 'none' },
     exchangeOf,

@@ -1,6 +1,12 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, refuseTooLong, Unproved } from '../../evidence/finding.ts';
-import { duration, type InstanceTimeline, isBefore, isInItsLife, reads } from '../../evidence/instances.ts';
+import {
+  type Finding,
+  judgeEach,
+  judgeEachExchange,
+  MissingEvidence,
+  refuseTooLong,
+} from '../../evidence/finding.ts';
+import { duration, type InstanceTimeline, isBefore, isWhileAlive, reads } from '../../evidence/instances.ts';
 import { objectsField, textField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
@@ -19,7 +25,7 @@ export const notFoundChecks: readonly Check[] = [
     scenarios: ['destroy'],
     judge: (evidence) => {
       evidence.steps('destroy/gone/read');
-      return each(
+      return judgeEach(
         evidence.instances.flatMap((timeline) => readsAfterEnd(timeline)),
         'reads of an instance that had read 404 after its destruction',
         ({ status }) =>
@@ -52,7 +58,7 @@ export const notFoundChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios: ['destroy'],
     judge: (evidence) =>
-      eachExchange(
+      judgeEachExchange(
         evidence.steps('destroy/gone/start', 'destroy/gone/stop'),
         'starts and stops of an instance that is gone',
         (exchange) =>
@@ -63,22 +69,22 @@ export const notFoundChecks: readonly Check[] = [
 
 function judgeNever404(evidence: Evidence): Finding {
   evidence.steps('create/read-at-once');
-  return each(
+  return judgeEach(
     evidence.instances.flatMap((timeline) =>
       reads(timeline)
-        .filter(({ exchange }) => isInItsLife(timeline, exchange))
-        .map((sighting) => ({ timeline, sighting })),
+        .filter(({ exchange }) => isWhileAlive(timeline, exchange))
+        .map((observation) => ({ timeline, observation })),
     ),
     'reads of an instance between its 201 and its destruction',
-    ({ timeline, sighting }) => {
-      if (sighting.status !== '404') return undefined;
-      const age = sighting.exchange.sentAt - (timeline.created?.endedAt ?? 0);
+    ({ timeline, observation }) => {
+      if (observation.status !== '404') return undefined;
+      const age = observation.exchange.sentAt - (timeline.created?.endedAt ?? 0);
       return {
         expected: 'the instance: its client takes 404 for DESTROYED, and stops to bill and to look after it',
         actual: `404, ${duration(age)} after its 201, with no DELETE asked`,
       };
     },
-    ({ sighting }) => sighting.exchange,
+    ({ observation }) => observation.exchange,
   );
 }
 
@@ -90,13 +96,16 @@ function readsAfterEnd(timeline: InstanceTimeline) {
 }
 
 function end404(timeline: InstanceTimeline) {
-  return reads(timeline).find(({ status, exchange }) => status === '404' && !isInItsLife(timeline, exchange))
+  return reads(timeline).find(({ status, exchange }) => status === '404' && !isWhileAlive(timeline, exchange))
     ?.exchange;
 }
 
 function judgeUnknown(evidence: Evidence, ...steps: readonly string[]): Finding {
-  return eachExchange(evidence.steps(...steps), 'requests for an id that was never given out', (exchange) =>
-    statusOf(exchange) === 404 ? undefined : { expected: '404', actual: describeAnswer(exchange) },
+  return judgeEachExchange(
+    evidence.steps(...steps),
+    'requests for an id that was never given out',
+    (exchange) =>
+      statusOf(exchange) === 404 ? undefined : { expected: '404', actual: describeAnswer(exchange) },
   );
 }
 
@@ -111,8 +120,8 @@ function judgeListOmits(evidence: Evidence): Finding {
   });
   if (lists.length === 0) refuseTooLong(evidence.exchanges);
   if (lists.length === 0)
-    throw new Unproved({ verdict: 'not_tested', reason: 'nothing was listed after a 404' });
-  return each(
+    throw new MissingEvidence({ verdict: 'not_tested', reason: 'nothing was listed after a 404' });
+  return judgeEach(
     lists,
     'lists after an instance read 404',
     ({ id, list }) => {

@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { eachExchange, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
 import { duration, hasGoodCredential } from '../../evidence/instances.ts';
 import { ENOUGH_POLLS } from '../../scenarios/instances/online.ts';
 import { statusOf } from '../../transcript/exchange.ts';
@@ -73,10 +73,13 @@ function judgeRate(evidence: Evidence): Finding {
       'a run at the pace of the client',
       'it polled faster, at which a refusal is lawful: --poll-interval-ms 10000 is the pace of the client',
     );
-  return eachExchange(atContractsRate, 'polls and catalogue reads at the rate of the client', (exchange) =>
-    statusOf(exchange) === 429
-      ? { expected: 'an answer: one poll in 10 s for each instance has to be allowed', actual: '429' }
-      : undefined,
+  return judgeEachExchange(
+    atContractsRate,
+    'polls and catalogue reads at the rate of the client',
+    (exchange) =>
+      statusOf(exchange) === 429
+        ? { expected: 'an answer: one poll in 10 s for each instance has to be allowed', actual: '429' }
+        : undefined,
   );
 }
 

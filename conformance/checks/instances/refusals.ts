@@ -1,11 +1,11 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notTested } from '../../evidence/finding.ts';
 import { REFUSAL_CASES } from '../../scenarios/instances/refusal-cases.ts';
 import { type JsonObject, objectsField, textField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../../transcript/records.ts';
-import { type Check, judgeAnswered } from '../check.ts';
+import { type Check, judgeStatus } from '../check.ts';
 
 const scenarios = ['refusals'];
 
@@ -38,7 +38,7 @@ function refused(id: string, statuses: readonly number[], moreSteps: readonly st
     level: 'lifecycle',
     scenarios,
     judge: (evidence) =>
-      judgeAnswered(
+      judgeStatus(
         evidence.steps(...steps),
         'creates with one defect',
         statuses,
@@ -66,7 +66,7 @@ function judgeNothingMade(evidence: Evidence): Finding {
     return notTested(
       `${nameless.length} instances without a name are new in the list, and nothing tells whose they are`,
     );
-  return each(
+  return judgeEach(
     refusedOnes,
     'creates that were refused',
     ({ resource, exchange }) => {
@@ -75,7 +75,7 @@ function judgeNothingMade(evidence: Evidence): Finding {
         ? undefined
         : {
             expected: `nothing is made by a create that is refused`,
-            actual: `the list has ${inShort(made['id'])}, named ${inShort(made['name'])}, of the create that was answered ${answerOf(exchange)}`,
+            actual: `the list has ${shortJson(made['id'])}, named ${shortJson(made['name'])}, of the create that was answered ${answerOf(exchange)}`,
             shown: list,
           };
     },

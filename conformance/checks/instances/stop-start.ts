@@ -1,8 +1,8 @@
-import { type Evidence, sandwichOf, statusShown } from '../../evidence/evidence.ts';
+import { type Evidence, requestBetweenReads, statusShown } from '../../evidence/evidence.ts';
 import {
-  each,
-  eachExchange,
   type Finding,
+  judgeEach,
+  judgeEachExchange,
   notApplicable,
   notTested,
   type Problem,
@@ -45,7 +45,7 @@ export const stopStartChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios: ['destroy'],
     judge: (evidence) =>
-      eachExchange(
+      judgeEachExchange(
         evidence.steps('destroy/stop', 'destroy/start'),
         'starts and stops of an instance that is being destroyed',
         (exchange) =>
@@ -117,7 +117,7 @@ function judgeStopAnswer(evidence: Evidence): Finding {
 }
 
 function judgeAction(evidence: Evidence, step: string, statuses: readonly string[]): Finding {
-  return eachExchange(evidence.steps(step), 'requests', (exchange) => {
+  return judgeEachExchange(evidence.steps(step), 'requests', (exchange) => {
     const status = textField(successOf(exchange), 'status') ?? '';
     return statusOf(exchange) === 200 && statuses.includes(status)
       ? undefined
@@ -134,7 +134,7 @@ function judgeStopEnds(evidence: Evidence): Finding {
     return notTested(
       `it was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
     );
-  return each(
+  return judgeEach(
     [last],
     'stops',
     () => (status === 'STOPPED' ? undefined : { expected: 'STOPPED', actual: `it became ${status}` }),
@@ -150,7 +150,7 @@ function judgeStartEnds(evidence: Evidence): Finding {
     return notTested(
       "it was still STOPPED when the run's patience was over (--ready-timeout-s waits longer)",
     );
-  return each(
+  return judgeEach(
     [last],
     'starts',
     () => (status === 'ONLINE' ? undefined : { expected: 'ONLINE', actual: `it became ${status}` }),
@@ -161,7 +161,7 @@ function judgeStartEnds(evidence: Evidence): Finding {
 /** What is asked of an instance in a status that does not allow it is 409. */
 function judgeRefused(evidence: Evidence, scenario: string, action: string, status: string): Finding {
   evidence.steps(`${scenario}/${action}`);
-  const sandwich = sandwichOf(evidence, scenario, action);
+  const sandwich = requestBetweenReads(evidence, scenario, action);
   if (sandwich === undefined) return notTested('a read before or after it was not answered');
   const { before, asked, after } = sandwich;
   const isSettled = statusShown(after) === status || !isSuccess(asked);
@@ -170,7 +170,7 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
       `an instance that stays ${status}`,
       `it read ${statusShown(before)} before it was asked, and ${statusShown(after)} after`,
     );
-  return eachExchange([asked], `requests of an instance that is ${status}`, () =>
+  return judgeEachExchange([asked], `requests of an instance that is ${status}`, () =>
     statusOf(asked) === 409
       ? undefined
       : {
@@ -189,10 +189,10 @@ function mayHaveMoved(evidence: Evidence, status: string, asked: Exchange): bool
 
 /** How soon a machine of this target was seen ONLINE, after its 201 or after a start. */
 function quickestBootMs(evidence: Evidence): number {
-  const boots = evidence.instances.flatMap(({ created, starts, sightings }) =>
+  const boots = evidence.instances.flatMap(({ created, starts, observations }) =>
     [created, ...starts.filter(isSuccess)].flatMap((asked) => {
       const isAfter = (exchange: Exchange) => asked !== undefined && isBefore(asked, exchange);
-      const online = sightings.find(({ status, exchange }) => status === 'ONLINE' && isAfter(exchange));
+      const online = observations.find(({ status, exchange }) => status === 'ONLINE' && isAfter(exchange));
       return asked === undefined || online === undefined ? [] : [online.exchange.endedAt - asked.endedAt];
     }),
   );
@@ -214,7 +214,7 @@ function judgeCannotResume(evidence: Evidence): Finding {
       actual: `it reads ${statusShown(read) ?? describeAnswer(read)}`,
       shown: read,
     });
-  return eachExchange([asked], 'starts that were refused', () => problems);
+  return judgeEachExchange([asked], 'starts that were refused', () => problems);
 }
 
 /** A refused request changes nothing, but what goes on by itself. */
@@ -227,9 +227,9 @@ function judgeUnchanged(evidence: Evidence): Finding {
     ['stop', 'again'],
   ] as const;
   const refused = asked
-    .flatMap(([scenario, action]) => sandwichOf(evidence, scenario, action) ?? [])
+    .flatMap(([scenario, action]) => requestBetweenReads(evidence, scenario, action) ?? [])
     .filter((sandwich) => (statusOf(sandwich.asked) ?? 0) >= 400);
-  return each(
+  return judgeEach(
     refused,
     'requests that were refused, with a read before and after',
     ({ before, after }) => {

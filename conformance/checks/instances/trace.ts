@@ -1,16 +1,16 @@
 import { lawfulPaths } from '../../contract/transitions.ts';
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, type Problem } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, type Problem } from '../../evidence/finding.ts';
 import {
-  destruction,
+  acceptedDelete,
   duration,
   FRESH_MS,
   type InstanceTimeline,
   isBefore,
   isEnd,
+  type Observation,
   pairs,
   reads,
-  type Sighting,
 } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
 import { textField } from '../../text/json.ts';
@@ -24,8 +24,8 @@ const scenarios = ['create', 'boot', 'online', 'stop', 'start', 'destroy'];
 
 interface Step {
   timeline: InstanceTimeline;
-  before: Sighting;
-  after: Sighting;
+  before: Observation;
+  after: Observation;
 }
 
 export const traceChecks: readonly Check[] = [
@@ -42,7 +42,7 @@ export const traceChecks: readonly Check[] = [
  */
 function steps(evidence: Evidence): Step[] {
   return evidence.instances.flatMap((timeline) => {
-    const seen = timeline.sightings.filter(({ source }) => source !== 'list');
+    const seen = timeline.observations.filter(({ source }) => source !== 'list');
     return seen.flatMap((after, index) => {
       const before = seen
         .slice(0, index)
@@ -52,8 +52,12 @@ function steps(evidence: Evidence): Step[] {
   });
 }
 
-function eachStep(items: readonly Step[], what: string, look: (step: Step) => Problem | undefined): Finding {
-  return each(items, what, look, ({ after }) => after.exchange);
+function eachStep(
+  items: readonly Step[],
+  what: string,
+  problemOf: (step: Step) => Problem | undefined,
+): Finding {
+  return judgeEach(items, what, problemOf, ({ after }) => after.exchange);
 }
 
 function judgePaths(evidence: Evidence): Finding {
@@ -79,7 +83,7 @@ function judgeFinal(evidence: Evidence): Finding {
   );
   return eachStep(after, 'reads after a terminal status', ({ timeline, before, after: now }) => {
     const allowed = ['DESTROYED', '404'];
-    const isAsked = destruction(timeline) !== undefined && ['OFFLINE', 'ERROR'].includes(before.status);
+    const isAsked = acceptedDelete(timeline) !== undefined && ['OFFLINE', 'ERROR'].includes(before.status);
     const isSame = now.status === before.status && before.status !== '404';
     return isSame || allowed.includes(now.status) || (isAsked && now.status === 'DESTROYING')
       ? undefined
@@ -88,8 +92,8 @@ function judgeFinal(evidence: Evidence): Finding {
 }
 
 /** A 404 before the destruction is a failure of its own. */
-function isGone(timeline: InstanceTimeline, { exchange }: Sighting): boolean {
-  const asked = destruction(timeline);
+function isGone(timeline: InstanceTimeline, { exchange }: Observation): boolean {
+  const asked = acceptedDelete(timeline);
   return asked !== undefined && isBefore(asked, exchange);
 }
 
@@ -143,22 +147,22 @@ function judgeEffect(evidence: Evidence): Finding {
       const next = [...timeline.starts, ...timeline.deletes].find((other) => isBefore(asked, other));
       return reads(timeline)
         .filter(({ exchange }) => isBefore(asked, exchange) && (what === 'DELETE' || isUntil(exchange, next)))
-        .map((sighting) => ({ asked, stale, what, sighting }));
+        .map((observation) => ({ asked, stale, what, observation }));
     });
   });
-  return each(
+  return judgeEach(
     looked,
     'reads after an accepted stop or DELETE',
-    ({ asked, stale, what, sighting }) => {
-      const age = sighting.exchange.sentAt - asked.endedAt;
-      return stale.includes(sighting.status) && age > FRESH_MS
+    ({ asked, stale, what, observation }) => {
+      const age = observation.exchange.sentAt - asked.endedAt;
+      return stale.includes(observation.status) && age > FRESH_MS
         ? {
             expected: `the effect of the ${what} within ${duration(FRESH_MS)}`,
-            actual: `still ${sighting.status} after ${duration(age)}`,
+            actual: `still ${observation.status} after ${duration(age)}`,
           }
         : undefined;
     },
-    ({ sighting }) => sighting.exchange,
+    ({ observation }) => observation.exchange,
   );
 }
 
@@ -183,14 +187,14 @@ function judgeDelay(evidence: Evidence): Finding {
   });
 }
 
-function updatedAt({ instance }: Sighting): number {
+function updatedAt({ instance }: Observation): number {
   return Date.parse(textField(instance, 'updated_at') ?? '');
 }
 
 /** How far the target's clock is ahead: by the Date of the create's answer, or by what it wrote as created_at. */
-function skewMs({ created, sightings }: InstanceTimeline): number {
+function skewMs({ created, observations }: InstanceTimeline): number {
   if (created === undefined) return 0;
-  const shown = created.answer?.headers['date'] ?? textField(sightings[0]?.instance, 'created_at') ?? '';
+  const shown = created.answer?.headers['date'] ?? textField(observations[0]?.instance, 'created_at') ?? '';
   const at = Date.parse(shown);
   return Number.isNaN(at) ? 0 : at - Date.parse(created.wall);
 }

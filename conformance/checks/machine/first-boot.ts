@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notApplicable, notTested } from '../../evidence/finding.ts';
 import {
   OWNED_FILE,
   OWNED_FILE_OWNER,
@@ -10,7 +10,7 @@ import {
   WRITTEN_FILE,
 } from '../../scenarios/machine/first-boot.ts';
 import { hasField, parseJson, textField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { isSuccess } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
 
@@ -54,7 +54,7 @@ function judgeOutput(evidence: Evidence, step: string, what: string, wanted: str
   const last = looks.at(-1);
   if (last?.rung !== 'done')
     return notTested(`the login to look at it came no further than ${last?.rung}: ${last?.message}`);
-  return each(
+  return judgeEach(
     [last],
     `files, looked at ${looks.length} times`,
     ({ exitCode, stdout, command }) =>
@@ -64,7 +64,7 @@ function judgeOutput(evidence: Evidence, step: string, what: string, wanted: str
             expected: what,
             actual:
               exitCode === 0
-                ? `\`${command}\` printed ${inShort(stdout, 200)}`
+                ? `\`${command}\` printed ${shortJson(stdout, 200)}`
                 : `\`${command}\` exited with ${exitCode}, ${looks.length} times until ${Math.round(last.endedAt / 1000)} s`,
           },
     (login) => login,
@@ -78,15 +78,15 @@ function judgeImage(evidence: Evidence): Finding {
   if (wanted === undefined)
     return notApplicable('os_options', 'the offer lists no os_options, or only Windows');
   const companion = evidence.instances.find(({ created }) => created === asked);
-  const shown = (companion?.sightings ?? []).filter(({ instance }) => hasField(instance, 'image'));
+  const shown = (companion?.observations ?? []).filter(({ instance }) => hasField(instance, 'image'));
   if (shown.length === 0) return notApplicable('the field image', 'no read of the instance shows its image');
-  return each(
+  return judgeEach(
     shown,
     'reads of an instance that was created with an image',
     ({ instance }) =>
       namesImage(instance?.['image'], wanted)
         ? undefined
-        : { expected: `image ${wanted}`, actual: `image ${inShort(instance?.['image'])}` },
+        : { expected: `image ${wanted}`, actual: `image ${shortJson(instance?.['image'])}` },
     ({ exchange }) => exchange,
   );
 }

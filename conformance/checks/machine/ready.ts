@@ -1,6 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, notApplicable, notTested, type Problem } from '../../evidence/finding.ts';
-import { duration, type InstanceTimeline, isInItsLife } from '../../evidence/instances.ts';
+import { type Finding, judgeEach, notApplicable, notTested, type Problem } from '../../evidence/finding.ts';
+import { duration, type InstanceTimeline, isWhileAlive } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
 
 interface Boot {
@@ -30,7 +30,7 @@ export function judgeReady(evidence: Evidence, limitMs: number): Finding {
     return notTested(
       `after ${duration(waiting.provisioningMs)} it was still PROVISIONING, and the run's patience was over before the limit of ${duration(limitMs)}: wait longer with --ready-timeout-s`,
     );
-  return each(ofVms, 'boots', (boot) => lookAt(boot, limitMs), lastShown);
+  return judgeEach(ofVms, 'boots', (boot) => lookAt(boot, limitMs), lastShown);
 }
 
 /** A machine that fails and says so is in ERROR lawfully, where others came ONLINE. */
@@ -49,15 +49,15 @@ function lookAt({ end, provisioningMs, status }: Boot, limitMs: number): Problem
 }
 
 function lastShown({ timeline }: Boot) {
-  return timeline.sightings.findLast(({ status }) => status === 'PROVISIONING')?.exchange;
+  return timeline.observations.findLast(({ status }) => status === 'PROVISIONING')?.exchange;
 }
 
 /** Undefined for one that was destroyed, or stopped, before it could come ONLINE. */
 function bootOf(timeline: InstanceTimeline): Boot | undefined {
   const { created } = timeline;
   if (created === undefined) return undefined;
-  const inLife = timeline.sightings.filter(
-    ({ source, exchange }) => source === 'get' && isInItsLife(timeline, exchange),
+  const inLife = timeline.observations.filter(
+    ({ source, exchange }) => source === 'get' && isWhileAlive(timeline, exchange),
   );
   const settled = inLife.find(({ status }) => status !== 'PROVISIONING' && status !== '404');
   const booting = settled === undefined ? inLife : inLife.slice(0, inLife.indexOf(settled));

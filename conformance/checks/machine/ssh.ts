@@ -1,5 +1,5 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
 import { textField } from '../../text/json.ts';
 import type { SshRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -14,8 +14,10 @@ export const sshChecks: readonly Check[] = [
     level: 'lifecycle',
     scenarios: ['boot', 'online'],
     judge: (evidence) =>
-      each(
-        evidence.instances.flatMap(({ sightings }) => sightings.filter(({ status }) => status === 'ONLINE')),
+      judgeEach(
+        evidence.instances.flatMap(({ observations }) =>
+          observations.filter(({ status }) => status === 'ONLINE'),
+        ),
         'reads of an ONLINE instance',
         ({ instance }) =>
           textField(instance, 'public_ip')
@@ -116,9 +118,9 @@ function describe({ rung, message, host, port, username }: SshRecord): string {
 function eachLogin(
   logins: readonly SshRecord[],
   what: string,
-  look: (login: SshRecord) => Problem | undefined,
+  problemOf: (login: SshRecord) => Problem | undefined,
 ): Finding {
-  return each(logins, what, look, (login) => login);
+  return judgeEach(logins, what, problemOf, (login) => login);
 }
 
 /** Where not one login of the run came through, and none was refused, it may be this machine that cannot. */
@@ -139,13 +141,13 @@ function judgeLive(evidence: Evidence): Finding {
 /** A login that found no SSH endpoint says nothing of keys. */
 function ofThoseThatAnswered(
   logins: readonly SshRecord[],
-  look: (login: SshRecord) => Problem | undefined,
+  problemOf: (login: SshRecord) => Problem | undefined,
 ): Finding {
-  const answered = logins.filter(answersSsh);
+  const answeredExchanges = logins.filter(answersSsh);
   const [first] = logins;
-  if (answered.length === 0 && first !== undefined)
+  if (answeredExchanges.length === 0 && first !== undefined)
     return notTested(`no SSH endpoint answered: ${describe(first)}`);
-  return eachLogin(answered, 'logins', look);
+  return eachLogin(answeredExchanges, 'logins', problemOf);
 }
 
 /** Closed, or, behind a shared address, by now another machine's, or a gateway's that has no such user any more. */

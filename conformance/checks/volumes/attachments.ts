@@ -1,21 +1,21 @@
 import type { Evidence } from '../../evidence/evidence.ts';
-import { eachExchange, type Finding, notTested, type Problem } from '../../evidence/finding.ts';
+import { type Finding, judgeEachExchange, notTested, type Problem } from '../../evidence/finding.ts';
 import { hasGoodCredential } from '../../evidence/instances.ts';
 import { BAD_CREDENTIALS } from '../../scenarios/access/bad-credentials.ts';
 import { NO_SUCH_ID } from '../../scenarios/instances/refusal-cases.ts';
-import { showsHolders } from '../../scenarios/volumes/volume-steps.ts';
+import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
 import { parseJson, textsField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import {
   type Check,
-  judgeAnswered,
+  judgeStatus,
   shownStatus,
   stillWaiting,
   unlessCutShort,
   unlessReclaimed,
-  unlimited,
+  withoutRateLimited,
 } from '../check.ts';
 
 const scenarios = ['volumes'];
@@ -39,7 +39,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      judgeAnswered(
+      judgeStatus(
         evidence.steps('volumes/empty'),
         'attaches without an instance',
         [400],
@@ -68,8 +68,8 @@ export const volumeAttachmentChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      eachExchange(
-        unlimited(evidence.steps('volumes/force-delete/delete')),
+      judgeEachExchange(
+        withoutRateLimited(evidence.steps('volumes/force-delete/delete')),
         'DELETEs at once after a detach that was accepted',
         (exchange) =>
           isSuccess(exchange)
@@ -84,13 +84,13 @@ export const volumeAttachmentChecks: readonly Check[] = [
 ];
 
 /** What is wrong with a read of a volume that is to be attached to the instance. Its list of them is optional. */
-function notHeldBy(read: Exchange, instanceId: string): Problem | undefined {
+function attachmentProblem(read: Exchange, instanceId: string): Problem | undefined {
   const shown = successOf(read);
   const expected = `ATTACHED, with ${instanceId} in attached_instance_ids`;
   if (shownStatus(read) !== 'ATTACHED') return { expected, actual: shownStatus(read), shown: read };
   const holders = textsField(shown, 'attached_instance_ids');
-  return showsHolders(shown) && !holders.includes(instanceId)
-    ? { expected, actual: `ATTACHED, with ${inShort(holders, 200)}`, shown: read }
+  return showsAttachments(shown) && !holders.includes(instanceId)
+    ? { expected, actual: `ATTACHED, with ${shortJson(holders, 200)}`, shown: read }
     : undefined;
 }
 
@@ -106,25 +106,29 @@ function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
   const attaches = steps.flatMap((step) => evidence.anySteps(`${step}/post`));
   const polls = attaches.map(({ step }) => evidence.anySteps(step.replace(/post$/, 'poll')).at(-1));
   if (polls.some((last) => shownStatus(last) === 'ATTACHING')) return stillWaiting('a volume', 'ATTACHING');
-  const finding = eachExchange(unlimited(attaches), 'attaches to an instance that is ONLINE', (asked) => {
-    if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
-    const last = polls[attaches.indexOf(asked)];
-    return last === undefined ? undefined : notHeldBy(last, namedIn(asked));
-  });
+  const finding = judgeEachExchange(
+    withoutRateLimited(attaches),
+    'attaches to an instance that is ONLINE',
+    (asked) => {
+      if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
+      const last = polls[attaches.indexOf(asked)];
+      return last === undefined ? undefined : attachmentProblem(last, namedIn(asked));
+    },
+  );
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
 function judgeNowhere(evidence: Evidence): Finding {
   const asked = evidence.step('volumes/nowhere/post');
   const read = evidence.step('volumes/nowhere/read');
-  return eachExchange(unlimited([asked]), 'attaches to an instance that does not exist', () => {
+  return judgeEachExchange(withoutRateLimited([asked]), 'attaches to an instance that does not exist', () => {
     if (![400, 404, 409].includes(statusOf(asked) ?? 0))
       return { expected: '404, or 400', actual: answerOf(asked) };
     const holders = textsField(successOf(read), 'attached_instance_ids');
     return holders.includes(NO_SUCH_ID)
       ? {
           expected: 'nothing is attached',
-          actual: `attached_instance_ids ${inShort(holders, 200)}`,
+          actual: `attached_instance_ids ${shortJson(holders, 200)}`,
           shown: read,
         }
       : undefined;
@@ -138,8 +142,8 @@ function judgeInline(evidence: Evidence): Finding {
   if (last === undefined) return notTested('the volume was not read');
   if (['CREATING', 'ATTACHING'].includes(shownStatus(last)))
     return stillWaiting('the volume', shownStatus(last));
-  const finding = eachExchange([created], 'creates with instance_ids', () =>
-    notHeldBy(last, namedIn(created)),
+  const finding = judgeEachExchange([created], 'creates with instance_ids', () =>
+    attachmentProblem(last, namedIn(created)),
   );
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
@@ -148,7 +152,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
   const asked = evidence.step(`${step}/post`);
   const last = evidence.anySteps(`${step}/poll`).at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
-  const finding = eachExchange(unlimited([asked]), 'detaches', () => {
+  const finding = judgeEachExchange(withoutRateLimited([asked]), 'detaches', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
@@ -156,7 +160,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
       ? undefined
       : {
           expected: 'AVAILABLE, attached to nothing',
-          actual: `${shownStatus(last)}, with attached_instance_ids ${inShort(holders, 200)}`,
+          actual: `${shownStatus(last)}, with attached_instance_ids ${shortJson(holders, 200)}`,
           shown: last,
         };
   });
@@ -168,21 +172,21 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
   const asked = evidence.step('companion/detach-one/post');
   const stays = namedIn(evidence.step('companion/attach/post'));
   const both = evidence.anySteps('companion/attach-second/poll').at(-1);
-  if (both === undefined || notHeldBy(both, namedIn(asked)) || notHeldBy(both, stays))
+  if (both === undefined || attachmentProblem(both, namedIn(asked)) || attachmentProblem(both, stays))
     return notTested('the volume did not come to be attached to both instances');
   const last = evidence.anySteps('companion/detach-one/poll').at(-1);
   if (shownStatus(last) === 'DETACHING') return stillWaiting('the volume', 'DETACHING');
-  const finding = eachExchange(unlimited([asked]), 'detaches of one of two instances', () => {
+  const finding = judgeEachExchange(withoutRateLimited([asked]), 'detaches of one of two instances', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
     const holders = textsField(successOf(last), 'attached_instance_ids');
     return holders.includes(namedIn(asked))
       ? {
           expected: `${namedIn(asked)} is no more in attached_instance_ids`,
-          actual: `${shownStatus(last)}, with ${inShort(holders, 200)}`,
+          actual: `${shownStatus(last)}, with ${shortJson(holders, 200)}`,
           shown: last,
         }
-      : notHeldBy(last, stays);
+      : attachmentProblem(last, stays);
   });
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
@@ -190,14 +194,14 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
 function judgeDeleteAttached(evidence: Evidence): Finding {
   const asked = evidence.step('volumes/delete-attached/delete');
   const read = evidence.step('volumes/delete-attached/read');
-  const finding = eachExchange(unlimited([asked]), 'DELETEs of an attached volume', () => {
+  const finding = judgeEachExchange(withoutRateLimited([asked]), 'DELETEs of an attached volume', () => {
     if (statusOf(asked) !== 409)
       return {
         expected: '409: the volume is attached, and cannot be deleted',
         actual: answerOf(asked),
       };
     const holder = namedIn(evidence.step('volumes/attach/post'));
-    const problem = notHeldBy(read, holder);
+    const problem = attachmentProblem(read, holder);
     return problem === undefined ? undefined : { ...problem, expected: `still ${problem.expected}` };
   });
   return unlessReclaimed(evidence, finding);
@@ -208,16 +212,16 @@ function judgeWithoutCredential(evidence: Evidence): Finding {
   const holder = namedIn(evidence.step('volumes/attach/post'));
   const names = Object.keys(BAD_CREDENTIALS).map((name) => `volumes/${name}`);
   const asked = evidence.steps(...names).filter((exchange) => !hasGoodCredential(exchange));
-  const finding = eachExchange(
-    unlimited(asked),
+  const finding = judgeEachExchange(
+    withoutRateLimited(asked),
     'reads, detaches and DELETEs of an attached volume without a good credential',
     (exchange) => {
       if (statusOf(exchange) !== 401) return { expected: '401', actual: answerOf(exchange) };
       const after = evidence.anySteps(exchange.step.replace(/\w+$/, 'after')).at(-1);
       const before = evidence.anySteps(exchange.step.replace(/\w+$/, 'before')).at(-1);
       const isLast = exchange.request.method === 'DELETE';
-      if (!isLast || after === undefined || notHeldBy(before ?? after, holder)) return undefined;
-      const problem = notHeldBy(after, holder);
+      if (!isLast || after === undefined || attachmentProblem(before ?? after, holder)) return undefined;
+      const problem = attachmentProblem(after, holder);
       return problem && { ...problem, expected: `still ${problem.expected}: it was refused` };
     },
   );
@@ -240,16 +244,20 @@ function judgeReleased(evidence: Evidence): Finding {
   const others = holders.filter((id) => id !== gone);
   if (others.length > 0)
     return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);
-  const finding = eachExchange(unlimited([asked]), 'volumes of an instance that is gone', () => {
-    if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
-      return {
-        expected: `attached to nothing: ${gone} is gone`,
-        actual: `${shownStatus(last)}, with ${inShort(holders, 200)}`,
-        shown: last,
-      };
-    return isSuccess(asked)
-      ? undefined
-      : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
-  });
+  const finding = judgeEachExchange(
+    withoutRateLimited([asked]),
+    'volumes of an instance that is gone',
+    () => {
+      if (holders.length > 0 || ['ATTACHED', 'DETACHING'].includes(shownStatus(last)))
+        return {
+          expected: `attached to nothing: ${gone} is gone`,
+          actual: `${shownStatus(last)}, with ${shortJson(holders, 200)}`,
+          shown: last,
+        };
+      return isSuccess(asked)
+        ? undefined
+        : { expected: '204: nothing holds the volume any more', actual: answerOf(asked) };
+    },
+  );
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }

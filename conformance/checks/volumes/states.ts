@@ -1,11 +1,17 @@
 import { lawfulPaths } from '../../contract/transitions.ts';
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEach,
+  judgeEachExchange,
+  notApplicable,
+  notTested,
+} from '../../evidence/finding.ts';
 import { duration, isBefore } from '../../evidence/instances.ts';
-import { showsHolders } from '../../scenarios/volumes/volume-steps.ts';
+import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
 import { textField, textsField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { successOf } from '../../transcript/exchange.ts';
 import { type Check, shownStatus, unlessReclaimed } from '../check.ts';
 import { volumesSeen } from './volumes.ts';
@@ -23,16 +29,16 @@ export const volumeStateChecks: readonly Check[] = [
 function judgePaths(evidence: Evidence): Finding {
   const lawful = lawfulPaths('volume');
   evidence.steps('volumes/create');
-  const steps = evidence.volumes.flatMap(({ id, sightings }) =>
-    sightings.flatMap((after, index) => {
-      const before = sightings
+  const steps = evidence.volumes.flatMap(({ id, observations }) =>
+    observations.flatMap((after, index) => {
+      const before = observations
         .slice(0, index)
         .findLast((earlier) => isBefore(earlier.exchange, after.exchange));
       const isKnown = before !== undefined && lawful.has(before.status) && lawful.has(after.status);
       return isKnown ? [{ id, before, after }] : [];
     }),
   );
-  return each(
+  return judgeEach(
     steps,
     'reads of a volume that follow one another',
     ({ id, before, after }) =>
@@ -40,7 +46,7 @@ function judgePaths(evidence: Evidence): Finding {
         ? undefined
         : {
             expected: `what can follow ${before.status}: ${[...(lawful.get(before.status) ?? [])].join(', ') || '404 alone'}`,
-            actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${inShort(id)}`,
+            actual: `${after.status}, ${duration(after.exchange.endedAt - before.exchange.endedAt)} later, of ${shortJson(id)}`,
           },
     ({ after }) => after.exchange,
   );
@@ -49,22 +55,22 @@ function judgePaths(evidence: Evidence): Finding {
 /** A volume that is said to be detached has no attachment record, and one that is said to be attached has one. */
 function judgeAgreement(evidence: Evidence): Finding {
   const seen = volumesSeen(evidence);
-  const telling = seen.filter(({ sighting }) => showsHolders(sighting.volume));
+  const telling = seen.filter(({ observation }) => showsAttachments(observation.volume));
   if (seen.length > 0 && telling.length === 0)
     return notApplicable('attached_instance_ids', 'no answer says to which instances a volume is attached');
-  return each(
+  return judgeEach(
     telling,
     'volumes in answers that say what they are attached to',
-    ({ sighting: { status, volume } }) => {
+    ({ observation: { status, volume } }) => {
       const holders = textsField(volume, 'attached_instance_ids');
-      const actual = `${printable(status, 60)}, with attached_instance_ids ${inShort(holders, 200)}`;
+      const actual = `${printable(status, 60)}, with attached_instance_ids ${shortJson(holders, 200)}`;
       if (status === 'AVAILABLE' && holders.length > 0)
         return { expected: 'DETACHING until the attachment record is gone', actual };
       return status === 'ATTACHED' && holders.length === 0
         ? { expected: 'the instance that it is attached to', actual }
         : undefined;
     },
-    ({ sighting }) => sighting.exchange,
+    ({ observation }) => observation.exchange,
   );
 }
 
@@ -95,7 +101,7 @@ function judgeInstance(evidence: Evidence): Finding {
     ({ step, rung }) => step === 'online/login-first' && rung === 'done',
   );
   const failed = couldBefore ? logins.find(({ rung }) => rung !== 'done') : undefined;
-  const finding = eachExchange(
+  const finding = judgeEachExchange(
     reads,
     'reads of the instance while volumes were attached and detached',
     (read) => {

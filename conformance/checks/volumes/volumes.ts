@@ -1,23 +1,29 @@
 import type { ShapeProblem } from '../../contract/shapes.ts';
 import type { Evidence } from '../../evidence/evidence.ts';
-import { each, eachExchange, type Finding, notApplicable, notTested } from '../../evidence/finding.ts';
+import {
+  type Finding,
+  judgeEach,
+  judgeEachExchange,
+  notApplicable,
+  notTested,
+} from '../../evidence/finding.ts';
 import { isBefore } from '../../evidence/instances.ts';
-import type { VolumeSighting, VolumeTimeline } from '../../evidence/volumes.ts';
+import type { VolumeObservation, VolumeTimeline } from '../../evidence/volumes.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../../scenarios/volumes/refusal-cases.ts';
 import { NO_SUCH_SIZE } from '../../scenarios/volumes/volume-steps.ts';
 import { isObject, parseJson, textField } from '../../text/json.ts';
-import { inShort } from '../../text/wording.ts';
+import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import {
   type Check,
   codeOfConflict,
-  judgeAnswered,
+  judgeStatus,
   listProblem,
   shownStatus,
   stillWaiting,
   unlessCutShort,
-  unlimited,
+  withoutRateLimited,
 } from '../check.ts';
 import { isNull, judgeObjects } from '../conventions/fields.ts';
 
@@ -36,7 +42,7 @@ export const volumeChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      judgeAnswered(
+      judgeStatus(
         evidence.steps('volumes/invalid'),
         'creates of a volume with one defect',
         [400],
@@ -74,7 +80,7 @@ export const volumeChecks: readonly Check[] = [
     level: 'read-only',
     scenarios: ['unknown'],
     judge: (evidence) =>
-      judgeAnswered(
+      judgeStatus(
         evidence.steps('unknown/volume'),
         'requests for a volume that was never made',
         [404],
@@ -88,7 +94,7 @@ export const volumeChecks: readonly Check[] = [
     level: 'full',
     scenarios,
     judge: (evidence) =>
-      judgeAnswered(
+      judgeStatus(
         evidence.steps('volumes/delete/again'),
         'DELETEs of a volume that is gone',
         [404],
@@ -100,7 +106,7 @@ export const volumeChecks: readonly Check[] = [
 function judgeLocations(evidence: Evidence): Finding {
   const read = evidence.step('catalog/locations');
   const problem = listProblem(read, 'locations');
-  if (problem !== undefined) return eachExchange([read], 'reads of /volumes/locations', () => problem);
+  if (problem !== undefined) return judgeEachExchange([read], 'reads of /volumes/locations', () => problem);
   if (evidence.objects.locations.length === 0)
     return notApplicable('a volume location', 'GET /volumes/locations lists none');
   const expected = 'id and name, and types and country_code of their type or left out';
@@ -126,25 +132,25 @@ function judgeCreates(evidence: Evidence): Finding {
     .anySteps(...CREATES)
     .filter((exchange) => statusOf(exchange) !== 400 && !NO_STORAGE.includes(codeOfConflict(exchange)));
   if (asked.length === 0) return notTested(`every create was refused with 400 or 409: ${NO_SUCH_SIZE}`);
-  return judgeAnswered(asked, 'valid creates of a volume', [201], '201, with the volume');
+  return judgeStatus(asked, 'valid creates of a volume', [201], '201, with the volume');
 }
 
 interface Seen {
   timeline: VolumeTimeline;
-  sighting: VolumeSighting;
+  observation: VolumeObservation;
 }
 
-/** Each time that a volume of the run was shown. Throws `Unproved` where none was made. */
+/** Each time that a volume of the run was shown. Throws `MissingEvidence` where none was made. */
 export function volumesSeen(evidence: Evidence): Seen[] {
   evidence.steps('volumes/create');
   return evidence.volumes.flatMap((timeline) =>
-    timeline.sightings
+    timeline.observations
       .filter(({ volume }) => volume !== undefined)
-      .map((sighting) => ({ timeline, sighting })),
+      .map((observation) => ({ timeline, observation })),
   );
 }
 
-const exchangeOf = ({ sighting }: Seen): Exchange => sighting.exchange;
+const exchangeOf = ({ observation }: Seen): Exchange => observation.exchange;
 
 function judgeFields(
   evidence: Evidence,
@@ -157,25 +163,25 @@ function judgeFields(
 }
 
 function judgeMatchesRequest(evidence: Evidence): Finding {
-  return each(
+  return judgeEach(
     volumesSeen(evidence),
     'reads of volumes that the run made',
-    ({ timeline, sighting }) => {
+    ({ timeline, observation }) => {
       const created = evidence.exchanges.find(
         (exchange) =>
           exchange.request.path === '/volumes' && textField(successOf(exchange), 'id') === timeline.id,
       );
       const wanted = parseJson(created?.request.body);
       return ['name', 'size_gb', 'region', 'type'].flatMap((field) => {
-        const shown = sighting.volume?.[field];
+        const shown = observation.volume?.[field];
         const asked = fieldOf(wanted, field);
         const isLeftOut = field === 'type' && (shown === undefined || shown === null || asked === undefined);
         return shown === asked || isLeftOut
           ? []
           : [
               {
-                expected: `${field} ${inShort(asked)}, as it was asked for`,
-                actual: `${field} ${inShort(shown)}`,
+                expected: `${field} ${shortJson(asked)}, as it was asked for`,
+                actual: `${field} ${shortJson(shown)}`,
               },
             ];
       });
@@ -192,7 +198,7 @@ function judgeReady(evidence: Evidence): Finding {
     .map(shownStatus)
     .find((status) => !['AVAILABLE', 'ERROR', 'DELETING'].includes(status));
   if (waiting === 'CREATING') return stillWaiting('a volume', waiting);
-  const finding = eachExchange(lasts, 'new volumes', (last) =>
+  const finding = judgeEachExchange(lasts, 'new volumes', (last) =>
     shownStatus(last) === 'AVAILABLE'
       ? undefined
       : { expected: 'AVAILABLE: nothing was asked of it but to be', actual: shownStatus(last) },
@@ -205,22 +211,22 @@ function deletionOf({ deletes }: VolumeTimeline): Exchange | undefined {
   return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
 }
 
-const isRead = ({ exchange }: VolumeSighting): boolean => exchange.request.method === 'GET';
+const isRead = ({ exchange }: VolumeObservation): boolean => exchange.request.method === 'GET';
 
 function judgeReads(evidence: Evidence): Finding {
   evidence.steps('volumes/create-poll');
   const reads = evidence.volumes.flatMap((timeline) => {
     const [firstDelete] = timeline.deletes.filter((exchange) => statusOf(exchange) !== 409);
-    return timeline.sightings
+    return timeline.observations
       .filter(isRead)
       .filter(({ exchange }) => firstDelete === undefined || isBefore(exchange, firstDelete))
-      .map((sighting) => ({ timeline, sighting }));
+      .map((observation) => ({ timeline, observation }));
   });
-  return each(
+  return judgeEach(
     reads,
     'reads of a volume between its 201 and its DELETE',
-    ({ timeline, sighting }) =>
-      sighting.status === '404'
+    ({ timeline, observation }) =>
+      observation.status === '404'
         ? { expected: `the volume ${timeline.id}: nobody has asked for its end`, actual: '404' }
         : undefined,
     exchangeOf,
@@ -232,13 +238,17 @@ function judgeDelete(evidence: Evidence): Finding {
     ...evidence.steps('volumes/delete/delete'),
     ...evidence.anySteps('volumes/force-delete/delete', 'companion/released/delete').filter(isSuccess),
   ];
-  return eachExchange(unlimited(asked), 'DELETEs of a volume that is attached to nothing', (exchange) => {
-    if (statusOf(exchange) !== 204) return { expected: '204 without a body', actual: answerOf(exchange) };
-    const { body = '' } = exchange.answer ?? {};
-    return body === ''
-      ? undefined
-      : { expected: '204 without a body', actual: `a body of ${body.length} bytes` };
-  });
+  return judgeEachExchange(
+    withoutRateLimited(asked),
+    'DELETEs of a volume that is attached to nothing',
+    (exchange) => {
+      if (statusOf(exchange) !== 204) return { expected: '204 without a body', actual: answerOf(exchange) };
+      const { body = '' } = exchange.answer ?? {};
+      return body === ''
+        ? undefined
+        : { expected: '204 without a body', actual: `a body of ${body.length} bytes` };
+    },
+  );
 }
 
 function judgeGone(evidence: Evidence): Finding {
@@ -247,9 +257,9 @@ function judgeGone(evidence: Evidence): Finding {
     const asked = deletionOf(timeline);
     return asked !== undefined && timeline.resource.step.startsWith('volumes/create');
   });
-  const waiting = ended.find(({ sightings }) => sightings.at(-1)?.status === 'DELETING');
+  const waiting = ended.find(({ observations }) => observations.at(-1)?.status === 'DELETING');
   if (waiting !== undefined) return stillWaiting('the volume', 'DELETING');
-  return each(
+  return judgeEach(
     ended.flatMap(readsAfterDelete),
     'reads of a volume after its DELETE',
     ({ status, hasBeen404, ageMs }) =>
@@ -266,8 +276,10 @@ function judgeGone(evidence: Evidence): Finding {
 function readsAfterDelete(timeline: VolumeTimeline) {
   const asked = deletionOf(timeline);
   let hasBeen404 = false;
-  return timeline.sightings
-    .filter((sighting) => isRead(sighting) && asked !== undefined && isBefore(asked, sighting.exchange))
+  return timeline.observations
+    .filter(
+      (observation) => isRead(observation) && asked !== undefined && isBefore(asked, observation.exchange),
+    )
     .map(({ status, exchange }) => {
       const read = { status, exchange, hasBeen404, ageMs: exchange.sentAt - (asked?.endedAt ?? 0) };
       hasBeen404 ||= status === '404';

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { CHECKS } from '../../checks/index.ts';
 import { loadRequirements } from '../../contract/requirements.ts';
 import { explain, toList } from '../../report/explain.ts';
-import { nearest } from '../../text/wording.ts';
+import { closestMatch } from '../../text/wording.ts';
 import type { CliParts } from '../parts.ts';
 import { CommandError } from '../program.ts';
 
@@ -55,7 +55,7 @@ function toRow(requirement: Row) {
 }
 
 function unknownId(given: string, known: readonly string[]): string {
-  const meant = nearest(given, known);
+  const meant = closestMatch(given, known);
   const hint = meant === undefined ? '`berth conformance list` shows all ids' : `did you mean ${meant}?`;
   return `there is no requirement ${given}: ${hint}`;
 }

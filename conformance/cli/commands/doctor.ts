@@ -7,7 +7,7 @@ import { whyNotAffordable } from '../../plan/plan.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import type { CliParts, Finish } from '../parts.ts';
-import { lookAround, planOf, prepareRun } from '../preparation.ts';
+import { examineTarget, planOf, prepareRun } from '../preparation.ts';
 import {
   hostAndPort,
   type RunFlags,
@@ -52,8 +52,8 @@ async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<D
   try {
     const preparation = prepareRun(typed, flags, [], parts);
     const stateFolder = stateFolderOf(flags, parts.env);
-    const look = { transport, signal: interruption.signal, stateFolder, mayPost: true };
-    const examined = await lookAround(preparation, parts, look);
+    const examineOptions = { transport, signal: interruption.signal, stateFolder, mayPost: true };
+    const examined = await examineTarget(preparation, parts, examineOptions);
     const why = whyNotAffordable(planOf(preparation, examined), flags.acceptUnknownCost === true);
     const cost: Diagnosis[] = why === undefined ? [] : [{ subject: 'Cost', state: 'config', text: why }];
     return [...preparation.notes, ...examined.diagnoses, ...cost, await ssh];

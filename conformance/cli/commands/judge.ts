@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { Command } from 'commander';
 import { loadRequirements } from '../../contract/requirements.ts';
-import { reasonOf } from '../../text/wording.ts';
+import { systemErrorText } from '../../text/wording.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
 import { readTranscript, TranscriptError } from '../../transcript/transcript.ts';
 import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
@@ -47,6 +47,6 @@ function readTranscriptFile(path: string): TranscriptRecord[] {
     if (error instanceof CommandError) throw error;
     if (error instanceof TranscriptError)
       throw new CommandError(`${path} cannot be judged: ${error.message}`);
-    throw new CommandError(`${path} cannot be read (${reasonOf(error)})`);
+    throw new CommandError(`${path} cannot be read (${systemErrorText(error)})`);
   }
 }

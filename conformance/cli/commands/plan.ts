@@ -5,7 +5,7 @@ import { toText } from '../../plan/text.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import type { CliParts, Finish } from '../parts.ts';
-import { lookAround, planOf, prepareRun, tellNotable } from '../preparation.ts';
+import { examineTarget, planOf, prepareRun, printNotable } from '../preparation.ts';
 import { CommandError, NAME } from '../program.ts';
 import { type RunFlags, withRunOptions } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
@@ -32,10 +32,10 @@ async function executePlan(
   using interruption = new Interruption(parts.signals, terminal);
   const transport = openTransport(flags, parts);
   try {
-    const look = { transport, signal: interruption.signal, mayPost: false };
-    const examined = await lookAround(preparation, parts, look);
+    const examineOptions = { transport, signal: interruption.signal, mayPost: false };
+    const examined = await examineTarget(preparation, parts, examineOptions);
     const found = [...preparation.notes, ...examined.diagnoses];
-    tellNotable(found, terminal);
+    printNotable(found, terminal);
     if (hasConfigFault(found)) throw new CommandError('there is no plan: see CONFIG above');
     const plan = planOf(preparation, examined);
     terminal.out(flags.json ? `${JSON.stringify(plan, null, 2)}\n` : toText(plan));

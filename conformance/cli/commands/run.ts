@@ -1,23 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
 import { hasConfigFault } from '../../doctor/examine.ts';
+import type { Transport } from '../../http/transport.ts';
 import { type Plan, whyNotAffordable } from '../../plan/plan.ts';
 import { plural } from '../../report/words.ts';
 import { formatUsd } from '../../resources/budget.ts';
 import { LedgerError, type OpenLedgerFile, openLedgerFile } from '../../resources/ledger-file.ts';
 import { progress } from '../../run/progress.ts';
 import { run } from '../../run/run.ts';
-import { reasonOf } from '../../text/wording.ts';
+import { systemErrorText } from '../../text/wording.ts';
 import type { TranscriptRecord } from '../../transcript/records.ts';
 import type { SuiteFault } from '../../transcript/transcript.ts';
 import { EXIT } from '../../verdict/outcome.ts';
-import type { Transport } from '../../wire/transport.ts';
 import { Interruption } from '../interruption.ts';
-import { tellLeftovers, tellOpenLedgers } from '../leftovers.ts';
+import { reportLeftovers, reportOpenLedgers } from '../leftovers.ts';
 import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.ts';
 import type { CliParts, Finish } from '../parts.ts';
-import { lookAround, type Preparation, planOf, prepareRun, tellNotable } from '../preparation.ts';
-import { CommandError, NAME, tellFault } from '../program.ts';
+import { examineTarget, type Preparation, planOf, prepareRun, printNotable } from '../preparation.ts';
+import { CommandError, NAME, reportSuiteFault } from '../program.ts';
 import { type RunFlags, stateFolderOf, withRunOptions, withStateFolder } from '../run-options.ts';
 import { openTransport } from '../target-options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -62,9 +62,9 @@ async function executeRun(
     transport = openTransport(flags, parts);
     interruption.closeWhenAbandoned(transport);
     const folder = stateFolderOf(flags, env);
-    tellOpenLedgers(folder, preparation.options.baseUrl, terminal);
-    await makeSure(preparation, flags, parts, { transport, interruption, folder });
-    return await conduct(preparation, flags, parts, { transport, interruption, folder, outputs });
+    reportOpenLedgers(folder, preparation.options.baseUrl, terminal);
+    await checkBeforeRun(preparation, flags, parts, { transport, interruption, folder });
+    return await runAndReport(preparation, flags, parts, { transport, interruption, folder, outputs });
   } catch (error) {
     outputs.discard();
     const { signal, fault } = interruption;
@@ -76,7 +76,7 @@ async function executeRun(
   }
 }
 
-interface Conditions {
+interface RunContext {
   transport: Transport;
   interruption: Interruption;
   /** Of the ledgers. */
@@ -84,17 +84,17 @@ interface Conditions {
 }
 
 /** Throws `CommandError` where the run is not to be made. Nothing has been bought then. */
-async function makeSure(
+async function checkBeforeRun(
   preparation: Preparation,
   flags: RunCommandFlags,
   parts: CliParts,
-  { transport, interruption, folder }: Conditions,
+  { transport, interruption, folder }: RunContext,
 ): Promise<void> {
   const { signal } = interruption;
-  const look = { transport, signal, stateFolder: folder, mayPost: true };
-  const examined = await lookAround(preparation, parts, look);
+  const examineOptions = { transport, signal, stateFolder: folder, mayPost: true };
+  const examined = await examineTarget(preparation, parts, examineOptions);
   const found = [...preparation.notes, ...examined.diagnoses];
-  tellNotable(found, parts.terminal);
+  printNotable(found, parts.terminal);
   if (hasConfigFault(found))
     throw new CommandError('the run did not begin: see CONFIG above. It says nothing about the target');
   const plan = planOf(preparation, examined);
@@ -106,17 +106,17 @@ async function makeSure(
 }
 
 /** From here on something may be bought: whatever happens, what is left is told, and exits with 5. */
-async function conduct(
+async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
   parts: CliParts,
-  { transport, interruption, folder, outputs }: Conditions & { outputs: Outputs },
+  { transport, interruption, folder, outputs }: RunContext & { outputs: Outputs },
 ): Promise<number> {
   const { terminal, clock, ssh } = parts;
   const runId = randomBytes(5).toString('hex');
   const ledgerFile = openLedger(folder, runId);
   interruption.notice = 'Interrupted: what the run made is destroyed now. Once more gives that up.';
-  const told = progress({
+  const progressReport = progress({
     write: terminal.err,
     isTerminal: terminal.errIsTty,
     columns: terminal.width,
@@ -132,29 +132,29 @@ async function conduct(
         ssh,
         clock,
         ledgerFile,
-        onEvent: told.onEvent,
+        onEvent: progressReport.onEvent,
         signal: interruption.signal,
         abandon: interruption.abandon,
         sink: (line) => outputs.transcript?.write(`${line}\n`),
       },
       scenarios,
     );
-    told.stop();
+    progressReport.stop();
     const isVerbose = flags.verbose === true;
     const exitCode = showReport({ records, requirements, outputs, terminal, isVerbose });
     if (exitCode === EXIT.mayBeRunning && flags.stateDir !== undefined)
       terminal.err(
         `The ledger is kept elsewhere: \`${NAME} sweep ${options.baseUrl} --state-dir ${folder}\`\n`,
       );
-    return endOf(exitCode, interruption.fault, parts);
+    return exitCodeAfter(exitCode, interruption.fault, parts);
   } catch (error) {
-    told.stop();
+    progressReport.stop();
     outputs.keepTranscript();
     const cause = interruption.fault ?? error;
     const isOfTheSetUp = cause instanceof LedgerError;
     if (isOfTheSetUp) terminal.err(`${NAME}: ${cause.message}.\n`);
-    else tellFault(cause, parts);
-    const isLeft = tellLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
+    else reportSuiteFault(cause, parts);
+    const isLeft = reportLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
     if (isLeft) return EXIT.mayBeRunning;
     return isOfTheSetUp ? EXIT.configuration : EXIT.suiteFault;
   } finally {
@@ -162,9 +162,9 @@ async function conduct(
   }
 }
 
-function endOf(exitCode: number, fault: SuiteFault | undefined, parts: CliParts): number {
+function exitCodeAfter(exitCode: number, fault: SuiteFault | undefined, parts: CliParts): number {
   if (fault === undefined) return exitCode;
-  tellFault(fault, parts);
+  reportSuiteFault(fault, parts);
   return exitCode === EXIT.mayBeRunning ? exitCode : EXIT.suiteFault;
 }
 
@@ -172,7 +172,7 @@ function openLedger(folder: string, runId: string): OpenLedgerFile {
   try {
     return openLedgerFile(folder, runId);
   } catch (error) {
-    const why = `the ledger cannot be kept in ${folder} (${reasonOf(error)})`;
+    const why = `the ledger cannot be kept in ${folder} (${systemErrorText(error)})`;
     throw new CommandError(`${why}: name another folder with --state-dir`);
   }
 }

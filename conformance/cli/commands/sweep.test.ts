@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Entry, keyPrintOf } from '../../resources/ledger.ts';
+import { type Entry, keyFingerprintOf } from '../../resources/ledger.ts';
 import { readOpenLedgers } from '../../resources/ledger-file.ts';
 import { thisProcess } from '../../resources/process-identity.ts';
 import { API_KEY, referenceParts, runCli, sendJson, serveTarget, temporaryFolder } from '../cli.fixture.ts';
@@ -200,7 +200,7 @@ describe('a sweep', () => {
 
   it('does nothing with the key of another account, to which everything looks gone', async () => {
     const id = await make(nameOf(1));
-    const keyPrint = keyPrintOf(RUN_ID, { apiKey: 'the key of the run' });
+    const keyPrint = keyFingerprintOf(RUN_ID, { apiKey: 'the key of the run' });
     leave([{ id, state: 'made' }], { keyPrint });
     const { code, out } = await sweep();
     expect({ code, listed: await target.listed() }).toMatchObject({ code: 5, listed: [expect.any(String)] });
@@ -212,7 +212,7 @@ describe('a sweep', () => {
 
   it('does its work with the key of the run', async () => {
     leave([{ id: await make(nameOf(1)), state: 'made' }], {
-      keyPrint: keyPrintOf(RUN_ID, { apiKey: API_KEY }),
+      keyPrint: keyFingerprintOf(RUN_ID, { apiKey: API_KEY }),
     });
     expect((await sweep()).code).toBe(0);
     expect(await target.listed()).toEqual([]);

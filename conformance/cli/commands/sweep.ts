@@ -5,7 +5,7 @@ import { type Entry, prefixOf } from '../../resources/ledger.ts';
 import { readStateFolder, type StateFolder, type StoredLedger } from '../../resources/ledger-file.ts';
 import { type SweepParts, type Swept, sweep } from '../../resources/sweep.ts';
 import { printable } from '../../text/printable.ts';
-import { reasonOf } from '../../text/wording.ts';
+import { systemErrorText } from '../../text/wording.ts';
 import { EXIT } from '../../verdict/outcome.ts';
 import { Interruption } from '../interruption.ts';
 import { leftoverLines, SHOWN_CHARS } from '../leftovers.ts';
@@ -54,12 +54,12 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   const { open, unreadable } = readLedgers(folder);
   for (const { path, cause } of unreadable)
     terminal.out(
-      `${path} cannot be read (${reasonOf(cause)}), and what its run made MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
+      `${path} cannot be read (${systemErrorText(cause)}), and what its run made MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
     );
   const atLeast = unreadable.length > 0 ? EXIT.mayBeRunning : EXIT.conformant;
   const ledgers = chooseLedgers(typed, open);
   if (ledgers.length === 0 && (open.length > 0 || unreadable.length === 0))
-    return tellNothing(open, folder, terminal);
+    return reportNothingToSweep(open, folder, terminal);
   if (ledgers.length === 0) return EXIT.mayBeRunning;
   const { signIn } = requireSignIn(flags, parts);
   using interruption = new Interruption(parts.signals, terminal);
@@ -90,7 +90,11 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
 }
 
 /** Nothing was chosen: that is all well only where there is nothing. */
-function tellNothing(open: readonly StoredLedger[], folder: string, terminal: CliParts['terminal']): number {
+function reportNothingToSweep(
+  open: readonly StoredLedger[],
+  folder: string,
+  terminal: CliParts['terminal'],
+): number {
   if (open.length > 0) {
     terminal.out(
       `Nothing was swept: in ${folder} only runs at ${targetsOf(open).join(', ')} left something, which MAY STILL BE RUNNING AND BILLING. Name one of these targets.\n`,
@@ -123,7 +127,7 @@ function readLedgers(folder: string): StateFolder {
   try {
     return readStateFolder(folder);
   } catch (error) {
-    throw new CommandError(`the ledgers in ${folder} cannot be read (${reasonOf(error)})`);
+    throw new CommandError(`the ledgers in ${folder} cannot be read (${systemErrorText(error)})`);
   }
 }
 
@@ -159,7 +163,7 @@ async function trySweep(ledger: StoredLedger, parts: SweepParts): Promise<Swept>
     return await sweep(ledger, parts);
   } catch (error) {
     const left = ledger.entries.filter(({ state }) => state !== 'gone' && state !== 'refused');
-    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${reasonOf(error)})`;
+    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${systemErrorText(error)})`;
     return { result: 'unreachable', why, left };
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../wire/clock.ts';
+import type { Clock } from '../../http/clock.ts';
 
 /**
  * Virtual time that advances by itself: when somebody sleeps, nothing real is awaited and nothing stirred for

@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from '../../wire/transport.ts';
+import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from '../../http/transport.ts';
 import type { AutoClock } from './auto-clock.ts';
 import { createOffers, locations } from './catalog.ts';
 import { defaultRules } from './default-rules.ts';

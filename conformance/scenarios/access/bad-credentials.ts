@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import type { Call } from '../../wire/call.ts';
+import type { Call } from '../../http/call.ts';
 import type { Instance, Session } from '../session.ts';
 
 /** By step, the credentials that are none. */
@@ -9,7 +9,7 @@ export const BAD_CREDENTIALS: Readonly<Record<string, Pick<Call, 'credential' | 
 };
 
 /** Asks something of a live instance without a good credential, with good reads on both sides. */
-export async function askWithout(
+export async function requestWithoutCredential(
   session: Session,
   scenario: string,
   instance: Instance,

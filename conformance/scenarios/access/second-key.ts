@@ -9,7 +9,7 @@ export const secondKey: Scenario = {
   after: ['online'],
   buys: [],
   async run(session) {
-    if (session.wire.usualBearer !== session.signIn.apiKey)
+    if (session.client.usualBearer !== session.signIn.apiKey)
       return session.skip(
         ['second-key'],
         'the target takes access tokens only, and no API key as it is',

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { instancePath } from '../../contract/paths.ts';
+import { type TokenRequest, tokenRequests } from '../../http/sign-in.ts';
 import { isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { type TokenRequest, tokenRequests } from '../../wire/sign-in.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
@@ -23,11 +23,11 @@ export const token: Scenario = {
   async run(session) {
     const request = await chooseRequest(session);
     if (request === undefined) return;
-    const { wire, signal } = session;
-    const good = await wire.requestAccessToken('token/good', request, signal);
+    const { client, signal } = session;
+    const good = await client.requestAccessToken('token/good', request, signal);
     await askWrongly(session);
     await logIn(session);
-    if (wire.hasAccessToken) await use(session);
+    if (client.hasAccessToken) await use(session);
     else
       session.skip(
         ['token/use', 'token/static-key'],
@@ -40,7 +40,7 @@ export const token: Scenario = {
 async function chooseRequest(session: Session): Promise<TokenRequest | undefined> {
   let lacking: ReturnType<typeof whatLacks>;
   for (const request of tokenRequests(session.signIn)) {
-    const answer = whatLacks(request, await session.send('token/probe', session.wire.tokenCall(request)));
+    const answer = whatLacks(request, await session.send('token/probe', session.client.tokenCall(request)));
     if (answer === undefined) return request;
     lacking ??= answer;
   }
@@ -71,17 +71,17 @@ function whatLacks(
 }
 
 async function askWrongly(session: Session): Promise<void> {
-  const { wire } = session;
+  const { client } = session;
   const stranger = `berth-conf-never-issued-${randomUUID()}`;
-  await session.send('token/wrong-key', wire.tokenCall({ api_key: stranger }));
-  await session.send('token/wrong-login', wire.tokenCall({ username: stranger, password: stranger }));
-  await session.send('token/empty', wire.tokenCall({}));
+  await session.send('token/wrong-key', client.tokenCall({ api_key: stranger }));
+  await session.send('token/wrong-login', client.tokenCall({ username: stranger, password: stranger }));
+  await session.send('token/empty', client.tokenCall({}));
 }
 
 async function logIn(session: Session): Promise<void> {
   const { login } = session.signIn;
   if (login !== undefined)
-    return void (await session.send('token/login', session.wire.tokenCall({ ...login })));
+    return void (await session.send('token/login', session.client.tokenCall({ ...login })));
   session.skip(
     ['token/login'],
     'the run was given none (BERTH_USERNAME and BERTH_PASSWORD)',
@@ -90,14 +90,14 @@ async function logIn(session: Session): Promise<void> {
 }
 
 async function use(session: Session): Promise<void> {
-  const { wire, signIn } = session;
+  const { client, signIn } = session;
   const read = { method: 'GET', path: '/configurations' } as const;
   const withToken = await session.send('token/use', { ...read, credential: 'access token' });
   for (const path of ['/availability', '/instances', instancePath({ id: randomUUID() })])
     await session.send('token/use/elsewhere', { method: 'GET', path, credential: 'access token' });
   if (signIn.apiKey === undefined) return;
   const withKey = await session.send('token/static-key', { ...read, credential: 'api key' });
-  if (isSuccess(withToken) && isRefusal(withKey)) wire.preferAccessToken();
+  if (isSuccess(withToken) && isRefusal(withKey)) client.preferAccessToken();
 }
 
 function isRefusal(exchange: Exchange): boolean {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readPackageJson } from '../../contract/package.ts';
+import type { Call } from '../../http/call.ts';
 import { isObject } from '../../text/json.ts';
-import type { Call } from '../../wire/call.ts';
 import { knownRegions } from '../catalog/catalog.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
@@ -30,10 +30,10 @@ export const unauthenticated: Scenario = {
 };
 
 /** By step. What a part of the key is in must not be written down: the key could be told from it. */
-function badCredentials({ wire }: Session): Record<string, Credentials> {
-  const key = wire.usualBearer;
+function badCredentials({ client }: Session): Record<string, Credentials> {
+  const key = client.usualBearer;
   const cutKey = key.slice(0, -1);
-  wire.keepSecret('the key without its last character', cutKey);
+  client.keepSecret('the key without its last character', cutKey);
   const altered = (authorization: string): Credentials => ({ credential: 'altered', authorization });
   return {
     none: { credential: 'none' },
@@ -53,7 +53,7 @@ async function ask(
   id: string,
   credentials: Credentials,
 ): Promise<void> {
-  const nothing = { step, body: () => ({}), isOfNothing: true, ...credentials } as const;
+  const nothing = { step, body: () => ({}), createsNothing: true, ...credentials } as const;
   if (method === 'POST' && template === '/instances')
     return void (await session.create({ ...nothing, type: 'instance' }));
   if (method === 'POST' && template === '/volumes')

@@ -1,9 +1,15 @@
 import { instancePath } from '../../contract/paths.ts';
-import type { Made } from '../../resources/resources.ts';
+import type { CreateResult } from '../../resources/resources.ts';
 import { type JsonObject, textField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { isStillListed, lists } from '../catalog/catalog.ts';
-import { buyInstance, confirmGone, readPlacements, toInstance, wishFor } from '../instances/purchase.ts';
+import {
+  buyInstance,
+  confirmGone,
+  instanceRequest,
+  readPlacements,
+  toInstance,
+} from '../instances/purchase.ts';
 import type { Placement } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -33,7 +39,7 @@ export const race: Scenario = {
     const wanted = session.settings.race;
     const made = await session.createTogether(
       Array.from({ length: wanted === undefined ? AT_ONCE : wanted.units + 1 }, () =>
-        wishFor(session, { placement, step: 'race/create' }),
+        instanceRequest(session, { placement, step: 'race/create' }),
       ),
     );
     const isRefused = made.some(({ exchange }) => statusOf(exchange) === 409);
@@ -85,7 +91,7 @@ async function askAgain(session: Session, placement: Placement, path: string): P
   await confirmGone(session, 'race/again', instance);
 }
 
-function instancesOf(made: readonly Made[], placement: Placement): Instance[] {
+function instancesOf(made: readonly CreateResult[], placement: Placement): Instance[] {
   return made.flatMap(({ entry }) => toInstance(entry, placement) ?? []);
 }
 

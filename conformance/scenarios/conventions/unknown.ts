@@ -64,10 +64,10 @@ async function sendMalformed(session: Session): Promise<void> {
   const cut = {
     step: 'unknown/malformed-json',
     body: () => '{"configuration_id": ',
-    isOfNothing: true,
+    createsNothing: true,
   } as const;
   await session.create({ ...cut, type: 'instance' });
   if (session.locations !== undefined) await session.create({ ...cut, type: 'volume' });
-  const text = { body: () => 'configuration_id=1', contentType: 'text/plain', isOfNothing: true } as const;
+  const text = { body: () => 'configuration_id=1', contentType: 'text/plain', createsNothing: true } as const;
   await session.create({ ...text, type: 'instance', step: 'unknown/content-type' });
 }

@@ -1,7 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
-import { isProvedGone } from '../../resources/presence.ts';
+import { isConfirmedGone } from '../../resources/presence.ts';
 import type { Exchange } from '../../transcript/records.ts';
-import { askWithout } from '../access/bad-credentials.ts';
+import { requestWithoutCredential } from '../access/bad-credentials.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MOST_TRIED } from './create.ts';
@@ -21,7 +21,7 @@ export const destroy: Scenario = {
     const instance = requirePrimary(session, 'destroy');
     if (instance === undefined) return;
     const shown = session.lastOnline;
-    await askWithout(session, 'destroy', instance, { method: 'DELETE' });
+    await requestWithoutCredential(session, 'destroy', instance, { method: 'DELETE' });
     await session.delete('destroy/delete', instancePath(instance));
     session.online = undefined;
     session.whyNotOnline = 'the instance is destroyed';
@@ -37,7 +37,7 @@ export const destroy: Scenario = {
       return session.skip(steps, `the instance was not destroyed within ${seconds(session)} s`);
     }
     const list = await session.get('destroy/list', '/instances');
-    if (isProvedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
+    if (isConfirmedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
     if (shown === undefined) session.skip(['destroy/login'], 'the instance was never ONLINE');
     else await session.login('destroy/login', shown, 'first');
     if (await isGone(session, instance)) await afterwards(session, instance);
@@ -86,7 +86,7 @@ export const earlyDelete: Scenario = {
     const instance = await buy(session);
     if (instance === undefined) return;
     const call = { method: 'DELETE', path: instancePath(instance) } as const;
-    await session.wire.sendTogether([
+    await session.client.sendTogether([
       { step: 'early-delete/delete', call },
       { step: 'early-delete/delete', call },
     ]);

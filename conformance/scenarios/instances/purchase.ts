@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import { isProvedGone } from '../../resources/presence.ts';
+import { isConfirmedGone } from '../../resources/presence.ts';
 import { objectsField } from '../../text/json.ts';
 import { jsonOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -28,7 +28,7 @@ export async function readPlacements(
 }
 
 /** What asks the ledger for one instance. */
-export function wishFor(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
+export function instanceRequest(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
   const { region, pricePerHour } = placement;
   return {
     type: 'instance' as const,
@@ -46,7 +46,7 @@ export async function buyInstance(
   session: Session,
   purchase: Purchase,
 ): Promise<{ exchange: Exchange; instance: Instance | undefined }> {
-  const { entry, exchange } = await session.create(wishFor(session, purchase));
+  const { entry, exchange } = await session.create(instanceRequest(session, purchase));
   return { exchange, instance: toInstance(entry, purchase.placement) };
 }
 
@@ -95,5 +95,5 @@ export async function confirmGone(session: Session, step: string, instance: Inst
   );
   if (last === undefined) return;
   const list = await session.get(`${step}/list`, '/instances');
-  if (isProvedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
+  if (isConfirmedGone(instance.id, last, list)) session.ledger.gone(instance.entry);
 }

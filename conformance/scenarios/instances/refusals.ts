@@ -3,7 +3,7 @@ import { isObject, textsField } from '../../text/json.ts';
 import type { Placement } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
-import { confirmGone, readPlacements, toInstance, wishFor } from './purchase.ts';
+import { confirmGone, instanceRequest, readPlacements, toInstance } from './purchase.ts';
 import { REFUSAL_CASES, type RefusalCase, unsoldRegion } from './refusal-cases.ts';
 
 /** Asks for instances that must be refused, and looks whether any was made all the same. */
@@ -50,8 +50,11 @@ function skip(session: Session, { step, needs }: RefusalCase, choices: readonly 
 
 /** What was made by mistake; its destruction is asked for at once. */
 async function ask(session: Session, refusal: RefusalCase, placement: Placement): Promise<Instance[]> {
-  const wish = wishFor(session, { placement, step: refusal.step, isEndedAtOnce: true });
-  const { entry } = await session.create({ ...wish, body: (name) => defective(refusal, wish.body(name)) });
+  const request = instanceRequest(session, { placement, step: refusal.step, isEndedAtOnce: true });
+  const { entry } = await session.create({
+    ...request,
+    body: (name) => defective(refusal, request.body(name)),
+  });
   const instance = toInstance(entry, placement);
   if (instance === undefined) return [];
   await session.delete('refusals/destroy/delete', instancePath(instance));

@@ -1,7 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
 import { textField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
-import { askWithout } from '../access/bad-credentials.ts';
+import { requestWithoutCredential } from '../access/bad-credentials.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { MARKER_FILE } from './online.ts';
@@ -17,7 +17,7 @@ export const stop: Scenario = {
     const found = requireOnline(session, 'stop');
     if (found === undefined) return;
     const { instance, shown } = found;
-    await askWithout(session, 'stop', instance, { method: 'POST', action: '/stop' });
+    await requestWithoutCredential(session, 'stop', instance, { method: 'POST', action: '/stop' });
     const asked = await session.post('stop/post', instancePath(instance, '/stop'));
     if (statusOf(asked) === 409) return cannotStop(session, instance);
     await startTooEarly(session, instance);
@@ -80,7 +80,7 @@ export const start: Scenario = {
   async run(session) {
     const found = requireOnline(session, 'start');
     if (found === undefined) return;
-    await askWithout(session, 'start', found.instance, { method: 'POST', action: '/start' });
+    await requestWithoutCredential(session, 'start', found.instance, { method: 'POST', action: '/start' });
     const asked = await session.post('start/post', instancePath(found.instance, '/start'));
     session.online = undefined;
     await session.get('start/read-at-once', instancePath(found.instance));

@@ -18,7 +18,7 @@ import {
   pollVolume,
   type Volume,
 } from '../volumes/volume-steps.ts';
-import { backOnline, COMPANION_VOLUME_STEPS, placeOf } from '../volumes/volumes.ts';
+import { COMPANION_VOLUME_STEPS, placeOf, waitBackOnline } from '../volumes/volumes.ts';
 import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
 
 /** How often a file is looked for that the first boot may still be about to write. */
@@ -166,7 +166,7 @@ async function holdVolume(
   { instance: first }: OnlineInstance,
 ): Promise<void> {
   const isAttached = await attach(session, 'companion/attach', volume, instance);
-  await backOnline(session, 'companion/attach/instance', instance);
+  await waitBackOnline(session, 'companion/attach/instance', instance);
   if (!isAttached) {
     const reason = 'the volume did not come to be attached to the second instance';
     return session.skip(['companion/attach-second', 'companion/detach-one', 'companion/released'], reason);
@@ -178,9 +178,9 @@ async function holdVolume(
     return session.skip(['companion/detach-one'], reason, 'a volume that several instances share');
   }
   await pollAttached(session, 'companion/attach-second/poll', volume, first, first);
-  await backOnline(session, 'companion/attach-second/instance', first);
+  await waitBackOnline(session, 'companion/attach-second/instance', first);
   await detach(session, 'companion/detach-one', volume, first, true);
-  await backOnline(session, 'companion/detach-one/instance', first);
+  await waitBackOnline(session, 'companion/detach-one/instance', first);
 }
 
 async function stopAndDestroy(session: Session, instance: Instance, isOnline: boolean): Promise<void> {

@@ -93,7 +93,7 @@ export async function pollAttached(
   { id }: Pick<Instance, 'id'>,
   beside?: Instance,
 ): Promise<boolean> {
-  const isAttached: Reached = (status, shown) => status === 'ATTACHED' && mayHold(shown, id);
+  const isAttached: Reached = (status, shown) => status === 'ATTACHED' && mayBeAttached(shown, id);
   const last = await pollVolume(
     session,
     step,
@@ -153,12 +153,12 @@ export async function pollGone(session: Session, step: string, volume: Volume): 
 }
 
 /** Whether a volume that reads ATTACHED may be attached to the instance; its list of them is optional. */
-function mayHold(shown: JsonObject | undefined, instanceId: string): boolean {
-  return !showsHolders(shown) || textsField(shown, 'attached_instance_ids').includes(instanceId);
+function mayBeAttached(shown: JsonObject | undefined, instanceId: string): boolean {
+  return !showsAttachments(shown) || textsField(shown, 'attached_instance_ids').includes(instanceId);
 }
 
 /** Whether a read says to which instances the volume is attached. */
-export function showsHolders(shown: unknown): boolean {
+export function showsAttachments(shown: unknown): boolean {
   return isObject(shown) && Array.isArray(shown['attached_instance_ids']);
 }
 

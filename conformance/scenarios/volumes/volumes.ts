@@ -97,9 +97,9 @@ async function withInstance(session: Session, volume: Volume, place: VolumePlace
     return true;
   }
   const isFree = await attachments(session, volume, found);
-  if (!hasLost(session)) await inline(session, place, found.instance);
-  if (!hasLost(session)) await instanceAfterwards(session, found.instance);
-  if (!hasLost(session)) return isFree;
+  if (!isPrimaryReclaimed(session)) await inline(session, place, found.instance);
+  if (!isPrimaryReclaimed(session)) await instanceAfterwards(session, found.instance);
+  if (!isPrimaryReclaimed(session)) return isFree;
   session.skip([...WITH_INSTANCE, 'volumes/delete'], RECLAIMED);
   return isFree;
 }
@@ -121,14 +121,14 @@ const WITH_INSTANCE = [
 ].map((step) => `volumes/${step}`);
 
 /** What is not done with it says so at the end, once for all. */
-function hasLost({ online, whyNotOnline }: Session): boolean {
+function isPrimaryReclaimed({ online, whyNotOnline }: Session): boolean {
   return online === undefined && whyNotOnline === RECLAIMED;
 }
 
 async function attachments(session: Session, volume: Volume, { instance }: OnlineInstance): Promise<boolean> {
   const isAttached = await attach(session, 'volumes/attach', volume, instance);
-  await backOnline(session, 'volumes/attach/instance', instance);
-  if (hasLost(session)) return false;
+  await waitBackOnline(session, 'volumes/attach/instance', instance);
+  if (isPrimaryReclaimed(session)) return false;
   await refusedAttaches(session, volume);
   if (!isAttached) {
     const steps = [
@@ -148,7 +148,7 @@ async function attachments(session: Session, volume: Volume, { instance }: Onlin
     );
     return false;
   }
-  if (hasLost(session)) return false;
+  if (isPrimaryReclaimed(session)) return false;
   return detachments(session, volume, instance, isAttached);
 }
 
@@ -159,15 +159,15 @@ async function detachments(
   isAttached: boolean,
 ): Promise<boolean> {
   const isFree = await detach(session, 'volumes/detach-one', volume, instance);
-  await backOnline(session, 'volumes/detach-one/instance', instance);
-  if (!isAttached || hasLost(session)) return isFree;
+  await waitBackOnline(session, 'volumes/detach-one/instance', instance);
+  if (!isAttached || isPrimaryReclaimed(session)) return isFree;
   if (isFree) {
     await attach(session, 'volumes/attach-for-all', volume, instance);
-    await backOnline(session, 'volumes/attach-for-all/instance', instance);
-    if (hasLost(session)) return false;
+    await waitBackOnline(session, 'volumes/attach-for-all/instance', instance);
+    if (isPrimaryReclaimed(session)) return false;
   }
   const isDetached = await detach(session, 'volumes/detach-all', volume);
-  await backOnline(session, 'volumes/detach-all/instance', instance);
+  await waitBackOnline(session, 'volumes/detach-all/instance', instance);
   return isDetached;
 }
 
@@ -184,8 +184,8 @@ async function whileAttached(session: Session, volume: Volume, instance: Instanc
   const body = { instance_ids: [instance.id] };
   await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
   await pollAttached(session, 'volumes/again/poll', volume, instance, instance);
-  await backOnline(session, 'volumes/again/instance', instance);
-  if (hasLost(session)) return true;
+  await waitBackOnline(session, 'volumes/again/instance', instance);
+  if (isPrimaryReclaimed(session)) return true;
   if (!(await withoutCredential(session, volume, instance))) return false;
   const asked = await session.delete('volumes/delete-attached/delete', volumePath(volume));
   await session.get('volumes/delete-attached/read', volumePath(volume));
@@ -214,7 +214,7 @@ async function withoutCredential(session: Session, volume: Volume, instance: Ins
   if (after?.answer?.status === 404) return false;
   if (after === undefined || textField(successOf(after), 'status') === 'ATTACHED') return true;
   await attach(session, 'volumes/attach-anew', volume, instance);
-  await backOnline(session, 'volumes/attach-anew/instance', instance);
+  await waitBackOnline(session, 'volumes/attach-anew/instance', instance);
   return true;
 }
 
@@ -224,12 +224,12 @@ async function inline(session: Session, place: VolumePlace, instance: Instance):
   if (volume === undefined)
     return session.skip(['volumes/inline', 'volumes/force-delete'], 'no second volume could be created');
   const isAttached = await pollAttached(session, 'volumes/inline/poll', volume, instance, instance);
-  await backOnline(session, 'volumes/inline/instance', instance);
-  if (!isAttached && !hasLost(session)) {
+  await waitBackOnline(session, 'volumes/inline/instance', instance);
+  if (!isAttached && !isPrimaryReclaimed(session)) {
     await attach(session, 'volumes/force-delete/attach', volume, instance);
-    await backOnline(session, 'volumes/force-delete/instance', instance);
+    await waitBackOnline(session, 'volumes/force-delete/instance', instance);
   }
-  if (hasLost(session)) return;
+  if (isPrimaryReclaimed(session)) return;
   const asked = await session.post('volumes/force-delete/detach', volumePath(volume, '/detach'));
   if (!isSuccess(asked))
     return session.skip(['volumes/force-delete/delete'], 'the detach before it was not accepted');
@@ -253,7 +253,7 @@ async function deletion(session: Session, volume: Volume): Promise<void> {
 }
 
 /** An attach or a detach may have stopped the instance and started it again. */
-export async function backOnline(session: Session, step: string, instance: Instance): Promise<void> {
+export async function waitBackOnline(session: Session, step: string, instance: Instance): Promise<void> {
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status);
   const last = await session.poll(step, instance, isOver, 'the instance to be ONLINE again');
@@ -268,7 +268,7 @@ export async function backOnline(session: Session, step: string, instance: Insta
 }
 
 async function instanceAfterwards(session: Session, instance: Instance): Promise<void> {
-  await backOnline(session, 'volumes/instance/poll', instance);
+  await waitBackOnline(session, 'volumes/instance/poll', instance);
   if (session.online !== undefined) await session.login('volumes/instance/login', session.online, 'first');
   else session.skip(['volumes/instance/login'], session.whyNotOnline ?? 'the instance is not ONLINE');
 }

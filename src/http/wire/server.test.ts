@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../../../conformance/wire/certificates.fixture.ts';
+import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
 import { connectionOf } from './connection.ts';
 import { HttpServer, type ServerOptions } from './server.ts';
 

@@ -1,6 +1,6 @@
 import type { SMTPServerOptions } from 'smtp-server';
 import { expect, it } from 'vitest';
-import { hasOpenSsl, makeCertificate } from '../../../conformance/wire/certificates.fixture.ts';
+import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
 import { MailRefused } from '../model/mailer.ts';
 import { startSmtpServer } from './smtp.fixture.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createAutoClock } from '../mutants/reference/auto-clock.ts';
 import { Transcript } from '../transcript/transcript.ts';
+import { retryAfterMs, TargetClient } from './target-client.ts';
 import type { HttpAnswer, HttpRequest } from './transport.ts';
-import { retryAfterMs, Wire } from './wire.ts';
 
 /** A target that answers `statuses` in turn, and then 201 for good. */
 function setUp(statuses: readonly number[], headers: Record<string, string> = {}) {
@@ -14,7 +14,7 @@ function setUp(statuses: readonly number[], headers: Record<string, string> = {}
     sent.push({ path: new URL(url).pathname, atMs: clock.now() });
     return { status, headers, body: '{}', firstByteMs: 1, totalMs: 1 };
   };
-  const wire = new Wire({
+  const client = new TargetClient({
     ...{
       clock,
       transcript,
@@ -27,15 +27,15 @@ function setUp(statuses: readonly number[], headers: Record<string, string> = {}
     ...{ namePrefix: 'berth-conf-', onSecret: () => {} },
     transport: { send, roundTripMs: async () => 1, close: async () => {} },
   });
-  return { wire, sent, records: transcript.records };
+  return { client, sent, records: transcript.records };
 }
 
 const calls = ['/a', '/b', '/c'].map((path) => ({ step: 's', call: { method: 'POST', path } as const }));
 
 describe('requests at the same moment', () => {
   it('are sent again where they were limited, those alone and together', async () => {
-    const { wire, sent, records } = setUp([201, 429, 429, 429], { 'retry-after': '7' });
-    const answers = await wire.sendTogether(calls);
+    const { client, sent, records } = setUp([201, 429, 429, 429], { 'retry-after': '7' });
+    const answers = await client.sendTogether(calls);
     expect(answers.map(({ request, answer }) => [request.path, answer?.status])).toEqual([
       ['/a', 201],
       ['/b', 201],
@@ -53,21 +53,21 @@ describe('requests at the same moment', () => {
   });
 
   it('end limited where the limit has no end', async () => {
-    const { wire, sent } = setUp(Array.from({ length: 99 }, () => 429));
-    const answers = await wire.sendTogether(calls.slice(0, 1));
+    const { client, sent } = setUp(Array.from({ length: 99 }, () => 429));
+    const answers = await client.sendTogether(calls.slice(0, 1));
     expect(answers.map(({ answer }) => answer?.status)).toEqual([429]);
     expect(sent.map(({ atMs }) => atMs / 1000)).toEqual([0, 1, 3, 7, 15, 31, 63]);
   });
 });
 
 it.each(['send', 'sendTogether'] as const)('%s sends nothing again once patience is over', async (way) => {
-  const { wire, sent, records } = setUp([429], { 'retry-after': '7' });
+  const { client, sent, records } = setUp([429], { 'retry-after': '7' });
   const over = new AbortController();
   const [first = expect.unreachable()] = calls;
   const answer =
     way === 'send'
-      ? wire.send(first.step, first.call, undefined, over.signal)
-      : wire.sendTogether([first], over.signal).then(([exchange]) => exchange);
+      ? client.send(first.step, first.call, undefined, over.signal)
+      : client.sendTogether([first], over.signal).then(([exchange]) => exchange);
   setImmediate(() => over.abort());
   expect((await answer)?.answer?.status).toBe(429);
   expect(sent).toHaveLength(1);
@@ -76,8 +76,8 @@ it.each(['send', 'sendTogether'] as const)('%s sends nothing again once patience
 });
 
 it('a request that one in ten seconds is allowed of comes through, without Retry-After', async () => {
-  const { wire, sent } = setUp([429, 429, 429, 429]);
-  const { answer } = await wire.send('s', { method: 'POST', path: '/a' });
+  const { client, sent } = setUp([429, 429, 429, 429]);
+  const { answer } = await client.send('s', { method: 'POST', path: '/a' });
   expect(answer?.status).toBe(201);
   expect(sent.at(-1)?.atMs).toBe(15_000);
 });

@@ -10,7 +10,7 @@ const MOST_COOKIES = 50;
 const COOKIE = /(^|,)(\s*[^;,=\s]+=)([^;,]+)/g;
 
 /** Finds what an answer hands out as a secret: it is one before anything of the answer is written. */
-export class SecretsOfAnswers {
+export class ResponseSecrets {
   readonly #onSecret: (name: string, secret: string) => void;
   readonly #cookies = new Set<string>();
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { SecretsOfAnswers } from './secrets-of-answers.ts';
+import { ResponseSecrets } from './response-secrets.ts';
 
 function setUp() {
   const secrets: string[] = [];
-  const found = new SecretsOfAnswers((_name, secret) => secrets.push(secret));
+  const found = new ResponseSecrets((_name, secret) => secrets.push(secret));
   const keep = (path: string, body: unknown, headers: Record<string, string> = {}, status = 200) =>
     found.keep(path, { status, headers, body: JSON.stringify(body), firstByteMs: 1, totalMs: 1 });
   return { secrets, keep };

@@ -26,14 +26,14 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const ACTION_TIMEOUT_MS = 180_000;
 
 /** Whether so much is kept that of the account's instances only the run's own are. */
-export function isMuchKept(bytesKept: number): boolean {
+export function isNearMemoryLimit(bytesKept: number): boolean {
   return bytesKept >= MOST_BYTES_IN_ALL;
 }
 
 /** The longest answer that is read. `bytesKept` is what is kept of those before. */
 export function maxBodyBytes(call: Call, bytesKept: number): number {
   if (asksForInstances(call)) return LONGEST_LIST_BYTES;
-  if (isMuchKept(bytesKept)) return SMALL_BODY_BYTES;
+  if (isNearMemoryLimit(bytesKept)) return SMALL_BODY_BYTES;
   return asksForList(call) ? LONGEST_LIST_BYTES : LONGEST_OBJECT_BYTES;
 }
 

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { asksForInstances, TOKEN_PATH } from '../contract/paths.ts';
 import type { Credential, Exchange } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
-import { type Call, isMuchKept, maxBodyBytes, timeoutMs } from './call.ts';
+import { type Call, isNearMemoryLimit, maxBodyBytes, timeoutMs } from './call.ts';
 import type { Clock } from './clock.ts';
 import { OwnInstances } from './own-instances.ts';
-import { SecretsOfAnswers } from './secrets-of-answers.ts';
+import { ResponseSecrets } from './response-secrets.ts';
 import { AccessToken, type SignIn, type TokenRequest } from './sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from './transport.ts';
 
@@ -13,7 +13,7 @@ const ATTEMPTS_WHEN_LIMITED = 7;
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const ATTEMPTS_WHEN_LOST = 3;
 
-export interface WireParts extends SignIn {
+export interface TargetClientOptions extends SignIn {
   transport: Transport;
   clock: Clock;
   transcript: Transcript;
@@ -30,11 +30,11 @@ export interface WireParts extends SignIn {
 }
 
 /** The one way to the target: sends a request as its client would, and puts what came of it in the transcript. */
-export class Wire {
-  readonly #parts: WireParts;
+export class TargetClient {
+  readonly #parts: TargetClientOptions;
   readonly #startedAt: number;
   readonly #own: OwnInstances;
-  readonly #secrets: SecretsOfAnswers;
+  readonly #secrets: ResponseSecrets;
   #sent = 0;
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
@@ -43,11 +43,11 @@ export class Wire {
   #signedInWith: TokenRequest = {};
   #usual: Credential;
 
-  constructor(parts: WireParts) {
+  constructor(parts: TargetClientOptions) {
     this.#parts = parts;
     this.#startedAt = parts.clock.now();
     this.#own = new OwnInstances(parts.namePrefix);
-    this.#secrets = new SecretsOfAnswers(parts.onSecret);
+    this.#secrets = new ResponseSecrets(parts.onSecret);
     this.#usual = parts.apiKey === undefined ? 'access token' : 'api key';
   }
 
@@ -107,7 +107,7 @@ export class Wire {
       const waitMs = this.#waitBeforeAnother(exchange, attempt);
       if (waitMs === undefined || patience?.aborted) return this.#record(exchange);
       if (patience !== undefined) {
-        if (!(await this.#outlasts(waitMs, patience))) return this.#record(exchange);
+        if (!(await this.#sleptToEnd(waitMs, patience))) return this.#record(exchange);
         this.#record({ ...exchange, superseded: true });
         continue;
       }
@@ -139,7 +139,7 @@ export class Wire {
         else limited.set(index, waitMs);
       }
       if (limited.size === 0) return last;
-      const goesOn = await this.#outlasts(Math.max(...limited.values()), patience);
+      const goesOn = await this.#sleptToEnd(Math.max(...limited.values()), patience);
       for (const { index, exchange } of round)
         if (limited.has(index))
           last[index] = this.#record(goesOn ? { ...exchange, superseded: true } : exchange);
@@ -149,7 +149,7 @@ export class Wire {
   }
 
   /** Sleeps; whether to its end. */
-  async #outlasts(ms: number, patience: AbortSignal | undefined): Promise<boolean> {
+  async #sleptToEnd(ms: number, patience: AbortSignal | undefined): Promise<boolean> {
     try {
       await this.#parts.clock.sleep(ms, patience);
       return patience?.aborted !== true;
@@ -221,7 +221,10 @@ export class Wire {
     const headers = this.#secrets.keep(call.path, result);
     if (call.method === 'POST' && call.path === '/instances') this.#own.add(result.body);
     const { body, leftOut } = asksForInstances(call)
-      ? this.#own.inPart(result.body, { isRefused: status >= 300, isMuchKept: isMuchKept(this.#bytesKept) })
+      ? this.#own.trimmed(result.body, {
+          isRefused: status >= 300,
+          isNearMemoryLimit: isNearMemoryLimit(this.#bytesKept),
+        })
       : { body: result.body, leftOut: 0 };
     this.#bytesKept += body.length;
     return { answer: { status, headers, body, firstByteMs, ...(leftOut > 0 && { leftOut }) } };

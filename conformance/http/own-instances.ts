@@ -3,7 +3,7 @@ import { SMALL_BODY_BYTES } from './call.ts';
 
 /** A list that is longer is kept in part. */
 const LONGEST_KEPT_CHARS = 1024 * 1024;
-const STRANGERS_KEPT = 300;
+const OTHERS_KEPT = 300;
 
 /** Tells the instances that a run made from the others of the account. */
 export class OwnInstances {
@@ -25,24 +25,27 @@ export class OwnInstances {
    * kept, those of the run alone. `leftOut` is how many are not in it. Of what is no list the beginning is kept, and
    * `leftOut` is how many characters are not.
    */
-  inPart(body: string, { isRefused = false, isMuchKept = false } = {}): { body: string; leftOut: number } {
-    if (body.length <= (isMuchKept || isRefused ? SMALL_BODY_BYTES : LONGEST_KEPT_CHARS))
+  trimmed(
+    body: string,
+    { isRefused = false, isNearMemoryLimit = false } = {},
+  ): { body: string; leftOut: number } {
+    if (body.length <= (isNearMemoryLimit || isRefused ? SMALL_BODY_BYTES : LONGEST_KEPT_CHARS))
       return { body, leftOut: 0 };
     const list = isRefused ? undefined : parseJson(body);
     const instances = isObject(list) ? list['instances'] : undefined;
     if (!isObject(list) || !Array.isArray(instances)) return beginningOf(body);
-    const kept = this.#keptOf(instances, isMuchKept ? 0 : LONGEST_KEPT_CHARS);
+    const kept = this.#keptOf(instances, isNearMemoryLimit ? 0 : LONGEST_KEPT_CHARS);
     return {
-      body: JSON.stringify(isMuchKept ? { instances: kept } : { ...list, instances: kept }),
+      body: JSON.stringify(isNearMemoryLimit ? { instances: kept } : { ...list, instances: kept }),
       leftOut: instances.length - kept.length,
     };
   }
 
-  #keptOf(instances: readonly unknown[], charsOfStrangers: number): unknown[] {
-    let left = charsOfStrangers;
+  #keptOf(instances: readonly unknown[], charsOfOthers: number): unknown[] {
+    let left = charsOfOthers;
     return instances.filter((instance, index) => {
       if (this.#isOwn(instance)) return true;
-      if (index >= STRANGERS_KEPT || left <= 0) return false;
+      if (index >= OTHERS_KEPT || left <= 0) return false;
       left -= JSON.stringify(instance).length;
       return left >= 0;
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OwnInstances } from './own-instances.ts';
 
-const strangers = Array.from({ length: 5000 }, (_, index) => ({
+const others = Array.from({ length: 5000 }, (_, index) => ({
   id: `s-${index}`,
   name: `machine-${index}`,
   labels: 'x'.repeat(300),
@@ -12,8 +12,8 @@ describe('a list of thousands of instances', () => {
     const own = new OwnInstances('berth-conf-run-');
     own.add('{"id":"i-1"}');
     own.add('not JSON');
-    const instances = [...strangers, { id: 'i-1' }, { id: 'i-2', name: 'berth-conf-run-002-copy' }, null];
-    const { body, leftOut } = own.inPart(JSON.stringify({ instances, next: null }));
+    const instances = [...others, { id: 'i-1' }, { id: 'i-2', name: 'berth-conf-run-002-copy' }, null];
+    const { body, leftOut } = own.trimmed(JSON.stringify({ instances, next: null }));
     const kept = JSON.parse(body);
     expect(kept.next).toBeNull();
     expect(kept.instances.length + leftOut).toBe(instances.length);
@@ -25,7 +25,7 @@ describe('a list of thousands of instances', () => {
     ['short', JSON.stringify({ instances: [{ id: 'a' }] })],
     ['refused and short', '{"error":{}}'],
   ])('is kept as it is where it is %s', (_what, body) => {
-    expect(new OwnInstances('berth-conf-').inPart(body)).toEqual({ body, leftOut: 0 });
+    expect(new OwnInstances('berth-conf-').trimmed(body)).toEqual({ body, leftOut: 0 });
   });
 
   it.each([
@@ -33,20 +33,20 @@ describe('a list of thousands of instances', () => {
     ['no JSON', `{}${' '.repeat(2_000_000)}x`, false],
     ['a refusal', JSON.stringify({ error: 'x'.repeat(100_000) }), true],
   ])('is kept with its beginning only where it is %s', (_what, body, isRefused) => {
-    const { body: kept, leftOut } = new OwnInstances('berth-conf-').inPart(body, { isRefused });
+    const { body: kept, leftOut } = new OwnInstances('berth-conf-').trimmed(body, { isRefused });
     expect(kept).toBe(`${body.slice(0, 65_536)}…`);
     expect(leftOut).toBe(body.length - 65_536);
   });
 
   it('is kept with those of the run alone once much is kept', () => {
-    const body = JSON.stringify({ instances: [...strangers, { id: 'i', name: 'berth-conf-1' }], more: 'x' });
-    const kept = new OwnInstances('berth-conf-').inPart(body, { isMuchKept: true });
+    const body = JSON.stringify({ instances: [...others, { id: 'i', name: 'berth-conf-1' }], more: 'x' });
+    const kept = new OwnInstances('berth-conf-').trimmed(body, { isNearMemoryLimit: true });
     expect(kept).toEqual({ body: '{"instances":[{"id":"i","name":"berth-conf-1"}]}', leftOut: 5000 });
   });
 
   it('is bounded where each of the others is long', () => {
     const instances = Array.from({ length: 300 }, () => ({ name: 'y'.repeat(100_000) }));
-    const { body } = new OwnInstances('berth-conf-').inPart(JSON.stringify({ instances }));
+    const { body } = new OwnInstances('berth-conf-').trimmed(JSON.stringify({ instances }));
     expect(body.length).toBeLessThan(1_100_000);
   });
 });
