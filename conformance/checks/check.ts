@@ -13,21 +13,21 @@ import { printable } from '../text/printable.ts';
 import { answerOf, jsonOf, requestOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, Level } from '../transcript/records.ts';
 
-/** What proves a requirement: a function of what a run saw. It asks nothing of the network. */
+/** Judges a requirement by what a run saw. It sends no requests. */
 export interface Check {
-  /** The id of the requirement in requirements.yaml that it is named after. */
+  /** The id of the main requirement that it proves, in requirements.yaml. */
   id: string;
-  /** The lowest level at which a run sees enough. */
+  /** The lowest level of a run that sees enough for it. */
   level: Level;
-  /** The scenarios in which it is seen: what a run of this check alone has to do. */
+  /** The scenarios that it needs, which a run of only this check executes. */
   scenarios: readonly string[];
-  /** May throw `MissingEvidence`, which the evidence does where a step is missing. */
+  /** May throw `MissingEvidence`, as the evidence does where a step is missing. */
   judge(evidence: Evidence): Finding;
 }
 
 /**
- * Those that were not refused by a limit on how often may be asked, which is lawful of what is no poll. Throws
- * `MissingEvidence` where there are some and none is left.
+ * The exchanges that were not rate-limited; a 429 is lawful for anything but a poll. Throws `MissingEvidence` where
+ * all of them were.
  */
 export function withoutRateLimited(exchanges: readonly Exchange[]): Exchange[] {
   const left = exchanges.filter((exchange) => statusOf(exchange) !== 429);
@@ -38,25 +38,25 @@ export function withoutRateLimited(exchanges: readonly Exchange[]): Exchange[] {
   return left;
 }
 
-/** Whether it was refused because the account has as much as it may have: lawful, and nothing about the capacity. */
+/** Whether the request exceeded the account's quota: lawful, and no statement about capacity. */
 export function isBeyondQuota(exchange: Exchange): boolean {
   return codeOfConflict(exchange) === 'quota_exceeded';
 }
 
-/** The code of a 409; undefined: it is none, or has no code. */
+/** The error code of a 409; undefined for another status or without a code. */
 export function codeOfConflict(exchange: Exchange): string | undefined {
   if (statusOf(exchange) !== 409) return undefined;
   const body = jsonOf(exchange);
   return textField(isObject(body) ? body['error'] : undefined, 'code');
 }
 
-/** Each exchange is to be answered with one of the statuses. What was limited is not looked at. */
+/** Each exchange must be answered with one of the statuses. Rate-limited ones are left out. */
 export function judgeStatus(
   exchanges: readonly Exchange[],
-  /** What they are, in the plural. */
+  /** What the exchanges are, in the plural. */
   what: string,
   statuses: readonly number[],
-  /** What has to come, in words. */
+  /** The expected answer, in words. */
   expected: string | ((exchange: Exchange) => string),
 ): Finding {
   return judgeEachExchange(withoutRateLimited(exchanges), what, (exchange) =>
@@ -69,21 +69,21 @@ export function judgeStatus(
   );
 }
 
-/** The status that a read shows: the resource's own, or `404`. */
+/** The status that a read shows: that of the resource, or `404`. */
 export function shownStatus(exchange: Exchange | undefined): string {
   if (exchange === undefined) return 'not read';
   const status = textField(successOf(exchange), 'status');
   return status === undefined ? answerOf(exchange) : printable(status, 60);
 }
 
-/** For a wait that the run gave up. */
+/** The finding for a wait that timed out. */
 export function stillWaiting(what: string, status: string): Finding {
   return notTested(
     `${what} was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
   );
 }
 
-/** A failure that was seen only after a SPOT instance had been seen for the last time is of what the platform took back. */
+/** Turns a failure into `not_tested` if it was seen only after a SPOT instance had been reclaimed. */
 export function unlessReclaimed({ instances }: Evidence, finding: Finding): Finding {
   if (finding.verdict !== 'fail') return finding;
   const ends = instances
@@ -95,7 +95,7 @@ export function unlessReclaimed({ instances }: Evidence, finding: Finding): Find
     : finding;
 }
 
-/** A failure that is only what was read last, of a run that ended while it still waited, is none. */
+/** Turns a failure into `not_tested` if it is only the last read of a run that was cut short while waiting. */
 export function unlessCutShort(evidence: Evidence, finding: Finding): Finding {
   if (finding.verdict !== 'fail' || evidence.end?.reason === 'completed') return finding;
   const last = evidence.exchanges.findLast(({ step }) => !step.startsWith('cleanup/'));

@@ -27,7 +27,7 @@ import { volumeAttachmentChecks } from './volumes/attachments.ts';
 import { volumeStateChecks } from './volumes/states.ts';
 import { volumeChecks } from './volumes/volumes.ts';
 
-/** Every check, in no order: reports follow requirements.yaml. */
+/** Every check, in no particular order: reports follow requirements.yaml. */
 export const CHECKS: readonly Check[] = [
   ...tokenChecks,
   ...regionChecks,

@@ -25,7 +25,7 @@ const run: RunRecord = {
 
 export type Answer = { status?: number; body?: unknown; headers?: Record<string, string> };
 
-/** Reads one after the other: the step, the path, and what was answered. */
+/** A transcript of consecutive reads: step, path and answer of each. */
 export function recorded(...reads: readonly [step: string, path: string, answer?: Answer][]): Exchange[] {
   return reads.map(([step, path, answer], index) => ({
     kind: 'exchange',

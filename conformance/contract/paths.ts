@@ -12,12 +12,12 @@ export const TOKEN_PATH = '/auth/token';
 
 const LISTS = /^\/(configurations|availability|instances|volumes\/locations)(\?|$)/;
 
-/** Whether it asks for a list, which is as long as there is something to list. */
+/** Whether a request reads a list, whose length the suite cannot know. */
 export function asksForList({ method, path }: { method: string; path: string }): boolean {
   return method === 'GET' && LISTS.test(path);
 }
 
-/** Whether it asks for the instances of the account, most of which are not the run's. */
+/** Whether a request lists the account's instances, most of which this run did not create. */
 export function asksForInstances({ method, path }: { method: string; path: string }): boolean {
   return method === 'GET' && /^\/instances(\?|$)/.test(path);
 }

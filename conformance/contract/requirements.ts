@@ -10,13 +10,13 @@ const requirement = z
     id: z.string().regex(/^[A-Z]+(-[A-Z0-9]+)*-\d{3}$/),
     level: z.enum(['MUST', 'SHOULD']),
     tier: z.enum(['compute', 'storage', 'token']),
-    /** Where the sentence stands in the contract. */
+    /** The section of the contract that holds the sentence. */
     place: z.string().min(1),
     /** The sentence. */
     text: z.string().min(1),
-    /** What it comes to, in plain words. */
+    /** The requirement in plain words. */
     means: z.string().min(1).optional(),
-    /** What is most often behind a failure, and where to look. */
+    /** The usual cause of a failure, and where to look for it. */
     cause: z.string().min(1).optional(),
     checks: z.array(z.string()).min(1).optional(),
     excluded: z.string().min(1).optional(),

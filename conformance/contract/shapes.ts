@@ -3,21 +3,18 @@ import { isObject, type JsonObject } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { readPackageJson } from './package.ts';
 
-/** The objects whose fields O: has tables of. */
+/** The objects that the contract describes with a table of fields. */
 export type ShapeName = 'Configuration' | 'Instance' | 'Volume' | 'VolumeLocation';
 
-/** One thing in an object that its table does not allow. */
+/** One way in which an object breaks its table of fields. */
 export interface ShapeProblem {
-  /** The field of the object in which it is; empty where the object itself is none. */
+  /** The top-level field with the problem; empty where the value is no object at all. */
   field: string;
-  /** Where in the object, e.g. `port_forwards[0].internal_port`. */
+  /** The path inside the object, e.g. `port_forwards[0].internal_port`. */
   path: string;
   /** In words, e.g. `is missing`. */
   problem: string;
-  /**
-   * `value`: of the right type, and not one of the values that the table names. `null`: an optional field of the object
-   * itself that is null.
-   */
+  /** `value`: the right type, but not one of the allowed values. `null`: an optional top-level field that is null. */
   fault: 'missing' | 'type' | 'value' | 'null';
   /** Whether the table says that `field` is required. */
   isRequired: boolean;
@@ -26,8 +23,8 @@ export interface ShapeProblem {
 const MOST_PROBLEMS = 20;
 
 /**
- * The keywords that stand in the tables of O:. The others of the document, such as the pattern of a region, are our own
- * and no business of another's orchestrator. `format` is not here: whether timestamps are RFC 3339 is a sentence of its own.
+ * The schema keywords that the contract's tables contain. All others (such as the pattern of a region) are Berth's
+ * own and bind no other orchestrator. `format` is left out: RFC 3339 timestamps are a requirement of their own.
  */
 const KEPT = new Set(['$ref', 'type', 'required', 'properties', 'items', 'enum']);
 
@@ -36,7 +33,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, verbose: true });
 ajv.addSchema({ $id: 'contract', components: { schemas: mapValues(schemas, (schema) => trim(schema)) } });
 const validators = new Map<ShapeName, ValidateFunction>();
 
-/** What is wrong with an object, by the table of O: that it has to follow. Fields beside those of the table are lawful. */
+/** Validates an object against its table in the contract. Additional fields are allowed. */
 export function shapeProblems(name: ShapeName, value: unknown): ShapeProblem[] {
   const validate = validatorOf(name);
   if (validate(value)) return [];
@@ -91,7 +88,7 @@ function schemasOf(document: unknown): Readonly<Record<string, JsonObject>> {
   );
 }
 
-/** A schema with the kept keywords only; of lengths it keeps that an id is not empty. */
+/** Reduces a schema to the kept keywords; of the length limits only "an id is not empty" stays. */
 function trim(schema: unknown, field = ''): unknown {
   if (!isObject(schema)) return schema;
   const kept = Object.entries(schema).filter(

@@ -1,7 +1,7 @@
 import { isObject, textsField } from '../text/json.ts';
 import { readPackageJson } from './package.ts';
 
-/** The statuses that can be seen after another, given that a poll may miss those in between. */
+/** For each status, the statuses that a later poll may show. A poll may miss the statuses in between. */
 export type LawfulPaths = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** The transitive closure of the transitions in fixtures/transitions.json. */

@@ -14,16 +14,16 @@ import { type InstanceTimeline, instanceTimelines } from './instances.ts';
 import { type SeenObjects, seenObjects } from './objects.ts';
 import { type VolumeTimeline, volumeTimelines } from './volumes.ts';
 
-/** What a run saw, by what a check wants to know. A view of the transcript, which holds all there is. */
+/** The transcript of a run, indexed for the checks. */
 export class Evidence {
   readonly run: RunRecord;
   readonly end: EndRecord | undefined;
-  /** All that were sent, in the order of sending. */
+  /** Every request that was sent, in the order of sending. */
   readonly sent: readonly Exchange[];
-  /** Those that were not sent again. */
+  /** The requests that were not superseded by a retry. */
   readonly exchanges: readonly Exchange[];
   readonly logins: readonly SshRecord[];
-  /** The last word on each entry of the ledger. */
+  /** The latest record of each ledger entry. */
   readonly resources: readonly ResourceRecord[];
   readonly #skipped: readonly Skipped[];
   #instances: readonly InstanceTimeline[] | undefined;
@@ -45,7 +45,7 @@ export class Evidence {
     this.resources = [...last.values()];
   }
 
-  /** The instances that the run made, each with all that was seen of it. */
+  /** The instances that the run created, each with every observation of it. */
   get instances(): readonly InstanceTimeline[] {
     this.#instances ??= instanceTimelines(this.exchanges, this.#idsOf('instance'), this.#spotOffers);
     return this.#instances;
@@ -62,7 +62,10 @@ export class Evidence {
     return this.#objects;
   }
 
-  /** The exchanges of a step, `<scenario>/<what>`, or of all that begin so. Throws `MissingEvidence` where there are none. */
+  /**
+   * The exchanges of a step (`<scenario>/<what>`) or of every step with that prefix. Throws `MissingEvidence` where
+   * there are none.
+   */
   steps(...beginnings: readonly string[]): Exchange[] {
     const found = this.anySteps(...beginnings);
     if (found.length === 0) throw new MissingEvidence(this.#whyNone(beginnings));
@@ -113,12 +116,12 @@ export class Evidence {
   }
 }
 
-/** `stop/read` is `stop/read`, and is of `stop`, and of `stop/`. It is not of `sto`. */
+/** `stop/read` matches `stop/read`, `stop` and `stop/`, but not `sto`. */
 function isStep(step: string, beginning: string): boolean {
   return step === beginning || step.startsWith(beginning.endsWith('/') ? beginning : `${beginning}/`);
 }
 
-/** A request between two reads of what it was asked of. */
+/** A request, with a read of its target before and after it. */
 export interface RequestBetweenReads {
   before: Exchange;
   asked: Exchange;
@@ -126,8 +129,8 @@ export interface RequestBetweenReads {
 }
 
 /**
- * The steps `<scenario>/<action>`, `before-<action>` and `after-<action>`. Undefined where the run did not come to
- * them, or where a read of the two shows no status: then nothing is known of what the request did.
+ * The steps `<scenario>/<action>`, `before-<action>` and `after-<action>`. Undefined where one of them is missing, or
+ * where a read shows no status, so that the effect of the request is unknown.
  */
 export function requestBetweenReads(
   evidence: Evidence,

@@ -2,10 +2,10 @@ import { asksForList } from '../contract/paths.ts';
 import { requestOf } from '../transcript/exchange.ts';
 import type { Exchange, SshRecord } from '../transcript/records.ts';
 
-/** A record that shows something. */
+/** A record that a finding refers to. */
 export type Shown = Exchange | SshRecord;
 
-/** One thing that is not as it must be. */
+/** One deviation from the requirement. */
 export interface Problem {
   expected: string;
   actual: string;
@@ -20,7 +20,7 @@ export type Finding =
   | { verdict: 'not_applicable'; reason: string; capability: string }
   | { verdict: 'not_tested'; reason: string };
 
-/** Thrown by what a check asks of the evidence, where it is not there. */
+/** Thrown where the transcript does not hold what a check asks for. It carries the finding. */
 export class MissingEvidence extends Error {
   override readonly name = 'MissingEvidence';
   readonly finding: Finding;
@@ -35,14 +35,14 @@ export function notTested(reason: string): Finding {
   return { verdict: 'not_tested', reason };
 }
 
-/** `reason` says what was seen that shows that `capability` is absent. */
+/** `reason` says what was seen that proves that the target lacks `capability`. */
 export function notApplicable(capability: string, reason: string): Finding {
   return { verdict: 'not_applicable', capability, reason };
 }
 
 /**
- * Looks at each item. `problemOf` answers with what is wrong with it, or with nothing. No items is `not tested`, since a
- * check that saw nothing proves nothing.
+ * Checks each item. `problemOf` returns what is wrong with it, or undefined. Without items the finding is
+ * `not_tested`: a check that saw nothing proves nothing.
  */
 export function judgeEach<T>(
   items: readonly T[],
@@ -68,7 +68,7 @@ export function judgeEach<T>(
   };
 }
 
-/** `judgeEach` of exchanges. */
+/** `judgeEach` for exchanges. */
 export function judgeEachExchange(
   exchanges: readonly Exchange[],
   what: string,
@@ -81,12 +81,12 @@ function withShown(shown: Shown | undefined): { shown?: Shown } {
   return shown === undefined ? {} : { shown };
 }
 
-/** Whether a list was longer than what the suite reads, which is its own limit and no fault of the target. */
+/** Whether a list exceeded the suite's own size limit, which is no fault of the target. */
 export function isTooLong({ request, failure }: Exchange): boolean {
   return failure?.kind === 'too_large' && asksForList(request);
 }
 
-/** Where a list was too long, throws `MissingEvidence`, which says so. */
+/** Throws `MissingEvidence` where a list exceeded the suite's size limit. */
 export function refuseTooLong(exchanges: readonly Exchange[]): void {
   const found = exchanges.find(isTooLong);
   if (found === undefined) return;

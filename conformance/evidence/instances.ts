@@ -2,27 +2,30 @@ import { type JsonObject, objectsField, textField } from '../text/json.ts';
 import { isSuccess, jsonOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 
-/** What an exchange says of an instance. `'404'` is a read of it that was answered so. */
+/** What one exchange shows of an instance. `'404'` stands for a read that was answered 404. */
 export interface Observation {
   status: string;
   exchange: Exchange;
-  /** `get`: the polled read. `list`: an item. `action`: the answer to its create, start, stop or DELETE. */
+  /** `get`: the polled read. `list`: an item of a list. `action`: the answer to create, start, stop or DELETE. */
   source: 'get' | 'list' | 'action';
   /** Absent for `'404'`. */
   instance?: JsonObject;
 }
 
-/** All that was seen of one instance of the run, in the order in which it was asked for. */
+/** Every observation of one instance of the run, in the order of the requests. */
 export interface InstanceTimeline {
   id: string;
   resource: ResourceRecord;
   observations: readonly Observation[];
-  /** The exchanges that asked for it, by what they asked. */
+  /** The requests about this instance, by their action. */
   created: Exchange | undefined;
   deletes: readonly Exchange[];
   starts: readonly Exchange[];
   stops: readonly Exchange[];
-  /** The 404 with which the platform took a SPOT instance back: nobody had asked, and it read so ever after. */
+  /**
+   * The first 404 of a SPOT instance that the platform reclaimed: nobody had deleted it, and every later read was 404
+   * too.
+   */
   reclaimed: Exchange | undefined;
 }
 
@@ -59,7 +62,7 @@ export function instanceTimelines(
   });
 }
 
-/** The first of the reads that end with 404, two at the least. */
+/** The first of the 404s at the end of the polled reads; there must be at least two. */
 function firstFinal404(seen: readonly Observation[]): Exchange | undefined {
   const reads = seen.filter(({ source }) => source === 'get');
   const alive = reads.findLastIndex(({ status }) => status !== '404');
@@ -67,7 +70,7 @@ function firstFinal404(seen: readonly Observation[]): Exchange | undefined {
   return gone.length > 1 ? gone[0]?.exchange : undefined;
 }
 
-/** Whether `a` was over before `b` was sent, so that they have an order. */
+/** Whether `a` ended before `b` was sent, so that their order is certain. */
 export function isBefore(a: Exchange, b: Exchange): boolean {
   return a.endedAt <= b.sentAt;
 }
@@ -80,7 +83,7 @@ interface Asked {
 
 const PATH = /^\/instances\/([^/?]+)(?:\/(start|stop))?(?:\?|$)/;
 
-/** What an exchange with a good credential asked of one instance. */
+/** The instance and the action of a request that carried a valid credential. */
 function askedOf(exchange: Exchange): Asked | undefined {
   const [, rawId, action] = PATH.exec(exchange.request.path) ?? [];
   if (rawId === undefined || !hasGoodCredential(exchange)) return undefined;
@@ -128,12 +131,12 @@ function decode(text: string): string {
 /** `Within seconds`: less than the contract's shortest poll interval. */
 export const FRESH_MS = 10_000;
 
-/** The first DELETE that the target took on: answered with success, or with 404. */
+/** The first DELETE that the target accepted: answered with success, or with 404. */
 export function acceptedDelete({ deletes }: InstanceTimeline): Exchange | undefined {
   return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
 }
 
-/** Whether an exchange was over before anyone had asked for the instance's end, and before it showed one by itself. */
+/** Whether an exchange ended before the first DELETE, and before the instance showed an end of its own. */
 export function isWhileAlive(timeline: InstanceTimeline, exchange: Exchange): boolean {
   const [firstDelete] = timeline.deletes;
   if (firstDelete !== undefined && !isBefore(exchange, firstDelete)) return false;
@@ -153,7 +156,7 @@ export function reads({ observations }: InstanceTimeline): Observation[] {
   return observations.filter(({ source }) => source === 'get');
 }
 
-/** Each two sightings that follow one another without overlapping in time. */
+/** Consecutive observations that do not overlap in time. */
 export function pairs(observations: readonly Observation[]): [Observation, Observation][] {
   return observations.flatMap((after, index): [Observation, Observation][] => {
     const before = observations
@@ -163,7 +166,7 @@ export function pairs(observations: readonly Observation[]): [Observation, Obser
   });
 }
 
-/** Milliseconds as a person reads them. */
+/** Milliseconds in readable form. */
 export function duration(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }

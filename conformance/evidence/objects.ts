@@ -2,10 +2,10 @@ import { isObject } from '../text/json.ts';
 import { isSuccess, jsonOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 
-/** The most items of one list that are looked at. */
+/** Of a longer list only the first items are checked. */
 const MAX_ITEMS = 2000;
 
-/** Something in an answer that is, by its place, meant to be an object of the contract. It may be anything. */
+/** A value that, by its place in an answer, should be an object of the contract. It may be anything. */
 export interface SeenObject {
   value: unknown;
   /** Where in the body, e.g. `configurations[3]`; empty for the body itself. */
@@ -18,13 +18,13 @@ export interface SeenObjects {
   instances: readonly SeenObject[];
   volumes: readonly SeenObject[];
   locations: readonly SeenObject[];
-  /** The body of each answer of 400 and above. */
+  /** The bodies of all answers of 400 and above. */
   errors: readonly SeenObject[];
 }
 
 type Kind = keyof SeenObjects;
 
-/** Which object an endpoint's success answers with: the body itself, or the items of a field. */
+/** Where a successful answer holds its objects: in the body itself, or in a list under `field`. */
 const PLACES: readonly { path: RegExp; methods: readonly string[]; kind: Kind; field?: string }[] = [
   {
     path: /^\/(configurations|availability)$/,

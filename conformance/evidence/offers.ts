@@ -6,30 +6,30 @@ import type { Evidence } from './evidence.ts';
 import { MissingEvidence, notTested, refuseTooLong } from './finding.ts';
 import { hasGoodCredential, type InstanceTimeline } from './instances.ts';
 
-/** The most offers of one answer that are looked at one by one. */
+/** Of a longer list only the first offers are checked one by one. */
 const MOST_OFFERS = 2000;
 
 /** The two lists of offers. */
 export type OfferList = 'configurations' | 'availability';
 
-/** An offer in an answer, with the id by which it is known. */
+/** An offer as one answer showed it. */
 export interface SeenOffer {
   id: string;
   offer: JsonObject;
   exchange: Exchange;
 }
 
-/** A read of a list of offers that was answered with one. */
+/** A read of offers that was answered with a list. */
 export interface OfferRead {
   exchange: Exchange;
-  /** By what it was filtered; both undefined for a read of the whole list. */
+  /** The filters of the request; both undefined for the whole list. */
   instanceType: string | undefined;
   region: string | undefined;
-  /** The first of those with an id, in their order: what is looked at one by one. */
+  /** The offers with an id, up to the limit: the ones that are checked one by one. */
   offers: readonly SeenOffer[];
-  /** All of those with an id. */
+  /** Every offer with an id. */
   byId: ReadonlyMap<string, JsonObject>;
-  /** Ids that more than one of them has. */
+  /** Ids that occur more than once. */
   repeated: readonly string[];
 }
 
@@ -96,7 +96,7 @@ function readFrom(exchange: Exchange, items: readonly unknown[], filter: URLSear
   };
 }
 
-/** Those that are there more than once. */
+/** The ids that occur more than once. */
 export function repeatedOf(ids: readonly string[]): string[] {
   const seen = new Set<string>();
   const repeated = new Set<string>();
@@ -104,7 +104,7 @@ export function repeatedOf(ids: readonly string[]): string[] {
   return [...repeated];
 }
 
-/** The InstanceType of the offer that an instance is of; undefined where no offer was read that says so. */
+/** The InstanceType of an instance's offer; undefined where no read of the offers told it. */
 export function offerTypes(evidence: Evidence): (timeline: InstanceTimeline) => string | undefined {
   const types = new Map(
     evidence.objects.configurations.map(({ value }) => [
@@ -116,7 +116,7 @@ export function offerTypes(evidence: Evidence): (timeline: InstanceTimeline) => 
     types.get(textField(observations.find(({ instance }) => instance)?.instance, 'configuration_id'));
 }
 
-/** What an offer is. What of it is sold now, where, and for how much may change at any time. */
+/** The fields that identify an offer. Availability, regions and price may change at any time. */
 const STATIC_FIELDS = [
   'name',
   'instance_type',
@@ -129,14 +129,17 @@ const STATIC_FIELDS = [
   'supports_cloud_init',
 ];
 
-/** The static fields in which two readings of an offer differ, in words. A field that one leaves out says nothing. */
+/**
+ * The static fields that differ between two reads of an offer, in words. A field that one read leaves out does not
+ * count.
+ */
 export function staticDifferences(before: JsonObject, after: JsonObject): string[] {
   return STATIC_FIELDS.filter(
     (field) => hasField(before, field) && hasField(after, field) && before[field] !== after[field],
   ).map((field) => `${field} is ${shortJson(after[field])} and was ${shortJson(before[field])}`);
 }
 
-/** Two offers with one fingerprint are the same thing under two ids. */
+/** Two offers with the same fingerprint are one offer under two ids. */
 export function fingerprint(offer: JsonObject): string {
   return JSON.stringify(STATIC_FIELDS.map((field) => offer[field] ?? null));
 }

@@ -3,7 +3,7 @@ import { statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 import { hasGoodCredential } from './instances.ts';
 
-/** What an exchange says of a volume. `'404'` is a read of it that was answered so. */
+/** What one exchange shows of a volume. `'404'` stands for a read that was answered 404. */
 export interface VolumeObservation {
   status: string;
   exchange: Exchange;

@@ -1,6 +1,6 @@
-/** Time as the suite sees it. Judgements are made on what this clock read; tests bring one that they move. */
+/** The suite's source of time. Tests use a virtual one. */
 export interface Clock {
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds on a monotonic clock. */
   now(): number;
   /** The wall clock, in milliseconds since the epoch. */
   wall(): number;

@@ -1,7 +1,7 @@
 import { isPrintable } from '../text/printable.ts';
 import type { HttpRequest } from './transport.ts';
 
-/** What stands for a secret in the command: the name that it is redacted under, and the variable that holds it. */
+/** The environment variable that stands for each redacted secret in a command. */
 const credentialVariables: Readonly<Record<string, string>> = {
   'api key': 'BERTH_API_KEY',
   'second api key': 'BERTH_SECOND_API_KEY',
@@ -13,20 +13,18 @@ const credentialVariables: Readonly<Record<string, string>> = {
 /** Linux refuses a longer argument (128 KiB); a body of this length goes through a pipe. */
 const MAX_ARGUMENT_BYTES = 100_000;
 
-/** A stretch of text as it is, or a variable whose value stands there. */
+/** Literal text, or a reference to an environment variable. */
 type Piece = { literal: string } | { variable: string };
 
 /**
- * The curl command that sends the same request: method, path, headers and the bytes of the body, and no
- * header that curl adds by itself. `request` has been redacted: where it says `[redacted: api key]` the command
- * says `$BERTH_API_KEY` (see `credentialVariables`); any other authorization is sent as it was.
- *
- * It is for a POSIX shell, on one line but for line ends of the body, and safe to show and to paste:
- * what would not be seen is written in octal to `printf`.
+ * The curl command that sends the same request: same method, path, headers and body bytes, without the headers that
+ * curl adds. `request` is redacted: `[redacted: api key]` becomes `$BERTH_API_KEY` (see `credentialVariables`); any
+ * other authorization is sent as it was. For a POSIX shell, on one line except for line ends in the body, and safe to
+ * show and to paste: invisible characters are written in octal by `printf`.
  */
 export function toCurl(request: HttpRequest): string {
   const { method, headers } = request;
-  // As HTTP clients do, a POST without a body says that its length is 0.
+  // A POST without a body has `content-length: 0`, as HTTP clients send it.
   const body = request.body ?? (['POST', 'PUT', 'PATCH'].includes(method) ? '' : undefined);
   const parts = ['curl', '-i', '-sS', ...(method === 'HEAD' ? ['--head'] : ['-X', quote(method)])];
   parts.push(...targetOf(request.url));
@@ -39,7 +37,7 @@ export function toCurl(request: HttpRequest): string {
 }
 
 function targetOf(url: string): string[] {
-  // As the transport sends it: as it is written where HTTP can carry that.
+  // The URL as the transport sends it: unchanged where HTTP allows it.
   const written = /^[\x21-\x7e]*$/.test(url) || !URL.canParse(url) ? url : new URL(url).href;
   const options = [];
   if (/[[\]{}]/.test(written)) options.push('--globoff');
@@ -48,7 +46,7 @@ function targetOf(url: string): string[] {
   return [...options, quote(written)];
 }
 
-/** What curl would add, and the request did not have. */
+/** Headers that curl would add and the request did not have. */
 function unwanted(headers: Readonly<Record<string, string>>, body: string | undefined): string[] {
   const added = ['User-Agent', 'Accept', ...(body === undefined ? [] : ['Content-Type', 'Expect'])];
   const has = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
@@ -60,19 +58,19 @@ function fitsArgument(body: string): boolean {
   return !body.startsWith('@') && isShown(body) && Buffer.byteLength(body) <= MAX_ARGUMENT_BYTES;
 }
 
-/** Seen as itself; a line end is, within quotes. */
+/** Whether all characters are visible; line ends are allowed inside quotes. */
 function isShown(text: string): boolean {
   return isPrintable(text.replaceAll('\n', ''));
 }
 
-/** One word of the shell. */
+/** Quotes one shell word. */
 function quote(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   const isPlain = encoding === 'latin1' ? /^[\x20-\x7e]*$/.test(text) : isShown(text);
   if (!isPlain) return `"$(${toPrintf(text, encoding)})"`;
   const pieces = toPieces(text);
   const literals = pieces.map((piece) => ('literal' in piece ? piece.literal : '')).join('');
   if (pieces.every((piece) => 'literal' in piece)) return /^[\w./:=-]+$/.test(text) ? text : single(text);
-  // Nothing in it that means something between double quotes, `!` in an interactive shell included.
+  // It contains nothing special inside double quotes, including `!` of an interactive shell.
   if (!/[$`"\\!]/.test(literals)) {
     const inside = pieces
       .map((piece) => ('literal' in piece ? piece.literal : `\${${piece.variable}}`))
@@ -88,7 +86,7 @@ function single(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A printf command that writes the text: one with octal escapes, which each POSIX shell knows. */
+/** A printf command that writes the text, with octal escapes, which every POSIX shell supports. */
 function toPrintf(text: string, encoding: 'utf8' | 'latin1'): string {
   const pieces = toPieces(text);
   const format = pieces

@@ -11,7 +11,7 @@ import type { FailureKind } from '../transcript/records.ts';
 import { type ExchangePhase, toHttpFailure } from './http-failure.ts';
 import type { HttpAnswer, HttpRequest, SendLimits } from './transport.ts';
 
-/** Connections that are used again, and such as serve one request. */
+/** Keep-alive connections, and connections for a single request. */
 export interface Connections {
   kept: HttpAgent | HttpsAgent;
   fresh: HttpAgent | HttpsAgent;
@@ -32,10 +32,10 @@ export interface ExchangeFailure {
   message: string;
 }
 
-/** More than this before the body is no answer. */
+/** Size limit of the response headers. */
 const MAX_HEADER_BYTES = 32_768;
 
-/** One request on one connection, and what came of it. */
+/** One request on one connection, and its outcome. */
 export class HttpExchange {
   readonly #request: HttpRequest;
   readonly #url: URL;
@@ -50,7 +50,7 @@ export class HttpExchange {
   #settle: ((outcome: HttpAnswer | ExchangeFailure) => void) | undefined;
   readonly #interrupt = (): void => this.#fail('interrupted', 'the run was interrupted');
 
-  /** Whether it failed in a way that the use of the connection before it may be to blame for. */
+  /** Whether the failure may come from a reused connection that had gone stale. */
   wasStale = false;
 
   constructor(request: HttpRequest, url: URL, options: ExchangeOptions) {
@@ -59,7 +59,7 @@ export class HttpExchange {
     this.#options = options;
   }
 
-  /** Never throws. To be called once. */
+  /** Never throws. Call it once. */
   run(): Promise<HttpAnswer | ExchangeFailure> {
     return new Promise((resolve) => {
       this.#settle = resolve;
@@ -101,13 +101,13 @@ export class HttpExchange {
     });
     outgoing.on('error', (error) => this.#failWith(error));
     outgoing.once('close', () => this.#failWith(new Error('the connection was closed')));
-    // As bytes: a text would be joined with the headers, and they be written as UTF-8.
+    // As bytes: Node would join a string with the headers and encode those as UTF-8.
     outgoing.end(body === undefined ? undefined : Buffer.from(body));
   }
 
   #follow(socket: Socket, isReused: boolean): void {
     this.#options.onSocket(socket);
-    // Before Node.js's own listener, which parses, so that the time is taken first.
+    // Before Node.js's own listener, so that the time is taken before parsing.
     socket.prependOnceListener('data', () => {
       this.#firstByteAt = performance.now();
       this.#phase = 'answer';
@@ -159,7 +159,7 @@ export class HttpExchange {
         firstByteMs: (this.#firstByteAt ?? endedAt) - this.#sentAt,
         totalMs: endedAt - this.#sentAt,
       });
-    // An answer may come before the request was read to its end; then its rest is of no use.
+    // The server answered before it had read the whole request; the rest need not be sent.
     if (this.#outgoing?.writableFinished === false) this.#outgoing.destroy();
   }
 
@@ -183,7 +183,7 @@ export class HttpExchange {
   }
 
   #failWith(error: Error): void {
-    // What ends an exchange closes its connection, which is no failure of its own.
+    // Once settled, the closing of the connection is no failure.
     if (this.#settle === undefined) return;
     const place = { host: this.#host, address: this.#address, isTls: this.#url.protocol === 'https:' };
     const { failure, message } = toHttpFailure(error, this.#phase, place, {
@@ -234,7 +234,7 @@ const decoders: Readonly<Record<string, (bytes: Buffer, options: { maxOutputLeng
   br: brotliDecompressSync,
 };
 
-/** Undefined: there is more in it than `maxBytes`. */
+/** Undefined where it decodes to more than `maxBytes`. */
 function decode(bytes: Buffer, encoding: string | undefined, maxBytes: number): Buffer | undefined {
   const decoder = encoding === undefined ? undefined : decoders[encoding.trim().toLowerCase()];
   if (decoder === undefined || bytes.length === 0) return bytes;

@@ -1,7 +1,7 @@
 import { printable } from '../text/printable.ts';
 import type { FailureKind } from '../transcript/records.ts';
 
-/** How far an exchange has come. */
+/** The phase an exchange has reached. */
 export type ExchangePhase = 'resolve' | 'connect' | 'tls' | 'wait' | 'answer';
 
 export interface ExchangePlace {
@@ -25,7 +25,7 @@ type WireError = Error & {
   rawPacket?: Buffer;
 };
 
-/** Says of an error of Node.js which kind of failure it is, and in words what is wrong. */
+/** Translates a Node.js error to a kind of failure, and describes it. */
 export function toHttpFailure(
   error: WireError,
   phase: ExchangePhase,
@@ -37,7 +37,7 @@ export function toHttpFailure(
     return { failure: 'dns', message: `the name ${place.host} does not resolve (${code})` };
   if (phase === 'connect') return { failure: 'connect', message: connectMessage(error, place.address) };
   if (phase === 'tls') return { failure: 'tls', message: tlsMessage(error, place) };
-  // The request has gone out, and may have had its effect.
+  // The request was sent and may have taken effect.
   if (/^ERR_(SSL|TLS)_/.test(code)) return { failure: 'reset', message: brokenTlsMessage(error, place) };
   if (code === 'HPE_HEADER_OVERFLOW') {
     const message = `the headers of the answer are larger than ${progress.maxHeaderBytes} bytes`;

@@ -7,29 +7,23 @@ import { type Connections, HttpExchange } from './http-exchange.ts';
 import type { HttpAnswer, HttpFailure, HttpRequest, SendLimits, Transport } from './transport.ts';
 
 export interface HttpTransportOptions {
-  /** PEM certificates of authorities that are trusted besides those that Node.js brings. */
+  /** PEM certificates of additional trusted authorities. */
   ca?: string;
 }
 
-/** Shorter than the idle limits of servers (Node.js: 5 s) and of what stands before them. */
+/** Shorter than the idle timeouts of servers (Node.js: 5 s) and proxies. */
 const IDLE_MS = 4_000;
-/** For one of the addresses of a name, before the next one is tried. */
+/** Timeout for one address of a host name before the next one is tried. */
 const ADDRESS_ATTEMPT_MS = 1_000;
 
 /**
- * HTTP/1.1 as it is: no redirects, no cookies, no proxies, no headers but `host`, `connection` and
- * `content-length`. Certificates are always verified.
- *
- * Both times of an answer begin when the request goes out on a connection that stands: looking up the
- * name, TCP and TLS do not count. The timeout of an exchange counts from the call.
- *
- * GET and HEAD share connections that are kept alive. One that the peer closed before it was used again
- * is not the target's fault: where such a request gets no byte back on a used connection, or bytes that are no
- * HTTP (left over from the answer before), it is sent once more on a new one. Every other request goes
- * out on a new connection and is never repeated, since it may have created a machine that costs money.
- *
- * A body that arrives encoded (gzip, deflate, br), though that was not asked for, is decoded within
- * the same bound; one that cannot be decoded is given as it came.
+ * Plain HTTP/1.1: no redirects, no cookies, no proxies, no headers except `host`, `connection` and `content-length`.
+ * Certificates are always verified. Both times of an answer start when the request is sent on an open connection:
+ * DNS, TCP and TLS do not count. The timeout of an exchange starts at the call. GET and HEAD share keep-alive
+ * connections. If a reused connection yields no byte, or bytes that are not HTTP (left over from the previous
+ * answer), the request is sent once more on a new connection: that is not the target's fault. Every other request
+ * uses a new connection and is never repeated, since it may have created a machine that costs money. An encoded body
+ * (gzip, deflate, br) is decoded within the same size limit; if it cannot be decoded, it is returned as it came.
  * @throws when `ca` holds no certificate.
  */
 export function httpTransport(options: HttpTransportOptions = {}): Transport {
@@ -84,7 +78,7 @@ class HttpTransport implements Transport {
     });
   }
 
-  /** Without the look-up of the name: from the last attempt at an address to its success. */
+  /** Excludes DNS: measured from the last connection attempt to its success. */
   roundTripMs(url: string, timeoutMs: number): Promise<number | undefined> {
     const { hostname, port, protocol } = new URL(url);
     const host = hostname.replace(/^\[|\]$/g, '');
@@ -114,7 +108,7 @@ class HttpTransport implements Transport {
     });
   }
 
-  /** Ends what is under way as `interrupted`, and each connection. */
+  /** Ends pending exchanges as `interrupted`, and closes all connections. */
   async close(): Promise<void> {
     this.#closing.abort();
     const closed = [...this.#sockets].map(
@@ -136,7 +130,7 @@ class HttpTransport implements Transport {
 }
 
 function contextTrusting(ca: string): SecureContext {
-  // A context would take text that holds no certificate for an empty list.
+  // A TLS context would accept text without a certificate as an empty list.
   new X509Certificate(ca);
   return createSecureContext({ ca: [...getCACertificates('default'), ca] });
 }

@@ -1,11 +1,11 @@
 import { isObject, parseJson, textField } from '../text/json.ts';
 import { SMALL_BODY_BYTES } from './call.ts';
 
-/** A list that is longer is kept in part. */
+/** A longer list is kept in part. */
 const LONGEST_KEPT_CHARS = 1024 * 1024;
 const OTHERS_KEPT = 300;
 
-/** Tells the instances that a run made from the others of the account. */
+/** Distinguishes the run's own instances from the others of the account. */
 export class OwnInstances {
   readonly #namePrefix: string;
   readonly #ids = new Set<string>();
@@ -14,16 +14,16 @@ export class OwnInstances {
     this.#namePrefix = namePrefix;
   }
 
-  /** Of the answer to a create. */
+  /** Takes the body of an answer to a create. */
   add(body: string): void {
     const id = textField(parseJson(body), 'id');
     if (id !== undefined) this.#ids.add(id);
   }
 
   /**
-   * A list of instances as it is kept: of one with thousands, those of the run and the first of the others; once much is
-   * kept, those of the run alone. `leftOut` is how many are not in it. Of what is no list the beginning is kept, and
-   * `leftOut` is how many characters are not.
+   * Reduces a long list of instances: keeps the run's own and the first of the others; near the memory limit, only
+   * the run's own. `leftOut` counts the instances that were removed. A body that is no list is truncated, and
+   * `leftOut` counts the characters.
    */
   trimmed(
     body: string,
@@ -59,7 +59,7 @@ export class OwnInstances {
   }
 }
 
-/** Never JSON, even where its beginning is. A copy: a slice would hold the whole. */
+/** The result is never valid JSON. It is a copy, since a slice would keep the whole string in memory. */
 function beginningOf(body: string): { body: string; leftOut: number } {
   if (body.length <= SMALL_BODY_BYTES) return { body, leftOut: 0 };
   const beginning = Buffer.from(`${body.slice(0, SMALL_BODY_BYTES)}…`).toString();

@@ -2,14 +2,14 @@ import { TOKEN_PATH } from '../contract/paths.ts';
 import { isObject, parseJson, textField } from '../text/json.ts';
 import type { HttpAnswer } from './transport.ts';
 
-/** What is shorter may be any word. */
+/** A shorter value may be an ordinary word. */
 const SHORTEST_SECRET = 8;
-/** Each makes all that is written a little slower. Some targets hand out another cookie with every answer. */
+/** Each known secret makes redaction slower, and some targets set a new cookie with every answer. */
 const MOST_COOKIES = 50;
-/** The beginning of one cookie in a header that joins several. A date's comma is not followed by a name with `=`. */
+/** One cookie in a header that joins several. The comma in a date is not followed by a name with `=`. */
 const COOKIE = /(^|,)(\s*[^;,=\s]+=)([^;,]+)/g;
 
-/** Finds what an answer hands out as a secret: it is one before anything of the answer is written. */
+/** Finds secrets that the target hands out, before any part of the answer is written. */
 export class ResponseSecrets {
   readonly #onSecret: (name: string, secret: string) => void;
   readonly #cookies = new Set<string>();
@@ -18,7 +18,7 @@ export class ResponseSecrets {
     this.#onSecret = onSecret;
   }
 
-  /** Tells of the secrets; gives the headers as they may be kept. */
+  /** Reports the secrets, and returns the headers without cookie values. */
   keep(path: string, { status, headers, body }: HttpAnswer): Readonly<Record<string, string>> {
     if (path === TOKEN_PATH) this.#keepTokens(parseJson(body), status);
     const cookies = headers['set-cookie'];
@@ -46,7 +46,7 @@ export class ResponseSecrets {
   }
 }
 
-/** All strings but those that say of what kind a token is. */
+/** All strings except `token_type` and `scope`. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(textsIn);

@@ -2,26 +2,26 @@ import { numberField, textField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, TranscriptRecord } from '../transcript/records.ts';
 
-/** A user name and a password, for which a target gives an access token (O: Authentication 3, 5). */
+/** A user name and a password that the target exchanges for an access token (O: Authentication 3, 5). */
 export interface Login {
   username: string;
   password: string;
 }
 
-/** With what a run gets in: an API key, a login or both. */
+/** The credentials of a run: an API key, a login or both. */
 export interface SignIn {
   apiKey?: string | undefined;
   login?: Login | undefined;
 }
 
-/** The body of POST /auth/token. Which of its fields belong together is not shown in O:. */
+/** The body of POST /auth/token. The contract does not say which fields belong together. */
 export interface TokenRequest {
   api_key?: string;
   username?: string;
   password?: string;
 }
 
-/** With what an access token can be asked for, in the order in which it is tried. */
+/** The possible token requests, in the order in which they are tried. */
 export function tokenRequests({ apiKey, login }: SignIn): TokenRequest[] {
   return [
     ...(apiKey === undefined ? [] : [{ api_key: apiKey }]),
@@ -29,7 +29,10 @@ export function tokenRequests({ apiKey, login }: SignIn): TokenRequest[] {
   ];
 }
 
-/** A user name is told to the token endpoint alone. It may be a word like any other, so that it is taken out there only. */
+/**
+ * Removes the user name from a record of the token endpoint, the only one that receives it. It may be an ordinary
+ * word, so it is not redacted elsewhere.
+ */
 export function withoutUsername(record: TranscriptRecord, login: Login | undefined): TranscriptRecord {
   if (login === undefined || record.kind !== 'exchange' || record.request.path !== '/auth/token')
     return record;
@@ -45,11 +48,11 @@ export function withoutUsername(record: TranscriptRecord, login: Login | undefin
   };
 }
 
-/** Of its life, how much of a token is used before another is asked for. */
+/** A token is renewed after this share of its lifetime. */
 const USED_SHARE = 0.75;
 const RETRY_AFTER_MS = 5_000;
 
-/** A bearer credential that ends, and is asked for anew before it does (O: Authentication 3). */
+/** A bearer token that is renewed before it expires (O: Authentication 3). */
 export class AccessToken {
   #value: string;
   #renewAt: number;
@@ -59,7 +62,7 @@ export class AccessToken {
     this.#renewAt = renewAt;
   }
 
-  /** That of an answer of POST /auth/token; undefined where it holds none. */
+  /** The token in an answer of POST /auth/token; undefined where there is none. */
   static of(exchange: Exchange): AccessToken | undefined {
     const value = textField(successOf(exchange), 'access_token');
     if (value === undefined || value === '') return undefined;
@@ -70,12 +73,12 @@ export class AccessToken {
     return this.#value;
   }
 
-  /** `now` is in milliseconds since the run's start, as in the exchange that it came with. */
+  /** `now` is in milliseconds since the start of the run, like the times of an exchange. */
   isDue(now: number): boolean {
     return now >= this.#renewAt;
   }
 
-  /** Takes the answer to the request for another. Where that holds none, this one is kept and the request made again later. */
+  /** Takes the answer to a renewal. Without a token in it, the old one is kept and the renewal is retried later. */
   renew(exchange: Exchange): void {
     const next = AccessToken.of(exchange);
     this.#value = next?.value ?? this.#value;

@@ -20,16 +20,16 @@ export interface TargetClientOptions extends SignIn {
   /** Without a slash at its end. */
   baseUrl: string;
   userAgent: string;
-  /** What the name of everything that the run makes begins with. */
+  /** The name prefix of the run's resources. */
   namePrefix: string;
   secondApiKey?: string | undefined;
-  /** The least time between two requests, except those that are meant to be concurrent. */
+  /** The minimum time between two requests, except concurrent ones. */
   paceMs: number;
-  /** Told of a secret that the target handed out, before anything of it is written. */
+  /** Called with a secret that the target handed out, before any part of the answer is written. */
   onSecret: (name: string, secret: string) => void;
 }
 
-/** The one way to the target: sends a request as its client would, and puts what came of it in the transcript. */
+/** Sends all requests to the target as its client would, and records each exchange in the transcript. */
 export class TargetClient {
   readonly #parts: TargetClientOptions;
   readonly #startedAt: number;
@@ -39,7 +39,7 @@ export class TargetClient {
   #bytesKept = 0;
   #lastSentAt = Number.NEGATIVE_INFINITY;
   #accessToken: AccessToken | undefined;
-  /** With what the token was asked for. */
+  /** The request that yielded the token. */
   #signedInWith: TokenRequest = {};
   #usual: Credential;
 
@@ -56,9 +56,7 @@ export class TargetClient {
     return this.#parts.clock.now() - this.#startedAt;
   }
 
-  /**
-   * Asks for an access token. From then on `access token` is that credential, and is renewed before it ends.
-   */
+  /** Requests an access token, uses it for the credential `access token`, and renews it before it expires. */
   async requestAccessToken(step: string, request: TokenRequest, signal?: AbortSignal): Promise<Exchange> {
     const exchange = await this.send(step, this.tokenCall(request), signal);
     this.#accessToken = AccessToken.of(exchange);
@@ -70,37 +68,37 @@ export class TargetClient {
     return this.#accessToken !== undefined;
   }
 
-  /** The request for a token. It carries no credential but in its body. */
+  /** The request for a token; its only credential is in the body. */
   tokenCall(request: TokenRequest): Call {
     return { method: 'POST', path: TOKEN_PATH, body: request, credential: 'none' };
   }
 
-  /** From now on requests that name no credential go out with the access token. */
+  /** From now on requests without an explicit credential carry the access token. */
   preferAccessToken(): void {
     this.#usual = 'access token';
   }
 
-  /** What the run's usual credential says after `Bearer`. A secret. */
+  /** The bearer value of the run's usual credential. A secret. */
   get usualBearer(): string {
     const token = this.#usual === 'access token' ? this.#accessToken?.value : undefined;
     return token ?? this.#parts.apiKey ?? '';
   }
 
-  /** From now on `secret` is taken out of all that is written: something from which a credential can be told. */
+  /** From now on redacts `secret`, something from which a credential could be derived. */
   keepSecret(name: string, secret: string): void {
     this.#parts.onSecret(name, secret);
   }
 
   /**
-   * Sends one request and returns its exchange, whatever came of it. A 429 is waited out and sent again; a GET that was
-   * lost on the way is sent again; the exchanges that were so replaced are in the transcript too, as `superseded`.
-   * Rejects with the signal's reason only. Once `patience` is aborted, a 429 is what came of it.
+   * Sends one request and returns its exchange, also when it failed. Waits and retries after a 429, and retries a
+   * lost GET; the replaced exchanges are recorded as `superseded`. Rejects only with the signal's reason. Once
+   * `patience` is aborted, a 429 is returned instead of retried.
    */
   async send(step: string, call: Call, signal?: AbortSignal, patience?: AbortSignal): Promise<Exchange> {
     await this.#renewToken(call, signal);
     for (let attempt = 1; ; attempt++) {
       await this.#keepPace(signal);
-      // What changes something is seen through: cut off, it would have an effect that nobody knows the cause of.
+      // Only a GET may be interrupted: another request could take effect without anybody knowing of it.
       const exchange = await this.#exchange(step, call, call.method === 'GET' ? signal : undefined);
       if (signal?.aborted && exchange.answer !== undefined) this.#record(exchange);
       signal?.throwIfAborted();
@@ -117,9 +115,8 @@ export class TargetClient {
   }
 
   /**
-   * Sends requests at the same moment. Those that are answered with 429 are waited out and sent again, at the same
-   * moment once more: a limit is lawful, and says nothing of what comes of them. Once `patience` is aborted, it is what
-   * came of them.
+   * Sends requests at the same moment. Those answered 429 are sent again, at the same moment once more: a rate limit
+   * is lawful and says nothing about the request. Once `patience` is aborted, a 429 is returned instead of retried.
    */
   async sendTogether(
     calls: readonly { step: string; call: Call }[],
@@ -148,7 +145,7 @@ export class TargetClient {
     }
   }
 
-  /** Sleeps; whether to its end. */
+  /** Sleeps; false where `patience` was aborted first. */
   async #sleptToEnd(ms: number, patience: AbortSignal | undefined): Promise<boolean> {
     try {
       await this.#parts.clock.sleep(ms, patience);
@@ -276,7 +273,7 @@ export class TargetClient {
   }
 }
 
-/** `Retry-After` as seconds or as a date; 1, 2, 4 … seconds, by the attempt, where it is absent or unreadable. */
+/** `Retry-After` in seconds or as a date; where it is missing or unreadable: 1, 2, 4 … seconds by attempt. */
 export function retryAfterMs(header: string | undefined, wallMs: number, attempt: number): number {
   const seconds = Number(header?.trim() || Number.NaN);
   const dateMs = Date.parse(header ?? '');
@@ -285,7 +282,7 @@ export function retryAfterMs(header: string | undefined, wallMs: number, attempt
   return Math.min(Math.max(ms, 100), LONGEST_RETRY_AFTER_MS);
 }
 
-/** A hundredth of the poll interval: some ten requests a second at the contract's rate. */
+/** A hundredth of the poll interval: about ten requests a second at the contract's rate. */
 export function paceOf(pollIntervalMs: number): number {
   return Math.min(pollIntervalMs / 100, 100);
 }

@@ -77,11 +77,11 @@ export interface ReportCheck {
   verdict: Verdict;
   /** One sentence. */
   reason: string;
-  /** Where the sentence stands in the contract. */
+  /** The section of the contract that holds the sentence. */
   place: string;
   /** The sentence. */
   text: string;
-  /** What it comes to, in plain words. */
+  /** The requirement in plain words. */
   means?: string;
   /** Of `not_applicable`: what the target lacks. */
   capability?: string;

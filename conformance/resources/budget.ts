@@ -1,6 +1,6 @@
 import type { Entry } from './ledger.ts';
 
-/** A purchase that would pass the cap. Nothing was sent. */
+/** A purchase that would exceed the cost cap. Nothing was sent. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
 }
@@ -9,13 +9,16 @@ export interface BudgetParts {
   maxCostUsd: number;
   entries: readonly Entry[];
   wall: () => number;
-  /** How much longer anything that exists may come to live, in the worst case. */
+  /** How much longer a resource may live, in the worst case. */
   longestLifeMs: () => number;
-  /** Whether something without a price may be bought, for which no cap holds. */
+  /** Whether resources without a known price may be created, for which no cap can hold. */
   acceptsUnknownCost: boolean;
 }
 
-/** Refuses a purchase that could take the run past its cap: what was spent, and the worst case of all that lives. */
+/**
+ * Refuses a purchase that could exceed the cost cap: money spent so far plus the worst case of everything still
+ * alive.
+ */
 export class Budget {
   readonly #parts: BudgetParts;
 
@@ -24,8 +27,8 @@ export class Budget {
   }
 
   /**
-   * Of things that are bought together; undefined is a price that nobody knows. `lifeMs` where they are known to live no
-   * longer than that. Throws `BudgetError`.
+   * Checks resources that are created together. An undefined price is unknown; `lifeMs` is their maximum lifetime
+   * where it is known. Throws `BudgetError`.
    */
   allow(pricesPerHour: readonly (number | undefined)[], lifeMs = this.#parts.longestLifeMs()): void {
     const { maxCostUsd, entries, wall, longestLifeMs, acceptsUnknownCost } = this.#parts;
@@ -42,19 +45,22 @@ export class Budget {
   }
 }
 
-/** What an entry of the ledger costs; one that is open, if it lives for `lifeMs` more. Never made, it costs nothing. */
+/**
+ * The cost of a ledger entry; an open one is assumed to live for another `lifeMs`. A resource that was never created
+ * costs nothing.
+ */
 export function costUsd(entry: Entry, now: number, lifeMs = 0): number {
   if (entry.state === 'refused') return 0;
   const end = entry.goneAt ?? now + lifeMs;
   return worstCaseUsd(entry.pricePerHour ?? 0, end - entry.intendedAt);
 }
 
-/** What something costs if it lives for as long as it can. */
+/** The cost of a resource that lives for the longest possible time. */
 export function worstCaseUsd(pricePerHour: number, lifeMs: number): number {
   return (pricePerHour * Math.max(lifeMs, 0)) / 3_600_000;
 }
 
-/** As a person reads it, with as many decimals as it needs. */
+/** In readable form, with as many decimals as needed. */
 export function formatUsd(usd: number): string {
   return `$${usd.toFixed(usd !== 0 && usd < 0.095 ? 4 : 2)}`;
 }

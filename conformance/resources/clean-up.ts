@@ -11,16 +11,16 @@ export interface CleanUpOptions {
   ledger: Ledger;
   clock: Clock;
   pollIntervalMs: number;
-  /** How long everything together is waited for. */
+  /** The time limit for the whole clean-up. */
   patienceMs: number;
   signal?: AbortSignal;
-  /** Told what is being waited for. */
+  /** Called with what the run waits for. */
   onWait?: (entries: readonly Entry[]) => void;
 }
 
 /**
- * Destroys what the ledger has open, the last made first, and polls until the target shows each to be gone. Returns what
- * could not be confirmed, each with a note that says why. It touches nothing that is not in the ledger.
+ * Destroys every open ledger entry, newest first, and polls until the target confirms that each is gone. Returns the
+ * entries that could not be confirmed, each with a note. It touches nothing that is not in the ledger.
  */
 export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   const { ledger, clock, pollIntervalMs, patienceMs, signal } = parts;
@@ -41,7 +41,7 @@ export async function cleanUp(parts: CleanUpOptions): Promise<Entry[]> {
   return ledger.open;
 }
 
-/** One that cannot be dealt with keeps nothing else alive. */
+/** One entry: a failure here must not stop the clean-up of the others. */
 async function advance(parts: CleanUpOptions, entry: Entry, round: number): Promise<void> {
   try {
     if (entry.id === undefined) await adopt(parts, entry);
@@ -54,10 +54,12 @@ async function advance(parts: CleanUpOptions, entry: Entry, round: number): Prom
   }
 }
 
-/** How long a create without an answer may take to show in the list. */
+/** How long an instance whose create got no answer may take to appear in the list. */
 const LONGEST_TO_SHOW_MS = 180_000;
 
-/** Looks for what has no id. Absent from a list so long after it was asked for, it is taken never to have been made. */
+/**
+ * Finds an entry without an id by its name. If the list still lacks it after the longest delay, it was never created.
+ */
 async function adopt(
   { client, ledger, clock, patienceMs, signal }: CleanUpOptions,
   entry: Entry,
@@ -74,12 +76,12 @@ async function adopt(
   if (found.kind === 'cannot-tell') ledger.note(entry, found.why);
 }
 
-/** What no read can find: only a person who looks at the platform can say whether it is there. */
+/** A volume without an id: no request can find it, only a person with access to the platform. */
 function cannotBeFound({ type, id }: Entry): boolean {
   return type === 'volume' && id === undefined;
 }
 
-/** Asked to be destroyed first, whatever a read would show of it; what is read after that counts. */
+/** The first round sends DELETE without a read before it; only reads after the DELETE count as confirmation. */
 async function removeInstance(parts: CleanUpOptions, entry: Entry, id: string, round: number): Promise<void> {
   const { client, ledger, signal } = parts;
   const path = instancePath(entry);

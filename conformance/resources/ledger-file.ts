@@ -19,23 +19,23 @@ import { type Entry, isOpen, type LedgerFile, type LedgerLine } from './ledger.t
 import { parseLedgerLine } from './ledger-line.ts';
 import { type ProcessIdentity, thisProcess } from './process-identity.ts';
 
-/** A run touches its ledger this often, so that another host can see that it lives. */
+/** How often a run touches its ledger file, so that other hosts see that it is alive. */
 const HEARTBEAT_MS = 20_000;
 
-/** Where ledgers are kept when nothing else is said: below `$XDG_STATE_HOME`, or `~/.local/state`. */
+/** The default folder of ledgers: below `$XDG_STATE_HOME`, or `~/.local/state`. */
 export function defaultStateFolder(env: Readonly<Record<string, string | undefined>>): string {
   return join(env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state'), 'berth', 'conformance');
 }
 
 export interface OpenLedgerFile extends LedgerFile {
   path: string;
-  /** What was written of the entries, or was to be: it can be told where the file cannot be read any more. */
+  /** The entries written so far or waiting to be written, available even if the file can no longer be read. */
   entries(): Entry[];
-  /** Writes what could not be written before, if that is possible now. Throws nothing. */
+  /** Retries the lines that could not be written, then closes the file. Never throws. */
   close(): void;
 }
 
-/** Opens the ledger of a run. Throws where the folder cannot be written, before anything was bought. */
+/** Opens the ledger of a run. Throws where the folder cannot be written; nothing has been bought then. */
 export function openLedgerFile(folder: string, runId: string): OpenLedgerFile {
   makeFolder(folder);
   const path = join(folder, `${runId}.ndjson`);
@@ -44,14 +44,14 @@ export function openLedgerFile(folder: string, runId: string): OpenLedgerFile {
   return appendTo(path, file);
 }
 
-/** Goes on with a ledger that was left. */
+/** Reopens the ledger of an earlier run. */
 export function reopenLedgerFile(path: string): OpenLedgerFile {
   return appendTo(path, openSync(path, 'a+', 0o600));
 }
 
 /**
- * An intent is on the disk when `append` returns, and where it cannot be, `append` throws: nothing is bought. What comes
- * of it is written too, but a disk that is full then does not stop the clean-up: such a line waits for the next one.
+ * `append` of an intent returns once it is on the disk, and throws where it cannot be written: then nothing is
+ * bought. Later lines about an entry wait in memory where the disk is full, so that the clean-up goes on.
  */
 function appendTo(path: string, file: number): OpenLedgerFile {
   const waiting: string[] = endsInLine(file) ? [] : ['\n'];
@@ -65,7 +65,7 @@ function appendTo(path: string, file: number): OpenLedgerFile {
     try {
       flush();
     } catch {
-      // A line that was written in part is ended by the next one.
+      // Ends a line that was only partly written.
       if (waiting[0] !== '\n') waiting.unshift('\n');
     }
   };
@@ -115,54 +115,57 @@ function touch(path: string): void {
   try {
     utimesSync(path, new Date(), new Date());
   } catch {
-    // It only shows that the run lives.
+    // The heartbeat is best effort.
   }
 }
 
-/** A new file is only safe once its folder is. */
+/** A new file survives a crash only after its folder is synced. */
 function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r');
   fsyncSync(handle);
   closeSync(handle);
 }
 
-/** A ledger as it was left. */
+/** A ledger read from disk. */
 export interface StoredLedger {
   path: string;
   runId: string;
   baseUrl: string;
   startedAt: string;
-  /** Of the key or the user name that the run signed in with. */
+  /** Fingerprint of the API key or user name of the run. */
   keyPrint?: string;
   /** Of the run. */
   process?: ProcessIdentity;
   /** When it was last written or touched, milliseconds since the epoch. */
   touchedAt: number;
   entries: Entry[];
-  /** Numbers of the lines that cannot be read, but for a last one that a crash cut off. */
+  /** Numbers of unreadable lines, without a last line that a crash cut off. */
   unreadable: number[];
-  /** Its last line says that nothing is left to do. */
+  /** The last line says that the clean-up is complete. */
   isClosed: boolean;
 }
 
-/** A file that may be a ledger with something open, and cannot be read. */
+/** A file that cannot be read and may be a ledger with open entries. */
 export interface UnreadableLedger {
   path: string;
   cause: unknown;
 }
 
 export interface StateFolder {
-  /** The ledgers that still have something open, oldest first. */
+  /** The ledgers with open entries, oldest first. */
   open: StoredLedger[];
   unreadable: UnreadableLedger[];
 }
 
-/** The ledgers in a folder that still have something open, oldest first. Of what cannot be read nothing is said. */
+/** The ledgers in a folder with open entries, oldest first. Unreadable files are skipped. */
 export function readOpenLedgers(folder: string): StoredLedger[] {
   return readStateFolder(folder).open;
 }
 
-/** What a folder of ledgers shows. One file that cannot be read hides no other. Throws where the folder cannot be read. */
+/**
+ * Reads every ledger in a folder; an unreadable file does not hide the others. Throws where the folder cannot be
+ * read.
+ */
 export function readStateFolder(folder: string): StateFolder {
   const open: StoredLedger[] = [];
   const unreadable: UnreadableLedger[] = [];
@@ -191,7 +194,7 @@ function fileNames(folder: string): string[] {
   }
 }
 
-/** Undefined where the file is no ledger, or one of a run that asked for nothing. Throws where it cannot be read. */
+/** Undefined where the file is no ledger, or the run created nothing. Throws where it cannot be read. */
 export function readLedger(path: string): StoredLedger | undefined {
   const lines = readFileSync(path, 'utf8').split('\n');
   const [first = '', ...rest] = lines;
@@ -223,14 +226,17 @@ export function readLedger(path: string): StoredLedger | undefined {
   };
 }
 
-/** The ledger cannot be written: nothing more is bought. It is the set-up's, and its message says what to do. */
+/**
+ * The ledger cannot be written, so nothing more is bought. This is a fault of the set-up; the message says what to
+ * do.
+ */
 export class LedgerError extends Error {
   override readonly name = 'LedgerError';
 }
 
 /**
- * Makes a folder and those above it, for its owner only. Node's own recursive mkdir never comes back where a file system
- * refuses a folder with ENOENT, as /proc does.
+ * Creates a folder and its parents, accessible to their owner only. Node's recursive mkdir never returns where a file
+ * system refuses with ENOENT, as /proc does.
  */
 export function makeFolder(path: string): void {
   if (existsSync(path)) return;
@@ -239,7 +245,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another run may have made it meanwhile.
+    // Another run may have created it in the meantime.
     if (!existsSync(path)) throw error;
   }
 }

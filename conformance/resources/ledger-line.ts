@@ -35,8 +35,8 @@ const ledgerLine = z.discriminatedUnion('line', [
 ]);
 
 /**
- * A line of a ledger's file, or undefined where it is none: cut off by a crash, or written by someone else. An entry
- * without an id would be looked for by its name, so that one with a name that is not of the run is none.
+ * Parses one line of a ledger; undefined where a crash cut it off or somebody else wrote it. An entry without an id
+ * is later found by its name, so a name that is not of this run is rejected.
  */
 export function parseLedgerLine(text: string, runId = ''): LedgerLine | undefined {
   const { data: line } = ledgerLine.safeParse(toJson(text));

@@ -6,15 +6,16 @@ import type { ProcessIdentity } from './process-identity.ts';
 export type ResourceType = 'instance' | 'volume';
 
 /**
- * What is known of something that the run asked for. `intended`: about to be asked for. `made`: it has an id.
- * `refused`: the target said no. `unknown`: the answer did not tell, and it may exist. `gone`: confirmed by a read.
+ * What is known of a requested resource. `intended`: the request is about to be sent. `made`: it has an id.
+ * `refused`: the target said no. `unknown`: the answer was unclear, and it may exist. `gone`: a read confirmed that
+ * it is gone.
  */
 export type EntryState = 'intended' | 'made' | 'refused' | 'unknown' | 'gone';
 
 export interface Entry {
   n: number;
   type: ResourceType;
-  /** Unique to the run and the entry: nothing else on the target begins with it. */
+  /** Unique to the run and the entry: no other name on the target begins with it. */
   name: string;
   step: string;
   state: EntryState;
@@ -34,14 +35,14 @@ export type LedgerLine =
       runId: string;
       baseUrl: string;
       startedAt: string;
-      /** Of the key or the user name that it signs in with. */
+      /** Fingerprint of the API key or user name of the run. */
       keyPrint?: string;
       process?: ProcessIdentity;
     }
   | { line: 'entry'; entry: Entry }
   | { line: 'closed' };
 
-/** Where the ledger is kept. `append` returns when the line is safe on the disk. */
+/** The file of the ledger. `append` returns once the line is safely on disk. */
 export interface LedgerFile {
   append(line: LedgerLine): void;
 }
@@ -50,13 +51,13 @@ export interface LedgerParts {
   file: LedgerFile;
   runId: string;
   wall: () => number;
-  /** Told of every change of an entry. */
+  /** Called on every change of an entry. */
   onChange?: (entry: Entry) => void;
 }
 
 /**
- * The record of everything that the run made or may have made. An entry is on the disk before the target is asked, so
- * that no crash leaves a machine that nobody knows of.
+ * The record of everything that the run created or may have created. An entry is on disk before the request is sent,
+ * so that no crash leaves an unknown machine behind.
  */
 export class Ledger {
   readonly entries: Entry[] = [];
@@ -87,7 +88,7 @@ export class Ledger {
     return full;
   }
 
-  /** Never one that was used: a line of a stored ledger may be lost. */
+  /** Never reuses a number, even if a line of the stored ledger was lost. */
   #nextNumber(): number {
     return Math.max(0, ...this.entries.map(({ n }) => n)) + 1;
   }
@@ -112,18 +113,18 @@ export class Ledger {
     this.#set(entry, 'gone');
   }
 
-  /** Says why an entry is still open. */
+  /** Records why an entry is still open. */
   note(entry: Entry, note: string): void {
     entry.note = note;
     this.#write(entry);
   }
 
-  /** What exists or may exist, the last made first. */
+  /** The entries that exist or may exist, newest first. */
   get open(): Entry[] {
     return this.entries.filter(isOpen).toReversed();
   }
 
-  /** Nothing is left to do. Only once nothing is open. */
+  /** Marks the clean-up as complete. Throws where an entry is still open. */
   close(): void {
     if (this.open.length > 0) throw new Error('a ledger with open entries cannot be closed');
     this.#parts.file.append({ line: 'closed' });
@@ -140,12 +141,12 @@ export class Ledger {
   }
 }
 
-/** Whether something of this entry exists or may exist. */
+/** Whether the resource of this entry exists or may exist. */
 export function isOpen({ state }: Entry): boolean {
   return state === 'intended' || state === 'made' || state === 'unknown';
 }
 
-/** What every name of a run begins with. */
+/** The prefix of every resource name of a run. */
 export function prefixOf(runId: string): string {
   return `berth-conf-${runId}-`;
 }
@@ -154,7 +155,7 @@ function nameOf(runId: string, n: number): string {
   return `${prefixOf(runId)}${String(n).padStart(3, '0')}`;
 }
 
-/** What the transcript says of an entry. */
+/** An entry as a transcript record. */
 export function toRecord(entry: Entry, at: number): ResourceRecord {
   return {
     kind: 'resource',
@@ -171,8 +172,8 @@ export function toRecord(entry: Entry, at: number): ResourceRecord {
 }
 
 /**
- * By what a sweep sees that it signs in as the run did: to another account, what the run made is not there. It tells
- * nothing of the key, and that of each run is another one.
+ * A sweep compares this fingerprint to see that it uses the account of the run: to another account, the run's
+ * resources would seem to be gone. It reveals nothing of the key and is different for each run.
  */
 export function keyFingerprintOf(runId: string, { apiKey, login }: SignIn): string {
   const credential = apiKey ?? login?.username ?? '';

@@ -5,9 +5,9 @@ import type { Exchange } from '../transcript/records.ts';
 import { type Entry, type Ledger, prefixOf } from './ledger.ts';
 
 /**
- * Whether a read of an instance, and a list that was asked for after it, prove it to be gone. A 404 beside a list that
- * cannot be read, or that shows it alive, proves nothing. Only where the list is longer than the suite reads, which is
- * no fault of the target's, the read has to do.
+ * Whether a read of an instance and a later list together confirm that it is gone. A 404 does not count if the list
+ * is unreadable or still shows the instance alive. If the list exceeds the suite's own size limit, the read alone
+ * decides.
  */
 export function isConfirmedGone(id: string, read: Exchange, list: Exchange): boolean {
   const isGone = statusOf(read) === 404 || textField(successOf(read), 'status') === 'DESTROYED';
@@ -18,12 +18,15 @@ export function isConfirmedGone(id: string, read: Exchange, list: Exchange): boo
 }
 
 /**
- * What a look into the list found of an entry whose create had no clear answer. `absent` only where the list shows
- * names, so that it would have been recognised; otherwise it `cannot-tell`.
+ * The result of searching the list for an entry whose create had no clear answer. `absent` only where the list shows
+ * names; otherwise `cannot-tell`.
  */
 export type Found = { kind: 'found'; id: string } | { kind: 'absent' } | { kind: 'cannot-tell'; why: string };
 
-/** Looks for an instance by its name, which may have got a suffix, among those that the run does not know yet. */
+/**
+ * Searches the list for an instance by its name (the target may have added a suffix) among those without a ledger
+ * entry.
+ */
 export async function findByName(
   client: TargetClient,
   ledger: Ledger,
@@ -49,8 +52,8 @@ export async function findByName(
 }
 
 /**
- * Takes up what a list shows that the target made of a request that it had refused, or after the ledger ended: nobody but
- * the run can have named it so.
+ * Adds instances to the ledger that the list shows under this run's name prefix but that the ledger does not know:
+ * the target refused the request and created them all the same, or the ledger was cut off.
  */
 export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): void {
   const instances = objectsField(jsonOf(list), 'instances');

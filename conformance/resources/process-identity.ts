@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** A process, told apart from a later one that has the same number. */
+/** Identifies a process even if its pid is reused later. */
 export interface ProcessIdentity {
   pid: number;
   host: string;
-  /** When it began, as the system writes it; absent where the system does not say. */
+  /** Start time as the system reports it; absent where it does not. */
   startedAt?: string;
 }
 
@@ -15,7 +15,7 @@ export function thisProcess(): ProcessIdentity {
   return { pid: process.pid, host: hostname(), ...(startedAt === undefined ? {} : { startedAt }) };
 }
 
-/** Whether a process still runs; `elsewhere` where it is one of another host, of which nothing is known here. */
+/** Whether a process still runs; `elsewhere`: on another host, so that it cannot be checked. */
 export function livenessOf({ pid, host, startedAt }: ProcessIdentity): 'alive' | 'ended' | 'elsewhere' {
   if (host !== hostname()) return 'elsewhere';
   if (!exists(pid)) return 'ended';
@@ -28,7 +28,7 @@ function exists(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it is there, and another user's.
+    // EPERM: the process exists and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
@@ -43,10 +43,10 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-/** The boot, and the ticks since then. A zombie counts as ended. */
+/** The boot id and the start time in ticks. A zombie counts as ended. */
 function startOnLinux(pid: number): string | undefined {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The program's name, in brackets, may hold blanks.
+  // The program name, in brackets, may contain spaces.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (state === 'Z') return 'ended';
   return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[18]}`;

@@ -7,23 +7,26 @@ import type { Budget } from './budget.ts';
 import type { Entry, Ledger, ResourceType } from './ledger.ts';
 import { findByName } from './presence.ts';
 
-/** A wish to make something. Nothing on the target is made but through `Resources.create`. */
+/** A request to create a resource. All resources are created by `Resources`. */
 export interface ResourceRequest {
   type: ResourceType;
   step: string;
-  /** Body of the request, given the name that the entry has. A string is sent as it is. */
+  /** Builds the body from the name of the ledger entry. A string is sent as it is. */
   body: (name: string) => unknown;
   region?: string;
-  /** USD per hour of what would be made, were it made. */
+  /** USD per hour. */
   pricePerHour?: number;
-  /** Were it made by mistake it would be destroyed at once: for how long that is waited. */
+  /**
+   * Set where the target must refuse the request: the longest lifetime if it is created by mistake and destroyed at
+   * once.
+   */
   lifeMs?: number;
   credential?: Call['credential'];
   authorization?: string;
   contentType?: string;
-  /** The name of another entry, where the same name twice is the point. */
+  /** The name of another entry, to test duplicate names. */
   name?: string;
-  /** Its body names nothing that could be made: only a success is a sign that something was. */
+  /** The body describes nothing that can be created, so anything but a success means that nothing was. */
   createsNothing?: true;
 }
 
@@ -41,7 +44,10 @@ export interface ResourcesOptions {
 
 const PATHS: Readonly<Record<ResourceType, string>> = { instance: '/instances', volume: '/volumes' };
 
-/** The one way to make something: intent first, then the request, then whatever its answer leaves open is looked for. */
+/**
+ * Creates resources: writes the intent to the ledger, sends the request, and resolves an unclear answer by a search
+ * of the list.
+ */
 export class Resources {
   readonly #parts: ResourcesOptions;
   #others: ReadonlySet<string> | undefined;
@@ -50,12 +56,12 @@ export class Resources {
     this.#parts = parts;
   }
 
-  /** Asks for one thing. Throws `BudgetError` before anything is sent. */
+  /** Creates one resource. Throws `BudgetError` before anything is sent. */
   async create(request: ResourceRequest): Promise<CreateResult> {
     this.#parts.signal.throwIfAborted();
     await this.#readExistingIds();
     const entry = this.#intend(request);
-    // Once sent it is seen through: an interrupted POST would leave something that nobody knows of.
+    // A POST is never interrupted: that could leave a resource that nobody knows of.
     const exchange = await this.#parts.client.send(
       request.step,
       callOf(request, entry),
@@ -66,11 +72,11 @@ export class Resources {
     return { entry, exchange };
   }
 
-  /** Asks for several at the same moment. Throws `BudgetError` before anything is sent. */
+  /** Creates several resources at the same moment. Throws `BudgetError` before anything is sent. */
   async createTogether(requests: readonly ResourceRequest[]): Promise<CreateResult[]> {
     this.#parts.signal.throwIfAborted();
     await this.#readExistingIds();
-    // All or none: what is intended and never asked for would be looked for in vain.
+    // All or none: an intent whose request is never sent would be searched for later.
     this.#parts.budget.allow(requests.map(priceOf));
     const entries = requests.map((request) => ({ request, entry: this.#intend(request) }));
     const exchanges = await this.#parts.client.sendTogether(
@@ -87,7 +93,7 @@ export class Resources {
     return made;
   }
 
-  /** What was there before the run made anything is never the run's, whatever id a create is answered with. */
+  /** Instances that existed before the run's first create are never its own, whatever id a create returns. */
   async #readExistingIds(): Promise<void> {
     const { client, signal } = this.#parts;
     if (this.#others !== undefined) return;
@@ -124,7 +130,7 @@ export class Resources {
   }
 }
 
-/** An instance has a price that may be unknown; a volume and what cannot be made have none. */
+/** The price of an instance may be unknown; a volume, and a request that creates nothing, count as free. */
 function priceOf({ type, pricePerHour, createsNothing }: ResourceRequest): number | undefined {
   return pricePerHour ?? (type === 'instance' && createsNothing !== true ? undefined : 0);
 }
@@ -142,7 +148,7 @@ function callOf({ type, body, credential, authorization, contentType }: Resource
 
 type Outcome = { kind: 'made'; id: string } | { kind: 'refused' } | { kind: 'unknown'; why: string };
 
-/** What the answer to a create says. Only a clear refusal is one. */
+/** Interprets the answer to a create. Only an unambiguous refusal counts as `refused`. */
 function outcomeOf(exchange: Exchange): Outcome {
   const { answer, failure } = exchange;
   if (failure !== undefined) {

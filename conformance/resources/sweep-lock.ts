@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSy
 import { z } from 'zod';
 import { livenessOf, type ProcessIdentity, thisProcess } from './process-identity.ts';
 
-/** What is not touched for so long is taken to have ended, where nothing else can be known of it. */
+/** A process on another host is presumed dead once its file has not been touched for this long. */
 const SILENT_FOR_MS = 120_000;
 
 const identity = z.object({
@@ -11,15 +11,15 @@ const identity = z.object({
   startedAt: z.string().exactOptional(),
 });
 
-/** Whether a process is taken to live, by itself or, on another host, by when it last touched its file. */
+/** Whether a process is presumed alive: checked directly on this host, by its last heartbeat on another. */
 export function isPresumedAlive(of: ProcessIdentity, touchedAt: number): boolean {
   const life = livenessOf(of);
   return life === 'elsewhere' ? Date.now() - touchedAt < SILENT_FOR_MS : life === 'alive';
 }
 
 /**
- * Keeps two sweeps from doing the same work, or answers with undefined where another one is at it. It is a courtesy: two
- * at once would do no harm, since what is destroyed twice is destroyed.
+ * Locks a ledger against a second sweep; undefined where another sweep holds it. Only an optimisation: two sweeps at
+ * once do no harm.
  */
 export function lock(ledgerPath: string): Disposable | undefined {
   const path = `${ledgerPath}.lock`;
@@ -48,7 +48,7 @@ function isHeld(path: string): boolean {
   try {
     const touchedAt = statSync(path).mtimeMs;
     const { data: holder } = identity.safeParse(parse(readFileSync(path, 'utf8')));
-    // One that says nothing yet is just being written.
+    // An empty lock file is just being written.
     return holder === undefined ? Date.now() - touchedAt < SILENT_FOR_MS : isPresumedAlive(holder, touchedAt);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;

@@ -16,26 +16,26 @@ export interface SweepParts extends SignIn {
   transport: Transport;
   clock: Clock;
   pollIntervalMs: number;
-  /** How long the destruction of all that one run left is waited for. */
+  /** The time limit for cleaning up one run. */
   patienceMs: number;
   signal: AbortSignal;
-  /** Names of entries that a person has looked for on the platform and has not found. */
+  /** Names of entries that a person has searched for on the platform and not found. */
   absent: readonly string[];
-  /** The key is another one than that of the run, but of the same account. */
+  /** Accept a key that is not the run's but belongs to the same account. */
   isOtherKeyAccepted?: boolean;
   onWait: (text: string) => void;
 }
 
 export type Swept =
   | { result: 'swept'; destroyed: Entry[]; left: Entry[] }
-  /** The run lives, or another sweep is at it. */
+  /** The run is still alive, or another sweep is in progress. */
   | { result: 'busy'; why: string }
-  /** Nothing could be asked of the target, or nothing that it says could be believed. */
+  /** The target could not be asked, or its answer cannot be trusted. */
   | { result: 'unreachable'; why: string; left: Entry[] };
 
 /**
- * Finishes the clean-up of one run. It destroys what the ledger has an id of, and instances whose name begins with that
- * of the run; nothing else. It may be repeated, and be cut off, at any point.
+ * Finishes the clean-up of one run. It destroys resources whose id is in the ledger and instances with the run's name
+ * prefix, and nothing else. It may be interrupted and repeated at any point.
  */
 export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Swept> {
   const { process: owner } = stored;
@@ -45,7 +45,7 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
     return { result: 'unreachable', why: keyMismatchMessage(parts), left: openEntries(stored) };
   using held = lock(stored.path);
   if (held === undefined) return { result: 'busy', why: 'another sweep is at it' };
-  // Another sweep may have finished it before the lock was had.
+  // Another sweep may have finished before this one got the lock.
   const entries = readLedger(stored.path)?.entries ?? stored.entries;
   const file = reopenLedgerFile(stored.path);
   try {
@@ -56,7 +56,7 @@ export async function sweep(stored: StoredLedger, parts: SweepParts): Promise<Sw
   }
 }
 
-/** To another account nothing of the run is there: that would be taken for gone. */
+/** Another account sees none of the run's resources, which would look as if all were gone. */
 function isKeyOfRun({ runId, keyPrint }: StoredLedger, parts: SweepParts): boolean {
   return (
     parts.isOtherKeyAccepted === true || keyPrint === undefined || keyPrint === keyFingerprintOf(runId, parts)
@@ -92,7 +92,7 @@ async function sweepLedger(stored: StoredLedger, ledger: Ledger, parts: SweepPar
   return { result: 'swept', destroyed: before.filter((entry) => entry.state === 'gone'), left };
 }
 
-/** Lists the instances: with the key or, where that is refused, with the token that a target may give for it or a login. */
+/** Lists the instances with the API key or, where that is refused, with an access token. */
 async function listWith(client: TargetClient, { signal, ...signIn }: SweepParts): Promise<Exchange> {
   const read = { method: 'GET', path: '/instances' } as const;
   const list = await client.send('sweep/list', read, signal);
@@ -131,7 +131,7 @@ function whyUnreachable({ answer, failure }: Exchange, { apiKey }: SignIn): stri
   return `GET /instances was answered ${answer.status}`;
 }
 
-/** What of a ledger is still open. */
+/** The open entries of a ledger. */
 export function openEntries({ entries }: StoredLedger): Entry[] {
   return entries.filter(isOpen);
 }

@@ -17,9 +17,9 @@ import type { Scenario } from './scenario.ts';
 import { volumes } from './volumes/volumes.ts';
 
 /**
- * Every scenario, in the order in which they run: what costs nothing first; what needs the instance ONLINE between
- * `online` and `stop`; `destroy` after all that needs it; `unauthenticated` last, since what bans an address after many
- * bad credentials would be a failure of all that follows.
+ * Every scenario, in running order: free ones first; those that need the instance ONLINE between `online` and `stop`;
+ * `destroy` after everything that needs it; `unauthenticated` last, since a target may ban an address after many
+ * invalid credentials.
  */
 export const SCENARIOS: readonly Scenario[] = [
   token,
@@ -43,7 +43,10 @@ export const SCENARIOS: readonly Scenario[] = [
   unauthenticated,
 ];
 
-/** The scenarios of a run: those of its level, or those that the given checks need with all that these build on. */
+/**
+ * The scenarios of a run: those of its level or, with `only`, those that the given checks need and their
+ * prerequisites.
+ */
 export function scenariosFor(
   level: Level,
   only: readonly { scenarios: readonly string[] }[] | undefined,

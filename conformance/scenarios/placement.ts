@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, numberField, textField, textsField } from '../text/json.ts';
 
-/** An offer and the region in which it is to be bought. */
+/** An offer and the region to buy it in. */
 export interface Placement {
   offer: JsonObject;
   configurationId: string;
@@ -9,13 +9,13 @@ export interface Placement {
   pricePerHour: number | undefined;
 }
 
-/** What the user of the command asked for. */
+/** The offer and region that the user asked for. */
 export interface Wanted {
   offer?: string | undefined;
   region?: string | undefined;
 }
 
-/** Every (offer, region) that the availability read shows, cheapest first. */
+/** Every available (offer, region), cheapest first. */
 export function placements(availability: readonly unknown[], wanted: Wanted = {}): Placement[] {
   const all = availability.filter(isObject).flatMap((offer) => {
     const configurationId = textField(offer, 'id');
@@ -36,14 +36,14 @@ function fits(value: string, wanted: string | undefined): boolean {
   return wanted === undefined || value === wanted;
 }
 
-/** The dearer of an offer's prices that an instance of it may be billed at. */
+/** The highest price of the offer that may be billed. */
 function priceOf(offer: JsonObject): number | undefined {
   const onDemand = usable(numberField(offer, 'price_per_hour'));
   const spot = usable(numberField(offer, 'spot_price_per_hour'));
   return onDemand === undefined ? spot : Math.max(onDemand, spot ?? 0);
 }
 
-/** A negative price would make room below the cap on the cost. */
+/** Ignores negative prices, which would extend the cost cap. */
 function usable(price: number | undefined): number | undefined {
   return price !== undefined && price >= 0 ? price : undefined;
 }

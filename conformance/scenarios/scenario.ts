@@ -3,41 +3,44 @@ import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, Level } from '../transcript/records.ts';
 import type { Instance, Session } from './session.ts';
 
-/** A part of a run: it drives the target, and leaves what it saw in the transcript. It judges nothing. */
+/** A part of a run: it sends requests and records them in the transcript. It judges nothing. */
 export interface Scenario {
-  /** The first part of the name of each of its steps. */
+  /** Also the first part of its step names. */
   id: string;
   level: Level;
-  /** For the person who waits, e.g. `stops the instance`. */
+  /** Shown as progress, e.g. `stops the instance`. */
   title: string;
-  /** The scenarios without which it cannot run. */
+  /** The scenarios that must run before it. */
   after: readonly string[];
-  /** What it buys, for the plan: one entry for each instance or volume. */
+  /** What it creates, for the plan: one entry per instance or volume. */
   buys: readonly Purchase[];
   run(session: Session): Promise<void>;
 }
 
 export interface Purchase {
   type: 'instance' | 'volume';
-  /** The offer: the cheapest that is available, or the one of `--race`, of which one unit more is tried than there are. */
+  /**
+   * `cheapest`: the cheapest available offer. `race`: the offer of `--race`, of which one more unit is requested than
+   * there are.
+   */
   offer: 'cheapest' | 'race';
   what: string;
 }
 
-/** The run's instance, with the read that last showed it ONLINE. */
+/** The primary instance, with the last read that showed it ONLINE. */
 export interface OnlineInstance {
   instance: Instance;
   shown: JsonObject;
 }
 
-/** The instance, or undefined once it is said that the scenario goes without. */
+/** The primary instance; where there is none, skips the scenario and returns undefined. */
 export function requirePrimary(session: Session, scenario: string): Instance | undefined {
   if (session.primary === undefined)
     session.skip([scenario], session.whyNoPrimary ?? 'the run has no instance to do it with');
   return session.primary;
 }
 
-/** The instance while it is ONLINE, or undefined once it is said that the scenario goes without. */
+/** The primary instance while it is ONLINE; otherwise skips the scenario and returns undefined. */
 export function requireOnline(session: Session, scenario: string): OnlineInstance | undefined {
   const instance = requirePrimary(session, scenario);
   if (instance === undefined) return undefined;
@@ -47,10 +50,10 @@ export function requireOnline(session: Session, scenario: string): OnlineInstanc
   return undefined;
 }
 
-/** Why steps are not taken with it. */
+/** The reason why the steps of a reclaimed instance are skipped. */
 export const RECLAIMED = 'the SPOT instance was reclaimed';
 
-/** Whether a read shows the end of a SPOT instance, which nobody has to have asked for. */
+/** Whether a read shows that the platform reclaimed a SPOT instance. */
 export function isReclaimed({ placement }: Instance, read: Exchange | undefined): boolean {
   if (placement.offer['instance_type'] !== 'SPOT' || read === undefined) return false;
   const status = textField(successOf(read), 'status') ?? '';

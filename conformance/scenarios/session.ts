@@ -13,7 +13,7 @@ import type { Transcript } from '../transcript/transcript.ts';
 import type { Placement } from './placement.ts';
 
 const SSH_TIMEOUT_MS = 20_000;
-/** Of the images that are in use, where an instance does not name its own. */
+/** Tried in this order where an instance names no user. */
 const USUAL_USERNAMES = ['root', 'ubuntu', 'debian', 'rocky', 'ec2-user', 'cloud-user'];
 
 /** An instance of the run. */
@@ -30,7 +30,7 @@ export interface SessionParts extends SignIn {
   client: TargetClient;
   clock: Clock;
   ssh: SshClient;
-  /** Whether logins may lead to private addresses. */
+  /** Whether logins to private addresses are allowed. */
   allowPrivate: boolean;
   keys: Readonly<Record<KeyName, KeyPair>>;
   ledger: Ledger;
@@ -38,27 +38,27 @@ export interface SessionParts extends SignIn {
   transcript: Transcript;
   /** Aborted by Ctrl-C and when the time is up. */
   signal: AbortSignal;
-  /** Told what is being waited for. */
+  /** Called with what the run waits for. */
   onWait: (text: string) => void;
 }
 
-/** What a scenario has to drive the target with, and what earlier ones left for it. */
+/** What scenarios use to drive the target, and the state that they share. */
 export class Session {
   readonly #parts: SessionParts;
   #logins = 0;
-  /** By instance, the user that was let in. */
+  /** The user that could log in, by instance. */
   readonly #usernames = new Map<string, string>();
-  /** What the scenario `catalog` read. */
+  /** The offers that the scenario `catalog` read. */
   configurations: readonly JsonObject[] = [];
   availability: readonly JsonObject[] = [];
   /** The volume locations; undefined where the target has no storage tier. */
   locations: readonly JsonObject[] | undefined;
-  /** The instance that most of the run is about, while it lives. */
+  /** The instance that most scenarios use, while it exists. */
   primary: Instance | undefined;
   whyNoPrimary: string | undefined;
-  /** The read that last showed `primary` ONLINE; undefined while it is not to be so again. */
+  /** The last read that showed `primary` ONLINE; undefined after a step that ended that. */
   online: JsonObject | undefined;
-  /** Where `primary` was last ONLINE, for a look at whether it still answers there. */
+  /** The endpoint where `primary` was last ONLINE, to check whether it still answers. */
   lastOnline: JsonObject | undefined;
   whyNotOnline: string | undefined;
 
@@ -129,7 +129,7 @@ export class Session {
     return this.#parts.resources.createTogether(requests);
   }
 
-  /** Says that steps are not taken. `capability` names what the target lacks. */
+  /** Records that steps are skipped. `capability` names what the target lacks. */
   skip(steps: readonly string[], reason: string, capability?: string): void {
     this.#parts.transcript.add({
       kind: 'skipped',
@@ -140,8 +140,8 @@ export class Session {
   }
 
   /**
-   * Polls an instance at the run's interval until `isReached` says so of its status ('404' where it reads so), and
-   * answers with that read, or with undefined when the patience of the run is over.
+   * Polls an instance at the run's interval until `isReached` accepts its status ('404' for a read answered so).
+   * Returns that read, or undefined on timeout.
    */
   async poll(
     step: string,
@@ -164,8 +164,8 @@ export class Session {
   }
 
   /**
-   * Logs in to an instance as its user would, at the endpoint that a read of it showed. Where that names no user those
-   * that images have are tried; the record is of the one that was let in, or of the last.
+   * Logs in to an instance at the endpoint that a read of it showed. Without a user name in it, tries the usual ones;
+   * the record is of the first that could log in, or of the last.
    */
   async login(step: string, shown: JsonObject, key: KeyName, command = 'true'): Promise<SshRecord> {
     const { host, port, username } = sshEndpointOf(shown);
@@ -218,11 +218,11 @@ export class Session {
 export interface SshEndpoint {
   host: string;
   port: number;
-  /** Undefined where the instance does not say. */
+  /** Undefined where the instance names none. */
   username: string | undefined;
 }
 
-/** Where an instance says that its SSH is: ssh_port, or the port that is forwarded to 22, or 22 (O: Instance). */
+/** The SSH endpoint of an instance: ssh_port, or the port forwarded to 22, or 22 (O: Instance). */
 export function sshEndpointOf(shown: JsonObject): SshEndpoint {
   const forward = objectsField(shown, 'port_forwards').find(({ internal_port }) => internal_port === 22);
   return {

@@ -20,14 +20,14 @@ for (const range of [
   privateAddresses.addSubnet(network, Number(length), 'ipv4');
 }
 
-/** What of IPv6 is routed on the public internet, but for addresses that carry another address. */
+/** IPv6 addresses that are routed on the public internet; `carriers` embed another address. */
 const publicIpv6 = new BlockList();
 publicIpv6.addSubnet('2000::', 3, 'ipv6');
 const carriers = new BlockList();
 carriers.addSubnet('2001::', 32, 'ipv6');
 carriers.addSubnet('2002::', 16, 'ipv6');
 
-/** Whether an IP address leads into a network of somebody's own. */
+/** Whether an IP address is not on the public internet. */
 export function isPrivateAddress(address: string): boolean {
   const [bare = ''] = address.split('%');
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1];
@@ -35,18 +35,20 @@ export function isPrivateAddress(address: string): boolean {
   return !publicIpv6.check(bare, 'ipv6') || carriers.check(bare, 'ipv6');
 }
 
-/** Whether a base URL names a private address or `localhost` itself: then the machines behind it may be private too. */
+/** Whether a base URL names a private address or `localhost`; then its machines may be private too. */
 export function isPrivateBaseUrl(baseUrl: string): boolean {
   const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   return host === 'localhost' || host.endsWith('.localhost') || (isIP(host) !== 0 && isPrivateAddress(host));
 }
 
-/** A name that leads to private addresses alone. */
+/** A host name that resolves to private addresses only. */
 export class PrivateAddress extends Error {
   override readonly name = 'PrivateAddress';
 }
 
-/** Resolves a name for a connection, without its private addresses: the very ones that are connected to are checked. */
+/**
+ * A DNS lookup for a connection that drops private addresses, so that exactly the checked addresses are connected to.
+ */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   const all: LookupOptions & { all: true } = { ...options, all: true };
   lookup(hostname, all, (error, addresses: LookupAddress[]) => {

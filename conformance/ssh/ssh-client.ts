@@ -10,18 +10,18 @@ export interface SshLogin {
   port: number;
   username: string;
   privateKey: string;
-  /** Run once logged in; `true` when absent. */
+  /** The command to run after login; default `true`. */
   command?: string;
   timeoutMs: number;
-  /** Whether it may lead into a network of somebody's own. The target names the host, and may mean harm. */
+  /** Whether private addresses are allowed. The target chooses the host, and may be hostile. */
   allowPrivate: boolean;
   signal?: AbortSignal;
 }
 
 export interface SshOutcome {
-  /** `done`, or the rung that it did not get past. */
+  /** `done`, or the stage that failed. */
   rung: SshRung;
-  /** Why it went no further, in words. */
+  /** Why the login failed. */
   message?: string;
   /** `SHA256:…` as OpenSSH prints it, once the server has shown its key. */
   hostKey?: string;
@@ -34,6 +34,6 @@ export interface SshOutcome {
 /** Logs in as a user would: one key, no agent, no password, no other authentication method. Throws nothing. */
 export interface SshClient {
   login(login: SshLogin): Promise<SshOutcome>;
-  /** A fresh ed25519 pair; `comment` ends its public line. */
+  /** Generates an ed25519 key pair; `comment` is appended to the public line. */
   newKeyPair(comment: string): KeyPair;
 }

@@ -4,7 +4,7 @@ import { Ssh2Login } from './ssh2-login.ts';
 
 const ED25519_BLOB_BYTES = 51;
 
-/** SSH as a user has it, on the `ssh2` package. */
+/** An SSH client on the `ssh2` package. */
 export function ssh2Client(): SshClient {
   return {
     async login(login) {
@@ -17,8 +17,8 @@ export function ssh2Client(): SshClient {
 }
 
 /**
- * ssh2 1.17 drops leading zero bytes of the public key, so that one in 256 of its keys is malformed: those
- * are drawn again.
+ * ssh2 1.17 drops leading zero bytes of the public key, which makes one key in 256 malformed. Those are generated
+ * again.
  */
 function newKeyPair(comment: string): KeyPair {
   for (;;) {

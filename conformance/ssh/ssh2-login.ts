@@ -11,12 +11,12 @@ export type LoginOutcome = Omit<SshOutcome, 'totalMs'>;
 type SshError = Error & { code?: string | number; level?: string };
 
 const IDENTIFICATION_LINE = /^SSH-\d+\.\d+-/m;
-/** More text than this before the identification is no SSH server. */
+/** A server that sends more text than this before its identification is no SSH server. */
 const MAX_GREETING_CHARS = 16_384;
 const MAX_STDOUT_BYTES = 4_096;
-/** All that one connection may send: banners, output, whatever. */
+/** Limit on the bytes received on one connection. */
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
-/** For one of the addresses of a name, before the next one is tried. */
+/** Timeout for one address of a host name before the next one is tried. */
 const ADDRESS_ATTEMPT_MS = 1_000;
 
 /**
@@ -46,7 +46,7 @@ export class Ssh2Login {
       : `${login.host}:${login.port}`;
   }
 
-  /** Takes all rungs. Never throws. To be called once. */
+  /** Runs the login to its end. Never throws. Call it once. */
   async run(): Promise<LoginOutcome> {
     const { signal, timeoutMs } = this.#login;
     const settled = new Promise<void>((resolve) => {
@@ -139,7 +139,7 @@ export class Ssh2Login {
     });
   }
 
-  /** Offers the key once; that ssh2 asks for another method means that the key was refused, or not enough. */
+  /** Offers the key once. If ssh2 then asks for another method, the key was refused or is not sufficient. */
   #authHandler(): AuthHandlerMiddleware {
     const { username, privateKey } = this.#login;
     const key = ssh2.utils.parseKey(privateKey);

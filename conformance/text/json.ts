@@ -2,7 +2,7 @@ export type JsonObject = { readonly [name: string]: unknown };
 
 const DEEPEST = 200;
 
-/** Undefined where there is none, it is not JSON, or it is nested too deeply to be walked. */
+/** Undefined where there is no text, it is not JSON, or it is nested too deeply. */
 export function parseJson(text: string | undefined): unknown {
   try {
     return text === undefined || text === '' || isNestedDeeper(text, DEEPEST) ? undefined : JSON.parse(text);
@@ -15,7 +15,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether an object has a field with a value. One that is null has none. */
+/** Whether an object has a field that is neither missing nor null. */
 export function hasField(value: unknown, name: string): boolean {
   return isObject(value) && value[name] !== undefined && value[name] !== null;
 }
@@ -32,19 +32,22 @@ export function numberField(value: unknown, name: string): number | undefined {
   return typeof field === 'number' ? field : undefined;
 }
 
-/** The objects of a field that is an array; empty where it is none. */
+/** The objects in a field that is an array; empty where it is no array. */
 export function objectsField(value: unknown, name: string): JsonObject[] {
   const field = isObject(value) ? value[name] : undefined;
   return Array.isArray(field) ? field.filter(isObject) : [];
 }
 
-/** The strings of a field that is an array; empty where it is none. */
+/** The strings in a field that is an array; empty where it is no array. */
 export function textsField(value: unknown, name: string): string[] {
   const field = isObject(value) ? value[name] : undefined;
   return Array.isArray(field) ? field.filter((item) => typeof item === 'string') : [];
 }
 
-/** The id of an object, as a path has it. A number, which the contract forbids, is an id all the same to who cleans up. */
+/**
+ * The id of an object, for use in a path. The contract forbids numbers, but the clean-up still needs to address such
+ * an object.
+ */
 export function idOf(value: unknown): string | undefined {
   const id = isObject(value) ? value['id'] : undefined;
   if (typeof id === 'number' && Number.isFinite(id)) return String(id);
@@ -53,7 +56,7 @@ export function idOf(value: unknown): string | undefined {
 
 const STEPS: Readonly<Record<string, number>> = { '[': 1, '{': 1, ']': -1, '}': -1 };
 
-/** Whether objects and arrays stand in each other deeper than `most`. One pass, whatever the text is. */
+/** Whether objects and arrays are nested deeper than `most`. One pass over any text. */
 function isNestedDeeper(text: string, most: number): boolean {
   if (text.length <= most) return false;
   let depth = 0;

@@ -1,17 +1,15 @@
 /**
- * Everything that is not seen as itself: control characters (so also the escape that begins an ANSI
- * sequence), marks that turn the writing direction, zero-width characters, line and paragraph
- * separators, halves of surrogate pairs.
+ * Characters that are not visible as themselves: control characters (including the escape that starts an ANSI
+ * sequence), direction marks, zero-width characters, line and paragraph separators, lone surrogates.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
 const named: Readonly<Record<string, string>> = { '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 
 /**
- * Text of a stranger, safe on a terminal and on one line: what would not be seen is written as an escape
- * (`\n`, `\x1b`, `\u202e`, `\u{e0041}`). Of the result at most `maxLength` characters are given; then follows
- * `… (N more characters)`, counted in characters of `text`. It is for eyes: a backslash of the text stays
- * one backslash, so there is no way back.
+ * Makes untrusted text safe for a terminal, on one line: invisible characters become escapes (`\n`, `\x1b`, `\u202e`,
+ * `\u{e0041}`). After `maxLength` characters follows `… (N more characters)`, counted in the original text. For
+ * display only: a backslash stays one backslash, so the result cannot be reversed.
  */
 export function printable(text: string, maxLength: number): string {
   let shown = '';

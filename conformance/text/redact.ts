@@ -1,9 +1,8 @@
-/** A value with its secrets taken out; JSON in, JSON out. */
+/** Removes secrets from text and JSON values. */
 export interface Redactor {
   /**
-   * From now on `secret` is written as `[redacted: name]`. Of a secret of several lines (a private key)
-   * each line over 16 characters counts as one too, but not the `-----BEGIN …-----` around them. An
-   * empty secret is none.
+   * From now on `secret` becomes `[redacted: name]`. Of a multi-line secret (a private key) each line over 16
+   * characters is redacted too, except `-----BEGIN …-----` lines. An empty secret is ignored.
    */
   add(name: string, secret: string): void;
   /** The text without any of the secrets, in any form that `add` has derived. */
@@ -12,9 +11,9 @@ export interface Redactor {
   value(json: unknown): unknown;
 }
 
-/** A secret from this length on is taken out wherever it stands; a shorter one only where it is a word. */
+/** A secret of this length or more is redacted anywhere; a shorter one only as a whole word. */
 const LONG_ENOUGH = 6;
-/** What is shorter than this is no word of its own in a sentence (`a`): it counts only as a value. */
+/** A secret shorter than this is redacted only as a whole value. */
 const SHORTEST_WORD = 3;
 const MIN_LINE_CHARS = 17;
 const MIN_CORE_CHARS = 8;
@@ -23,18 +22,16 @@ const MAX_DEPTH = 500;
 interface Form {
   text: string;
   marker: string;
-  /** Source of the regular expression that finds it. */
+  /** Source of the matching regular expression. */
   pattern: string;
 }
 
 /**
- * Takes secrets out by their value, not by the place where they stand: the target may echo them anywhere.
- * Found are the secret itself and its base64 and base64url (also as a part of longer text that was
- * encoded), hex, percent-encoded, JSON-escaped and HTML-escaped forms, the longest first.
- *
- * A secret of less than 6 characters would wreck the report if it were replaced within words. It is found
- * only as a whole word, and one of less than 3 only as a whole value: alone, after `Bearer `, or between
- * quotes or after `=`; and in no other form.
+ * Finds secrets by value, not by place: the target may echo them anywhere. It matches the secret itself and its
+ * base64 and base64url (also inside longer encoded text), hex, percent-encoded, JSON-escaped and HTML-escaped forms,
+ * longest first. A secret of fewer than 6 characters would damage the report if it were replaced inside words: it is
+ * matched only as a whole word, and below 3 characters only as a whole value: alone, after `Bearer `, between quotes
+ * or after `=`.
  */
 export function createRedactor(): Redactor {
   const forms = new Map<string, Form>();
@@ -54,7 +51,7 @@ export function createRedactor(): Redactor {
 
   const text = (given: string): string => {
     let result = given;
-    // With what it stands next to, a marker could spell a secret again: hence more than one look.
+    // A marker together with its neighbours could form a secret again, hence several passes.
     for (let pass = 0; pass < 4; pass++) {
       const sought = pass === 0 ? [...forms.values()] : [...forms.values()].filter(isLong);
       const found = sought.filter((form) => result.includes(form.text));
@@ -63,7 +60,7 @@ export function createRedactor(): Redactor {
       if (next === result) break;
       result = next;
     }
-    // Only a secret that is a part of a marker is still there.
+    // What is still found is part of a marker itself.
     return [...forms.values()].some((form) => isLong(form) && result.includes(form.text)) ? '' : result;
   };
 
@@ -119,7 +116,7 @@ function formsOf(secret: string): Set<string> {
   return new Set(forms.filter((form) => form.length >= LONG_ENOUGH));
 }
 
-/** Padded and not, in both alphabets, and what stays the same of it wherever in an encoded text it stands. */
+/** Padded and unpadded, in both alphabets, and the part that is the same at every offset in a longer encoded text. */
 function base64Forms(bytes: Buffer): string[] {
   const whole = bytes.toString('base64');
   const cores = [0, 1, 2].map((offset) => {

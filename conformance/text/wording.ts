@@ -1,6 +1,6 @@
 import { printable } from './printable.ts';
 
-/** A value of a stranger as it stands in a sentence: as JSON, cut off where it is long. */
+/** An untrusted value as JSON for a sentence, truncated. */
 export function shortJson(value: unknown, maxLength = 60): string {
   return printable(JSON.stringify(value) ?? 'nothing', maxLength);
 }
@@ -12,11 +12,11 @@ export function listed(items: readonly string[], most = 4): string {
   return items.length < 2 ? items.join('') : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`;
 }
 
-/** The most of a word's letters that may differ for it to have been meant. */
+/** The largest share of letters that may differ in a likely typo. */
 const TOLERATED_SHARE = 0.34;
 const MOST_COMPARED = 1000;
 
-/** The known word that was probably meant, or undefined where none is near. Case does not count. */
+/** The known word that is closest to `given`, or undefined where none is close. Ignores case. */
 export function closestMatch(given: string, known: readonly string[]): string | undefined {
   const wanted = given.toLowerCase();
   const [best] = known
@@ -27,7 +27,7 @@ export function closestMatch(given: string, known: readonly string[]): string | 
   return best.distance <= Math.max(1, wanted.length * TOLERATED_SHARE) ? best.word : undefined;
 }
 
-/** Levenshtein's, of the first 100 letters. */
+/** Levenshtein distance of the first 100 letters. */
 function distanceOf(a: string, b: string): number {
   const [from, to] = [a.slice(0, 100), b.slice(0, 100)];
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
@@ -53,7 +53,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
 };
 
-/** What the system says is wrong. */
+/** The reason in a system error, in words. */
 export function systemErrorText(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return REASONS[code] ?? (code || (error instanceof Error ? error.message : String(error)));

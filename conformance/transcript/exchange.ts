@@ -38,12 +38,12 @@ export function listOf(exchange: Exchange): JsonObject[] | undefined {
     : undefined;
 }
 
-/** The request in short, e.g. `GET /instances`. */
+/** The request in a few words, e.g. `GET /instances`. */
 export function requestOf({ request }: Exchange): string {
   return printable(`${request.method} ${request.path}`, 100);
 }
 
-/** The answer in short: its status, and the code of an error or what else its body is. */
+/** The answer in a few words: its status, and the error code or the start of its body. */
 export function answerOf(exchange: Exchange): string {
   const { answer, failure } = exchange;
   if (answer === undefined) return `no answer: ${failure?.message ?? 'the connection was lost'}`;

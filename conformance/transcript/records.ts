@@ -1,4 +1,4 @@
-/** What a run may do: look only, buy one cheapest instance, or everything. */
+/** What a run may do: only read, create one cheapest instance, or everything. */
 export const LEVELS = ['read-only', 'lifecycle', 'full'] as const;
 export type Level = (typeof LEVELS)[number];
 
@@ -8,8 +8,8 @@ export function includes(level: Level, needed: Level): boolean {
 }
 
 /**
- * A transcript is one JSON record a line: a `run` first, then what was done and seen in the order in which it ended,
- * and `end` last (absent after a crash). Verdicts are a function of these records and of nothing else.
+ * A transcript has one JSON record per line: first a `run`, then everything done and seen in the order in which it
+ * ended, last an `end` (absent after a crash). Verdicts depend on these records and nothing else.
  */
 export type TranscriptRecord = RunRecord | Exchange | SshRecord | Skipped | ResourceRecord | EndRecord;
 
@@ -23,7 +23,7 @@ export interface RunRecord {
   runId: string;
   baseUrl: string;
   level: Level;
-  /** Ids of `--only`; absent when all of the level are selected. */
+  /** The check ids of `--only`; absent where all checks of the level run. */
   only?: readonly string[];
   /** RFC 3339. */
   startedAt: string;
@@ -50,17 +50,17 @@ export interface RunSettings {
 /** Which credential a request carried. */
 export type Credential = 'api key' | 'second api key' | 'access token' | 'none' | 'altered';
 
-/** One request and what came of it. Times are milliseconds since the run's start. */
+/** One request and its outcome. Times are milliseconds since the start of the run. */
 export interface Exchange {
   kind: 'exchange';
   n: number;
-  /** What it was for: `<scenario>/<what>`. */
+  /** The purpose: `<scenario>/<what>`. */
   step: string;
   sentAt: number;
   endedAt: number;
   /** Wall clock at sending, RFC 3339. */
   wall: string;
-  /** The `X-Request-Id` that it carried. */
+  /** The `X-Request-Id` of the request. */
   requestId: string;
   credential: Credential;
   request: {
@@ -76,20 +76,20 @@ export interface Exchange {
     body: string;
     firstByteMs: number;
     /**
-     * Of a list of thousands of instances, how many are not in `body`: those of the run are. Of a long answer that is no
-     * such list, how many characters are not.
+     * How many instances of a long list are not in `body` (those of the run always are). For another long answer, how
+     * many characters are not.
      */
     leftOut?: number;
   };
   failure?: { kind: FailureKind; message: string };
-  /** It was sent again: it had been answered with 429, or had been lost. */
+  /** The request was retried, after a 429 or a lost connection. */
   superseded?: true;
 }
 
-/** Which of the run's keys was used to log in: the two that were injected, or one that never was. */
+/** The key pair used for a login: one of the two injected ones, or one that was never injected. */
 export type KeyName = 'first' | 'second' | 'other';
 
-/** One SSH login and how far it came. */
+/** One SSH login and the stage that it reached. */
 export interface SshRecord {
   kind: 'ssh';
   n: number;
@@ -109,7 +109,7 @@ export interface SshRecord {
   stdout?: string;
 }
 
-/** Steps that were not taken, and why. With a capability, the target lacks it; without, the run could not. */
+/** Steps that were skipped, and why. With a capability: the target lacks it. Without: the run could not do them. */
 export interface Skipped {
   kind: 'skipped';
   /** Beginnings of step names. */
@@ -119,15 +119,15 @@ export interface Skipped {
   capability?: string;
 }
 
-/** What became of something that the run made. Written when it is known, and again when that changes. */
+/** The state of a resource of the run, written again whenever it changes. */
 export interface ResourceRecord {
   kind: 'resource';
-  /** Of the ledger. */
+  /** Number of the ledger entry. */
   entry: number;
   type: 'instance' | 'volume';
   name: string;
   id?: string;
-  /** The step that asked for it. */
+  /** The step that requested it. */
   step: string;
   state: 'made' | 'refused' | 'unknown' | 'gone';
   at: number;
@@ -142,7 +142,7 @@ export interface EndRecord {
   detail?: string;
 }
 
-/** How an exchange can end without a whole answer. */
+/** How an exchange can fail without a complete answer. */
 export type FailureKind =
   | 'dns'
   | 'connect'
@@ -153,5 +153,5 @@ export type FailureKind =
   | 'not_http'
   | 'interrupted';
 
-/** How far a login came: the rungs of the ladder, lowest first. */
+/** The stages of a login, in order. */
 export type SshRung = 'resolve' | 'connect' | 'handshake' | 'authenticate' | 'execute' | 'done';

@@ -114,7 +114,7 @@ const end = z.object({
 
 const record = z.discriminatedUnion('kind', [run, exchange, ssh, skipped, resource, end]);
 
-/** A record as it was read, or the first thing that keeps it from being one. */
+/** Validates a record; on failure returns the first problem. */
 export function parseRecord(value: unknown): { record: TranscriptRecord } | { problem: string } {
   const parsed = record.safeParse(value);
   if (parsed.success) return { record: parsed.data };

@@ -2,14 +2,14 @@ import type { TranscriptRecord } from './records.ts';
 import { parseRecord } from './schema.ts';
 
 export interface TranscriptParts {
-  /** Takes the run's secrets out, by value. */
+  /** Removes the run's secrets by value. */
   redact: (record: TranscriptRecord) => TranscriptRecord;
-  /** Takes one line without its newline. */
+  /** Receives each line, without its newline. */
   sink?: ((line: string) => void) | undefined;
   onRecord?: ((record: TranscriptRecord) => void) | undefined;
 }
 
-/** The records of a run, in memory and, where `sink` is given, written out as each comes. */
+/** The records of a run, in memory and, if `sink` is given, written out one by one. */
 export class Transcript {
   readonly records: TranscriptRecord[] = [];
   readonly #parts: TranscriptParts;
@@ -26,12 +26,12 @@ export class Transcript {
   }
 }
 
-/** A transcript that cannot be judged, with the line that is wrong. */
+/** A transcript that cannot be judged; the message names the line. */
 export class TranscriptError extends Error {
   override readonly name = 'TranscriptError';
 }
 
-/** The records of a transcript file. A last line that a crash cut off is left out; any other fault is an error. */
+/** Reads a transcript file. A last line that a crash cut off is ignored; any other fault throws `TranscriptError`. */
 export function readTranscript(text: string): TranscriptRecord[] {
   const lines = text.split('\n');
   const isCutOff = lines.at(-1) !== '';
@@ -69,7 +69,7 @@ function parse(line: string): ReturnType<typeof parseRecord> {
   }
 }
 
-/** A check that threw: a fault of the suite, which says nothing about the target. */
+/** A fault of the suite itself, such as a check that threw. It says nothing about the target. */
 export class SuiteFault extends Error {
   override readonly name = 'SuiteFault';
 }

@@ -5,13 +5,13 @@ import { type Finding, MissingEvidence } from '../evidence/finding.ts';
 import { includes, type TranscriptRecord } from '../transcript/records.ts';
 import { SuiteFault } from '../transcript/transcript.ts';
 
-/** Why a check took no part in a run. */
+/** The check was not part of the run. */
 export interface NotSelected {
   verdict: 'not_selected';
   reason: string;
 }
 
-/** The sentence is one that nothing outside can observe. */
+/** The requirement cannot be observed from outside. */
 export interface Excluded {
   verdict: 'excluded';
   reason: string;
@@ -19,7 +19,7 @@ export interface Excluded {
 
 export type Ruling = Finding | NotSelected | Excluded;
 
-/** A requirement, and what was found of it. `warn` is the failure of a SHOULD. */
+/** A requirement and its verdict. `warn` is the failure of a SHOULD. */
 export interface Judged {
   requirement: Requirement;
   ruling: Ruling;
@@ -28,7 +28,7 @@ export interface Judged {
 
 export type Verdict = Ruling['verdict'] | 'warn';
 
-/** Judges a transcript: each requirement, in the order of the file. Throws `SuiteFault`. */
+/** Judges every requirement by a transcript, in the order of requirements.yaml. Throws `SuiteFault`. */
 export function judge(
   records: readonly TranscriptRecord[],
   requirements: readonly Requirement[],
@@ -64,7 +64,7 @@ function ruleOn(check: Check, evidence: Evidence): Ruling {
 
 const GRAVEST_FIRST = ['fail', 'not_tested', 'not_applicable', 'not_selected', 'pass'] as const;
 
-/** The gravest of the rulings of the checks that prove a requirement. */
+/** The worst ruling of the checks that prove a requirement. */
 function rulingOn({ id, checks, excluded }: Requirement, rulings: ReadonlyMap<string, Ruling>): Ruling {
   if (excluded !== undefined) return { verdict: 'excluded', reason: excluded };
   const found = (checks ?? []).map((check) => {

@@ -3,7 +3,7 @@ import type { Judged, Verdict } from './judge.ts';
 
 export type Outcome = 'CONFORMANT' | 'NON-CONFORMANT' | 'INCOMPLETE';
 
-/** The exit codes of the command. The last wins over all others. */
+/** The exit codes of the command. The last one overrides all others. */
 export const EXIT = {
   conformant: 0,
   nonConformant: 1,
@@ -13,7 +13,7 @@ export const EXIT = {
   mayBeRunning: 5,
 } as const;
 
-/** How many requirements have each verdict. */
+/** The number of requirements with each verdict. */
 export type Counts = Readonly<Record<Verdict, number>>;
 
 export function countVerdicts(judged: readonly Judged[]): Counts {
@@ -31,8 +31,8 @@ export function countVerdicts(judged: readonly Judged[]): Counts {
 }
 
 /**
- * The outcome of a run. Any failure is NON-CONFORMANT. CONFORMANT says that the run was not cut short, that every check
- * of its level was made, and that there was at least one: a selection of checks (`--only`) never comes to it.
+ * The outcome of a run. Any failure is NON-CONFORMANT. CONFORMANT requires that the run was complete, that every
+ * check of its level was made, and that at least one passed; a run with `--only` is never CONFORMANT.
  */
 export function outcomeOf(run: RunRecord, end: EndRecord | undefined, counts: Counts): Outcome {
   if (counts.fail > 0) return 'NON-CONFORMANT';

@@ -51,7 +51,7 @@ function refusal(id: string, what: string, ...steps: readonly string[]): Check {
   };
 }
 
-/** The run's own key, which its owner says is good. A target may take tokens in its place. */
+/** Whether the run's own API key is accepted. A target may require a token instead. */
 function judgeKey(evidence: Evidence): Finding {
   const takesToken = evidence.anySteps('token/use').some(isSuccess);
   if (takesToken && evidence.anySteps('token/static-key').some(isKeyRefusal))
@@ -59,7 +59,7 @@ function judgeKey(evidence: Evidence): Finding {
       'API keys as bearer credentials',
       'the key itself is refused, and its access token is taken',
     );
-  // The clean-up comes after the bad credentials, for which an address may have been banned.
+  // The clean-up is left out: it follows the bad credentials, for which an address may have been banned.
   const withKey = evidence.exchanges.filter(
     (exchange) =>
       exchange.credential === 'api key' &&
@@ -83,7 +83,7 @@ function isKeyRefusal(exchange: Parameters<typeof statusOf>[0]): boolean {
   return [401, 403].includes(statusOf(exchange) ?? 0);
 }
 
-/** What a bad credential reads of an instance that lives. */
+/** Requests about a live instance with a bad credential. */
 export const liveInstanceChecks: readonly Check[] = [
   {
     id: 'AUTH-LIVE-001',
@@ -112,7 +112,7 @@ export const liveInstanceChecks: readonly Check[] = [
 
 const BAD = ['no-credential', 'wrong-credential'];
 
-/** What is asked of a live instance without a good credential is refused, and is not done all the same. */
+/** A request about a live instance without a valid credential is refused and has no effect. */
 function judgeActions(evidence: Evidence): Finding {
   evidence.steps('destroy/no-credential');
   const asked = ['stop', 'start', 'destroy'].flatMap((scenario) =>

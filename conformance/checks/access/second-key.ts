@@ -27,7 +27,7 @@ export const severalKeysChecks: readonly Check[] = [
   { id: 'KEYS-SECOND-002', level: 'full', scenarios, judge: judgeSame },
 ];
 
-/** One read of several that is 404 is no matter of keys. */
+/** A single 404 among several reads has nothing to do with keys. */
 function judgeSame(evidence: Evidence): Finding {
   const first = evidence.steps('second-key/read-with-first').find(isSuccess);
   if (first === undefined) return notTested('the first key did not read the instance');

@@ -83,7 +83,7 @@ function expecting(exchange: Exchange, ...statuses: readonly number[]): Problem 
     : { expected: statuses.join(' or '), actual: answerOf(exchange) };
 }
 
-/** Of the instance that was never made it is only asked that the token is taken. */
+/** For the instance that never existed, it only matters that the token is accepted. */
 function useProblem(exchange: Exchange): Problem | undefined {
   if (!exchange.request.path.startsWith('/instances/')) return withPath(exchange, expecting(exchange, 200));
   return [401, 403].includes(statusOf(exchange) ?? 0)
@@ -96,8 +96,8 @@ function withPath(exchange: Exchange, problem: Problem | undefined): Problem | u
 }
 
 /**
- * Of a wrong key, or a wrong login, 401 is asked where that is what the target takes. Elsewhere it is a body without
- * what is required, and 400 is as good.
+ * A wrong key or login must be answered 401 if the target accepts that kind of credential. Otherwise the body lacks a
+ * required field, and 400 is as good.
  */
 function judgeBadCredentials(evidence: Evidence): Finding {
   const good = answersOf(evidence, 'token/good');

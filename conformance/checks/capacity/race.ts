@@ -51,7 +51,7 @@ function racers(evidence: Evidence): InstanceTimeline[] {
   return evidence.instances.filter(({ created }) => created?.step === 'race/create');
 }
 
-/** Each by the last read before its destruction. */
+/** Judges each instance by the last read before its destruction. */
 function judgeLives(evidence: Evidence): Finding {
   const lives = racers(evidence).map((timeline) => ({
     timeline,
@@ -104,13 +104,16 @@ function errorOf(instance: JsonObject | undefined): string {
   return error === undefined ? '' : `, with error ${shortJson(error, 100)}`;
 }
 
-/** Behind a gateway that tells machines apart by their user two of them share a port. */
+/** Behind a gateway that selects the machine by user name, two machines may share a port. */
 function endpointOf(instance: JsonObject | undefined): string {
   const { host, port, username } = sshEndpointOf(instance ?? {});
   return `${username === undefined ? '' : `${username}@`}${host}:${port}`;
 }
 
-/** By instance, the last login that failed. No word of keys or networks where the first instance had no login either. */
+/**
+ * The last failed login by instance. Empty where the first instance could not be logged in to either: then keys or
+ * networks are judged elsewhere.
+ */
 function failedLogins({ logins }: Evidence): ReadonlyMap<string, SshRecord> {
   if (!logins.some((login) => login.step === 'online/login-first' && isLoggedIn(login))) return new Map();
   const last = new Map(
@@ -148,7 +151,7 @@ function judgeUnits(evidence: Evidence): Finding {
   );
 }
 
-/** Units of the raced offer, in its region, that the run itself held then. */
+/** How many units of the raced offer the run itself held at that time, in that region. */
 function heldBefore({ instances }: Evidence, first: Exchange): number {
   const body = parseJson(first.request.body);
   return instances.filter((timeline) => {

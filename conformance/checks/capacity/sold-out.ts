@@ -32,7 +32,10 @@ function judgeDrained(evidence: Evidence): Finding {
   });
 }
 
-/** What is sold once may have become free just then. Each create stands after a read that shows that it is not there. */
+/**
+ * A single sale may be of a unit that has just become free, so only two count. Each create follows a read that shows
+ * no capacity.
+ */
 function judgeSoldTwice(
   evidence: Evidence,
   { step, what, why }: { step: string; what: string; why: (place: Place) => string },
@@ -64,7 +67,7 @@ function judgeCode(evidence: Evidence): Finding {
   });
 }
 
-/** What is still listed after some seconds, and refused once more, and listed then too. */
+/** An offer that is still listed some seconds after a refusal, is refused again, and is listed even then. */
 function judgeTakenOut(evidence: Evidence): Finding {
   const reads = evidence.steps('race/availability-after-refusal');
   const [again] = evidence.anySteps('race/create-again');
@@ -85,7 +88,7 @@ function judgeTakenOut(evidence: Evidence): Finding {
   );
 }
 
-/** An offer that is listed and refused, and still listed some seconds later, and refused again, and listed. */
+/** An offer that is listed and refused, still listed seconds later, refused again, and listed even then. */
 function judgeGate(evidence: Evidence): Finding {
   const asked = evidence.steps('create/post');
   const reads = evidence.anySteps('create/availability-after-refusal').filter(isSuccess);

@@ -50,7 +50,7 @@ function judgeSubset(evidence: Evidence): Finding {
   );
 }
 
-/** A sale between the two reads of a pair makes them differ once; what differs in every pair is a fault. */
+/** A sale between two reads explains one difference; a difference in every pair is a fault. */
 function judgeAgreement(evidence: Evidence): Finding {
   const pairs = pairedReads(evidence);
   if (pairs.length < 2) return notTested('the two lists were not read one after the other more than once');
@@ -80,7 +80,7 @@ interface Pair {
   availability: OfferRead;
 }
 
-/** Each whole read of /configurations with the read of /availability that came right after it. */
+/** Pairs each unfiltered read of /configurations with the next read of /availability. */
 function pairedReads(evidence: Evidence): Pair[] {
   const availability = wholeReads(evidence, 'availability').filter(({ exchange }) =>
     isOfCatalog(exchange.step),
@@ -118,7 +118,7 @@ function judgeSame(evidence: Evidence): Finding {
   );
 }
 
-/** A narrowed `regions` is as lawful as all of them, as long as the one that was asked for is there. */
+/** A filtered answer may list all regions of an offer or only some, but must list the requested one. */
 function judgeRegionFilter(evidence: Evidence): Finding {
   evidence.steps('catalog/of-region');
   const filtered = offerReads(evidence, 'availability').filter(
@@ -158,7 +158,7 @@ function judgeUnknownRegion(evidence: Evidence): Finding {
   );
 }
 
-/** What was available before and after is deployable in one of its regions, and has to be listed there. */
+/** An offer that was available before and after must be listed in one of its regions. */
 function judgeRegionsCover(evidence: Evidence): Finding {
   const asked = evidence.steps('catalog/of-region');
   const reads = offerReads(evidence, 'availability');

@@ -68,14 +68,14 @@ export const catalogChecks: readonly Check[] = [
   { id: 'CFG-REGION-001', level: 'read-only', scenarios, judge: judgeRegions },
 ];
 
-/** Whether a list was answered as one: 200, with an array in `field`. */
+/** Whether a list was answered 200 with an array in `field`. */
 export function judgeListAnswers(evidence: Evidence, steps: readonly string[], field: string): Finding {
   return judgeEachExchange(answersOf(evidence, ...steps), 'reads of the list', (exchange) =>
     listProblem(exchange, field),
   );
 }
 
-/** `judgeEach` of offers, with the offer's id before what was found. */
+/** `judgeEach` for offers; problems begin with the offer's id. */
 export function judgeEachOffer(
   offers: readonly SeenOffer[],
   what: string,
@@ -111,7 +111,7 @@ function judgeUnique(evidence: Evidence): Finding {
   );
 }
 
-/** An offer is known by its id: it stays what it is, and does not come back under another. */
+/** An id always names the same offer, and an offer does not come back under another id. */
 function judgeStable(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   if (reads.length < 2) return notTested('the offers were read once only');
@@ -143,7 +143,7 @@ function judgeStable(evidence: Evidence): Finding {
   );
 }
 
-/** O: Availability contract 2: an offer that is not available is listed as such, and never left out. */
+/** O: Availability contract 2: an unavailable offer is listed as such, never left out. */
 function judgeOmitted(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   if (reads.length < 2) return notTested('the offers were read once only');
@@ -172,7 +172,10 @@ function judgeOmitted(evidence: Evidence): Finding {
   );
 }
 
-/** Each type's list is compared with the whole lists around it, so that an offer may come or go in between. */
+/**
+ * Compares each filtered list with the unfiltered lists before and after it, so that an offer may come or go in
+ * between.
+ */
 function judgeFilter(evidence: Evidence): Finding {
   const whole = wholeReads(evidence, 'configurations');
   const filtered = offerReads(evidence, 'configurations').filter((read) => read.instanceType !== undefined);
@@ -214,7 +217,7 @@ function judgeSpotPrice(evidence: Evidence): Finding {
   );
 }
 
-/** Spellings that differ in case and punctuation only are of one model. */
+/** Spellings that differ only in case and punctuation are one model. */
 function judgeGpuSpelling(evidence: Evidence): Finding {
   const withGpu = seenOffers(evidence).filter(({ offer }) => textField(offer, 'gpu_type') !== undefined);
   if (withGpu.length === 0) return notApplicable('GPUs', 'no offer has a gpu_type');

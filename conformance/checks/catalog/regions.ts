@@ -21,7 +21,7 @@ interface SeenRegion {
   exchange: Exchange;
 }
 
-/** The regions of every offer and location, each where it was first seen. */
+/** The regions of all offers and locations, each with its first appearance. */
 function seenRegions(evidence: Evidence): SeenRegion[] {
   const offered = seenOffers(evidence).flatMap(({ offer, exchange }) =>
     textsField(offer, 'regions').map((region) => ({ region, exchange })),
@@ -52,7 +52,7 @@ function judgeTokens(evidence: Evidence): Finding {
   );
 }
 
-/** What keeps a region from being a token for people. Capitals, underscores and digits are as good as others. */
+/** Why a region is not a readable token. Capitals, underscores and digits are allowed. */
 export function tokenFault(region: string): string | undefined {
   if (region === '') return 'it is empty';
   if (/\s/.test(region)) return 'it has a space in it';
@@ -62,7 +62,9 @@ export function tokenFault(region: string): string | undefined {
   return /^\p{L}/u.test(region) ? undefined : 'it does not begin with a letter';
 }
 
-/** A token is replaced where an offer has lost one that no offer has any more, and got one that no offer had before. */
+/**
+ * A region was renamed if an offer lost a region that no offer has any more, and gained one that no offer had before.
+ */
 function judgeStable(evidence: Evidence): Finding {
   const reads = wholeReads(evidence, 'configurations');
   const compared = reads.slice(1).map((after, index) => ({ before: reads[index] ?? after, after }));

@@ -13,10 +13,10 @@ import { answerOf, isSuccess, jsonOf, requestOf } from '../../transcript/exchang
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
-/** What every run does, and what is looked at in all of it. */
+/** The scenarios of every run. */
 const scenarios = ['catalog', 'list', 'unauthenticated', 'unknown'];
 
-/** All that came back, of whatever was asked: what was repeated too. */
+/** Every answered exchange, including those that were retried. */
 export function answeredExchanges(evidence: Evidence): Exchange[] {
   return evidence.sent.filter(({ answer }) => answer !== undefined);
 }
@@ -24,16 +24,16 @@ export function answeredExchanges(evidence: Evidence): Exchange[] {
 const FROM_A_FIREWALL = [403, 414];
 
 /**
- * Whether it is the refusal, by what stands in front of a target, of an id that nobody gives out: a firewall's of quotes,
- * a proxy's of a thousand characters. It is no word of the target's.
+ * Whether a proxy or firewall in front of the target refused an unusual id (quotes, a thousand characters), so that
+ * the answer is not the target's own.
  */
 export function isFromProxy({ step, answer }: Exchange): boolean {
   return step === 'unknown/odd-id' && FROM_A_FIREWALL.includes(answer?.status ?? 0);
 }
 
 /**
- * What steps were answered. That something was not answered is said once, by WIRE-REACH-001, and a target that asks for
- * patience has not refused anything. Throws `MissingEvidence` where the steps were not taken.
+ * The answered exchanges of steps. WIRE-REACH-001 reports missing answers, and a rate limit is no refusal, so both
+ * are left out. Throws `MissingEvidence` where the steps were not taken.
  */
 export function answersOf(evidence: Evidence, ...steps: readonly string[]): Exchange[] {
   const asked = evidence.steps(...steps);
@@ -133,7 +133,7 @@ function judgeReach(evidence: Evidence): Finding {
   });
 }
 
-/** Whether `other` is an earlier try of the same request, sent right before. */
+/** Whether `other` is the previous attempt at the same request. */
 function isRepetition(other: Exchange, { n, step, request }: Exchange): boolean {
   return (
     other.superseded === true &&

@@ -86,21 +86,21 @@ export const errorChecks: readonly Check[] = [
     judge: (evidence) =>
       judgeEachExchange(answeredExchanges(evidence), 'answers', (exchange) => {
         const status = statusOf(exchange) ?? 0;
-        // A route that is not there may say 501.
+        // An unknown route may answer 501.
         if (status < 500 || status === 501) return undefined;
         return { expected: 'no 5xx', actual: `${answerOf(exchange)}, to ${requestOf(exchange)}` };
       }),
   },
 ];
 
-/** Every answer of 400 and above, of whatever was asked. */
+/** Every answer of 400 and above. */
 function refusals(evidence: Evidence): Exchange[] {
   return answeredExchanges(evidence).filter(
     (exchange) => (statusOf(exchange) ?? 0) >= 400 && !isFromProxy(exchange),
   );
 }
 
-/** Those whose envelope has the field: what is missing is said once, of the envelope. */
+/** The refusals whose error has the field; a missing field is reported once, by the envelope check. */
 function refusalsWith(evidence: Evidence, field: string): Exchange[] {
   return refusals(evidence).filter((exchange) => errorOf(exchange)?.[field] !== undefined);
 }
@@ -111,7 +111,7 @@ function errorOf(exchange: Exchange): JsonObject | undefined {
   return isObject(error) ? error : undefined;
 }
 
-/** What keeps an answer from being an Error of O:. */
+/** Why an answer is not an Error of the contract. */
 export function envelopeProblem(exchange: Exchange): Problem | undefined {
   const fault = envelopeFault(exchange);
   if (fault === undefined) return undefined;
@@ -136,7 +136,7 @@ function envelopeFault(exchange: Exchange): string | undefined {
     : `error.details is ${shortJson(details)}`;
 }
 
-/** Requests that are the same in all that counts, and got the same status. */
+/** Equivalent requests that got the same status must have the same error code. */
 function judgeStableCodes(evidence: Evidence): Finding {
   const first = new Map<string, string>();
   const asked = evidence
@@ -173,7 +173,7 @@ function messageProblem(exchange: Exchange): Problem | undefined {
   };
 }
 
-/** What keeps a text from being for people. That it is missing is said of the envelope. */
+/** Why a message is not meant for people. A missing message is reported by the envelope check. */
 export function messageFault(message: string, code: unknown): string | undefined {
   if (message.trim() === '') return 'a message without a word';
   const found = FOR_MACHINES.find(({ pattern }) => pattern.test(message));

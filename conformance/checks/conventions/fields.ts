@@ -77,7 +77,10 @@ function isOfOptional({ isRequired, fault }: ShapeProblem): boolean {
   return !isRequired && fault !== 'null';
 }
 
-/** O: has no word on null. A reader of the table may take an optional field that is null for one of a wrong type. */
+/**
+ * The contract does not mention null. A strict reader may treat an optional field that is null as one of a wrong
+ * type.
+ */
 export function isNull({ fault }: ShapeProblem): boolean {
   return fault === 'null';
 }
@@ -104,7 +107,7 @@ function judgeInstances(
   return judgeObjects('Instance', evidence.objects.instances, 'instances in answers', expected, isLooked);
 }
 
-/** Of each object what its table does not allow, in one sentence. */
+/** Judges objects by their table of fields; each object's problems become one sentence. */
 export function judgeObjects(
   shape: ShapeName,
   objects: readonly SeenObject[],
@@ -153,7 +156,7 @@ function lists(evidence: Evidence): Exchange[] {
 
 function judgeList(evidence: Evidence): Finding {
   evidence.steps('list/all');
-  // Whether a token is good for the list is a question of its own; the clean-up comes after all that a ban may follow.
+  // Whether a token is valid for the list is another check; the clean-up may follow a ban.
   const known = lists(evidence).filter(
     ({ step }) => step !== 'list-by-region/other' && !/^(token|cleanup)\//.test(step),
   );

@@ -16,10 +16,10 @@ export const timestampChecks: readonly Check[] = [
   },
 ];
 
-/** The fields of O: that are timestamps, where they are text at all. */
+/** The timestamp fields of the contract, where they are strings at all. */
 const TIMESTAMPS = ['created_at', 'updated_at'];
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]00:00)$/;
-/** A clock that is merely wrong is seldom so by more; zones are half an hour or more from UTC. */
+/** A wrong clock is rarely off by more than this; time zones differ from UTC by half an hour or more. */
 const MOST_SKEW_MINUTES = 15;
 const MS_PER_MINUTE = 60_000;
 
@@ -45,7 +45,7 @@ function timeProblem({ value, at, exchange }: SeenObject): Problem | undefined {
   return statusOf(exchange) === 201 && createdAt !== undefined ? zoneProblem(createdAt, exchange) : undefined;
 }
 
-/** What is created now says so: local time with the sign of UTC is off by its zone. */
+/** The creation time must be now; local time marked as UTC is off by its zone. */
 function zoneProblem(createdAt: string, { answer, wall }: Exchange): Problem | undefined {
   const date = Date.parse(answer?.headers['date'] ?? '');
   const now = Number.isNaN(date) ? Date.parse(wall) : date;

@@ -14,12 +14,12 @@ import type { Exchange } from '../../transcript/records.ts';
 import { type Check, withoutRateLimited } from '../check.ts';
 import { roundTripMs } from './polled-read.ts';
 
-/** Within this a create that waits for no boot is answered. */
+/** A create that does not wait for the boot is answered within this time. */
 const CREATE_LIMIT_MS = 5000;
 
 const scenarios = ['create'];
 
-/** The creates that were valid and were not refused for capacity. */
+/** The valid creates that were not refused for lack of capacity. */
 function accepted(evidence: Evidence): Exchange[] {
   return evidence.steps('create/post').filter((exchange) => statusOf(exchange) !== 409);
 }
@@ -147,7 +147,7 @@ function judgeSameName(evidence: Evidence): Finding {
 
 const same = (exchange: Exchange): Exchange => exchange;
 
-/** The second is another instance than the first, by its create and by the reads of both. */
+/** The second create made a different instance, by its answer and by the reads of both. */
 function both(evidence: Evidence): Problem[] {
   const create = evidence.step('companion/create');
   const [read, readFirst] = [evidence.step('companion/read'), evidence.step('companion/read-first')];

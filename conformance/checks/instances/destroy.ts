@@ -102,7 +102,7 @@ function judgeGone(evidence: Evidence): Finding {
 
 /** `Within seconds`: less than the contract's shortest poll interval. */
 const FRESH_MS = 10_000;
-/** What else can come of a DELETE is judged by the checks of destruction. */
+/** The other outcomes of a DELETE are judged elsewhere. */
 const LIVE = ['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'];
 
 export const earlyDeleteChecks: readonly Check[] = [
@@ -141,7 +141,7 @@ function judgeEarly(evidence: Evidence): Finding {
   return judgeEachExchange(reads, 'reads after the DELETE of a PROVISIONING instance', afterwards(accepted));
 }
 
-/** The destruction wins: for some seconds a replica may still show what was before. */
+/** The destruction wins over the boot; a replica may show the old state for some seconds. */
 function afterwards(accepted: Exchange): (read: Exchange) => Problem | undefined {
   return (read) => {
     const ageMs = read.sentAt - accepted.endedAt;

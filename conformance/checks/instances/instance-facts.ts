@@ -9,10 +9,10 @@ import type { Check } from '../check.ts';
 
 const ofInstances = { level: 'lifecycle', scenarios: ['create', 'boot', 'online'] } as const;
 const OFFERED = ['vcpus', 'memory_gb', 'gpu_count', 'gpu_type'];
-/** Of an offer's price; what an instance costs beyond that is in another unit. */
+/** An instance whose price exceeds the offer's by more than this factor uses another unit. */
 const MOST_TIMES = 10;
 
-/** What an instance or a volume says of itself, beside its state. */
+/** The fields of an instance or a volume other than its status. */
 export const instanceFactChecks: readonly Check[] = [
   {
     id: 'INS-PRICE-002',
@@ -57,11 +57,11 @@ function judgePrices(objects: readonly SeenObject[], what: string): Finding {
 interface Pair {
   instance: JsonObject;
   exchange: Exchange;
-  /** Every reading of its offer. */
+  /** Every observation of its offer. */
   offers: readonly JsonObject[];
 }
 
-/** Each time that an instance of the run was shown, with its offer. Throws `MissingEvidence` where there is none. */
+/** Every observation of the run's instances, with their offers. Throws `MissingEvidence` where there is none. */
 function withOffers(evidence: Evidence): Pair[] {
   evidence.steps('create/post');
   const offers = Map.groupBy(seenOffers(evidence), ({ id }) => id);
@@ -127,7 +127,7 @@ function judgeOffered(evidence: Evidence): Finding {
   );
 }
 
-/** An offer may change in the run: to agree with one reading of it is enough. */
+/** Whether the instance disagrees with every observation of its offer, which may change during the run. */
 function isStrange(instance: JsonObject, offers: readonly JsonObject[], field: string): boolean {
   if (!hasField(instance, field)) return false;
   const known = offers.filter((offer) => hasField(offer, field));

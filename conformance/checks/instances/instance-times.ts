@@ -5,10 +5,10 @@ import { textField } from '../../text/json.ts';
 import type { Check } from '../check.ts';
 
 const scenarios = ['create', 'boot', 'online'];
-/** One answer may count in seconds and another in milliseconds. */
+/** One answer may have seconds precision and another milliseconds. */
 const PRECISION_MS = 1000;
 
-/** What created_at and updated_at say over the life of an instance. */
+/** created_at and updated_at over the life of an instance. */
 export const instanceTimeChecks: readonly Check[] = [
   {
     id: 'INS-TIME-001',
@@ -58,7 +58,7 @@ function judgeCreatedAt(evidence: Evidence): Finding {
   );
 }
 
-/** The reads that follow one another, with the updated_at of each in milliseconds. */
+/** Consecutive reads with their updated_at in milliseconds. */
 function updates(evidence: Evidence) {
   return evidence.instances
     .flatMap((timeline) => pairs(reads(timeline)))
@@ -70,7 +70,7 @@ function updatedAt({ instance }: Observation): number {
   return Date.parse(textField(instance, 'updated_at') ?? '');
 }
 
-/** A time that is none is shown as such; what is no time is WIRE-TIME-001's. */
+/** An unreadable time is reported by WIRE-TIME-001. */
 const iso = (ms: number): string => (Number.isNaN(ms) ? 'that is no time' : new Date(ms).toISOString());
 
 function judgeMonotone(evidence: Evidence): Finding {
@@ -88,7 +88,7 @@ function judgeMonotone(evidence: Evidence): Finding {
   );
 }
 
-/** Two changes within one second of a clock that counts seconds share their updated_at lawfully. */
+/** Two changes within one second may share an updated_at of seconds precision. */
 function judgeMoved(evidence: Evidence): Finding {
   const changes = updates(evidence).filter(({ before, after }) => before.status !== after.status);
   const isMute = updates(evidence).every(({ earlier, later }) => earlier === later);

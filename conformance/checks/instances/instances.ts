@@ -126,7 +126,7 @@ function judgeIds(evidence: Evidence): Finding {
   );
 }
 
-/** Complete lists: without a filter, or with the instance's own region. */
+/** The lists that must contain the instance: unfiltered, or filtered by its region. */
 function listsWhileAlive(
   evidence: Evidence,
   timeline: InstanceTimeline,
@@ -152,14 +152,17 @@ function itemOf(list: Exchange, id: string) {
   return objectsField(jsonOf(list), 'instances').find((instance) => instance['id'] === id);
 }
 
-/** Whether a stop, a start or a DELETE of it was under way between two reads. */
+/** Whether a stop, start or DELETE of the instance was in progress between two reads. */
 function isActedOn({ starts, stops, deletes }: InstanceTimeline, from: Exchange, to: Exchange): boolean {
   return [...starts, ...stops, ...deletes].some(
     ({ sentAt, endedAt }) => endedAt > from.sentAt && sentAt < to.endedAt,
   );
 }
 
-/** A list between two reads that show the same status has to show that too; one in three may be a change in between. */
+/**
+ * A list between two reads with the same status must show that status too; one deviation in three may be a change in
+ * between.
+ */
 function judgeListAgrees(evidence: Evidence): Finding {
   const compared = evidence.instances.flatMap((timeline) => {
     const gets = reads(timeline);
@@ -187,7 +190,7 @@ function judgeListAgrees(evidence: Evidence): Finding {
   );
 }
 
-/** One in twenty may be lost to a restart. 404 and 429 are judged elsewhere. */
+/** One failed read in twenty may be due to a restart. 404 and 429 are judged elsewhere. */
 function judgeReadable(evidence: Evidence): Finding {
   const polled = evidence.instances.flatMap((timeline) =>
     evidence.exchanges.filter(
@@ -215,7 +218,7 @@ function isReadOf({ request, failure, ...exchange }: Exchange, id: string): bool
   );
 }
 
-/** What is asked without the region is answered as what was asked with it just before or after. */
+/** A request without the region is answered like the neighbouring ones with it. */
 function judgeWithoutRegion(evidence: Evidence): Finding {
   evidence.steps('online/without-region');
   const twins = [

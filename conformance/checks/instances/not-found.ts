@@ -88,7 +88,7 @@ function judgeNever404(evidence: Evidence): Finding {
   );
 }
 
-/** The reads after the first 404 that followed the destruction. */
+/** The reads after the first 404 that followed the DELETE. */
 function readsAfterEnd(timeline: InstanceTimeline) {
   const first404 = end404(timeline);
   if (first404 === undefined) return [];

@@ -6,11 +6,11 @@ import { statusOf } from '../../transcript/exchange.ts';
 import type { Exchange, RunRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 
-/** What nineteen of twenty polled reads have to take less than, the round trip taken off. */
+/** 95 % of polled reads must be faster than this, without the network round trip. */
 const FAST_MS = 1000;
-/** The contract's client polls each instance once in this time, and reads the catalogue beside. */
+/** How often the contract's client polls each instance; it also reads the catalogue. */
 const CONTRACT_POLL_MS = 10_000;
-/** What a client with one instance sends in that time, with room. */
+/** The requests of a client with one instance in that time, with some margin. */
 const CONTRACT_REQUESTS = 5;
 
 export const polledReadChecks: readonly Check[] = [
@@ -51,7 +51,9 @@ function judgeLatency(evidence: Evidence): Finding {
   return { verdict: 'pass', reason: measured, shown: p95 === undefined ? [] : [p95] };
 }
 
-/** No 429 to who asks no more than the contract's client does. Faster runs are refused lawfully, and wait. */
+/**
+ * A client that asks no more often than the contract's gets no 429. A faster run may lawfully be limited, and waits.
+ */
 function judgeRate(evidence: Evidence): Finding {
   const asked = evidence.sent.filter(
     (exchange) =>
@@ -83,20 +85,20 @@ function judgeRate(evidence: Evidence): Finding {
   );
 }
 
-/** Whether all that was sent in the ten seconds before is no more than the contract's client sends. */
+/** Whether the requests of the last ten seconds are no more than the contract's client sends. */
 function isQuiet(sent: readonly Exchange[], { n, sentAt }: Exchange): boolean {
   const before = sent[n - 1 - CONTRACT_REQUESTS];
   return before === undefined || sentAt - before.sentAt >= CONTRACT_POLL_MS;
 }
 
-/** What a read is of: one instance, or the catalogue. */
+/** What a request reads: one instance, or the catalogue. */
 function targetOf({ request }: Exchange): string | undefined {
   const [path = ''] = request.path.split('?');
   if (POLL.test(request.path)) return path;
   return path === '/configurations' || path === '/availability' ? path : undefined;
 }
 
-/** What the way to the target takes of each answer's time: the shortest TCP connection; 0 where it is not known. */
+/** The network share of each answer's time: the fastest TCP connection; 0 where unknown. */
 export function roundTripMs({ roundTripsMs }: RunRecord): number {
   return roundTripsMs.length === 0 ? 0 : Math.min(...roundTripsMs);
 }

@@ -10,7 +10,7 @@ import { type Check, judgeStatus } from '../check.ts';
 const scenarios = ['refusals'];
 
 const UNSOLD_STEP = 'refusals/unsold-region';
-/** The one case that depends on the catalog. */
+/** The only case that depends on the catalogue. */
 const UNSOLD_DEFECT = 'a region in which the offer is not sold';
 
 export const refusalChecks: readonly Check[] = [
@@ -22,7 +22,7 @@ export const refusalChecks: readonly Check[] = [
   refused('NEG-TYPE-002', [400]),
   refused('NEG-CLOUD-001', [400]),
   refused('NEG-IMAGE-001', [400]),
-  // Capacity that there never was is also capacity that there is not now.
+  // An unknown offer also counts as one without capacity.
   refused('NEG-OFFER-001', [400, 409]),
   refused('NEG-REGION-001', [400, 409], [UNSOLD_STEP]),
   { id: 'NEG-NOTHING-001', level: 'lifecycle', scenarios, judge: judgeNothingMade },
@@ -51,7 +51,7 @@ function defectOf(step: string): string {
   return REFUSAL_CASES.find((refusal) => refusal.step === step)?.defect ?? UNSOLD_DEFECT;
 }
 
-/** Nothing that was refused is in the list afterwards, under the name that it was asked for with. */
+/** No refused create appears in the list afterwards, under the name that it asked for. */
 function judgeNothingMade(evidence: Evidence): Finding {
   const list = evidence.step('refusals/list');
   if (!isSuccess(list)) return notTested(`GET /instances was answered ${answerOf(list)}`);
@@ -89,7 +89,7 @@ function isOf(instance: JsonObject, { name, id }: ResourceRecord): boolean {
   );
 }
 
-/** Without a name, and neither there before nor known to be the run's. */
+/** Listed instances without a name that did not exist before and are not known as the run's. */
 function newNameless(evidence: Evidence, listed: readonly JsonObject[]): JsonObject[] {
   const before = idsIn(evidence.step('refusals/list-before'));
   const known = new Set(evidence.resources.map(({ id }) => id));

@@ -106,7 +106,7 @@ export const stopStartChecks: readonly Check[] = [
   },
 ];
 
-/** The contract's row is for what is stoppable; machines of DEDICATED offers are taken to be. */
+/** The contract speaks of stoppable instances; those of DEDICATED offers are assumed to be. */
 function judgeStopAnswer(evidence: Evidence): Finding {
   const asked = evidence.step('stop/post');
   const stopped = evidence.instances.find(({ stops }) => stops.includes(asked));
@@ -158,7 +158,7 @@ function judgeStartEnds(evidence: Evidence): Finding {
   );
 }
 
-/** What is asked of an instance in a status that does not allow it is 409. */
+/** A request that the status of the instance does not allow is answered 409. */
 function judgeRefused(evidence: Evidence, scenario: string, action: string, status: string): Finding {
   evidence.steps(`${scenario}/${action}`);
   const sandwich = requestBetweenReads(evidence, scenario, action);
@@ -180,14 +180,14 @@ function judgeRefused(evidence: Evidence, scenario: string, action: string, stat
   );
 }
 
-/** Whether it may have left its status by itself before it was asked, which then was lawful. */
+/** Whether the instance may have left the status by itself before the request, which was then lawful. */
 function mayHaveMoved(evidence: Evidence, status: string, asked: Exchange): boolean {
   if (status !== 'PROVISIONING') return true;
   const created = evidence.instances.find(({ created }) => created !== undefined)?.created;
   return quickestBootMs(evidence) <= asked.endedAt - (created?.endedAt ?? 0) + 1000;
 }
 
-/** How soon a machine of this target was seen ONLINE, after its 201 or after a start. */
+/** The fastest boot seen on this target, after a 201 or a start. */
 function quickestBootMs(evidence: Evidence): number {
   const boots = evidence.instances.flatMap(({ created, starts, observations }) =>
     [created, ...starts.filter(isSuccess)].flatMap((asked) => {
@@ -217,7 +217,7 @@ function judgeCannotResume(evidence: Evidence): Finding {
   return judgeEachExchange([asked], 'starts that were refused', () => problems);
 }
 
-/** A refused request changes nothing, but what goes on by itself. */
+/** A refused request changes nothing; progress that was under way continues. */
 function judgeUnchanged(evidence: Evidence): Finding {
   const asked = [
     ['boot', 'stop'],

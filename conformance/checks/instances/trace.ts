@@ -37,8 +37,8 @@ export const traceChecks: readonly Check[] = [
 ];
 
 /**
- * Each two sightings that follow one another, of which the first is a read: a replica may lag behind the answer to a
- * stop or a DELETE for a moment. Lists are left to the check that compares them with reads.
+ * Consecutive observations of which the first is a read: a replica may briefly lag behind the answer to a stop or a
+ * DELETE. Lists are judged by another check.
  */
 function steps(evidence: Evidence): Step[] {
   return evidence.instances.flatMap((timeline) => {
@@ -75,7 +75,7 @@ function judgePaths(evidence: Evidence): Finding {
   );
 }
 
-/** What is over stays over; a DELETE of OFFLINE or ERROR is the one way on. */
+/** A final status stays; only a DELETE leads on from OFFLINE or ERROR. */
 function judgeFinal(evidence: Evidence): Finding {
   const after = steps(evidence).filter(
     ({ timeline, before }) =>
@@ -91,13 +91,13 @@ function judgeFinal(evidence: Evidence): Finding {
   });
 }
 
-/** A 404 before the destruction is a failure of its own. */
+/** A 404 before the DELETE is reported by another check. */
 function isGone(timeline: InstanceTimeline, { exchange }: Observation): boolean {
   const asked = acceptedDelete(timeline);
   return asked !== undefined && isBefore(asked, exchange);
 }
 
-/** No status comes without what leads to it in the contract's table. */
+/** Every status must be caused by what the contract's table names. */
 function judgeCauses(evidence: Evidence): Finding {
   const typeOf = offerTypes(evidence);
   const ofInterest = steps(evidence).filter(({ before }) => !TERMINAL.includes(before.status));
@@ -119,10 +119,13 @@ function judgeCauses(evidence: Evidence): Finding {
 const isOff = (status: string): boolean => status === 'STOPPING' || status === 'STOPPED';
 
 const ATTACHMENT = /^\/volumes(\/[^/]+\/(attach|detach))?$/;
-/** How long after an attachment was asked for its stop-attach-start cycle may show. */
+/** How long after an attach the stop-attach-start cycle may be visible. */
 const CYCLE_MS = 15 * 60_000;
 
-/** Whether a volume was attached or detached shortly before: a stop-attach-start cycle shows its states. */
+/**
+ * Whether a volume was attached or detached shortly before, so that the states of a stop-attach-start cycle are
+ * lawful.
+ */
 function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange): boolean {
   return evidence.exchanges.some((exchange) => {
     const { request, sentAt } = exchange;
@@ -132,7 +135,7 @@ function isCycling(evidence: Evidence, { id }: InstanceTimeline, until: Exchange
   });
 }
 
-/** What was accepted shows in the reads, within seconds. */
+/** An accepted request is visible in reads within seconds. */
 function judgeEffect(evidence: Evidence): Finding {
   const looked = evidence.instances.flatMap((timeline) => {
     const stops = timeline.stops
@@ -170,7 +173,7 @@ function isUntil(exchange: Exchange, next: Exchange | undefined): boolean {
   return next === undefined || isBefore(exchange, next);
 }
 
-/** A read that still shows the old status, long after the moment that a new `updated_at` gives for the new one. */
+/** A read that shows the old status long after the time that the new `updated_at` gives for the change. */
 function judgeDelay(evidence: Evidence): Finding {
   const changes = evidence.instances
     .flatMap((timeline) => pairs(reads(timeline)).map(([before, after]) => ({ timeline, before, after })))
@@ -191,7 +194,7 @@ function updatedAt({ instance }: Observation): number {
   return Date.parse(textField(instance, 'updated_at') ?? '');
 }
 
-/** How far the target's clock is ahead: by the Date of the create's answer, or by what it wrote as created_at. */
+/** How far the target's clock is ahead, by the Date header of the create's answer or by created_at. */
 function skewMs({ created, observations }: InstanceTimeline): number {
   if (created === undefined) return 0;
   const shown = created.answer?.headers['date'] ?? textField(observations[0]?.instance, 'created_at') ?? '';

@@ -48,7 +48,7 @@ export const firstBootChecks: readonly Check[] = [
   { id: 'BOOT-IMAGE-001', level: 'full', scenarios, judge: judgeImage },
 ];
 
-/** By the last look, since a first boot may still be at work when SSH lives. */
+/** Judges the last attempt, since the first boot may continue after SSH is up. */
 function judgeOutput(evidence: Evidence, step: string, what: string, wanted: string): Finding {
   const looks = evidence.loginsAt(step);
   const last = looks.at(-1);
@@ -91,7 +91,7 @@ function judgeImage(evidence: Evidence): Finding {
   );
 }
 
-/** With its build, or as the platform spells it: O: has no words for images. */
+/** The image may carry a build number or another spelling: the contract defines no image names. */
 function namesImage(shown: unknown, wanted: string): boolean {
   return typeof shown === 'string' && shown.toLowerCase().includes(wanted.toLowerCase());
 }

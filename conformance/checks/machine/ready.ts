@@ -5,13 +5,16 @@ import { offerTypes } from '../../evidence/offers.ts';
 
 interface Boot {
   timeline: InstanceTimeline;
-  /** Milliseconds after the 201 at which it was last read PROVISIONING. */
+  /** Milliseconds from the 201 to the last read that showed PROVISIONING. */
   provisioningMs: number;
   end: 'ONLINE' | 'other' | 'still booting';
   status: string;
 }
 
-/** Whether the virtual machines of the run came ONLINE within a limit. A poll later is not a delay of the target's. */
+/**
+ * Whether the run's virtual machines came ONLINE within a limit. The delay of one poll does not count against the
+ * target.
+ */
 export function judgeReady(evidence: Evidence, limitMs: number): Finding {
   const boots = evidence.instances.flatMap((timeline) => bootOf(timeline) ?? []);
   if (boots.length === 0) return notTested('no instance of the run was left to boot');
@@ -33,7 +36,7 @@ export function judgeReady(evidence: Evidence, limitMs: number): Finding {
   return judgeEach(ofVms, 'boots', (boot) => lookAt(boot, limitMs), lastShown);
 }
 
-/** A machine that fails and says so is in ERROR lawfully, where others came ONLINE. */
+/** Leaves out machines that failed with ERROR, which is lawful as long as others came ONLINE. */
 function withoutFailures(boots: readonly Boot[]): readonly Boot[] {
   const hasOnline = boots.some(({ end }) => end === 'ONLINE');
   return hasOnline ? boots.filter(({ status }) => status !== 'ERROR') : boots;
@@ -52,7 +55,7 @@ function lastShown({ timeline }: Boot) {
   return timeline.observations.findLast(({ status }) => status === 'PROVISIONING')?.exchange;
 }
 
-/** Undefined for one that was destroyed, or stopped, before it could come ONLINE. */
+/** Undefined for an instance that was destroyed or stopped before it could come ONLINE. */
 function bootOf(timeline: InstanceTimeline): Boot | undefined {
   const { created } = timeline;
   if (created === undefined) return undefined;

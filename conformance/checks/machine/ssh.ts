@@ -101,7 +101,7 @@ export const sshChecks: readonly Check[] = [
   },
 ];
 
-/** Whether something spoke SSH far enough to ask for a key. */
+/** Whether a login reached an SSH server that asked for a key. */
 function answersSsh({ rung }: SshRecord): boolean {
   return rung === 'authenticate' || isLoggedIn({ rung });
 }
@@ -123,7 +123,7 @@ function eachLogin(
   return judgeEach(logins, what, problemOf, (login) => login);
 }
 
-/** Where not one login of the run came through, and none was refused, it may be this machine that cannot. */
+/** If no login of the run succeeded and none was refused, the network of this machine may be the cause. */
 function judgeLive(evidence: Evidence): Finding {
   const logins = evidence.loginsAt('online/login-first', 'start/login');
   const isCutOff = ({ rung, message }: SshRecord): boolean =>
@@ -138,7 +138,7 @@ function judgeLive(evidence: Evidence): Finding {
   );
 }
 
-/** A login that found no SSH endpoint says nothing of keys. */
+/** A login that reached no SSH server says nothing about keys. */
 function ofThoseThatAnswered(
   logins: readonly SshRecord[],
   problemOf: (login: SshRecord) => Problem | undefined,
@@ -150,7 +150,10 @@ function ofThoseThatAnswered(
   return eachLogin(answeredExchanges, 'logins', problemOf);
 }
 
-/** Closed, or, behind a shared address, by now another machine's, or a gateway's that has no such user any more. */
+/**
+ * The endpoint is closed or, behind a shared address, now belongs to another machine or a gateway that no longer
+ * knows the user.
+ */
 function judgeClosed(evidence: Evidence, step: string, state: string): Finding {
   const keys = new Map(
     evidence.logins.filter(isLoggedIn).map(({ instanceId, hostKey }) => [instanceId, hostKey]),

@@ -83,7 +83,7 @@ export const volumeAttachmentChecks: readonly Check[] = [
   { id: 'VOL-RELEASE-001', level: 'full', scenarios: ['companion'], judge: judgeReleased },
 ];
 
-/** What is wrong with a read of a volume that is to be attached to the instance. Its list of them is optional. */
+/** Why a read does not show the volume attached to the instance. The list of instances is optional. */
 function attachmentProblem(read: Exchange, instanceId: string): Problem | undefined {
   const shown = successOf(read);
   const expected = `ATTACHED, with ${instanceId} in attached_instance_ids`;
@@ -94,12 +94,14 @@ function attachmentProblem(read: Exchange, instanceId: string): Problem | undefi
     : undefined;
 }
 
-/** The only instance that an attach, a detach or a create names. */
+/** The single instance that an attach, a detach or a create names. */
 function namedIn({ request }: Exchange): string {
   return textsField(parseJson(request.body), 'instance_ids')[0] ?? '';
 }
 
-/** Each step is an attach, `<step>/post`, and the reads that waited for it, `<step>/poll`. The first has to be there. */
+/**
+ * Each step consists of an attach, `<step>/post`, and the polls after it, `<step>/poll`. The first step is required.
+ */
 function judgeAttaches(evidence: Evidence, steps: readonly string[]): Finding {
   const [first = ''] = steps;
   evidence.steps(`${first}/post`);
@@ -167,7 +169,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
   return unlessReclaimed(evidence, unlessCutShort(evidence, finding));
 }
 
-/** Of two instances that share a volume, the one that a detach names loses it, and the other keeps it. */
+/** When one of two instances that share a volume is detached, the other keeps it. */
 function judgeDetachOfOne(evidence: Evidence): Finding {
   const asked = evidence.step('companion/detach-one/post');
   const stays = namedIn(evidence.step('companion/attach/post'));
@@ -207,7 +209,7 @@ function judgeDeleteAttached(evidence: Evidence): Finding {
   return unlessReclaimed(evidence, finding);
 }
 
-/** Each request without a good credential is 401, and none of them does anything. */
+/** Each request without a valid credential is answered 401 and has no effect. */
 function judgeWithoutCredential(evidence: Evidence): Finding {
   const holder = namedIn(evidence.step('volumes/attach/post'));
   const names = Object.keys(BAD_CREDENTIALS).map((name) => `volumes/${name}`);
@@ -228,7 +230,7 @@ function judgeWithoutCredential(evidence: Evidence): Finding {
   return unlessReclaimed(evidence, finding);
 }
 
-/** An instance that is gone holds nothing. */
+/** A destroyed instance releases its volumes. */
 function judgeReleased(evidence: Evidence): Finding {
   const asked = evidence.step('companion/released/delete');
   const last = evidence.steps('companion/released/poll').at(-1);

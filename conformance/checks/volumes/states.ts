@@ -16,7 +16,7 @@ import { successOf } from '../../transcript/exchange.ts';
 import { type Check, shownStatus, unlessReclaimed } from '../check.ts';
 import { volumesSeen } from './volumes.ts';
 
-/** The contract's limit for an instance to come ONLINE, which a stop-attach-start cycle has too. */
+/** The contract's limit for an instance to come ONLINE; it also applies to a stop-attach-start cycle. */
 const ONLINE_LIMIT_MS = 600_000;
 
 export const volumeStateChecks: readonly Check[] = [
@@ -25,7 +25,7 @@ export const volumeStateChecks: readonly Check[] = [
   { id: 'VOL-ATTACH-005', level: 'full', scenarios: ['volumes'], judge: judgeInstance },
 ];
 
-/** Of the contract's own words. Polls may miss states, so what can be reached by way of others is lawful too. */
+/** Statuses of the contract must follow its transitions. Polls may miss statuses, so indirect paths are lawful too. */
 function judgePaths(evidence: Evidence): Finding {
   const lawful = lawfulPaths('volume');
   evidence.steps('volumes/create');
@@ -52,7 +52,7 @@ function judgePaths(evidence: Evidence): Finding {
   );
 }
 
-/** A volume that is said to be detached has no attachment record, and one that is said to be attached has one. */
+/** A detached volume has no attachment record, and an attached one has one. */
 function judgeAgreement(evidence: Evidence): Finding {
   const seen = volumesSeen(evidence);
   const telling = seen.filter(({ observation }) => showsAttachments(observation.volume));
@@ -75,8 +75,8 @@ function judgeAgreement(evidence: Evidence): Finding {
 }
 
 /**
- * The instance is ONLINE throughout, or is seen to stop and to start again; at the end it is ONLINE, and answers as it
- * did before. A read that shows no status (404, 5xx) is judged elsewhere.
+ * The instance stays ONLINE or goes through a stop and a start; at the end it is ONLINE and accepts logins as before.
+ * Reads without a status (404, 5xx) are judged elsewhere.
  */
 function judgeInstance(evidence: Evidence): Finding {
   evidence.steps('volumes/instance/poll');

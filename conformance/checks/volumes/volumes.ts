@@ -28,7 +28,7 @@ import {
 import { isNull, judgeObjects } from '../conventions/fields.ts';
 
 const scenarios = ['volumes'];
-/** `Within seconds`: for so long a replica may show what was before. */
+/** `Within seconds`: for this long a replica may show the old state. */
 const FRESH_MS = 10_000;
 const INVALID = [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
 const CREATES = ['volumes/create', 'volumes/inline/create', 'companion/volume'];
@@ -125,7 +125,7 @@ function fieldOf(value: unknown, name: string): unknown {
 
 const NO_STORAGE: readonly (string | undefined)[] = ['capacity_unavailable', 'quota_exceeded'];
 
-/** A refusal may be for the size alone, since the contract names no least one, or because there is no storage left. */
+/** A refusal for the size, or for lack of storage, is lawful: the contract names no minimum size. */
 function judgeCreates(evidence: Evidence): Finding {
   evidence.steps('volumes/create');
   const asked = evidence
@@ -140,7 +140,7 @@ interface Seen {
   observation: VolumeObservation;
 }
 
-/** Each time that a volume of the run was shown. Throws `MissingEvidence` where none was made. */
+/** Every observation of the run's volumes. Throws `MissingEvidence` where none was created. */
 export function volumesSeen(evidence: Evidence): Seen[] {
   evidence.steps('volumes/create');
   return evidence.volumes.flatMap((timeline) =>
@@ -206,7 +206,7 @@ function judgeReady(evidence: Evidence): Finding {
   return unlessCutShort(evidence, finding);
 }
 
-/** The DELETE that the target took on. */
+/** The DELETE that the target accepted. */
 function deletionOf({ deletes }: VolumeTimeline): Exchange | undefined {
   return deletes.find((exchange) => isSuccess(exchange) || statusOf(exchange) === 404);
 }

@@ -2,13 +2,13 @@ import { instancePath } from '../../contract/paths.ts';
 import type { Call } from '../../http/call.ts';
 import type { Instance, Session } from '../session.ts';
 
-/** By step, the credentials that are none. */
+/** The invalid credentials, by step name. */
 export const BAD_CREDENTIALS: Readonly<Record<string, Pick<Call, 'credential' | 'authorization'>>> = {
   'no-credential': { credential: 'none' },
   'wrong-credential': { credential: 'altered', authorization: 'Bearer berth-conformance-no-such-key' },
 };
 
-/** Asks something of a live instance without a good credential, with good reads on both sides. */
+/** Sends a request about a live instance with each invalid credential, with valid reads before and after. */
 export async function requestWithoutCredential(
   session: Session,
   scenario: string,

@@ -1,7 +1,7 @@
 import { instancePath } from '../../contract/paths.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 
-/** Looks at the instance with a second key of the same account, and with the first one again. */
+/** Reads the instance with a second key of the same account, and again with the first. */
 export const secondKey: Scenario = {
   id: 'second-key',
   level: 'full',

@@ -10,9 +10,8 @@ const ABSENT = [404, 405, 501];
 const REFUSED = [400, 401, 403, 422];
 
 /**
- * Asks for an access token, with the API key or else with the user name and the password, and uses it. A target that has
- * tokens and refuses the API key itself, or a run that has none, gets the token from then on. Without it nothing else
- * could be asked for, so this comes first.
+ * Requests an access token with the API key or the login, and uses it. Runs first: if the target refuses the API key
+ * itself, or the run has none, all later requests carry the token.
  */
 export const token: Scenario = {
   id: 'token',
@@ -36,7 +35,7 @@ export const token: Scenario = {
   },
 };
 
-/** The first that the target does not refuse; undefined once it is said that there is none. */
+/** The first token request that the target accepts; undefined, and the steps are skipped, where there is none. */
 async function chooseRequest(session: Session): Promise<TokenRequest | undefined> {
   let lacking: ReturnType<typeof whatLacks>;
   for (const request of tokenRequests(session.signIn)) {
@@ -53,7 +52,7 @@ async function chooseRequest(session: Session): Promise<TokenRequest | undefined
   return undefined;
 }
 
-/** What the target does without, by its answer to what the run signs in with. */
+/** The capability that the target lacks, by its answer to a token request. */
 function whatLacks(
   request: TokenRequest,
   probe: Exchange,

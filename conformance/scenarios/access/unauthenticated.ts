@@ -9,8 +9,8 @@ import type { Session } from '../session.ts';
 type Credentials = Pick<Call, 'credential' | 'authorization'>;
 
 /**
- * Asks every endpoint with no credential and with bad ones, for ids that were never given out and with bodies of which
- * nothing can be made. Should something be made all the same, it is destroyed.
+ * Calls every endpoint without a credential and with invalid ones, for ids that were never issued and with bodies
+ * that create nothing. Anything created by mistake is destroyed.
  */
 export const unauthenticated: Scenario = {
   id: 'unauthenticated',
@@ -29,7 +29,10 @@ export const unauthenticated: Scenario = {
   },
 };
 
-/** By step. What a part of the key is in must not be written down: the key could be told from it. */
+/**
+ * The invalid credentials by step. Parts of the key are registered as secrets, since the key could be derived from
+ * them.
+ */
 function badCredentials({ client }: Session): Record<string, Credentials> {
   const key = client.usualBearer;
   const cutKey = key.slice(0, -1);
@@ -74,18 +77,18 @@ async function ask(
 /** An endpoint of the contract. */
 export interface Endpoint {
   method: Call['method'];
-  /** As it is written there, e.g. `/instances/{instanceId}`. */
+  /** As in the contract, e.g. `/instances/{instanceId}`. */
   path: string;
-  /** Of the storage tier, which a target may lack. */
+  /** Whether it belongs to the storage tier, which a target may lack. */
   isStorage: boolean;
 }
 
 const METHODS = ['GET', 'POST', 'DELETE', 'PUT', 'PATCH'] as const;
 
-/** What is Berth's own is there too, and of no contract. */
+/** Berth's own extensions, which are in the document but not in the contract. */
 const BEYOND = '/x/';
 
-/** Every endpoint that requires a credential: all but the one that hands out tokens. */
+/** Every endpoint that requires a credential: all except the token endpoint. */
 function protectedEndpoints(): Endpoint[] {
   const document = readPackageJson('openapi/orchestrator.v1.json');
   const paths = isObject(document) && isObject(document['paths']) ? document['paths'] : {};

@@ -14,10 +14,10 @@ import type { Placement } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 
-/** How many instances are asked for at once where the number of units is not known. */
+/** How many instances are requested at once where the number of units is unknown. */
 const AT_ONCE = 3;
 
-/** So often an instance that was made may read 404, which is judged elsewhere, before it is given up. */
+/** After this many 404s (judged elsewhere) an instance is given up. */
 const MOST_MISSING = 3;
 
 const bought = {
@@ -26,7 +26,7 @@ const bought = {
   what: 'one of several created at the same moment',
 } as const;
 
-/** Asks for several instances at the same moment: with `--race`, for one more than there are. */
+/** Requests several instances at the same moment; with `--race`, one more than there are units. */
 export const race: Scenario = {
   id: 'race',
   level: 'full',
@@ -46,7 +46,7 @@ export const race: Scenario = {
     const availability = `/availability?region=${encodeURIComponent(placement.region)}`;
     if (isRefused) {
       await askAgain(session, placement, availability);
-      // What has just been sold out is still an offer.
+      // A sold-out offer must still be listed as an offer.
       await session.get('race/configurations-after-refusal', '/configurations');
     } else
       session.skip(
@@ -76,7 +76,7 @@ async function choose(session: Session): Promise<Placement | undefined> {
   return choices[0];
 }
 
-/** Where the refused is still listed the same create shows whether a unit has become free. */
+/** If the offer is still listed after a refusal, the same create shows whether a unit has become free. */
 async function askAgain(session: Session, placement: Placement, path: string): Promise<void> {
   const step = 'race/availability-after-refusal';
   if (!(await isStillListed(session, step, placement, path))) return;
@@ -111,7 +111,7 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
   for (const instance of instances) await confirmGone(session, 'race/destroy', instance);
 }
 
-/** A login that fails is tried once more: what is seen once in two is told so. */
+/** Retries a failed login once, so that a sporadic failure is visible. */
 async function logIn(session: Session, shown: JsonObject): Promise<void> {
   const { rung } = await session.login('race/login', shown, 'first');
   if (rung === 'done' || rung === 'execute') return;

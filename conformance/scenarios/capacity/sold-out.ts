@@ -7,7 +7,7 @@ import { type Placement, placements } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
-/** Asks for what is not available: an offer that is sold out, and a region that is drained of an offer sold elsewhere. */
+/** Requests what is unavailable: a sold-out offer, and an offer in a region where it has no capacity. */
 export const soldOut: Scenario = {
   id: 'sold-out',
   level: 'lifecycle',
@@ -30,13 +30,13 @@ export const soldOut: Scenario = {
 
 interface Ask {
   step: string;
-  /** What there has to be for it. */
+  /** The capability that the target needs for this test. */
   capability: string;
-  /** What is not available now, by reads of its own, or why there is nothing. */
+  /** Reads the offers and chooses something unavailable, or returns why there is nothing. */
   choose: (session: Session) => Promise<Placement | string>;
 }
 
-/** A unit may become free between the read and the create: only what is sold twice is sold without being there. */
+/** A unit may become free between the read and the create, so only two successful creates count. */
 async function askTwice(session: Session, { step, capability, choose }: Ask): Promise<void> {
   for (let round = 1; round <= 2; round++) {
     const placement = await choose(session);
@@ -62,7 +62,7 @@ async function chooseUnavailable(session: Session): Promise<Placement | string> 
     : `none of the ${unavailable.length} offers that are not available names a region`;
 }
 
-/** In two reads of /availability the offer is there, and not in that region. */
+/** An offer that two reads of /availability list, but not in this region. */
 async function chooseDrained(session: Session): Promise<Placement | string> {
   const listed = await offersAt(session, 'sold-out/drained/configurations', '/configurations');
   const reads = [
@@ -87,7 +87,7 @@ async function offersAt(session: Session, step: string, path: string): Promise<J
   return objectsField(jsonOf(await session.get(step, path)), 'configurations');
 }
 
-/** As if they could be bought: the cheapest is asked for, lest the refusal fail to come. */
+/** The cheapest placement, in case the target fails to refuse it. */
 function cheapest(offers: readonly JsonObject[]): Placement | undefined {
   return placements(offers.map((offer) => ({ ...offer, available: true })))[0];
 }

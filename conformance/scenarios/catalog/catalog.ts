@@ -5,14 +5,14 @@ import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
 const INSTANCE_TYPES = ['SPOT', 'DEDICATED', 'BARE_METAL', 'CLUSTER'];
-/** Of a target with hundreds of regions so many are looked at. */
+/** Only this many regions are tested. */
 const MOST_REGIONS = 8;
-/** A token that no provider has. */
+/** A region that no provider has. */
 export const UNKNOWN_REGION = 'berth-conf-nowhere';
 
 /**
- * Reads the offers. Both whole lists are read one after the other, three times, with all else in between: what is sold
- * in the meantime makes them differ once, and only a fault makes them differ each time.
+ * Reads the offers. Both unfiltered lists are read in pairs, three times, around all other reads: a sale in between
+ * explains a difference in one pair, but not in all three.
  */
 export const catalog: Scenario = {
   id: 'catalog',
@@ -52,7 +52,7 @@ function offersOf(exchange: Exchange) {
   return objectsField(jsonOf(exchange), 'configurations');
 }
 
-/** The storage tier is there where its locations are. */
+/** The target has the storage tier if it lists locations. */
 async function readLocations(session: Session): Promise<void> {
   const probe = await session.get('catalog/storage-tier', '/volumes/locations');
   const status = statusOf(probe) ?? 0;
@@ -70,7 +70,7 @@ export interface Place {
   region: string;
 }
 
-/** `Within seconds`: what is listed for longer than this after it was lost is listed wrongly. */
+/** `Within seconds`: an offer that is listed longer than this after its last unit was sold is listed wrongly. */
 const FRESH_MS = 10_000;
 const MOST_OFTEN_MS = 2000;
 
@@ -84,7 +84,7 @@ export function lists(exchange: Exchange, { configurationId, region }: Place): b
   );
 }
 
-/** Reads /availability until it lists the offer no more, for some seconds at the most. Says whether it lists it still. */
+/** Reads /availability until the offer is gone, for some seconds at most. Returns whether it is still listed. */
 export async function isStillListed(
   session: Session,
   step: string,

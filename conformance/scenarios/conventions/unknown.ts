@@ -4,7 +4,7 @@ import { knownRegions } from '../catalog/catalog.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
-/** Ids that no provider gives out, as they stand in a path. */
+/** Ids that no provider issues, encoded for a path. */
 const ODD_IDS: Readonly<Record<string, string>> = {
   'a slash': encodeURIComponent('never/issued'),
   'a way up': encodeURIComponent('../berth-conf-never-issued'),
@@ -15,7 +15,10 @@ const ODD_IDS: Readonly<Record<string, string>> = {
   '1000 characters': 'n'.repeat(1000),
 };
 
-/** Asks for what is not there, and asks wrongly. Each twice, since the same refusal has to have the same code. */
+/**
+ * Requests unknown ids and routes, and sends malformed requests. Each twice, since the same refusal must have the
+ * same code.
+ */
 export const unknown: Scenario = {
   id: 'unknown',
   level: 'read-only',
@@ -51,7 +54,7 @@ async function askForVolume(session: Session, id: string): Promise<void> {
   await session.delete('unknown/volume/delete', volumePath(of));
 }
 
-/** Methods that could do harm where a server knows them after all are asked of nothing that exists. */
+/** Unsupported methods are only sent about ids that do not exist, in case the server does support them. */
 async function askForNoRoute(session: Session, id: string): Promise<void> {
   await session.get('unknown/route', '/berth-conf-no-such-route');
   await session.get('unknown/route', `${instancePath({ id })}/berth-conf-no-such-route`);
@@ -59,7 +62,7 @@ async function askForNoRoute(session: Session, id: string): Promise<void> {
   await session.send('unknown/method', { method: 'PATCH', path: `${instancePath({ id })}/start` });
 }
 
-/** Of these bodies nothing can be made; what is made all the same is in the ledger. */
+/** These bodies describe nothing that can be created; anything created all the same is in the ledger. */
 async function sendMalformed(session: Session): Promise<void> {
   const cut = {
     step: 'unknown/malformed-json',

@@ -7,11 +7,11 @@ import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
 import { buyInstance, readPlacements } from './purchase.ts';
 
-/** Capacity may go between the read and the create; this many of the cheapest are tried. */
+/** Capacity may be sold between the read and the create; this many of the cheapest placements are tried. */
 export const MOST_TRIED = 3;
 const READS_AT_ONCE = 5;
 
-/** Buys the instance that most of the run is about. */
+/** Creates the primary instance of the run. */
 export const create: Scenario = {
   id: 'create',
   level: 'lifecycle',
@@ -51,7 +51,7 @@ async function buy(session: Session): Promise<Instance | undefined> {
   return undefined;
 }
 
-/** Where /availability still lists what has just been refused, the same create shows whether it can be had. */
+/** If /availability still lists the refused offer, the same create shows whether it can be bought. */
 async function askAgain(session: Session, placement: Placement): Promise<Instance | undefined> {
   const step = 'create/availability-after-refusal';
   if (!(await isStillListed(session, step, placement))) return undefined;
@@ -60,7 +60,7 @@ async function askAgain(session: Session, placement: Placement): Promise<Instanc
   return instance;
 }
 
-/** Of the same offer, first where there are volumes, to which it can be attached. */
+/** Prefers, for the same offer, a region with volumes, which can then be attached. */
 function nearVolumes({ locations = [] }: Session, choices: readonly Placement[]): Placement[] {
   const places = new Set(locations.map(({ id }) => id));
   const [cheapest] = choices;
@@ -69,7 +69,7 @@ function nearVolumes({ locations = [] }: Session, choices: readonly Placement[])
   return [...choices.filter(isBest), ...choices.filter((choice) => !isBest(choice))];
 }
 
-/** Watches the instance boot, and asks of it what may not be asked while it is PROVISIONING. */
+/** Waits for the instance to boot, and sends requests that are not allowed while it is PROVISIONING. */
 export const boot: Scenario = {
   id: 'boot',
   level: 'lifecycle',
@@ -85,7 +85,7 @@ export const boot: Scenario = {
   },
 };
 
-/** Reads stand on both sides, so that what was asked was asked of a PROVISIONING instance. */
+/** Reads before and after prove that the instance was PROVISIONING. */
 async function askTooEarly(session: Session, instance: Instance): Promise<void> {
   const path = instancePath(instance);
   await session.get('boot/before-stop', path);
@@ -100,7 +100,7 @@ async function comeOnline(session: Session, instance: Instance): Promise<void> {
   const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
   let last = await session.poll('boot/poll', instance, isSettled, 'the instance to come ONLINE');
   if (last !== undefined && ['STOPPED', 'STOPPING'].includes(textField(successOf(last), 'status') ?? '')) {
-    // A stop that was accepted too early is a failure of its own; the run goes on from there.
+    // A stop that was accepted too early is reported by a check; the run continues from there.
     await session.poll(
       'boot/poll',
       instance,

@@ -7,10 +7,10 @@ import type { Instance, Session } from '../session.ts';
 import { MOST_TRIED } from './create.ts';
 import { buyInstance, confirmGone, readPlacements } from './purchase.ts';
 
-/** How often a 404 has to be seen again before it counts as being for good. */
+/** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 5;
 
-/** Destroys the instance, and sees that it stays so. */
+/** Destroys the instance, and checks that it stays destroyed. */
 export const destroy: Scenario = {
   id: 'destroy',
   level: 'lifecycle',
@@ -47,7 +47,7 @@ export const destroy: Scenario = {
 
 const WAITING = 'the instance to be gone';
 
-/** DESTROYED, which may be shown for a while before the 404, is already the end of what is billed. */
+/** DESTROYED, which may precede the 404, already ends billing. */
 function untilDestroyed(session: Session, instance: Instance): Promise<Exchange | undefined> {
   const isEnd = (status: string | undefined): boolean => status === 'DESTROYED' || status === '404';
   return session.poll('destroy/poll', instance, isEnd, WAITING);
@@ -73,7 +73,7 @@ function seconds({ settings }: Session): number {
   return settings.readyTimeoutMs / 1000;
 }
 
-/** Destroys an instance that has only just been asked for, by two requests at the same moment. */
+/** Destroys an instance right after its create, by two requests at the same moment. */
 export const earlyDelete: Scenario = {
   id: 'early-delete',
   level: 'full',
@@ -94,7 +94,7 @@ export const earlyDelete: Scenario = {
   },
 };
 
-/** Capacity may go between the read and the create, as in `create`. */
+/** Capacity may be sold between the read and the create, as in `create`. */
 async function buy(session: Session): Promise<Instance | undefined> {
   const choices = await readPlacements(session, 'early-delete/availability');
   let why = 'no offer that it may buy is available';

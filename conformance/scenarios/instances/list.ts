@@ -2,7 +2,7 @@ import { knownRegions, UNKNOWN_REGION } from '../catalog/catalog.ts';
 import { requirePrimary, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
-/** Lists what the account has. */
+/** Lists the account's instances. */
 export const list: Scenario = {
   id: 'list',
   level: 'read-only',
@@ -15,7 +15,7 @@ export const list: Scenario = {
   },
 };
 
-/** Lists by region while there is an instance that has to be in one list and not in the other. */
+/** Lists by region while an instance exists that must be in one list and not in the other. */
 export const listByRegion: Scenario = {
   id: 'list-by-region',
   level: 'lifecycle',

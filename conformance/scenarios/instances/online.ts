@@ -3,12 +3,12 @@ import { type JsonObject, textsField } from '../../text/json.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
-/** How many polled reads the judgement of their latency wants. */
+/** How many polled reads the latency check needs. */
 export const ENOUGH_POLLS = 20;
-/** What the run leaves on the disk, to be found again after a stop and a start. */
+/** A file that must survive a stop and a start. */
 export const MARKER_FILE = 'berth-conformance';
 
-/** Logs in, asks what may not be asked of an ONLINE instance, and polls it as its client will. */
+/** Logs in, sends requests that are not allowed while ONLINE, and polls as the contract's client does. */
 export const online: Scenario = {
   id: 'online',
   level: 'lifecycle',
@@ -38,7 +38,7 @@ export const online: Scenario = {
   },
 };
 
-/** A login that fails is tried once more: what is seen once in two is told so. */
+/** Retries a failed login once, so that a sporadic failure is visible. */
 async function loginTwice(session: Session, shown: JsonObject, key: 'first' | 'second'): Promise<void> {
   const { rung } = await session.login(`online/login-${key}`, shown, key);
   if (rung === 'done' || rung === 'execute') return;
@@ -55,7 +55,7 @@ async function withoutCredential(session: Session, { instance }: OnlineInstance)
   await session.send('online/wrong-credential-unknown', { method: 'GET', path: unknown, ...altered });
 }
 
-/** A list between two reads, several times, since one difference may be a change that fell in between. */
+/** Lists between two reads, several times, since one difference may be a change in between. */
 async function lists(session: Session, { instance }: OnlineInstance): Promise<void> {
   for (let round = 0; round < 3; round++) {
     await session.get('online/before-list', instancePath(instance));

@@ -9,15 +9,15 @@ import type { Instance, Session } from '../session.ts';
 export interface Purchase {
   placement: Placement;
   step: string;
-  /** Fields beside those of `createBody`. */
+  /** Fields in addition to those of `createBody`. */
   extra?: Readonly<Record<string, unknown>>;
-  /** The name of another instance, where the same name twice is the point. */
+  /** The name of another instance, to test duplicate names. */
   name?: string;
-  /** Were it made, it would be destroyed at once: mostly since it has to be refused. */
+  /** If created, it is destroyed at once; mostly because it must be refused. */
   isEndedAtOnce?: true;
 }
 
-/** What can be bought now, cheapest first: the read that the contract's client makes before each purchase. */
+/** Reads what can be bought now, cheapest first, as the contract's client does before each purchase. */
 export async function readPlacements(
   session: Session,
   step: string,
@@ -27,7 +27,7 @@ export async function readPlacements(
   return placements(objectsField(available, 'configurations'), wanted);
 }
 
-/** What asks the ledger for one instance. */
+/** The request to create one instance. */
 export function instanceRequest(session: Session, { placement, step, extra, name, isEndedAtOnce }: Purchase) {
   const { region, pricePerHour } = placement;
   return {
@@ -41,7 +41,7 @@ export function instanceRequest(session: Session, { placement, step, extra, name
   };
 }
 
-/** Asks for one instance; `instance` is undefined where there is none. Throws `BudgetError`. */
+/** Creates one instance; `instance` is undefined where none was created. Throws `BudgetError`. */
 export async function buyInstance(
   session: Session,
   purchase: Purchase,
@@ -50,12 +50,12 @@ export async function buyInstance(
   return { exchange, instance: toInstance(entry, purchase.placement) };
 }
 
-/** The instance of an entry, or undefined where nothing was made. */
+/** The instance of a ledger entry, or undefined where nothing was created. */
 export function toInstance(entry: Instance['entry'], placement: Placement): Instance | undefined {
   return entry.id === undefined ? undefined : { entry, id: entry.id, region: placement.region, placement };
 }
 
-/** The body of a create that there is nothing against: the offer where it is sold, the run's two keys, and a name. */
+/** A valid body of a create: the offer in one of its regions, the run's two keys, and a name. */
 function createBody(
   session: Session,
   { configurationId, region }: Placement,
@@ -72,8 +72,9 @@ function createBody(
 }
 
 /**
- * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive: only then is it gone in the
- * ledger. Its steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Answers with the exchange of the DELETE.
+ * Destroys an instance and polls until it reads 404 or DESTROYED and no list shows it alive; only then the ledger
+ * marks it as gone. The steps are `<step>/delete`, `<step>/poll` and `<step>/list`. Returns the exchange of the
+ * DELETE.
  */
 export async function destroyAndConfirm(
   session: Session,
@@ -85,7 +86,7 @@ export async function destroyAndConfirm(
   return deleted;
 }
 
-/** The second half of `destroyAndConfirm`. */
+/** Polls until a destroyed instance is confirmed gone. */
 export async function confirmGone(session: Session, step: string, instance: Instance): Promise<void> {
   const last = await session.poll(
     `${step}/poll`,

@@ -3,19 +3,19 @@ import { UNKNOWN_REGION } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import type { Session } from '../session.ts';
 
-/** An id that no provider gives out. */
+/** An id that no provider issues. */
 export const NO_SUCH_ID = 'berth-conformance-no-such-id';
 
-/** A create that is valid but for one defect. */
+/** A create that is valid except for one defect. */
 export interface RefusalCase {
-  /** The requirement that it is evidence of. */
+  /** The requirement that it tests. */
   of: string;
   step: string;
-  /** The defect, in words that follow "a create with". */
+  /** The defect; completes the phrase "a create with …". */
   defect: string;
   /** The valid body with the defect. */
   body: (valid: Body) => unknown;
-  /** What the offer has to have for it to be the only defect. */
+  /** What the offer must support, so that this is the only defect. */
   needs?: 'cloud-init' | 'images' | 'storage';
 }
 
@@ -34,7 +34,7 @@ const withKey =
   (line: string) =>
   (valid: Body): unknown => ({ ...valid, ssh_keys: [...textsField(valid, 'ssh_keys').slice(0, 1), line] });
 
-/** Ends in the middle of the body, after the name by which anything made of it would be found. */
+/** Truncates the body after the name, so that anything created from it can be found. */
 function cutOff({ name, ...rest }: Body): string {
   const text = JSON.stringify({ name, ...rest });
   return text.slice(0, text.indexOf('"region"'));
@@ -170,7 +170,7 @@ export const REFUSAL_CASES: readonly RefusalCase[] = [
   ...references,
 ];
 
-/** A region that exists, and in which the offer is not sold; undefined where it is sold everywhere. */
+/** An existing region where the offer is not sold; undefined where it is sold everywhere. */
 export function unsoldRegion({ configurations }: Session, { offer }: Placement): string | undefined {
   const listed = configurations.find((configuration) => configuration['id'] === offer['id']) ?? offer;
   const sold = new Set([...regionsOf(listed), ...regionsOf(offer)]);

@@ -6,7 +6,7 @@ import type { Instance, Session } from '../session.ts';
 import { confirmGone, instanceRequest, readPlacements, toInstance } from './purchase.ts';
 import { REFUSAL_CASES, type RefusalCase, unsoldRegion } from './refusal-cases.ts';
 
-/** Asks for instances that must be refused, and looks whether any was made all the same. */
+/** Sends creates that must be refused, and checks that nothing was created. */
 export const refusals: Scenario = {
   id: 'refusals',
   level: 'lifecycle',
@@ -48,7 +48,7 @@ function skip(session: Session, { step, needs }: RefusalCase, choices: readonly 
   session.skip([step], reason, CAPABILITIES[needs]);
 }
 
-/** What was made by mistake; its destruction is asked for at once. */
+/** Returns the instance if one was created by mistake; its DELETE has been sent. */
 async function ask(session: Session, refusal: RefusalCase, placement: Placement): Promise<Instance[]> {
   const request = instanceRequest(session, { placement, step: refusal.step, isEndedAtOnce: true });
   const { entry } = await session.create({

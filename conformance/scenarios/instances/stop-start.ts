@@ -6,7 +6,7 @@ import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.t
 import type { Instance, Session } from '../session.ts';
 import { MARKER_FILE } from './online.ts';
 
-/** Stops the instance, and asks for a stop of what is stopped. */
+/** Stops the instance, and then stops it again. */
 export const stop: Scenario = {
   id: 'stop',
   level: 'lifecycle',
@@ -41,7 +41,7 @@ export const stop: Scenario = {
   },
 };
 
-/** Asks for a start while it is STOPPING. One that is accepted, be it too early or just in time, is stopped again. */
+/** Sends a start while the instance is STOPPING. If it is accepted, the instance is stopped again. */
 async function startTooEarly(session: Session, instance: Instance): Promise<void> {
   const before = await session.get('stop/before-start', instancePath(instance));
   if (textField(successOf(before), 'status') !== 'STOPPING')
@@ -70,7 +70,7 @@ function cannotStop(session: Session, instance: Instance): void {
   session.skip([...AFTERWARDS, 'start'], reason, capability);
 }
 
-/** Starts the stopped instance again, or sees that a platform that cannot leaves it as it is. */
+/** Starts the stopped instance again, or confirms that a platform that cannot leaves it unchanged. */
 export const start: Scenario = {
   id: 'start',
   level: 'lifecycle',
@@ -92,7 +92,7 @@ export const start: Scenario = {
 };
 
 async function comeBack(session: Session, { instance }: OnlineInstance): Promise<void> {
-  // The table has no way to PROVISIONING from here; what comes after it is looked at all the same.
+  // The contract allows no PROVISIONING here; the run waits for what follows all the same.
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
   const last = await session.poll('start/poll', instance, isOver, 'the instance to be ONLINE again');
@@ -108,8 +108,8 @@ async function comeBack(session: Session, { instance }: OnlineInstance): Promise
 }
 
 /**
- * What a 409 to the stop of an ONLINE instance says. The row of the contract is for what is stoppable: SPOT machines,
- * bare metal and clusters often are not.
+ * The meaning of a 409 to a stop of an ONLINE instance: the contract speaks of stoppable instances, and SPOT
+ * machines, bare metal and clusters often are not.
  */
 export function notStoppable({ placement }: Instance): { reason: string; capability: string | undefined } {
   const type = textField(placement.offer, 'instance_type');

@@ -21,10 +21,10 @@ import {
 import { COMPANION_VOLUME_STEPS, placeOf, waitBackOnline } from '../volumes/volumes.ts';
 import { firstBootFields, imageOf, OWNED_FILE, RUN_FILE, WRITTEN_FILE } from './first-boot.ts';
 
-/** How often a file is looked for that the first boot may still be about to write. */
+/** How often to look for a file that the first boot may still write. */
 const LOOKS = 30;
 
-/** A second instance of the same name, with all that a create may carry; destroyed while it is STOPPED. */
+/** A second instance with the same name and every optional field of a create; destroyed while STOPPED. */
 export const companion: Scenario = {
   id: 'companion',
   level: 'full',
@@ -53,7 +53,7 @@ export const companion: Scenario = {
   },
 };
 
-/** The offer of the first instance where there is a unit more, or else any in its region. */
+/** Chooses the offer of the first instance if it has another unit, or any offer in its region. */
 async function choose(session: Session, { placement: first }: Instance): Promise<Placement | undefined> {
   const choices = await readPlacements(session, 'companion/availability');
   const near = choices.filter(({ region }) => region === first.region);
@@ -63,7 +63,7 @@ async function choose(session: Session, { placement: first }: Instance): Promise
   return chosen;
 }
 
-/** Of another type than the first volume, where there are several. */
+/** Creates a volume of another type than the first, where there are several. */
 async function volumeFor(session: Session, { region }: Placement): Promise<Volume | undefined> {
   const place = placeOf(session, 'last');
   if (place === undefined) return undefined;
@@ -86,7 +86,7 @@ async function volumeFor(session: Session, { region }: Placement): Promise<Volum
   return undefined;
 }
 
-/** Where the same name is refused, the same create with another name shows whether the name was why. */
+/** If the duplicate name is refused, the same create with another name shows whether the name was the reason. */
 async function buy(
   session: Session,
   placement: Placement,
@@ -108,7 +108,7 @@ async function buy(
   return control.instance;
 }
 
-/** The first refusal may have been for capacity that has become free since. The volume is held by now. */
+/** The first refusal may have been for lack of capacity. The volume is in use by now. */
 async function sameNameAgain(session: Session, purchase: Omit<Purchase, 'step'>): Promise<void> {
   const step = 'companion/create-again';
   const { instance } = await buyInstance(session, { ...purchase, step, isEndedAtOnce: true });
@@ -149,7 +149,7 @@ async function lookInside(session: Session, shown: JsonObject, placement: Placem
   await look(session, 'companion/ran', shown, `cat ${RUN_FILE}`);
 }
 
-/** A first boot may still be at work when SSH lives. */
+/** The first boot may continue after SSH is up. */
 async function look(session: Session, step: string, shown: JsonObject, command: string): Promise<void> {
   for (let count = 0; count < LOOKS; count++) {
     if (count > 0) await session.sleep(session.settings.pollIntervalMs);
@@ -158,7 +158,7 @@ async function look(session: Session, step: string, shown: JsonObject, command: 
   }
 }
 
-/** Inline attachment may be ignored: then the volume is attached as the contract's client would. */
+/** The target may ignore inline attachment; then the volume is attached by a request, as the contract's client does. */
 async function holdVolume(
   session: Session,
   volume: Volume,
@@ -209,7 +209,7 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
   await destroyAndConfirm(session, step, instance);
 }
 
-/** What held the volume is gone, and so its deletion must not fail. */
+/** Its instance is gone, so the volume can be deleted. */
 async function release(session: Session, volume: Volume): Promise<void> {
   const isFree = (status: string | undefined) =>
     status !== undefined && !['ATTACHED', 'ATTACHING', 'DETACHING'].includes(status);

@@ -1,10 +1,10 @@
 import { type JsonObject, textsField } from '../../text/json.ts';
 import type { Placement } from '../placement.ts';
 
-/** What is asked of the first boot, and how it is looked at afterwards. Not in /tmp, which a boot may empty. */
+/** Files of the first boot. Not in /tmp, which a boot may empty. */
 const FOLDER = '/var/lib/berth-conformance';
 
-/** Plain text that must arrive as it is: quotes, what a shell or a template would expand, and a letter of two bytes. */
+/** Text that must arrive unchanged: quotes, shell and template syntax, a two-byte letter. */
 export const WRITTEN_CONTENT =
   'berth conformance: "quoted" \'twice\' $HOME `id` {{ name }} %d\n  indented: grün\n';
 export const WRITTEN_FILE = `${FOLDER}/written`;
@@ -16,12 +16,12 @@ export const OWNED_FILE_PERMISSIONS = '0604';
 export const RUN_WORD = 'berth-conformance-ran';
 export const RUN_FILE = `${FOLDER}-ran`;
 
-/** The last of the offer's images, less likely to be its default, with a shell; undefined where it lists none. */
+/** The offer's last image with a shell, least likely its default; undefined where it lists none. */
 export function imageOf({ offer }: Placement): string | undefined {
   return textsField(offer, 'os_options').findLast((image) => !/windows/i.test(image));
 }
 
-/** The fields of a create that say what the first boot is to do, as far as the offer supports it. */
+/** The fields of a create that control the first boot, as far as the offer supports them. */
 export function firstBootFields(placement: Placement): JsonObject {
   const image = imageOf(placement);
   const isSupported = placement.offer['supports_cloud_init'] === true;

@@ -2,10 +2,10 @@ import type { JsonObject } from '../../text/json.ts';
 import { UNKNOWN_REGION } from '../catalog/catalog.ts';
 import { NO_SUCH_ID } from '../instances/refusal-cases.ts';
 
-/** A create of a volume that is valid but for one defect. */
+/** A create of a volume that is valid except for one defect. */
 export interface VolumeRefusalCase {
   step: string;
-  /** In words that follow "a create with". */
+  /** Completes the phrase "a create with …". */
   defect: string;
   body: (valid: JsonObject) => unknown;
 }
@@ -49,7 +49,7 @@ export const VOLUME_REFUSAL_CASES: readonly VolumeRefusalCase[] = [
   },
 ];
 
-/** Only where the location lists its types. */
+/** Only used where the location lists its types. */
 export const UNKNOWN_TYPE: VolumeRefusalCase = {
   step: 'volumes/invalid/unknown-type',
   defect: 'a type that is not among the location’s',

@@ -13,23 +13,23 @@ export interface Volume {
   sizeGb: number;
 }
 
-/** In which location, and of which of its types. */
+/** The location and type of a volume. */
 export interface VolumePlace {
   region: string;
   type: string | undefined;
 }
 
-/** The contract names no least size; a larger one is tried where the smaller is refused. */
+/** The contract names no minimum size; larger ones are tried where smaller ones are refused. */
 const SIZES_GB = [10, 100, 250, 500, 1000];
-/** Why there is none. */
+/** The reason where no volume could be created. */
 export const NO_SUCH_SIZE = `no volume could be created, of ${SIZES_GB.join(', ')} GB`;
 
-/** The body of a create that there is nothing against. */
+/** A valid body of a create. */
 export function volumeBody({ region, type }: VolumePlace, name: string, sizeGb = SIZES_GB[0]): JsonObject {
   return { name, size_gb: sizeGb, region, ...(type === undefined ? {} : { type }) };
 }
 
-/** Asks for a volume. Its steps are `<step>/<size>-gb`. Undefined where there is none. */
+/** Creates a volume. The steps are `<step>/<size>-gb`. Undefined where none was created. */
 export async function createVolume(
   session: Session,
   step: string,
@@ -52,9 +52,9 @@ export async function createVolume(
 type Reached = (status: string | undefined, shown: JsonObject | undefined) => boolean;
 
 /**
- * Polls a volume until `isReached` ('404' where it reads so), and answers with that read, or with undefined when the
- * patience of the run is over. Where `beside` is given, that instance is read each time too, as `<step>-instance`, and
- * its being reclaimed ends the wait.
+ * Polls a volume until `isReached` accepts its status ('404' for a read answered so). Returns that read, or undefined
+ * on timeout. With `beside`, each poll also reads that instance as `<step>-instance`, and the wait ends if it is
+ * reclaimed.
  */
 export async function pollVolume(
   session: Session,
@@ -78,14 +78,14 @@ export async function pollVolume(
   }
 }
 
-/** Polls a new volume, and says whether it came to be AVAILABLE. */
+/** Polls a new volume; returns whether it became AVAILABLE. */
 export async function pollAvailable(session: Session, step: string, volume: Volume): Promise<boolean> {
   const isAvailable: Reached = (status) => status === 'AVAILABLE';
   const last = await pollVolume(session, step, volume, (...seen) => isAvailable(...seen) || isOver(seen[0]));
   return textField(last && successOf(last), 'status') === 'AVAILABLE';
 }
 
-/** Polls until nothing more is to come of an attach, and says whether the volume is attached to the instance. */
+/** Polls until an attach is complete or has failed; returns whether the volume is attached to the instance. */
 export async function pollAttached(
   session: Session,
   step: string,
@@ -104,7 +104,10 @@ export async function pollAttached(
   return last !== undefined && isAttached(textField(successOf(last), 'status'), successOf(last));
 }
 
-/** Attaches to one instance: `<step>/post`, `<step>/poll` and `<step>/poll-instance`. Says whether it came to it. */
+/**
+ * Attaches a volume to one instance. The steps are `<step>/post`, `<step>/poll` and `<step>/poll-instance`. Returns
+ * whether it is attached.
+ */
 export async function attach(
   session: Session,
   step: string,
@@ -117,8 +120,8 @@ export async function attach(
 }
 
 /**
- * Detaches, from all where no instance is named: `<step>/post` and `<step>/poll`. Says whether the volume came to be
- * attached to nothing, or, where it is shared, no more to that instance.
+ * Detaches a volume, from all instances where none is named. The steps are `<step>/post` and `<step>/poll`. Returns
+ * whether it is detached: from that instance if it is shared, otherwise from all.
  */
 export async function detach(
   session: Session,
@@ -144,7 +147,7 @@ export async function detach(
   return last !== undefined && isDetached(textField(successOf(last), 'status'), successOf(last));
 }
 
-/** Reads `volume` until it is 404, and ends its entry in the ledger. */
+/** Polls a volume until it reads 404, and marks it as gone in the ledger. */
 export async function pollGone(session: Session, step: string, volume: Volume): Promise<boolean> {
   const last = await pollVolume(session, step, volume, (status) => status === '404' || status === 'ERROR');
   const isGone = last?.answer?.status === 404;
@@ -152,12 +155,12 @@ export async function pollGone(session: Session, step: string, volume: Volume): 
   return isGone;
 }
 
-/** Whether a volume that reads ATTACHED may be attached to the instance; its list of them is optional. */
+/** Whether an ATTACHED volume may be attached to the instance; the list of instances is optional. */
 function mayBeAttached(shown: JsonObject | undefined, instanceId: string): boolean {
   return !showsAttachments(shown) || textsField(shown, 'attached_instance_ids').includes(instanceId);
 }
 
-/** Whether a read says to which instances the volume is attached. */
+/** Whether a read tells the instances that the volume is attached to. */
 export function showsAttachments(shown: unknown): boolean {
   return isObject(shown) && Array.isArray(shown['attached_instance_ids']);
 }

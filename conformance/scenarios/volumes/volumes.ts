@@ -20,7 +20,7 @@ import {
   volumeBody,
 } from './volume-steps.ts';
 
-/** What the scenario `companion` does with its volume. */
+/** The steps of the scenario `companion` that need its volume. */
 export const COMPANION_VOLUME_STEPS = [
   'volume',
   'volume-poll',
@@ -29,10 +29,10 @@ export const COMPANION_VOLUME_STEPS = [
   'detach-one',
   'released',
 ].map((step) => `companion/${step}`);
-/** How often a 404 is read again, to see that it is for good. */
+/** How many more reads confirm that a 404 is permanent. */
 const READS_OF_GONE = 3;
 
-/** All that can be done with a volume, and with the instance that is ONLINE. */
+/** Everything that can be done with a volume, and with the instance that is ONLINE. */
 export const volumes: Scenario = {
   id: 'volumes',
   level: 'full',
@@ -56,7 +56,10 @@ export const volumes: Scenario = {
   },
 };
 
-/** The instance's region where it is a location. Undefined once it is said that there is no place. */
+/**
+ * The location for volumes, preferably the instance's region. Where there is none, skips the steps and returns
+ * undefined.
+ */
 export function placeOf(session: Session, type: 'first' | 'last' = 'first'): VolumePlace | undefined {
   const { locations, primary } = session;
   const own = locations?.find((location) => location['id'] === primary?.region);
@@ -72,7 +75,9 @@ export function placeOf(session: Session, type: 'first' | 'last' = 'first'): Vol
   return undefined;
 }
 
-/** Of a size that was accepted, so that the defect is the only one. What is made by mistake is deleted by the clean-up. */
+/**
+ * Uses a size that was accepted, so that the defect is the only one. The clean-up deletes what is created by mistake.
+ */
 async function invalidCreates(session: Session, place: VolumePlace, sizeGb?: number): Promise<void> {
   const cases = place.type === undefined ? VOLUME_REFUSAL_CASES : [...VOLUME_REFUSAL_CASES, UNKNOWN_TYPE];
   for (const { step, body } of cases)
@@ -84,7 +89,7 @@ async function invalidCreates(session: Session, place: VolumePlace, sizeGb?: num
     });
 }
 
-/** Says whether the volume is attached to nothing afterwards. */
+/** Returns whether the volume is detached afterwards. */
 async function withInstance(session: Session, volume: Volume, place: VolumePlace): Promise<boolean> {
   const found = requireOnline(session, 'volumes/attach');
   if (found === undefined) {
@@ -120,7 +125,7 @@ const WITH_INSTANCE = [
   'instance',
 ].map((step) => `volumes/${step}`);
 
-/** What is not done with it says so at the end, once for all. */
+/** Whether the primary instance was reclaimed; the skipped steps are then recorded at the end. */
 function isPrimaryReclaimed({ online, whyNotOnline }: Session): boolean {
   return online === undefined && whyNotOnline === RECLAIMED;
 }
@@ -179,7 +184,7 @@ async function refusedAttaches(session: Session, volume: Volume): Promise<void> 
   await session.get('volumes/nowhere/read', volumePath(volume));
 }
 
-/** Says whether the volume is still there. */
+/** Returns whether the volume still exists. */
 async function whileAttached(session: Session, volume: Volume, instance: Instance): Promise<boolean> {
   const body = { instance_ids: [instance.id] };
   await session.post('volumes/again/post', volumePath(volume, '/attach'), body);
@@ -193,8 +198,8 @@ async function whileAttached(session: Session, volume: Volume, instance: Instanc
 }
 
 /**
- * Reads, detaches and deletes without a good credential, with good reads on both sides. Says whether the volume is
- * still there; what was detached by it is attached again.
+ * Reads, detaches and deletes with each invalid credential, with valid reads before and after. If that detached the
+ * volume, it is attached again. Returns whether the volume still exists.
  */
 async function withoutCredential(session: Session, volume: Volume, instance: Instance): Promise<boolean> {
   const path = volumePath(volume);
@@ -252,7 +257,7 @@ async function deletion(session: Session, volume: Volume): Promise<void> {
   await session.get('volumes/delete/read', volumePath(volume));
 }
 
-/** An attach or a detach may have stopped the instance and started it again. */
+/** Waits for the instance to be ONLINE again: an attach or a detach may stop and start it. */
 export async function waitBackOnline(session: Session, step: string, instance: Instance): Promise<void> {
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status);
