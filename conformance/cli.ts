@@ -10,7 +10,7 @@ import { CommandError, explainMistakes, NAME, reportSuiteFault } from './cli/pro
 import { suiteVersion } from './contract/package.ts';
 import { EXIT } from './verdict/outcome.ts';
 
-/** Runs `berth conformance …`; `args` are what follows that. Answers with the exit code, and throws nothing. */
+/** Runs `berth conformance …`; `args` is what follows that. Returns the exit code, and never throws. */
 export async function conformance(args: readonly string[], parts: CliParts = systemParts()): Promise<number> {
   let exitCode: number = EXIT.conformant;
   const program = createProgram(parts, (code) => {

@@ -1,6 +1,6 @@
 /**
- * The conformance suite as a library: drive a target, judge what was seen, and render the report. `judge` and
- * `toReport` are functions of the records alone, so that a transcript may be judged again at any time.
+ * The conformance suite as a library: run it against a target, judge the transcript, and render the report. `judge`
+ * and `toReport` depend only on the records, so a transcript can be judged again at any time.
  */
 export type { Check } from './checks/check.ts';
 export { CHECKS } from './checks/index.ts';

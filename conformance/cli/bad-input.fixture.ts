@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'vitest';
 import { type Answer, API_KEY, type CliResult, runCli, sendJson, serveTarget } from './cli.fixture.ts';
 
-/** The options of a run that waits for nothing. */
+/** The options of a run with minimal waits. */
 export const quickIn = (stateFolder: string): string[] => [
   '--state-dir',
   stateFolder,
@@ -12,7 +12,7 @@ export const quickIn = (stateFolder: string): string[] => [
   '1',
 ];
 
-/** What is said is for a person: no stack, no control characters, no secret. */
+/** The output is readable: no stack trace, no control characters, no secret. */
 export function expectCalm({ out, err }: CliResult): void {
   expect(err + out).not.toMatch(/\n\s+at .*\.ts/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
@@ -21,7 +21,7 @@ export function expectCalm({ out, err }: CliResult): void {
   expect(err.length).toBeLessThan(4000);
 }
 
-/** The target is at fault: the run goes on, is bounded, and comes to an outcome. */
+/** The fault is the target's: the run continues, within its limits, to an outcome. */
 export async function expectVerdict(
   quick: readonly string[],
   answer: Answer,

@@ -26,10 +26,10 @@ export interface CliResult {
 
 export interface CliOptions {
   env?: Readonly<Record<string, string | undefined>>;
-  /** What the person at the terminal types; nobody sits there when absent. */
+  /** What the user types; without it the terminal is not interactive. */
   typed?: string;
   parts?: Partial<CliParts>;
-  /** Told of all that is written to standard error. */
+  /** Called with everything written to standard error. */
   onErr?: (text: string) => void;
 }
 

@@ -4,21 +4,21 @@ import type { Terminal } from './terminal.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** What can end a command from outside, or from within where something went wrong that nobody awaits. */
+/** The source of signals and of uncaught errors. */
 export interface SignalSource {
   on(event: string, listener: (cause: unknown) => void): unknown;
   off(event: string, listener: (cause: unknown) => void): unknown;
 }
 
-/** The first signal ends what is done and lets it clean up; the second ends the clean-up too. */
+/** The first signal ends the run, which still cleans up; the second ends the clean-up too. */
 export class Interruption implements Disposable {
   readonly #source: SignalSource;
   readonly #terminal: Terminal;
   readonly #ending = new AbortController();
   readonly #abandoning = new AbortController();
-  /** Said at the first signal. */
+  /** Printed at the first signal. */
   notice = 'Interrupted.';
-  /** What nobody caught: a fault of the suite. */
+  /** An uncaught error: a fault of the suite. */
   fault: SuiteFault | undefined;
 
   constructor(source: SignalSource, terminal: Terminal) {
@@ -39,7 +39,7 @@ export class Interruption implements Disposable {
     return this.#abandoning.signal;
   }
 
-  /** Given up, nothing is waited for that is still under way. */
+  /** Closes the transport when the clean-up is abandoned, so that nothing pending is waited for. */
   closeWhenAbandoned(transport: Transport): void {
     this.abandon.addEventListener('abort', () => void transport.close(), { once: true });
   }

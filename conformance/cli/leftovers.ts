@@ -9,10 +9,10 @@ import { printable } from '../text/printable.ts';
 import { NAME } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Of what the target chose. */
+/** Length limit for text that comes from the target. */
 export const SHOWN_CHARS = 200;
 
-/** Says what of a run is left, with the commands that destroy it; false where there is nothing. */
+/** Reports the open entries of a run and the commands that destroy them; false where there are none. */
 export function reportLeftovers(entries: readonly Entry[], baseUrl: string, terminal: Terminal): boolean {
   const open = entries.filter(isOpen);
   if (open.length === 0) return false;
@@ -20,7 +20,7 @@ export function reportLeftovers(entries: readonly Entry[], baseUrl: string, term
   return true;
 }
 
-/** What may still be running, and how a person ends it. */
+/** The resources that may still be running, and how to destroy them. */
 export function leftoverLines(baseUrl: string, open: readonly Entry[]): string {
   return [
     '',
@@ -52,7 +52,7 @@ function howToEnd(entry: Entry, baseUrl: string): string {
   return `look for its name on the platform: the contract has no list of volumes. Once you know that it is not there: ${NAME} sweep ${baseUrl} --absent ${entry.name}`;
 }
 
-/** Says that earlier runs left something, and how it is destroyed. */
+/** Reports leftovers of earlier runs, and how to destroy them. */
 export function reportOpenLedgers(folder: string, baseUrl: string, terminal: Terminal): void {
   const left = openLedgers(folder).filter(
     (ledger) =>
@@ -70,7 +70,7 @@ function openLedgers(folder: string): StoredLedger[] {
   try {
     return readOpenLedgers(folder);
   } catch {
-    // The look at the folder itself says what is wrong with it.
+    // The check of the folder reports what is wrong with it.
     return [];
   }
 }

@@ -13,8 +13,8 @@ import { systemErrorText } from '../text/wording.ts';
 import { CommandError } from './program.ts';
 
 /**
- * A file that a command is to write. It is opened before anything is bought, so that a wrong path costs nothing, and it
- * takes its name only when it is whole: until then it is `<name>.partial`. Writing throws nothing; `problem` tells.
+ * An output file. It is opened before anything is bought, so that a wrong path costs nothing, and is called
+ * `<name>.partial` until it is complete. Writing never throws; see `problem`.
  */
 export class OutputFile {
   readonly #option: string;
@@ -43,7 +43,7 @@ export class OutputFile {
     return this.#path;
   }
 
-  /** Why it could not be written, as a sentence; undefined while all is well. */
+  /** Why the file could not be written, as a sentence; undefined where it could. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -56,7 +56,7 @@ export class OutputFile {
     });
   }
 
-  /** All is written: the file takes its name. */
+  /** Completes the file and renames it to its final name. */
   finish(): void {
     if (!this.#isOpen) return;
     this.#try(() => {
@@ -68,7 +68,7 @@ export class OutputFile {
       this.#try(() => renameSync(partial, this.#path));
   }
 
-  /** Nothing came of it. */
+  /** Removes the unfinished file. */
   discard(): void {
     if (!this.#isOpen) return;
     this.#close();
@@ -90,7 +90,7 @@ export class OutputFile {
   }
 }
 
-/** Where a link leads to, so that the link is kept. */
+/** Resolves links, so that the link itself is kept. */
 function targetOf(option: string, path: string): string {
   if (path === '' || path === '-') throw new CommandError(`${option} ${path} is no file: name one`);
   const absolute = resolve(path);
@@ -113,7 +113,7 @@ function inRealFolder(path: string): string {
   }
 }
 
-/** What is no plain file (a pipe, /dev/null) is written as it is. */
+/** A special file (a pipe, /dev/null) is written in place. */
 function kindOf(path: string): 'file' | 'folder' | 'special' | 'absent' {
   try {
     const stat = lstatSync(path);

@@ -13,7 +13,7 @@ import { OutputFile } from './output-file.ts';
 import { CommandError, NAME } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The options by which a report is written to files. */
+/** The options that write the report to files. */
 export interface OutputFlags {
   json?: string;
   junit?: string;
@@ -26,12 +26,12 @@ const RENDERERS: Readonly<Record<keyof OutputFlags, (report: Report) => string>>
   html: toHtml,
 };
 
-/** The files of a report, and that of the transcript. */
+/** The output files of the report and the transcript. */
 export class Outputs {
   readonly #reports: { render: (report: Report) => string; file: OutputFile }[] = [];
   readonly transcript: OutputFile | undefined;
 
-  /** Opens them all. Throws `CommandError` where one cannot be written, and then there is none. */
+  /** Opens all files. Throws `CommandError`, and removes all of them, where one cannot be written. */
   constructor(flags: OutputFlags & { transcript?: string }) {
     const opened: OutputFile[] = [];
     const open = (option: string, path: string): OutputFile => {
@@ -53,7 +53,7 @@ export class Outputs {
     }
   }
 
-  /** Writes the report, and answers with what could not be written. */
+  /** Writes the report; returns what could not be written. */
   finish(report: Report): string[] {
     for (const { render, file } of this.#reports) file.write(render(report));
     for (const { file } of this.#reports) file.finish();
@@ -61,13 +61,13 @@ export class Outputs {
     return this.#files.flatMap(({ problem }) => problem ?? []);
   }
 
-  /** There is no report, but what was seen is worth keeping. */
+  /** Keeps the transcript of a run that ended without a report. */
   keepTranscript(): void {
     this.transcript?.finish();
     this.discard();
   }
 
-  /** The run came to nothing. */
+  /** Removes all unfinished files. */
   discard(): void {
     for (const file of this.#files) file.discard();
   }
@@ -86,7 +86,7 @@ export interface Showing {
   isVerbose: boolean;
 }
 
-/** Judges, writes the report wherever it is wanted, and answers with the exit code. Throws `SuiteFault`. */
+/** Judges the records, writes the reports and returns the exit code. Throws `SuiteFault`. */
 export function showReport({ records, requirements, outputs, terminal, isVerbose }: Showing): number {
   const judged = judge(records, requirements.rows, CHECKS);
   const report = toReport(records, judged, requirements);
@@ -96,13 +96,13 @@ export function showReport({ records, requirements, outputs, terminal, isVerbose
   return exitCodeOf(report, problems);
 }
 
-/** What was found stands: a file that could not be written takes nothing back of it. */
+/** A file that could not be written does not hide a worse result. */
 function exitCodeOf({ exit_code }: Report, problems: readonly string[]): number {
   const givesWay = exit_code === EXIT.conformant || exit_code === EXIT.incomplete;
   return problems.length > 0 && givesWay ? EXIT.configuration : exit_code;
 }
 
-/** The files that a report may be written to. */
+/** Adds the options for report files. */
 export function withOutputs(command: Command): Command {
   return command
     .option('--json <file>', 'write the report as JSON')

@@ -6,7 +6,7 @@ import { ssh2Client } from '../ssh/ssh2-client.ts';
 import type { SignalSource } from './interruption.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 
-/** What the commands reach the world with. */
+/** The outside world, as the commands use it. */
 export interface CliParts {
   terminal: Terminal;
   env: Readonly<Record<string, string | undefined>>;
@@ -14,7 +14,7 @@ export interface CliParts {
   ssh: SshClient;
   signals: SignalSource;
   createTransport: (options: HttpTransportOptions) => Transport;
-  /** How long one answer is waited for before the run begins. */
+  /** Timeout of one request before the run begins. */
   probeTimeoutMs: number;
 }
 
@@ -32,5 +32,5 @@ export function systemParts(): CliParts {
   };
 }
 
-/** What a command is told to do with its exit code. */
+/** Receives the exit code of a command. */
 export type Finish = (exitCode: number) => void;

@@ -16,17 +16,17 @@ import { type RunFlags, toSettings } from './run-options.ts';
 import { findSecondKey, requireBaseUrl, requireSignIn, secondKeySource } from './target-options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What a run, a plan or a doctor is about, as far as the command line and this machine say it. */
+/** The command line of a run, a plan or a doctor, resolved. */
 export interface Preparation {
   options: RunOptions;
   requirements: Requirements;
-  /** Those that take part. */
+  /** The selected checks. */
   checks: readonly Check[];
   scenarios: readonly Scenario[];
   notes: Diagnosis[];
 }
 
-/** Reads the command line. Throws `CommandError`; nothing has been sent then. */
+/** Resolves the command line. Throws `CommandError`. Sends nothing. */
 export function prepareRun(
   typed: string,
   flags: RunFlags,
@@ -60,12 +60,12 @@ export function prepareRun(
 export interface ExamineOptions {
   transport: Transport;
   signal: AbortSignal;
-  /** Absent where nothing is to be kept. */
+  /** Absent where no ledger is written. */
   stateFolder?: string;
   mayPost: boolean;
 }
 
-/** Looks at the set-up and at what there is to buy. */
+/** Checks the set-up, and reads what can be bought. */
 export function examineTarget(
   { options }: Preparation,
   parts: CliParts,
@@ -100,8 +100,8 @@ function idsOf(only: string | undefined): string[] | undefined {
 }
 
 /**
- * The checks that `--only` names, by the id of a requirement or by what several begin with (`INS-404`). Throws
- * `CommandError` where an id is unknown, or names nothing that a run of this level can look at.
+ * The checks that `--only` names, by requirement id or prefix (`INS-404`). Throws `CommandError` where an id is
+ * unknown, or no named check can run at this level.
  */
 function selectChecks(
   ids: readonly string[],
@@ -137,7 +137,7 @@ function checksOf(id: string, requirements: readonly Requirement[], checks: read
   throw new CommandError(`--only ${id}: there is no such id: ${hint}`);
 }
 
-/** Tells what stands in the way of a run, or is worth knowing before it. */
+/** Prints what prevents a run, and notes. */
 export function printNotable(diagnoses: readonly Diagnosis[], terminal: Terminal): void {
   terminal.err(toLines(diagnoses.filter(({ state }) => state !== 'ok')));
 }

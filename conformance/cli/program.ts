@@ -4,10 +4,13 @@ import { EXIT } from '../verdict/outcome.ts';
 import type { CliParts } from './parts.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What the command is called by. */
+/** The name of the command. */
 export const NAME = 'berth conformance';
 
-/** Makes a mistake on the command line one sentence that says where the help is, and never repeats what may be a secret. */
+/**
+ * Prints a command-line mistake as one sentence with a pointer to the help, and never repeats a value, which may be a
+ * secret.
+ */
 export function explainMistakes(command: Command, terminal: Terminal, name = NAME): void {
   command.exitOverride();
   command.configureOutput({
@@ -26,7 +29,7 @@ export function explainMistakes(command: Command, terminal: Terminal, name = NAM
   for (const inner of command.commands) explainMistakes(inner, terminal, `${name} ${inner.name()}`);
 }
 
-/** Refuses what someone will try: a key in the arguments is read by every process of the machine. */
+/** Refuses an API key as an argument: every process on the machine can read it there. */
 export function refuseKeyOptions(command: Command): void {
   for (const [option, instead] of [
     ['--api-key', 'BERTH_API_KEY or --api-key-file'],
@@ -43,7 +46,7 @@ function refuseKey(option: string, instead: string): never {
   );
 }
 
-/** A reason to end with a sentence for the person at the terminal. */
+/** Ends the command with a message for the user. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly exitCode: number;
@@ -54,7 +57,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Says that the suite is at fault, and not the target. */
+/** Reports a fault of the suite, which is not the target's. */
 export function reportSuiteFault(
   error: unknown,
   { terminal, env }: Pick<CliParts, 'terminal' | 'env'>,

@@ -9,7 +9,7 @@ const DEFAULT_MINUTES: Readonly<Record<Level, number>> = { 'read-only': 10, life
 const DEFAULT_POLL_INTERVAL_MS = 10_000;
 const DEFAULT_READY_TIMEOUT_S = 600;
 
-/** The options that say what a run is: a run, a plan and a doctor take them alike. */
+/** The options of a run, which `plan` and `doctor` share. */
 export interface RunFlags extends TargetFlags {
   level: Level;
   maxCost: number;
@@ -71,7 +71,7 @@ export interface PatienceFlags {
   readyTimeoutS: number;
 }
 
-/** How long is waited, and how often is asked. It never turns a verdict. */
+/** Adds the options for poll interval and timeout. They never change a verdict. */
 export function withPatience(command: Command): Command {
   return command
     .option(
@@ -117,14 +117,14 @@ export function toSettings(flags: RunFlags): RunOptions['settings'] {
 }
 
 export interface NumberRange {
-  /** In what it is given, e.g. `seconds`. */
+  /** The unit, e.g. `seconds`. */
   unit: string;
   min: number;
   max: number;
   isWhole?: boolean;
 }
 
-/** Reads a number of an option. A mistake says what would be one, with its unit. */
+/** Parses a numeric option. The error names the unit and the range. */
 function numberIn({ unit, min, max, isWhole = false }: NumberRange): (text: string) => number {
   return (text) => {
     const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN;
@@ -145,7 +145,7 @@ function raceOf(text: string): { offer: string; units: number } {
   );
 }
 
-/** `HOST:PORT`; the port of SSH where there is none. */
+/** `HOST:PORT`; default port 22. */
 export function hostAndPort(text: string): { host: string; port: number } {
   const [, bracketed, plain, digits = '22'] =
     /^(?:\[([^\]]+)\]|([^:\s]+))(?::(\d{1,5}))?$/.exec(text.trim()) ?? [];

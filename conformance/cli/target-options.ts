@@ -9,7 +9,7 @@ import { closestMatch, systemErrorText } from '../text/wording.ts';
 import type { CliParts } from './parts.ts';
 import { CommandError, NAME, refuseKeyOptions } from './program.ts';
 
-/** The options by which a command finds the target and gets in. */
+/** The options that name the target's credentials. */
 export interface TargetFlags {
   apiKeyFile?: string;
   caFile?: string;
@@ -41,7 +41,7 @@ export function secondKeySource(
   };
 }
 
-/** The base URL, or `CommandError`. What is worth knowing about it is said by `examine`. */
+/** Parses the base URL. Throws `CommandError`. Notes about it are returned. */
 export function requireBaseUrl(
   typed: string,
   commands: readonly string[],
@@ -54,7 +54,7 @@ export function requireBaseUrl(
   throw new CommandError(diagnoses.map(toClause).join('; '));
 }
 
-/** What the run signs in with, as far as it is there. From then on no secret of it is ever written. */
+/** Reads the credentials that are present, and registers them as secrets of the terminal. */
 export function findSignIn(
   flags: TargetFlags,
   { env, terminal }: CliParts,
@@ -68,7 +68,7 @@ export function findSignIn(
   return { signIn: { apiKey, login }, diagnoses: isMissing ? [missingKey(source)] : found };
 }
 
-/** `findSignIn`, or `CommandError` where there is nothing to sign in with or something is wrong with it. */
+/** Like `findSignIn`, but throws `CommandError` where credentials are missing or faulty. */
 export function requireSignIn(flags: TargetFlags, parts: CliParts): { signIn: SignIn; notes: Diagnosis[] } {
   const { signIn, diagnoses } = findSignIn(flags, parts);
   const fault = diagnoses.find(({ state }) => state === 'config');
@@ -76,7 +76,7 @@ export function requireSignIn(flags: TargetFlags, parts: CliParts): { signIn: Si
   return { signIn, notes: diagnoses };
 }
 
-/** The second key, where there is one. */
+/** Reads the second key, where there is one. */
 export function findSecondKey(source: KeySource, { terminal }: CliParts): FoundKey {
   const found = keep(readApiKey(source), 'second api key', terminal);
   const fault = found.diagnoses.find(({ state }) => state === 'config');
@@ -89,7 +89,7 @@ function keep(found: FoundKey, name: string, terminal: CliParts['terminal']): Fo
   return found;
 }
 
-/** Opens the way to the target. Throws `CommandError` where the file of `--ca-file` is none. */
+/** Creates the HTTP transport. Throws `CommandError` where the file of `--ca-file` cannot be used. */
 export function openTransport({ caFile }: TargetFlags, parts: CliParts): Transport {
   if (caFile === undefined) return parts.createTransport({});
   try {

@@ -1,21 +1,21 @@
 import { createInterface } from 'node:readline/promises';
 import { createRedactor, type Redactor } from '../text/redact.ts';
 
-/** Where a command writes, and whom it can ask. Nothing that it writes holds a secret that it knows. */
+/** Output and prompts of a command. Known secrets are redacted from everything it writes. */
 export interface Terminal {
   secrets: Redactor;
-  /** Standard output. Neither this nor `err` throws where nobody reads any more. */
+  /** Standard output. Neither this nor `err` throws if the reader is gone. */
   out(text: string): void;
   /** Standard error. */
   err(text: string): void;
   outIsTty: boolean;
   errIsTty: boolean;
-  /** Whether a person sits there. */
+  /** Whether a user can answer a prompt. */
   isInteractive: boolean;
-  /** Columns. */
+  /** Width in columns. */
   width: number;
   color: boolean;
-  /** The line that is typed; empty where there is none. Rejects with the signal's reason. */
+  /** Returns the typed line, or an empty one at the end of input. Rejects with the signal's reason. */
   ask(question: string, signal: AbortSignal): Promise<string>;
 }
 
@@ -24,7 +24,7 @@ const DEFAULT_WIDTH = 100;
 /** The terminal of this process. */
 export function processTerminal(env: Readonly<Record<string, string | undefined>>): Terminal {
   const secrets = createRedactor();
-  // Without a listener a reader that has gone (EPIPE) would end the process, and with it the clean-up.
+  // Without an error listener, EPIPE would end the process, and with it the clean-up.
   for (const stream of [process.stdout, process.stderr])
     if (stream.listenerCount('error') === 0) stream.on('error', () => {});
   const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true;
@@ -41,7 +41,7 @@ export function processTerminal(env: Readonly<Record<string, string | undefined>
   };
 }
 
-/** https://no-color.org; `FORCE_COLOR` as Node.js has it. */
+/** https://no-color.org; `FORCE_COLOR` as in Node.js. */
 function wantsColor(env: Readonly<Record<string, string | undefined>>): boolean {
   if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return false;
   if (env['FORCE_COLOR'] !== undefined && env['FORCE_COLOR'] !== '0') return true;
@@ -52,7 +52,7 @@ async function askAtTerminal(question: string, signal: AbortSignal): Promise<str
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const closed = new AbortController();
   lines.once('close', () => closed.abort());
-  // Ctrl-C comes to the reader of lines, and not to the process.
+  // readline receives Ctrl-C instead of the process.
   lines.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     return await lines.question(question, { signal: AbortSignal.any([signal, closed.signal]) });

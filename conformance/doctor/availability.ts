@@ -9,13 +9,13 @@ const SUBJECT = 'Availability';
 const SHOWN_CHARS = 100;
 
 export interface Stock {
-  /** Of GET /configurations. */
+  /** From GET /configurations. */
   configurations: readonly JsonObject[];
-  /** Of GET /availability; undefined where it was not answered with a list. */
+  /** From GET /availability; undefined where it did not answer with a list. */
   availability: readonly JsonObject[] | undefined;
 }
 
-/** Whether there is something to buy, for a level at which something is bought. */
+/** Whether something can be bought, if the level of the run needs that. */
 export function availabilityFor(level: Level, wanted: Wanted, stock: Stock): Diagnosis[] {
   const misspelt = [unknownOffer(wanted.offer, stock), unknownRegion(wanted.region, stock)].filter(
     (diagnosis) => diagnosis !== undefined,

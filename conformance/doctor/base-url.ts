@@ -4,12 +4,12 @@ const SUBJECT = 'base_url';
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\]|.*\.localhost)$/;
 
 export interface BaseUrl {
-  /** Without a slash at its end; undefined where it is none. */
+  /** Without a trailing slash; undefined where it is invalid. */
   baseUrl?: string;
   diagnoses: Diagnosis[];
 }
 
-/** Reads the base URL as it was typed. What is in it that may be a secret is not repeated. */
+/** Parses the base URL. Parts of it that may be secret are not repeated. */
 export function readBaseUrl(typed: string): BaseUrl {
   const text = typed.trim();
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
@@ -43,7 +43,7 @@ function notesOn({ protocol, hostname }: URL): Diagnosis[] {
 
 const ENDPOINT = /\/(configurations|availability|instances|volumes|auth\/token|docs|openapi\.json)(\/.*)?$/;
 
-/** Other base URLs of the same host that may have been meant, the likeliest first. */
+/** Other likely base URLs on the same host, likeliest first. */
 export function likelyBaseUrls(baseUrl: string): string[] {
   const { origin, pathname } = new URL(baseUrl);
   const path = pathname.replace(/\/+$/, '');

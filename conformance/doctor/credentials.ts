@@ -7,7 +7,7 @@ const MAX_FILE_BYTES = 64 * 1024;
 const SHORT = 8;
 
 export interface KeySource {
-  /** `--api-key-file`; wins over the variable. */
+  /** `--api-key-file`; overrides the variable. */
   file?: string | undefined;
   fileOption: string;
   variable: string;
@@ -19,7 +19,7 @@ export interface FoundKey {
   diagnoses: Diagnosis[];
 }
 
-/** Reads the API key. It is never repeated in what is said about it. */
+/** Reads the API key. Diagnoses never contain it. */
 export function readApiKey(source: KeySource): FoundKey {
   const { file, variable, env, fileOption } = source;
   if (file !== undefined) return readKeyFile(file, fileOption);
@@ -28,7 +28,7 @@ export function readApiKey(source: KeySource): FoundKey {
   return { diagnoses: [] };
 }
 
-/** What to say where a key is needed and there is none. */
+/** The diagnosis for a missing key. */
 export function missingKey({ variable, fileOption }: KeySource): Diagnosis {
   return config(
     'API key',
@@ -55,7 +55,7 @@ function readKeyFile(file: string, option: string): FoundKey {
 }
 
 function inspect(text: string, where: string): FoundKey {
-  // An editor ends a file with a line break, and so does `echo`.
+  // Editors and `echo` end a file with a line break.
   const key = text.replace(/[\r\n]+$/, '');
   const fault = faultOf(key);
   if (fault !== undefined) return refuse(`the API key in ${where} ${fault.what}`, fault.fix);
@@ -93,7 +93,7 @@ export interface FoundLogin {
   diagnoses: Diagnosis[];
 }
 
-/** Reads the user name and the password for POST /auth/token. Neither is repeated in what is said about them. */
+/** Reads the user name and password for POST /auth/token. Diagnoses contain neither. */
 export function readLogin(env: Readonly<Record<string, string | undefined>>): FoundLogin {
   const username = env[USERNAME_VARIABLE] ?? '';
   const password = env[PASSWORD_VARIABLE] ?? '';

@@ -1,9 +1,9 @@
 /**
- * What one look at the set-up found. `config`: the run cannot be made like this, and it says nothing about the target.
- * `note`: worth knowing; the run goes on.
+ * The result of one check of the set-up. `config`: the run cannot start; no statement about the target. `note`: worth
+ * knowing; the run continues.
  */
 export interface Diagnosis {
-  /** What was looked at, e.g. `TLS`. */
+  /** The subject, e.g. `TLS`. */
   subject: string;
   state: 'ok' | 'note' | 'config';
   /** What was found, and where. */
@@ -24,18 +24,18 @@ export function config(subject: string, text: string, fix: string): Diagnosis {
   return { subject, state: 'config', text, fix };
 }
 
-/** One sentence, with what to do. */
+/** The diagnosis and its fix as one sentence. */
 function toSentence(diagnosis: Diagnosis): string {
   const sentence = toClause(diagnosis);
   return sentence.endsWith('?') ? sentence : `${sentence}.`;
 }
 
-/** The sentence without the stop at its end. */
+/** The sentence without its full stop. */
 export function toClause({ text, fix }: Diagnosis): string {
   return fix === undefined ? text : `${text}: ${fix}`;
 }
 
-/** One line for each: state, subject, what was found and what to do. */
+/** One line per diagnosis: state, subject, finding and fix. */
 export function toLines(diagnoses: readonly Diagnosis[]): string {
   const width = Math.max(...diagnoses.map(({ subject }) => subject.length), 0);
   return diagnoses

@@ -8,13 +8,13 @@ import { type Probe, type ProbeParts, probe } from './probe.ts';
 import { offersOf, reach } from './reach.ts';
 
 export interface Examination extends ProbeParts {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string;
   level: Level;
   wanted: Wanted;
-  /** Absent where nothing is to be kept. */
+  /** Absent where no ledger is written. */
   stateFolder?: string;
-  /** Whether a token may be asked for, which is a POST. */
+  /** Whether a token may be requested, which is a POST. */
   mayPost: boolean;
   wall: () => number;
 }
@@ -26,7 +26,7 @@ export interface Examined {
   availability: readonly JsonObject[] | undefined;
 }
 
-/** Looks at all that a run needs, before it begins. It creates nothing. */
+/** Checks everything that a run needs before it begins. Creates nothing. */
 export async function examine(parts: Examination): Promise<Examined> {
   const folder = parts.stateFolder === undefined ? [] : [stateFolder(parts.stateFolder)];
   const { diagnoses, configurations, bearer } = await reach(parts, parts);
@@ -47,7 +47,7 @@ export function hasConfigFault(diagnoses: readonly Diagnosis[]): boolean {
 
 const TOLERATED_MS = 30_000;
 
-/** Compares the clock of this machine with the `Date` of an answer. No verdict is made of either. */
+/** Compares this machine's clock with the `Date` of an answer. No verdict depends on either. */
 function clockSkew({ answer }: Probe, wallMs: number): Diagnosis[] {
   const dateMs = Date.parse(answer?.headers['date'] ?? '');
   if (!Number.isFinite(dateMs)) return [];

@@ -11,7 +11,7 @@ export interface ProbeParts extends SignIn {
   signal: AbortSignal;
 }
 
-/** What a GET came to, with as much of its body as JSON as there is. */
+/** The outcome of one request, with its body as JSON. */
 export interface Probe {
   url: string;
   answer?: HttpAnswer;
@@ -27,11 +27,11 @@ export async function probe(parts: ProbeParts, url: string, bearer = parts.apiKe
 
 export interface FoundToken {
   token: string;
-  /** Whether it was given for the API key, and not for the login. */
+  /** Whether the API key, not the login, yielded it. */
   isOfKey: boolean;
 }
 
-/** Asks for an access token, for the key or the login; undefined where there is none to be had. It creates nothing. */
+/** Requests an access token with the key or the login; undefined where neither yields one. Creates nothing. */
 export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<FoundToken | undefined> {
   for (const request of tokenRequests(parts)) {
     const { json, answer } = await send(parts, {
@@ -70,7 +70,7 @@ export function isEnvelope(json: unknown): boolean {
   return textField(error, 'code') !== undefined;
 }
 
-/** Whether it is a page for a browser. */
+/** Whether the answer is an HTML page. */
 export function isPage({ answer }: Probe): boolean {
   if (answer === undefined) return false;
   return (

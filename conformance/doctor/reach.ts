@@ -9,19 +9,19 @@ const SHOWN_CHARS = 80;
 
 export interface ReachOptions {
   baseUrl: string;
-  /** Whether a token may be asked for, which is a POST. */
+  /** Whether a token may be requested, which is a POST. */
   mayPost: boolean;
 }
 
 export interface Reached {
   diagnoses: Diagnosis[];
-  /** The answer to GET /configurations, where the set-up let one come. */
+  /** The answer to GET /configurations, if there was one. */
   configurations?: Probe;
-  /** What the target takes after `Bearer`, where that is known. */
+  /** The bearer value that the target accepts, if known. */
   bearer: string | undefined;
 }
 
-/** Whether the target is there, is the one that is meant, and takes the key: by GET /configurations. */
+/** Checks by GET /configurations that the target is reachable, is an orchestrator, and accepts the key. */
 export async function reach(parts: ProbeParts, { baseUrl, mayPost }: ReachOptions): Promise<Reached> {
   const first = await probe(parts, `${baseUrl}/configurations`);
   const bearer = parts.apiKey;
@@ -60,7 +60,7 @@ const RUNGS: readonly { kind: FailureKind; subject: string; fine: (url: URL) => 
   { kind: 'tls', subject: 'TLS', fine: () => 'the certificate is good' },
 ];
 
-/** What is proved by an exchange having come further. */
+/** The stages that an exchange passed before it failed. */
 function passedStages(kind: FailureKind, baseUrl: string): Diagnosis[] {
   const url = new URL(baseUrl);
   const index = RUNGS.findIndex((rung) => rung.kind === kind);
@@ -95,7 +95,7 @@ async function onFailure(parts: ProbeParts, baseUrl: string, { failure }: Probe)
   }
 }
 
-/** One endpoint that fails is the target's fault; where none answers there is nothing to test. */
+/** If only one endpoint fails, the run will judge that; if none answers, there is nothing to test. */
 async function onNoAnswer(parts: ProbeParts, baseUrl: string, message: string): Promise<Diagnosis> {
   const { answer } = await probe(parts, `${baseUrl}/availability`);
   if (answer !== undefined) return note('HTTP', `GET /configurations: ${message}`);
@@ -198,7 +198,7 @@ export function offersOf(seen: Probe | undefined): ReturnType<typeof objectsFiel
   return seen?.answer?.status === 200 ? objectsField(seen.json, 'configurations') : [];
 }
 
-/** What to do about a TLS failure, by the words in which the transport tells it. */
+/** The fix for a TLS failure, by the message of the transport. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/has expired/, 'renew it on the server (and look at the clock of this machine)'],
   [/is not valid yet/, 'look at the clock of this machine, and at the dates of the certificate'],

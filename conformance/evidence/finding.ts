@@ -15,8 +15,9 @@ export interface Problem {
 
 /** What a check found. */
 export type Finding =
-  | { verdict: 'pass' /** In words, with numbers. */; reason: string; shown: readonly Shown[] }
-  | { verdict: 'fail'; problems: readonly Problem[] /** How many were looked at. */; of: number }
+  | { verdict: 'pass'; reason: string; shown: readonly Shown[] }
+  /** `of` is how many items were checked. */
+  | { verdict: 'fail'; problems: readonly Problem[]; of: number }
   | { verdict: 'not_applicable'; reason: string; capability: string }
   | { verdict: 'not_tested'; reason: string };
 

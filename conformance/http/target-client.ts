@@ -17,7 +17,7 @@ export interface TargetClientOptions extends SignIn {
   transport: Transport;
   clock: Clock;
   transcript: Transcript;
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string;
   userAgent: string;
   /** The name prefix of the run's resources. */

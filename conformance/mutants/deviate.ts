@@ -2,7 +2,7 @@ import type { Mutant } from './mutant.ts';
 import type { ReferenceRequest, WireAnswer } from './reference/exchange.ts';
 import type { Rules } from './reference/rules.ts';
 
-/** Changes the answers of some routes; undefined leaves one as it is. */
+/** Changes the answers of some routes; `change` returns undefined to leave an answer as it is. */
 export function onAnswers(
   routes: readonly string[],
   change: (answer: WireAnswer, request: ReferenceRequest) => WireAnswer | undefined,
@@ -19,7 +19,7 @@ export function onAnswers(
   });
 }
 
-/** Replaces one rule; `change` answers with undefined where the rule stays as it is. */
+/** Replaces one rule; `change` returns undefined to keep the usual result. */
 export function onRule<Name extends keyof Rules>(
   name: Name,
   change: (
@@ -45,7 +45,7 @@ export function withFields(answer: WireAnswer, fields: Readonly<Record<string, u
   return { ...answer, json: { ...(answer.json as object), ...fields } };
 }
 
-/** An answer of 2xx with a body. */
+/** Whether it is a 2xx answer with a body. */
 export function isShown(answer: WireAnswer): boolean {
   return answer.status < 300 && answer.json !== undefined;
 }

@@ -13,24 +13,24 @@ import { createReference } from './reference/create-reference.ts';
 import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 
-/** What is put in front of the suite. */
+/** The orchestrator that the suite runs against. */
 export interface Subject {
   options?: Partial<ReferenceOptions>;
   behave?: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
-  /** Where the run has to be another one than the usual. */
+  /** Settings that differ from the usual run. */
   run?: Partial<RunSettings>;
-  /** With what the run gets in; an API key when absent. */
+  /** The credentials of the run; default: an API key. */
   signsInWith?: 'login' | 'both';
 }
 
 export interface Trial {
   records: readonly TranscriptRecord[];
   judged: readonly Judged[];
-  /** What was left on the target, and was not told to be, by its id or as something of which no id is known. */
+  /** Resources left on the target that the run did not report, by their id or as an entry without an id. */
   leaked: readonly string[];
   /** How often the subject's deviation took effect. */
   hits: number;
-  /** Of virtual time, in milliseconds. */
+  /** Virtual time, in milliseconds. */
   tookMs: number;
 }
 
@@ -44,7 +44,7 @@ const settings: Omit<RunSettings, 'hasSecondKey'> = {
   race: { offer: 'gpu-l4', units: 2 },
 };
 
-/** Runs the whole suite, at level full and at the contract's pace, in virtual time. SSH is real. */
+/** Runs the whole suite at level full and the contract's pace, in virtual time. SSH is real. */
 export async function tryOut(subject: Subject, requirements: readonly Requirement[]): Promise<Trial> {
   const clock = createAutoClock();
   let hits = 0;
@@ -93,7 +93,7 @@ function credentialsOf({ apiKeys, login }: ReferenceOptions, signsInWith: Subjec
   return { apiKey, secondApiKey, ...(signsInWith === 'both' && { login }) };
 }
 
-/** The ids of what is red, in order. */
+/** The sorted ids of the requirements that failed or warned. */
 export function reddened({ judged }: Trial): string[] {
   return judged
     .filter(({ verdict }) => verdict === 'fail' || verdict === 'warn')
@@ -101,7 +101,7 @@ export function reddened({ judged }: Trial): string[] {
     .toSorted();
 }
 
-/** Real logins happen at one instant of virtual time. */
+/** Virtual time stands still during real logins. */
 function heldBy(clock: AutoClock, client: SshClient): SshClient {
   return {
     newKeyPair: (comment) => client.newKeyPair(comment),

@@ -3,33 +3,33 @@ import type { AutoClock } from './reference/auto-clock.ts';
 import type { ReferenceOptions } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
 
-/** The reference with one sentence of O: broken. */
+/** The reference with one sentence of the contract broken. */
 export interface Mutant {
   /** Kebab-case: what is broken. */
   id: string;
-  /** The sentence of O: that it breaks, in plain words. */
+  /** The broken sentence of the contract, in plain words. */
   breaks: string;
-  /** The requirements whose checks have to see it. */
+  /** The requirements whose checks must fail. */
   reddens: readonly string[];
-  /** The rules with one replaced; `hit` is called each time that the deviation really takes effect. */
+  /** Replaces rules; must call `hit` each time that the deviation takes effect. */
   behave: (rules: Rules, hit: () => void, clock: AutoClock) => Rules;
   options?: Partial<ReferenceOptions>;
-  /** Where it shows only in a run that is not the usual one. */
+  /** Settings, where it is only visible in a different run. */
   run?: Partial<RunSettings>;
-  /** With what the run gets in; an API key when absent. */
+  /** The credentials of the run; default: an API key. */
   signsInWith?: 'login' | 'both';
 }
 
-/** The reference as another orchestrator might lawfully be; no check may object to it. */
+/** The reference with a lawful difference; no check may fail. */
 export interface Variation {
   id: string;
-  /** What in O: allows it. */
+  /** What in the contract allows it. */
   why: string;
   options?: Partial<ReferenceOptions>;
   behave?: (rules: Rules, clock: AutoClock) => Rules;
-  /** Where the run has to be another one than the usual. */
+  /** Settings that differ from the usual run. */
   run?: Partial<RunSettings>;
   signsInWith?: 'login' | 'both';
-  /** The recommendations that it lawfully does not follow. */
+  /** The recommendations (SHOULD) that it does not follow. */
   warns?: readonly string[];
 }

@@ -14,7 +14,7 @@ import type { Mutant } from './mutant.ts';
 import { attachmentMutants } from './volumes/attachment.mutants.ts';
 import { volumeMutants } from './volumes/volume.mutants.ts';
 
-/** Every mutant, by what it is about: a chapter of the matrix each. */
+/** Every mutant, by chapter of the matrix. */
 export const mutants: Readonly<Record<string, readonly Mutant[]>> = {
   'any conversation': conversationMutants,
   offers: offerMutants,

@@ -7,7 +7,7 @@ import type { Rules } from './reference/rules.ts';
 
 const { rows } = loadRequirements();
 
-/** The platform takes the newest or the oldest SPOT instance back when the suite comes to a step. */
+/** The platform reclaims the newest or the oldest SPOT instance when the suite reaches a step. */
 function reclaimingAt(step: string, which: 0 | -1) {
   return (rules: Rules, hit: () => void, clock: AutoClock): Rules => {
     const instances = new Map<string, Instance>();

@@ -4,7 +4,7 @@ import { lifeVariations } from './instances/life.variations.ts';
 import type { Variation } from './mutant.ts';
 import { storageVariations } from './volumes/storage.variations.ts';
 
-/** The offer that is usually raced for has a GPU. */
+/** The usual race is for an offer with a GPU. */
 const cpuRace = { race: { offer: 'cpu-spot', units: 16 } };
 
 const times: readonly Variation[] = [
@@ -216,7 +216,7 @@ const combinations: readonly Variation[] = [
   },
 ];
 
-/** Every lawful way to be an orchestrator that the suite is held against. */
+/** Every lawful variation that the suite is tested against. */
 export const variations: readonly Variation[] = [
   { id: 'reference', why: 'the reference as it is' },
   ...times,

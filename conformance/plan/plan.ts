@@ -10,19 +10,19 @@ const MS_PER_MINUTE = 60_000;
 const TYPICAL_BOOT_MINUTES = 5;
 const TYPICAL_POLLS = 4;
 
-/** What a run would do and buy, and what that could cost. */
+/** What a run would do, what it would create, and what that could cost. */
 export interface Plan {
   level: Level;
   scenarios: readonly { id: string; title: string; buys: number }[];
   checks: readonly string[];
   purchases: readonly PlannedPurchase[];
   minutes: { typical: number; worst: number };
-  /** USD. What has no price is left out of it. */
+  /** USD, without resources of unknown price. */
   worst_case_usd: number;
   max_cost_usd: number;
-  /** With this `--max-minutes` the worst case is within the cap; absent where it is already, or cannot be. */
+  /** The longest `--max-minutes` whose worst case is within the cap; absent where it already is, or cannot be. */
   max_minutes_within_cap?: number;
-  /** How many purchases have no price. A volume tells its price only once it is there. */
+  /** How many purchases have no price. The price of a volume is known only after its create. */
   unpriced: { instances: number; volumes: number };
 }
 
@@ -30,7 +30,7 @@ export interface PlannedPurchase {
   type: Purchase['type'];
   what: string;
   scenario: string;
-  /** Absent where nothing that may be bought is available, and of volumes. */
+  /** Absent for volumes, and where nothing suitable is available. */
   offer?: string;
   region?: string;
   /** USD. */
@@ -45,11 +45,11 @@ export interface PlanOptions {
   settings: Omit<RunSettings, 'hasSecondKey'>;
   scenarios: readonly Scenario[];
   checks: readonly Check[];
-  /** Of GET /availability. */
+  /** From GET /availability. */
   availability: readonly JsonObject[];
 }
 
-/** Plans a run. The worst case is that nothing it buys is gone before the last moment of the clean-up. */
+/** Plans a run. The worst case is that every resource lives until the end of the clean-up. */
 export function toPlan({ level, settings, scenarios, checks, availability }: PlanOptions): Plan {
   const lifeMs = settings.maxMinutes * MS_PER_MINUTE + settings.readyTimeoutMs;
   const purchases = scenarios.flatMap((scenario) =>
@@ -76,7 +76,7 @@ export function toPlan({ level, settings, scenarios, checks, availability }: Pla
   };
 }
 
-/** With `--race` a scenario tries one unit more of that offer than there are. */
+/** With `--race`, a scenario requests one more unit than there are. */
 function purchasesOf({ buys }: Scenario, { race }: PlanOptions['settings']): readonly Purchase[] {
   const racing = buys.filter(({ offer }) => offer === 'race');
   const [first] = racing;
@@ -117,7 +117,7 @@ function toPlanned(
   };
 }
 
-/** A guess: a boot for each instance that is waited for, and some polls for each part of the run. */
+/** An estimate: one boot for each scenario with an instance, and a few polls for each scenario. */
 function typicalMinutes(scenarios: readonly Scenario[], settings: PlanOptions['settings']): number {
   const boots = scenarios.filter(({ buys }) => buys.some(({ type }) => type === 'instance')).length;
   const polls = (scenarios.length * TYPICAL_POLLS * settings.pollIntervalMs) / MS_PER_MINUTE;
@@ -129,7 +129,7 @@ function round(minutes: number): number {
   return Math.max(1, Math.ceil(minutes));
 }
 
-/** Why a planned run is not begun, with what to do about it; undefined where it may be. */
+/** Why a planned run must not start, and what to do about it; undefined where it may. */
 export function whyNotAffordable(plan: Plan, acceptsUnknownCost: boolean): string | undefined {
   const { worst_case_usd: usd, max_cost_usd: cap, purchases } = plan;
   const unpriced = purchases.find(

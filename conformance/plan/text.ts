@@ -5,7 +5,7 @@ import type { Plan, PlannedPurchase } from './plan.ts';
 const SHOWN_CHARS = 60;
 const LINE_CHARS = 110;
 
-/** A plan for a person. */
+/** The plan as text. */
 export function toText(plan: Plan): string {
   const { level, scenarios, checks, minutes } = plan;
   const width = Math.max(...scenarios.map(({ id }) => id.length), 0);

@@ -12,7 +12,7 @@ const MAX_PROOF = 2;
 const MAX_TEXT_CHARACTERS = 600;
 const MAX_REASON_CHARACTERS = 500;
 
-/** A requirement and what was found of it, as a report has it. */
+/** A judged requirement in the form of the report. */
 export function toReportCheck(
   { requirement, ruling, verdict }: Judged,
   evidence: Evidence,

@@ -1,12 +1,12 @@
 import { parseJson } from '../text/json.ts';
 import type { Excerpt } from './report.ts';
 
-/** Bodies that are shown: enough for an object of the contract with all its fields. */
+/** Limit of a body in the report: enough for an object of the contract with all its fields. */
 const MAX_BODY_CHARACTERS = 4096;
-/** JSON up to this length is shown with a line for each field. */
+/** JSON up to this length is indented. */
 const MAX_INDENTED_CHARACTERS = 256 * 1024;
 
-/** The first `maxLength` characters of a text, never half of one. */
+/** The first `maxLength` characters of a text; never splits a surrogate pair. */
 export function toExcerpt(text: string, maxLength: number): Excerpt {
   if (text.length <= maxLength) return { text, more: 0 };
   const isHalved = /[\ud800-\udbff]/.test(text.charAt(maxLength - 1));
@@ -14,13 +14,13 @@ export function toExcerpt(text: string, maxLength: number): Excerpt {
   return { text: text.slice(0, end), more: text.length - end };
 }
 
-/** A sentence of which at most `maxLength` characters are given, and an ellipsis. */
+/** Truncates a sentence to `maxLength` characters, with an ellipsis. */
 export function cut(text: string, maxLength: number): string {
   const { text: start, more } = toExcerpt(text, maxLength);
   return more === 0 ? start : `${start}… (${more} more characters)`;
 }
 
-/** The beginning of a body. JSON has a line for each field; nothing else about it is changed. */
+/** The start of a body. JSON is indented and otherwise unchanged. */
 export function toBodyExcerpt(body: string): Excerpt {
   const isJson = body.length <= MAX_INDENTED_CHARACTERS && parseJson(body) !== undefined;
   if (!isJson) return toExcerpt(body, MAX_BODY_CHARACTERS);
@@ -33,8 +33,8 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g;
 const CLOSING: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
 /**
- * Valid JSON with line ends and indentation. It is done by token, so that numbers, escapes and names that stand twice
- * are seen as they were sent. Ends after `maxLength` characters; `rest` is how many of `json` are not in it.
+ * Indents valid JSON token by token, so that numbers, escapes and duplicate names stay as they were sent. Stops after
+ * `maxLength` characters; `rest` counts the characters of `json` that are left.
  */
 function indentJson(json: string, maxLength: number): { text: string; rest: number } {
   const tokens = json.matchAll(TOKENS);

@@ -1,7 +1,7 @@
 import type { Check } from '../checks/check.ts';
 import type { Requirement } from '../contract/requirements.ts';
 
-/** What `berth conformance explain ID` says: the clause, what it comes to, and how a run looks at it. */
+/** The text of `berth conformance explain ID`: the clause, its meaning, and how a run checks it. */
 export function explain(requirement: Requirement, checks: readonly Check[]): string {
   const { id, level, tier, place, text, means, cause, excluded } = requirement;
   const own = checksOf(requirement, checks);
@@ -31,7 +31,7 @@ export function explain(requirement: Requirement, checks: readonly Check[]): str
   return `${lines.join('\n')}\n`;
 }
 
-/** What `berth conformance list` says: a line for each requirement, by tier, with the level that a run of it needs. */
+/** The text of `berth conformance list`: one line per requirement, by tier, with the level that it needs. */
 export function toList(requirements: readonly Requirement[], checks: readonly Check[]): string {
   const width = Math.max(...requirements.map(({ id }) => id.length), 2);
   const row = (id: string, level: string, run: string, what: string): string =>

@@ -6,9 +6,9 @@ import { atRunTime, plural } from './words.ts';
 const MAX_LINE_CHARACTERS = 20_000;
 
 /**
- * The report as JUnit XML: a suite for each tier and one for the run itself. A MUST that fails is a failure, and a check
- * that could not be made is an error, so that nothing that reads it shows green for what is not CONFORMANT: where the
- * exit code is not 0 there is a failure or an error, if need be that of the run.
+ * The report as JUnit XML: one suite per tier and one for the run itself. A failed MUST is a failure and a check that
+ * could not be made is an error, so that a run that is not CONFORMANT is never green: where the exit code is not 0
+ * there is at least one failure or error, if necessary that of the run.
  */
 export function toJunit(report: Report): string {
   const { counts } = report;
@@ -69,7 +69,7 @@ function runSuite(report: Report): string[] {
   ];
 }
 
-/** Why the run itself is an error; a failed check is red by itself. */
+/** Why the run itself counts as an error; failed checks count by themselves. */
 function runError({ exit_code, outcome, why, leftovers }: Report): string | undefined {
   if (leftovers.length > 0) return `${plural(leftovers.length, 'resource')} may still be running and billing`;
   return exit_code === 0 || exit_code === 1 ? undefined : `${outcome}: ${why}`;
@@ -174,7 +174,7 @@ function attributesOf(attributes: Attributes): string {
     .join('');
 }
 
-/** Text of XML: what would not be seen is shown as an escape, and what XML 1.0 cannot hold at all is left out. */
+/** Escapes text for XML: invisible characters become escapes, and characters that XML 1.0 cannot hold are dropped. */
 function toXmlText(text: string): string {
   return text
     .split('\n')
@@ -192,7 +192,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&apos;',
 };
 
-/** Seconds, as JUnit has time. */
+/** The duration in seconds, as JUnit expects. */
 function seconds({ duration_ms }: Report): string {
   return (duration_ms / 1000).toFixed(3);
 }

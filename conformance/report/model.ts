@@ -12,7 +12,7 @@ import { whyOf } from './why.ts';
 
 const MAX_DETAIL_CHARACTERS = 2000;
 
-/** The report of a run: a function of its transcript and of what it was judged by. */
+/** The report of a run, from its transcript and verdicts. */
 export function toReport(
   records: readonly TranscriptRecord[],
   judged: readonly Judged[],
@@ -60,7 +60,7 @@ export function toReport(
   };
 }
 
-/** A report as it is written to a file. */
+/** The report as JSON text. */
 export function toJson(report: Report): string {
   return `${JSON.stringify(report, null, 2)}\n`;
 }
@@ -83,7 +83,7 @@ function toSettings(settings: RunSettings): ReportSettings {
   };
 }
 
-/** When the last thing that is known of a run happened. */
+/** The time of the last record of a run. */
 function lastTimeOf(records: readonly TranscriptRecord[]): number {
   return records.reduce((last, record) => {
     if (record.kind === 'exchange' || record.kind === 'ssh') return Math.max(last, record.endedAt);
@@ -91,7 +91,7 @@ function lastTimeOf(records: readonly TranscriptRecord[]): number {
   }, 0);
 }
 
-/** What was found of each tier of the contract. */
+/** The state of each tier of the contract. */
 function toTiers(judged: readonly Judged[]): ReportTier[] {
   return TIERS.map((tier) => {
     const counts = countVerdicts(judged.filter(({ requirement }) => requirement.tier === tier));

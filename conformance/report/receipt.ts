@@ -8,12 +8,12 @@ import { cut } from './excerpt.ts';
 import type { ReportLeftover, ReportResource } from './report.ts';
 import { round } from './shown.ts';
 
-/** The command that destroys what an earlier run left, without being told what that is. */
+/** The command that destroys the leftovers of earlier runs. */
 export const SWEEP_COMMAND = 'berth conformance sweep';
 
 const MAX_NOTE_CHARACTERS = 500;
 
-/** What a run made: one row for each entry of its ledger, with its cost by the price of its offer. */
+/** The resources of a run: one row per ledger entry, with its cost by the price of its offer. */
 export function toReceipt(records: readonly TranscriptRecord[], endedAtMs: number): ReportResource[] {
   const entries = new Map<number, ResourceRecord[]>();
   for (const record of records)
@@ -46,7 +46,7 @@ function toReportResource(first: ResourceRecord, last: ResourceRecord, endedAtMs
   };
 }
 
-/** What the resources cost together, and how many of them have no price. */
+/** The total cost of the resources, and how many have no price. */
 export function totalOf(resources: readonly ReportResource[]): { usd: number; unpriced: number } {
   const lived = resources.filter(({ lifetime_ms }) => lifetime_ms !== undefined);
   return {
@@ -59,7 +59,7 @@ function toMicroUsd(usd: number): number {
   return Math.round(usd * 1e6) / 1e6;
 }
 
-/** What may still exist, each with what a person does about it. */
+/** The resources that may still exist, each with what to do about it. */
 export function toLeftovers(
   resources: readonly ResourceRecord[],
   exchanges: readonly Exchange[],
@@ -101,11 +101,11 @@ function whatToDo(
 
 function commandOf(method: string, url: string): string {
   const command = toCurl({ method, url, headers: { authorization: 'Bearer [redacted: api key]' } });
-  // Here nothing hangs on the headers that curl adds, and the command is one to be read in a hurry.
+  // The headers that curl adds do not matter here, and the command should be short.
   return command.replace(/ -H 'User-Agent:' -H 'Accept:'$/, '');
 }
 
-/** The region that it was asked for in. */
+/** The region of the create request. */
 function regionOf({ step, name }: ResourceRecord, exchanges: readonly Exchange[]): string | undefined {
   const asked = exchanges
     .filter((exchange) => exchange.step === step && exchange.request.method === 'POST')

@@ -3,19 +3,19 @@ import type { Verdict } from '../verdict/judge.ts';
 import type { Counts, Outcome } from '../verdict/outcome.ts';
 
 /**
- * What a run found, as it is written to `--json`; schema.json describes it. Every other rendering is made of this
- * and of nothing else. `…_ms` beginning with `at`, `from` or `to` counts from the run's start.
+ * The report of a run as written to `--json`; schema.json describes it. All other formats are made from this alone.
+ * Fields `at_ms`, `from_ms` and `to_ms` count from the start of the run.
  */
 export interface Report {
   format: 1;
   outcome: Outcome;
-  /** Why it is that, in one sentence. */
+  /** The reason for the outcome, in one sentence. */
   why: string;
   exit_code: number;
   suite_version: string;
   /** SHA-256 of the requirements.yaml by which it was judged. */
   requirements_digest: string;
-  /** That of the run, where it was made with another one and judged again later. */
+  /** The digest at the time of the run, where it differs. */
   run_requirements_digest?: string;
   contract_version: string;
   run_id: string;
@@ -32,7 +32,7 @@ export interface Report {
   counts: Counts;
   tiers: ReportTier[];
   checks: ReportCheck[];
-  /** Those that a check refers to. */
+  /** The exchanges that checks refer to. */
   exchanges: ReportExchange[];
   logins: ReportLogin[];
   resources: ReportResource[];
@@ -60,7 +60,7 @@ export interface ReportSettings {
 export const TIERS = ['compute', 'storage', 'token'] as const;
 export type Tier = (typeof TIERS)[number];
 
-/** `absent`: the target does not offer it. `not looked at`: the run was not about it. */
+/** `absent`: the target does not offer the tier. `not looked at`: the run did not test it. */
 export type TierState = 'conformant' | 'non-conformant' | 'incomplete' | 'absent' | 'not looked at';
 
 export interface ReportTier {
@@ -69,7 +69,7 @@ export interface ReportTier {
   counts: Counts;
 }
 
-/** A testable sentence of the contract, and what was found of it. */
+/** A requirement and its verdict. */
 export interface ReportCheck {
   id: string;
   level: 'MUST' | 'SHOULD';
@@ -83,18 +83,18 @@ export interface ReportCheck {
   text: string;
   /** The requirement in plain words. */
   means?: string;
-  /** Of `not_applicable`: what the target lacks. */
+  /** For `not_applicable`: the capability that the target lacks. */
   capability?: string;
-  /** Of `fail` and `warn`, as all that follow. The first few. */
+  /** For `fail` and `warn`, like all fields up to `traces`: the first few problems. */
   problems?: ReportProblem[];
   /** How many more problems there were. */
   more_problems?: number;
   seen?: { wrong: number; of: number };
-  /** What is most often behind it, and where to look. */
+  /** The usual cause, and where to look for it. */
   cause?: string;
   /** The instances that the problems are about. */
   traces?: ReportTrace[];
-  /** Of `pass`: what proves it. */
+  /** For `pass`: the records that prove it. */
   proof?: Reference[];
 }
 
@@ -110,7 +110,7 @@ export interface ReportProblem {
   shown?: Reference;
 }
 
-/** Text of which the first part is given. */
+/** Truncated text. */
 export interface Excerpt {
   text: string;
   /** How many characters are left out. */
@@ -136,7 +136,10 @@ export interface ReportExchange {
   request_body?: Excerpt;
   answer_headers?: Record<string, string>;
   answer_body?: Excerpt;
-  /** Sends the same again, with the key in `$BERTH_API_KEY`. Absent where the request is too long for a command. */
+  /**
+   * A command that repeats the request, with the key in `$BERTH_API_KEY`. Absent where the request is too long for a
+   * command.
+   */
   curl?: string;
 }
 
@@ -152,7 +155,7 @@ export interface ReportLogin {
   port: number;
   username: string;
   command: string;
-  /** How far it came. */
+  /** The stage that the login reached. */
   rung: string;
   message?: string;
   host_key?: string;
@@ -160,7 +163,7 @@ export interface ReportLogin {
   stdout?: Excerpt;
 }
 
-/** What was seen of an instance, in order. Reads one after another that showed the same are one row. */
+/** The observations of an instance, in order. Consecutive reads with the same result are one row. */
 export interface ReportTrace {
   instance_id: string;
   name: string;
@@ -177,7 +180,7 @@ export interface TraceRow {
   status: string;
   by: TraceSource[];
   times: number;
-  /** A problem of the check is about it. */
+  /** A problem of the check refers to this row. */
   is_problem?: true;
 }
 
@@ -192,7 +195,7 @@ export interface ReportResource {
   state: 'made' | 'refused' | 'unknown' | 'gone';
   price_per_hour_usd?: number;
   asked_at_ms: number;
-  /** Until it was seen to be gone, or else until the run's end. Absent where it was refused. */
+  /** Until it was confirmed gone, or until the end of the run. Absent where the create was refused. */
   lifetime_ms?: number;
   estimated_usd?: number;
   note?: string;
@@ -204,10 +207,10 @@ export interface ReportLeftover {
   name: string;
   id?: string;
   price_per_hour_usd?: number;
-  /** Why it could not be confirmed to be gone. */
+  /** Why its end could not be confirmed. */
   note?: string;
-  /** What a person does now. */
+  /** What to do now. */
   how: string;
-  /** The command with which they do it; absent where the contract has none. */
+  /** The command for it; absent where the contract has none. */
   command?: string;
 }

@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-/** A handful of requirements, each proved by a check of its own name, and two that nothing can prove. */
+/** Some requirements, each with a check of the same id, and two that cannot be tested. */
 export const sampleRequirements: readonly Requirement[] = [
   ...ROWS.map(([id, level, tier, place, text, means, cause]): Requirement => {
     return { id, level, tier, place, text, means, cause, checks: [id] };

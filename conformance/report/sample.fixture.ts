@@ -18,7 +18,7 @@ export const sampleBasis = { contract: '1.0.0', digest: 'd1'.repeat(32) };
 
 const STARTED_AT = Date.parse('2026-03-02T09:30:00.000Z');
 const USER_AGENT = 'berth-conformance/0.1.0 run/7k2p';
-/** What a target may put into its answers. */
+/** Hostile values that a target may put into its answers. */
 export const HOSTILE = {
   html: '</pre><script>document.title="owned"</script><img src="http://203.0.113.9/x" onerror="alert(1)">',
   ansi: '\u001b[2J\u001b[31mall checks passed\u001b[0m\u0007',
@@ -211,7 +211,7 @@ function resource(entry: number, at: number, changes: Partial<ResourceRecord>): 
   };
 }
 
-/** A run with every kind of verdict, two leftovers, and a target that means no good. */
+/** A run with every kind of verdict, two leftovers, and a hostile target. */
 export const sampleRecords: readonly TranscriptRecord[] = [
   sampleRun(),
   catalog,

@@ -11,7 +11,7 @@ const MAX_CURL_CHARACTERS = 16_384;
 const MAX_STDOUT_CHARACTERS = 1000;
 const MAX_WORD_CHARACTERS = 300;
 
-/** What the checks of a report refer to, each once. */
+/** Collects the records that the checks of a report refer to. */
 export class ShownRecords {
   readonly #run: { baseUrl: string; startedAt: string };
   readonly #exchanges = new Map<number, Exchange>();
@@ -21,7 +21,7 @@ export class ShownRecords {
     this.#run = run;
   }
 
-  /** Keeps the record for the report and answers with a reference to it. */
+  /** Adds the record to the report and returns a reference to it. */
   refer(shown: Shown): Reference {
     if (shown.kind === 'exchange') {
       this.#exchanges.set(shown.n, shown);
@@ -31,7 +31,7 @@ export class ShownRecords {
     return { login: shown.n };
   }
 
-  /** The wall clock when a record began. */
+  /** The wall-clock time when a record began. */
   wallOf(shown: Shown): string {
     return shown.kind === 'exchange' ? shown.wall : wallAt(this.#run.startedAt, shown.sentAt);
   }
@@ -118,7 +118,7 @@ function toHeaders(headers: Readonly<Record<string, string>>): Record<string, st
   );
 }
 
-/** Milliseconds as a report gives them: no finer than a clock shows. */
+/** Rounds milliseconds to the precision of a clock. */
 export function round(ms: number): number {
   return Math.round(ms * 10) / 10;
 }

@@ -6,10 +6,10 @@ import { round } from './shown.ts';
 
 const MAX_TRACES = 3;
 const MAX_ROWS = 20;
-/** Of the rows that are kept, those before the first that a problem is about. */
+/** How many rows before the first problem are kept. */
 const ROWS_BEFORE_PROBLEM = 10;
 const MAX_STATUS_CHARACTERS = 60;
-/** A shorter id stands in many a text by chance. */
+/** A shorter id may occur in a text by chance. */
 const MIN_ID_CHARACTERS = 6;
 
 /** The traces of the instances that problems are about. */
@@ -67,7 +67,7 @@ function toRow(
     status: cut(status, MAX_STATUS_CHARACTERS),
     by: [source === 'get' ? 'read' : source === 'list' ? 'list' : actionOf(exchange, timeline)],
     times: 1,
-    // A list is about many; of a row of it the problem may be another's.
+    // A problem of a list may concern another instance.
     ...(shown.has(exchange) && source !== 'list' ? { is_problem: true } : {}),
   };
 }

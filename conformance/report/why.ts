@@ -7,7 +7,7 @@ import { plural } from './words.ts';
 const MAX_IDS = 5;
 const MAX_DETAIL_CHARACTERS = 300;
 
-/** Why an outcome is what it is, in one sentence without its full stop. */
+/** The reason for an outcome, in one sentence without its full stop. */
 export function whyOf(
   outcome: Outcome,
   run: RunRecord,
@@ -43,7 +43,7 @@ export function whyOf(
 function endedEarly(end: EndRecord | undefined): string | undefined {
   if (end === undefined) return 'the transcript ends in the middle of the run';
   if (end.reason === 'completed') return undefined;
-  // Of a fault the detail is a stack; its first line says what happened.
+  // The detail of a fault is a stack trace; its first line says what happened.
   const [detail = ''] = (end.detail ?? '').split('\n');
   const why = {
     interrupted: 'the run was interrupted',

@@ -1,10 +1,10 @@
 import type { Verdict } from '../verdict/judge.ts';
 import type { ReportLogin } from './report.ts';
 
-/** From here on minutes are given; what rounds to 60.0 s is a minute. */
+/** From here on durations are in minutes; what rounds to 60.0 s is a minute. */
 const LONG_MS = 59_950;
 
-/** A length of time as a person reads it: `340 ms`, `10 s`, `12.4 s`, `3 min 05 s`, `2 h 10 min`. */
+/** A duration in readable form: `340 ms`, `10 s`, `12.4 s`, `3 min 05 s`, `2 h 10 min`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < LONG_MS) return `${Math.round(ms / 100) / 10} s`;
@@ -19,7 +19,7 @@ export function atRunTime(ms: number): string {
   return `+${ms < LONG_MS ? `${(ms / 1000).toFixed(1)} s` : duration(ms)}`;
 }
 
-/** An RFC 3339 UTC time as a person reads it: `2026-03-01 10:00:12 UTC`. Anything else stays as it is. */
+/** An RFC 3339 UTC time in readable form: `2026-03-01 10:00:12 UTC`. Anything else stays as it is. */
 export function wallTime(at: string): string {
   const [, day, time] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(at) ?? [];
   return day === undefined ? at : `${day} ${time} UTC`;
@@ -29,7 +29,7 @@ export function plural(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** The verdicts, gravest first, in words. */
+/** The verdicts in words, worst first. */
 export const VERDICT_WORDS: readonly { verdict: Verdict; word: string; heading: string }[] = [
   { verdict: 'fail', word: 'failed', heading: 'Failed' },
   { verdict: 'warn', word: 'warning', heading: 'Warnings' },
@@ -44,7 +44,7 @@ export function verdictWord(verdict: Verdict): string {
   return VERDICT_WORDS.find((row) => row.verdict === verdict)?.word ?? verdict;
 }
 
-/** How far an SSH login came, in words. */
+/** The outcome of an SSH login, in words. */
 export function loginInWords({ username, host, port, key, rung, message, took_ms }: ReportLogin): string {
   const came =
     rung === 'done'

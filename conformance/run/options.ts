@@ -5,37 +5,37 @@ import type { Entry, LedgerFile } from '../resources/ledger.ts';
 import type { SshClient } from '../ssh/ssh-client.ts';
 import type { Level, RunSettings, TranscriptRecord } from '../transcript/records.ts';
 
-/** What a run is about. */
+/** The target and the settings of a run. */
 export interface RunOptions extends SignIn {
-  /** As the target's clients have it, `https://…/v1`, without a slash at its end. */
+  /** As clients of the target use it, `https://…/v1`, without a trailing slash. */
   baseUrl: string;
   /** A second key of the same account. */
   secondApiKey?: string | undefined;
   level: Level;
-  /** Ids of checks; all of the level when absent. */
+  /** Ids of checks; default: all of the level. */
   only?: readonly string[] | undefined;
   settings: Omit<RunSettings, 'hasSecondKey'>;
-  /** What has no price may be bought, for which the cap on the cost cannot hold. */
+  /** Whether resources without a known price may be created, for which no cap can hold. */
   acceptsUnknownCost?: boolean | undefined;
 }
 
-/** What a run is done with. */
+/** The outside world, as a run uses it. */
 export interface RunParts {
   runId: string;
   transport: Transport;
   ssh: SshClient;
   clock: Clock;
   ledgerFile: LedgerFile;
-  /** Takes each line of the transcript as it comes. */
+  /** Receives each line of the transcript. */
   sink?: ((line: string) => void) | undefined;
   onEvent?: ((event: RunEvent) => void) | undefined;
-  /** Ends the run, but not its clean-up. Aborted with a `SuiteFault`, the run ends as one. */
+  /** Ends the run, but not its clean-up. With a `SuiteFault` as the reason, the run ends as a fault of the suite. */
   signal?: AbortSignal | undefined;
-  /** Ends the clean-up too: what is open stays in the ledger. */
+  /** Ends the clean-up too: open entries stay in the ledger. */
   abandon?: AbortSignal | undefined;
 }
 
-/** What a run tells while it goes on. */
+/** Progress events of a run. */
 export type RunEvent =
   | { event: 'begun'; runId: string; scenarios: number }
   | { event: 'scenario'; id: string; title: string; index: number; of: number }

@@ -22,11 +22,11 @@ export interface Prepared {
   session: Session;
   transcript: Transcript;
   client: TargetClient;
-  /** Destroys what is open and closes the ledger if nothing is. */
+  /** Destroys all open entries, and closes the ledger once none are left. */
   cleanUp(): Promise<void>;
 }
 
-/** Puts a run together and writes its first records. Nothing is asked of the target but TCP connections. */
+/** Assembles a run and writes its first records. Only opens TCP connections to the target. */
 export async function prepare(options: RunOptions, parts: RunParts, signal: AbortSignal): Promise<Prepared> {
   const { baseUrl, apiKey, login, secondApiKey, level, settings } = options;
   const { clock, runId, onEvent } = parts;
@@ -153,7 +153,7 @@ async function finish(
   if (left.length === 0) ledger.close();
 }
 
-/** What was refused, and made all the same, is in the list by the run's name. */
+/** Finds instances that the target refused but created all the same, by the run's name prefix. */
 async function findOrphans(
   { runId, abandon }: RunParts,
   client: TargetClient,

@@ -5,9 +5,9 @@ import { printable } from '../text/printable.ts';
 import type { TranscriptRecord } from '../transcript/records.ts';
 import type { RunEvent } from './options.ts';
 
-/** The live line is rewritten at most five times a second. */
+/** The live line is redrawn at most five times a second. */
 const REDRAW_MS = 200;
-/** Without a terminal, a wait is told of when it has lasted this long, and each time that it has again. */
+/** Without a terminal, a wait is reported whenever it has lasted this long again. */
 const LONG_WAIT_MS = 30_000;
 const MAX_TEXT_CHARACTERS = 200;
 const CLEAR_LINE = '\r\u001b[K';
@@ -18,19 +18,19 @@ export interface ProgressParts {
   /** The width of the terminal. */
   columns: number;
   clock: Pick<Clock, 'now' | 'wall'>;
-  /** Calls back every so often until the answer is called. A timer that keeps no process alive, when absent. */
+  /** Calls `tick` periodically until the returned function is called. Default: a timer that keeps no process alive. */
   every?: (ms: number, tick: () => void) => () => void;
 }
 
 export interface Progress {
   onEvent: (event: RunEvent) => void;
-  /** Clears the line and stops the timer: for a run that ends without saying so. */
+  /** Clears the line and stops the timer, for a run that ended without an event. */
   stop: () => void;
 }
 
 /**
- * Tells a person how a run goes on: in a terminal one line that is rewritten (what runs, what is waited for, how long
- * it has been, what it cost so far), elsewhere a line when something changes.
+ * Shows the progress of a run: in a terminal one live line (current scenario, wait, duration, cost so far), elsewhere
+ * a line per change.
  */
 export function progress(parts: ProgressParts): Progress {
   const state = new RunState(parts.clock);
@@ -120,11 +120,11 @@ function resourceLine({ type, name, id, state, pricePerHour }: Entry): string | 
 interface Wait {
   text: string;
   since: number;
-  /** The step of its polls, once one was seen. */
+  /** The step name of its polls, once known. */
   step?: string;
 }
 
-/** What is known of a run while it goes on. */
+/** The state of a run in progress. */
 class RunState {
   readonly #clock: ProgressParts['clock'];
   readonly #entries = new Map<number, Entry>();
@@ -138,7 +138,7 @@ class RunState {
     this.#startedAt = clock.now();
   }
 
-  /** Whether the event tells anything that was not known. */
+  /** Returns whether the event is news. */
   take(event: RunEvent): boolean {
     switch (event.event) {
       case 'scenario':
@@ -170,7 +170,7 @@ class RunState {
     if (this.waiting?.text !== text) this.waiting = { text, since: this.#clock.now() };
   }
 
-  /** A wait is over when something else is asked than what it polls. */
+  /** A wait ends with the first request that is not one of its polls. */
   #endWaitWith(record: TranscriptRecord): void {
     if (this.waiting === undefined || this.#isCleaning) return;
     if (record.kind !== 'exchange' && record.kind !== 'ssh') return;

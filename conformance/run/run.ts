@@ -9,8 +9,8 @@ import { type Prepared, prepare } from './prepare.ts';
 const MS_PER_MINUTE = 60_000;
 
 /**
- * Drives the target through the given scenarios, destroys what that made, and answers with the records of it all. It
- * ends early, and still cleans up, when its time is over or its signal is aborted.
+ * Runs the scenarios against the target, destroys what they created, and returns the records. On timeout or an
+ * aborted signal it ends early, and still cleans up.
  */
 export async function run(
   options: RunOptions,

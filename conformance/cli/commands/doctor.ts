@@ -23,7 +23,7 @@ interface Flags extends RunFlags {
   sshHost?: { host: string; port: number };
 }
 
-/** `berth conformance doctor <base_url>`: whether the set-up is good. Everything is looked at, not up to the first fault. */
+/** `berth conformance doctor <base_url>`: checks the whole set-up and does not stop at the first fault. */
 export function doctorCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('doctor')
     .description('look at the set-up: DNS, TLS, clock, base_url, key, ledger, SSH; free, and creates nothing')
@@ -62,7 +62,7 @@ async function diagnose(typed: string, flags: Flags, parts: CliParts): Promise<D
   }
 }
 
-/** What can be said without the target, so that a person reads of all faults at once. */
+/** The checks that need no target, so that all local faults are reported at once. */
 function diagnoseLocally(typed: string, flags: Flags, parts: CliParts): Diagnosis[] {
   const { diagnoses: ofUrl } = readBaseUrl(typed);
   return [...ofUrl, ...findSignIn(flags, parts).diagnoses];

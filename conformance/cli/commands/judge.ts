@@ -8,7 +8,7 @@ import { type OutputFlags, Outputs, showReport, withOutputs } from '../outputs.t
 import type { CliParts, Finish } from '../parts.ts';
 import { CommandError } from '../program.ts';
 
-/** `berth conformance judge <transcript>`: verdicts on what an earlier run saw, offline and free. */
+/** `berth conformance judge <transcript>`: judges the transcript of an earlier run, offline and free. */
 export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
   const command = new Command('judge')
     .description('give verdicts on a transcript again: offline, and free')
@@ -33,10 +33,10 @@ export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
     });
 }
 
-/** A longer one is no text that Node.js can hold. */
+/** Node.js cannot hold a longer string. */
 const MAX_BYTES = 500_000_000;
 
-/** The records of a file, or `CommandError` with what is wrong with it. */
+/** Reads a transcript file. Throws `CommandError`. */
 function readTranscriptFile(path: string): TranscriptRecord[] {
   try {
     const stat = statSync(path);

@@ -48,7 +48,10 @@ export function runCommand(parts: CliParts, finish: Finish): Command {
   return command;
 }
 
-/** Looks at the set-up, asks, runs, judges and writes; answers with the exit code. Throws `CommandError`. */
+/**
+ * Checks the set-up, asks for confirmation, runs, judges and writes the report; returns the exit code. Throws
+ * `CommandError`.
+ */
 async function executeRun(
   preparation: Preparation,
   flags: RunCommandFlags,
@@ -79,11 +82,11 @@ async function executeRun(
 interface RunContext {
   transport: Transport;
   interruption: Interruption;
-  /** Of the ledgers. */
+  /** The folder of the ledgers. */
   folder: string;
 }
 
-/** Throws `CommandError` where the run is not to be made. Nothing has been bought then. */
+/** Throws `CommandError` where the run must not start. Nothing has been bought then. */
 async function checkBeforeRun(
   preparation: Preparation,
   flags: RunCommandFlags,
@@ -105,7 +108,7 @@ async function checkBeforeRun(
     throw new CommandError('the run did not begin, and nothing was bought', EXIT.incomplete);
 }
 
-/** From here on something may be bought: whatever happens, what is left is told, and exits with 5. */
+/** From here on resources may be created: whatever happens, leftovers are reported, and the exit code is 5. */
 async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
@@ -178,8 +181,8 @@ function openLedger(folder: string, runId: string): OpenLedgerFile {
 }
 
 /**
- * Whether to go on. A person at a terminal is asked before money is spent; a script is not, for which `--max-cost`
- * holds.
+ * Asks for confirmation before money is spent. Without an interactive terminal nobody is asked: there `--max-cost` is
+ * the limit.
  */
 async function confirm(
   { purchases, worst_case_usd, unpriced }: Plan,

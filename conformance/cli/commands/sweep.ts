@@ -89,7 +89,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   }
 }
 
-/** Nothing was chosen: that is all well only where there is nothing. */
+/** No ledger was selected; that is a success only where none has open entries. */
 function reportNothingToSweep(
   open: readonly StoredLedger[],
   folder: string,
@@ -109,7 +109,7 @@ function targetsOf(ledgers: readonly StoredLedger[]): string[] {
   return [...new Set(ledgers.map(({ baseUrl }) => baseUrl))];
 }
 
-/** One key is sent to one target: runs of several are not swept in one go. Throws `CommandError`. */
+/** An API key belongs to one target, so one sweep handles the runs of one target. Throws `CommandError`. */
 function chooseLedgers(typed: string | undefined, all: StoredLedger[]): StoredLedger[] {
   if (typed !== undefined) {
     const { baseUrl } = requireBaseUrl(typed, []);

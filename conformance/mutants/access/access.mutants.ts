@@ -6,7 +6,7 @@ const START = 'POST /instances/{instanceId}/start';
 const STOP = 'POST /instances/{instanceId}/stop';
 const DELETE = 'DELETE /instances/{instanceId}';
 
-/** What is wrong in who may act on a live instance, and in how it is reached. */
+/** Faults in authorization for a live instance, and in its endpoint. */
 export const accessMutants: readonly Mutant[] = [
   {
     id: 'anybody-stops-a-live-instance',
@@ -119,7 +119,7 @@ export const accessMutants: readonly Mutant[] = [
   },
 ];
 
-/** Lets a request in without any credential, of an instance that is there. */
+/** Accepts requests about existing instances without a credential. */
 function openFor(route: string): Mutant['behave'] {
   return onRule('isAuthorized', (usual, request, credential) =>
     !usual && credential === 'none' && request.route === route && /i-\d{5}/.test(request.path)

@@ -3,7 +3,7 @@ import type { Mutant } from '../mutant.ts';
 
 const TOKEN = 'POST /auth/token';
 
-/** What is wrong in how credentials are looked at. */
+/** Faults in checking credentials. */
 const keyMutants: readonly Mutant[] = [
   {
     id: 'public-catalogue',
@@ -212,5 +212,5 @@ const tokenMutants: readonly Mutant[] = [
   },
 ];
 
-/** What is wrong in how credentials are taken and given. */
+/** Faults in accepting and issuing credentials. */
 export const credentialMutants: readonly Mutant[] = [...keyMutants, ...tokenMutants];

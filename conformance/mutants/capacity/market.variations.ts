@@ -14,7 +14,7 @@ interface CreateBody {
   configuration_id?: string;
 }
 
-/** Each valid create of the suite, with how many of that offer there have been. What it throws is the answer. */
+/** Calls `refuse` for each valid create, with the count of creates of that offer. What it throws is the answer. */
 function onValidCreates(refuse: (body: CreateBody, count: number) => void) {
   return (rules: Rules): Rules => {
     const counts = new Map<string, number>();
@@ -38,7 +38,7 @@ const soldOut = () =>
 const beyondQuota = () => new ApiError(409, 'quota_exceeded', 'The account has as much as it may have.');
 const limited = () => new ApiError(429, 'too_many_requests', 'Not so fast.');
 
-/** A limit of one in so many seconds for what a request is. */
+/** A rate limit of one request per interval, by kind of request. */
 function limiting(
   everyMs: number,
   isLimited: (request: ReferenceRequest) => boolean,
@@ -71,7 +71,7 @@ const limits: readonly Variation[] = [
   },
 ];
 
-/** Who else buys and returns things while the suite runs. */
+/** Other customers who create and destroy resources during the run. */
 const customers: readonly Variation[] = [
   {
     id: 'a-customer-was-quicker',
@@ -204,5 +204,5 @@ const machines: readonly Variation[] = [
   },
 ];
 
-/** What is lawful where things are bought: limits, other customers, images, and ways to reach a machine. */
+/** Lawful variations in buying: limits, other customers, images, and ways to reach a machine. */
 export const marketVariations: readonly Variation[] = [...limits, ...customers, ...machines];

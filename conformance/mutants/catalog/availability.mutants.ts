@@ -151,5 +151,5 @@ const regionMutants: readonly Mutant[] = [
   },
 ];
 
-/** What is wrong in what is available, and where. */
+/** Faults in availability and regions. */
 export const availabilityMutants: readonly Mutant[] = [...listMutants, ...regionMutants];

@@ -6,14 +6,14 @@ import type { OfferList, Rules } from '../reference/rules.ts';
 
 export type Shown = Record<string, unknown>;
 
-/** Shows one offer otherwise, in one list or in both. */
+/** Changes how one offer is shown, in one list or in both. */
 export function showing(id: string, fields: (shown: Shown) => Shown, only?: OfferList): Mutant['behave'] {
   return onRule('showOffer', (usual, offer, _shown, list) =>
     offer.id === id && (only === undefined || only === list) ? { ...usual, ...fields(usual) } : undefined,
   );
 }
 
-/** Shows the regions of one offer otherwise in one list. */
+/** Changes the regions of one offer in one list. */
 export function showingRegions(
   id: string,
   only: OfferList,
@@ -24,7 +24,7 @@ export function showingRegions(
   );
 }
 
-/** Hides an offer in /configurations from some time of the run on. */
+/** Hides an offer in /configurations while `isHidden`. */
 export function hiding(isHidden: (offer: Offer, now: number) => boolean): Mutant['behave'] {
   return (rules, hit, clock): Rules => ({
     ...rules,
@@ -36,11 +36,11 @@ export function hiding(isHidden: (offer: Offer, now: number) => boolean): Mutant
   });
 }
 
-/** The offers in an answer that has some. */
+/** The offers in an answer. */
 export const offersOf = (answer: WireAnswer): Shown[] =>
   isShown(answer) ? ((answer.json as { configurations?: Shown[] }).configurations ?? []) : [];
 
-/** Counts its calls; for what is other each time. */
+/** Counts its calls, for values that differ each time. */
 export function counter(): () => number {
   let count = 0;
   return () => ++count;

@@ -4,7 +4,7 @@ import { counter, hiding, offersOf, showing, showingRegions } from './deviate-of
 
 const CONFIGURATIONS = 'GET /configurations';
 
-/** What is wrong in the offers of /configurations. */
+/** Faults in the offers of /configurations. */
 export const offerMutants: readonly Mutant[] = [
   {
     id: 'empty-type-is-404',

@@ -5,7 +5,7 @@ import type { ReferenceRequest, WireAnswer } from '../reference/exchange.ts';
 const GET = 'GET /instances/{instanceId}';
 const NO_REGION = 'berth-conf-nowhere';
 
-/** Changes the answers to requests that no route has. */
+/** Changes the answers to requests without a route. */
 function onNoRoute(
   change: (answer: WireAnswer, request: ReferenceRequest) => WireAnswer | undefined,
 ): Mutant['behave'] {
@@ -250,5 +250,5 @@ function isJson(text: string): boolean {
   }
 }
 
-/** What is wrong in any conversation, whatever it is about. */
+/** Faults in the conventions of every request and answer. */
 export const conversationMutants: readonly Mutant[] = [...conventionMutants, ...errorMutants];

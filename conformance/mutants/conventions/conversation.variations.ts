@@ -7,7 +7,7 @@ const TOKENS = ['eu-north', 'us-east', 'ap-south'];
 const toCapitals = (token: string): string => token.toUpperCase().replace('-', '_');
 const fromCapitals = (token: string): string => token.toLowerCase().replace('_', '-');
 
-/** JSON with each text changed. */
+/** Changes every string in a JSON value. */
 function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value);
   if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
@@ -19,7 +19,7 @@ const isOddId = ({ path }: ReferenceRequest): boolean => /[^\w/-]/.test(path) ||
 
 let ofStrangers: string | undefined;
 
-/** Ten thousand instances of 1.9 kB each, as they stand in a list. */
+/** Ten thousand instances of 1.9 kB each, as list items. */
 function strangers(): string {
   ofStrangers ??= Array.from({ length: 10_000 }, (_, index) =>
     JSON.stringify({
@@ -37,7 +37,7 @@ function strangers(): string {
   return ofStrangers;
 }
 
-/** Ways of speaking that O: leaves open. */
+/** Lawful variations in the conventions. */
 export const conversationVariations: readonly Variation[] = [
   {
     id: 'charset-and-other-headers',

@@ -3,7 +3,7 @@ import type { Mutant } from '../mutant.ts';
 
 const LIST = 'GET /instances';
 
-/** What is wrong in the fields of instances and volumes, and in their lists. */
+/** Faults in the fields of instances and volumes, and in their lists. */
 export const fieldMutants: readonly Mutant[] = [
   {
     id: 'empty-list-is-null',

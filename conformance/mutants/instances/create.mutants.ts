@@ -5,7 +5,7 @@ const CREATE = 'POST /instances';
 const GET = 'GET /instances/{instanceId}';
 const LIST = 'GET /instances';
 
-/** What is wrong in creating instances and in what is read of them. */
+/** Faults in creating and reading instances. */
 export const createMutants: readonly Mutant[] = [
   {
     id: 'create-answers-200',

@@ -4,7 +4,7 @@ import type { WireAnswer } from '../reference/exchange.ts';
 
 const DELETE = 'DELETE /instances/{instanceId}';
 
-/** What is wrong in destroying an instance. */
+/** Faults in destroying an instance. */
 export const destroyMutants: readonly Mutant[] = [
   {
     id: 'delete-answers-202',
@@ -55,7 +55,7 @@ export const destroyMutants: readonly Mutant[] = [
   },
 ];
 
-/** Changes what the first DELETE of each instance is answered with. */
+/** Changes the answer to the first DELETE of each instance. */
 function firstDelete(change: (answer: WireAnswer) => WireAnswer): Mutant['behave'] {
   const asked = new Set<string>();
   return onAnswers([DELETE], (answer, { path }) => {

@@ -8,7 +8,7 @@ const LIST = 'GET /instances';
 const RACED = 'gpu-l4';
 const SECOND_KEY = 'Bearer reference-key-two';
 
-/** Names, first boots, several keys, early ends, and several creates at the same moment. */
+/** Faults that only level full sees: names, first boots, several keys, early deletes, and concurrent creates. */
 export const fullMutants: readonly Mutant[] = [
   {
     id: 'a-taken-name-is-409',

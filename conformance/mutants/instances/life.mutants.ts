@@ -8,7 +8,7 @@ const START = 'POST /instances/{instanceId}/start';
 const STOP = 'POST /instances/{instanceId}/stop';
 const DELETE = 'DELETE /instances/{instanceId}';
 
-/** What is wrong in the 404, and in what the reads of an instance show together. */
+/** Faults in the 404, and in the sequence of reads of an instance. */
 export const lifeMutants: readonly Mutant[] = [
   {
     id: 'read-lags-behind-create',
@@ -160,7 +160,7 @@ export const lifeMutants: readonly Mutant[] = [
   },
 ];
 
-/** Shows another status at one polled read of the first instance, as a change of its own, there and back. */
+/** Shows another status at one polled read of the first instance, with `updated_at` changed. */
 function shownOnce(status: InstanceStatus, nth: number, other: InstanceStatus): Mutant['behave'] {
   return (rules, hit, clock) => {
     let count = 0;
@@ -186,7 +186,7 @@ function shownOnce(status: InstanceStatus, nth: number, other: InstanceStatus): 
   };
 }
 
-/** Shows what was before for some time, whole and with its old updated_at. */
+/** Shows the old state for some time, complete with its old updated_at. */
 function lagging(statuses: readonly InstanceStatus[], lagMs: number): Mutant['behave'] {
   return (rules, hit, clock) => {
     const before = new Map<string, Record<string, unknown>>();

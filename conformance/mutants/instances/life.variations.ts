@@ -1,6 +1,6 @@
 import type { Variation } from '../mutant.ts';
 
-/** The lawful ways of an instance's life that servers differ in. */
+/** Lawful variations in the life of an instance. */
 export const lifeVariations: readonly Variation[] = [
   {
     id: 'forwarded-port-only',

@@ -5,7 +5,7 @@ import type { Issue } from '../reference/errors.ts';
 const CREATE = 'POST /instances';
 const SOLD_OUT = 'metal-epyc';
 
-/** What must not be sold, and is; and how it is refused. */
+/** Faults in refusing invalid creates. */
 export const refusalMutants: readonly Mutant[] = [
   {
     id: 'cut-off-json-is-409',
@@ -191,7 +191,7 @@ export const refusalMutants: readonly Mutant[] = [
   },
 ];
 
-/** Accepts what is wrong in one way, and in no other. */
+/** Ignores one kind of validation issue. */
 function overlooks(isOverlooked: (issue: Issue) => boolean): Mutant['behave'] {
   return onRule('validateCreate', (issues) =>
     issues.length > 0 && issues.every(isOverlooked) ? [] : undefined,

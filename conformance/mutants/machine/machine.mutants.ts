@@ -5,7 +5,7 @@ const GET = 'GET /instances/{instanceId}';
 const START = 'POST /instances/{instanceId}/start';
 const STOP = 'POST /instances/{instanceId}/stop';
 
-/** What is wrong in the machine behind an instance, and in starting, stopping and destroying it. */
+/** Faults in the machine behind an instance, and in starting, stopping and destroying it. */
 export const machineMutants: readonly Mutant[] = [
   {
     id: 'online-without-an-address',
@@ -234,7 +234,7 @@ export const machineMutants: readonly Mutant[] = [
   },
 ];
 
-/** Refuses with 400 in place of 409 what is asked of an instance in a status. */
+/** Answers 400 instead of 409 to a request that the status does not allow. */
 function refusedOtherwise(route: string, status: string): Mutant['behave'] {
   return onAnswers([route], (answer) =>
     answer.status === 409 && statusIn(answer.json) === status ? refusal(400, 'bad_request') : undefined,

@@ -8,7 +8,7 @@ const DELETE = 'DELETE /volumes/{volumeId}';
 /** The path of a volume that was made. */
 const OWN = /^\/volumes\/v-\d+/;
 
-/** Volumes and the instances that hold them. */
+/** Faults in attaching and detaching volumes. */
 export const attachmentMutants: readonly Mutant[] = [
   {
     id: 'attach-is-202',

@@ -4,7 +4,7 @@ import { ApiError } from '../reference/errors.ts';
 const READ = 'GET /volumes/{volumeId}';
 const LAG_MS = 500;
 
-/** What O: leaves open of the storage tier. */
+/** Lawful variations of the storage tier. */
 export const storageVariations: readonly Variation[] = [
   {
     id: 'volumes-of-250-gb-at-least',

@@ -8,7 +8,7 @@ const ATTACH = 'POST /volumes/{volumeId}/attach';
 const DETACH = 'POST /volumes/{volumeId}/detach';
 const SHOWN = [CREATE, READ, ATTACH, DETACH];
 
-/** Volumes by themselves. */
+/** Faults in creating, reading and deleting volumes. */
 export const volumeMutants: readonly Mutant[] = [
   {
     id: 'locations-without-a-name',

@@ -4,7 +4,7 @@ import { evidence, traceTable } from './exchange.ts';
 import { html, type Markup } from './markup.ts';
 import { sentence } from './summary.ts';
 
-/** Signs beside the words and colours, for who does not see those. */
+/** Symbols in addition to words and colours, for accessibility. */
 const SIGNS: Readonly<Record<ReportCheck['verdict'], string>> = {
   fail: '✕',
   warn: '!',
@@ -15,7 +15,7 @@ const SIGNS: Readonly<Record<ReportCheck['verdict'], string>> = {
   excluded: '·',
 };
 
-/** Every check by its area, with a link to what was found. */
+/** An index of all checks by area, with links. */
 export function index({ checks }: Report): Markup {
   const areas = Map.groupBy(checks, ({ id }) => id.replace(/-.*$/, ''));
   return html`<h2 id="index">All ${checks.length} checks</h2><nav class="card" aria-label="All checks">${[
@@ -29,7 +29,7 @@ export function index({ checks }: Report): Markup {
   )}</nav>`;
 }
 
-/** Every check, by its verdict; what went wrong is open. */
+/** All checks by verdict; failures are expanded. */
 export function sections(report: Report): Markup {
   const found = VERDICT_WORDS.flatMap(({ verdict, heading }) => {
     const checks = report.checks.filter((check) => check.verdict === verdict);
@@ -97,7 +97,7 @@ function also({ expected, actual, at_ms }: ReportProblem, first: ReportProblem |
   return `${at}${actual}${expected === first?.expected ? '' : ` (expected ${expected})`}`;
 }
 
-/** What problems after the first refer to, each once, without what the first refers to. */
+/** The distinct references of the problems after the first, without those of the first. */
 function distinct([first, ...others]: readonly ReportProblem[]): NonNullable<ReportProblem['shown']>[] {
   const found = new Map(
     [first, ...others].flatMap((one) => (one?.shown ? [[JSON.stringify(one.shown), one.shown]] : [])),

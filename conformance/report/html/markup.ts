@@ -1,6 +1,6 @@
 import { printable } from '../../text/printable.ts';
 
-/** HTML that is safe to put into a page: only `html` makes it. */
+/** HTML that is safe to embed; only `html` creates it. */
 export class Markup {
   readonly text: string;
 
@@ -11,7 +11,7 @@ export class Markup {
 
 type Part = Markup | string | number | undefined | readonly Part[];
 
-/** A template of HTML. Whatever is put into it is escaped, unless it was made by `html` itself. */
+/** An HTML template. Values are escaped unless `html` made them. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Markup {
   return new Markup(strings.map((text, index) => `${text}${render(parts[index])}`).join(''));
 }
@@ -31,7 +31,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** As text or as the value of an attribute in quotes. What would not be seen is written as an escape; lines stay. */
+/** Escapes text or a quoted attribute value. Invisible characters become escapes; line ends stay. */
 function escapeText(text: string): string {
   return text
     .split('\n')

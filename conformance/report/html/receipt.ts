@@ -3,7 +3,7 @@ import type { Report, ReportResource } from '../report.ts';
 import { duration, plural } from '../words.ts';
 import { html, type Markup } from './markup.ts';
 
-/** What the run made and what that cost. */
+/** What the run created and what it cost. */
 export function receipt({ resources, cost_usd, unpriced_resources }: Report): Markup {
   const total = html`<tr><th colspan="4">In all, estimated by the price of the offers</th><td class="num"><strong>${formatUsd(cost_usd)}</strong></td><td></td></tr>`;
   return html`<h2 id="cost">What it cost</h2>
@@ -36,7 +36,7 @@ function row({
 <td class="num">${estimated_usd === undefined ? '' : formatUsd(estimated_usd)}</td><td>${STATES[state]}</td></tr>`;
 }
 
-/** What the run was told, so that it can be repeated. */
+/** The settings of the run, so that it can be repeated. */
 export function settings(report: Report): Markup {
   const { settings: told, only, round_trips_ms, run_requirements_digest } = report;
   const rows: readonly (readonly [string, string | undefined])[] = [

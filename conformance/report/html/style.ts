@@ -1,4 +1,4 @@
-/** The whole of the page's style. It uses the fonts that are there, and loads nothing. */
+/** The style of the page. It uses installed fonts and loads nothing. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

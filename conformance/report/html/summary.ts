@@ -7,7 +7,7 @@ import { html, type Markup } from './markup.ts';
 
 const MAX_GAPS = 5;
 
-/** Which verdict's colours an outcome has. */
+/** The verdict whose colours an outcome uses. */
 const OUTCOME_TONES: Readonly<Record<Report['outcome'], Verdict>> = {
   CONFORMANT: 'pass',
   'NON-CONFORMANT': 'fail',
@@ -22,21 +22,21 @@ const TIER_TONES: Readonly<Record<TierState, Verdict>> = {
   'not looked at': 'not_selected',
 };
 
-/** What each tier is, for who does not know the contract. */
+/** An explanation of each tier. */
 const TIER_WORDS: Readonly<Record<ReportTier['tier'], string>> = {
   compute: 'Offers and instances. Required.',
   storage: 'Volumes. Optional.',
   token: 'Short-lived tokens. Optional.',
 };
 
-/** In a sentence, what the outcome says. */
+/** An explanation of each outcome. */
 const OUTCOME_WORDS: Readonly<Record<Report['outcome'], string>> = {
   CONFORMANT: 'Everything that a run of this level looks at is as the contract says.',
   'NON-CONFORMANT': 'Some of what the contract demands is not so. Each gap is explained below.',
   INCOMPLETE: 'Nothing was found broken, but the run did not see enough to say that all is well.',
 };
 
-/** The outcome and the facts of the run: what is read first. */
+/** The outcome and the facts of the run. */
 export function outcomeCard(report: Report): Markup {
   const { outcome, why, base_url, level, started_at, duration_ms, cost_usd, contract_version, run_id } =
     report;
@@ -57,7 +57,7 @@ function fact(name: string, value: string): Markup {
   return html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 }
 
-/** What may still run: nothing else is as urgent. */
+/** The resources that may still be running: the most urgent part. */
 export function alarm({ leftovers, sweep_command }: Report): Markup {
   if (leftovers.length === 0) return html``;
   const items = leftovers.map(
@@ -74,7 +74,7 @@ export function alarm({ leftovers, sweep_command }: Report): Markup {
 </section>`;
 }
 
-/** A card for each tier: its state in a word, and its checks as a bar. */
+/** A card for each tier: its state, and its checks as a bar. */
 export function tierCards({ tiers }: Report): Markup {
   const cards = tiers.map(
     ({ tier, state, counts }) => html`<div class="card">
@@ -87,7 +87,7 @@ ${bar(counts)}
   return html`<section class="tiers">${cards}</section>`;
 }
 
-/** From the left: what was looked at, best first; then what was not. */
+/** From left to right: checks that were made, best first; then the others. */
 const BAR = ['pass', 'warn', 'not_tested', 'fail', 'not_applicable', 'not_selected', 'excluded'] as const;
 
 function bar(counts: Counts): Markup {
@@ -104,7 +104,7 @@ function tally(counts: Counts): string {
   return shown.map(({ verdict, word }) => `${counts[verdict]} ${word}`).join(' · ') || 'no checks';
 }
 
-/** The worst gaps, in plain words. */
+/** The most important failures, in plain words. */
 export function gaps({ checks }: Report): Markup {
   const failed = checks.filter(({ verdict }) => verdict === 'fail');
   const untested = checks.filter(({ verdict }) => verdict === 'not_tested');
@@ -122,7 +122,7 @@ function gap(check: ReportCheck): Markup {
 <span class="soft">${check.reason}</span></div></li>`;
 }
 
-/** A sentence as one: with a capital and a full stop. */
+/** Adds a capital letter and a full stop. */
 export function sentence(text: string): string {
   return `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

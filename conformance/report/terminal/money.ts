@@ -3,7 +3,7 @@ import type { Report, ReportResource } from '../report.ts';
 import { duration, plural } from '../words.ts';
 import type { Page } from './paint.ts';
 
-/** What the run made, and what that cost. */
+/** What the run created, and what it cost. */
 export function receipt(page: Page, report: Report): void {
   const made = report.resources.filter(({ state }) => state !== 'refused');
   const refused = report.resources.length - made.length;
@@ -29,7 +29,7 @@ function receiptLine(resource: ReportResource): string {
   return `${type} ${name}${id === undefined ? '' : ` (${id})`}: ${duration(lifetime_ms)} at ${price}${cost}, ${now}`;
 }
 
-/** What may still run, and how to end it: the last thing that is read. */
+/** The resources that may still be running, and how to destroy them: printed last. */
 export function leftoversWarning(page: Page, report: Report): void {
   const { leftovers, sweep_command } = report;
   if (leftovers.length === 0) return;

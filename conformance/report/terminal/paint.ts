@@ -11,12 +11,12 @@ const CODES: Readonly<Record<Colour, string>> = {
   cyan: '36',
 };
 
-/** What the labels of fields take, with the space behind them. */
+/** The width of field labels with the space after them. */
 export const LABEL_WIDTH = 11;
 
 const MAX_TEXT_CHARACTERS = 2000;
 
-/** Writes lines for a terminal. Whatever it is given is made safe to print, and broken at words to fit the width. */
+/** Writes lines for a terminal. All text is made safe to print, and wrapped at words to the width. */
 export class Page {
   readonly #lines: string[] = [];
   readonly #color: boolean;
@@ -27,7 +27,7 @@ export class Page {
     this.#width = Math.max(width, 40);
   }
 
-  /** One line of parts, as it is: it is not broken. */
+  /** One line of parts, not wrapped. */
   line(...parts: readonly (string | readonly [string, ...Colour[]])[]): void {
     const painted = parts.map((part) =>
       typeof part === 'string' ? safe(part) : this.#paint(safe(part[0]), part.slice(1) as Colour[]),
@@ -61,7 +61,7 @@ export class Page {
       this.#lines.push(`${' '.repeat(indent)}${this.#paint(line, colours)}`);
   }
 
-  /** A command, never broken, so that it can be copied. Its line ends stay; each line is made safe. */
+  /** A command, not wrapped, so that it can be copied. Its line ends stay; each line is made safe. */
   command(command: string, indent: number): void {
     for (const line of command.split('\n'))
       this.#lines.push(

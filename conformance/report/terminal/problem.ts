@@ -7,8 +7,8 @@ const INDENT = 4;
 const MAX_ALSO_CHARACTERS = 200;
 
 /**
- * A failure or a warning, explained. Of the instances in `traced` the trace has been shown already; it is shown again
- * only where it marks what this check is about.
+ * Explains a failure or a warning. The traces of instances in `traced` were already shown, and are repeated only
+ * where they mark what this check is about.
  */
 export function failedCheck(page: Page, check: ReportCheck, report: Report, traced: Set<string>): void {
   const isWarning = check.verdict === 'warn';

@@ -7,9 +7,9 @@ import { failedCheck } from './problem.ts';
 
 export interface TerminalOptions {
   color: boolean;
-  /** Columns. */
+  /** Width in columns. */
   width: number;
-  /** Lists the checks that passed, and those that took no part, too. */
+  /** Also lists the checks that passed or took no part. */
   verbose?: boolean;
 }
 
@@ -27,14 +27,14 @@ const TIER_COLOURS: Readonly<Record<TierState, readonly Colour[]>> = {
   'not looked at': [],
 };
 
-/** Sections that are there only when they are asked for. */
+/** Sections that only `verbose` shows. */
 const QUIET = [
   ['PASSED', 'pass'],
   ['NOT SELECTED', 'not_selected'],
   ['EXCLUDED', 'excluded'],
 ] as const;
 
-/** The report for a terminal: the outcome first, then what is wrong, and last what may still be running. */
+/** The report for a terminal: first the outcome, then the failures, last what may still be running. */
 export function toTerminal(report: Report, { color, width, verbose = false }: TerminalOptions): string {
   const page = new Page(color, width);
   head(page, report);
