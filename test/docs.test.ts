@@ -13,7 +13,8 @@ const pages = [
 
 const read = (page: string): string => readFileSync(join(root, page), 'utf8');
 /** Without what stands in blocks of code, and in code within a line. */
-const proseOf = (text: string): string => text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '`');
+const proseOf = (text: string): string =>
+  text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '`');
 
 /** Where the links of a page lead, from the root of the repository: those to other sites are left out. */
 function linksOf(page: string, text = read(page)): { path: string; anchor: string | undefined }[] {
@@ -51,7 +52,9 @@ it.each(pages)('the links of %s lead somewhere', (page) => {
 it.each(['docs', 'docs/decisions'])('every page of %s is in its index', (folder) => {
   const index = join(folder, 'README.md');
   const listed = linksOf(index).map(({ path }) => path);
-  const missing = pages.filter((page) => dirname(page) === folder && page !== index && !listed.includes(page));
+  const missing = pages.filter(
+    (page) => dirname(page) === folder && page !== index && !listed.includes(page),
+  );
   expect(missing.map((page) => relative(folder, page))).toEqual([]);
 });
 
@@ -61,7 +64,8 @@ it('the README leads to the index, and the index to that of the decisions', () =
 });
 
 it('a link that leads nowhere is seen, and one in code is none', () => {
-  const text = '[a](none.md) [b](errors.md#none) [c](https://example.com/x) `[d](e.md)` [f](#g)\n```\n[h](i.md)\n```\n';
+  const text =
+    '[a](none.md) [b](errors.md#none) [c](https://example.com/x) `[d](e.md)` [f](#g)\n```\n[h](i.md)\n```\n';
   expect(linksOf('docs/errors.md', text).map(findProblem)).toEqual([
     'there is no docs/none.md',
     'docs/errors.md has no heading #none',

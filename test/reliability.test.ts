@@ -42,6 +42,16 @@ describe('docs/reliability.md', () => {
   });
 });
 
+it('docs/reliability.md explains every invariant that a planted fault or the track record names', () => {
+  const explained = new Set(readRows('reliability.md', /^I\d+$/).map(([id]) => id));
+  const planted = readRows('reliability.md', /^[\w-]+$/).flatMap(([, , id = '']) =>
+    /^I\d+$/.test(id) ? id : [],
+  );
+  const found = readRows('track-record.md', /^I\d+/).flatMap(([ids = '']) => ids.split(', '));
+  expect(planted.length).toBeGreaterThan(30);
+  expect([...planted, ...found].filter((id) => !explained.has(id))).toEqual([]);
+});
+
 describe('docs/track-record.md', () => {
   const rows = readRows('track-record.md', /^I\d+(, I\d+)*$/);
 
