@@ -1,14 +1,12 @@
 import { dirname } from 'node:path';
-import { serve } from '../src/cli/serve.ts';
+import { serveOrchestrator } from '../src/compose/serve-orchestrator.ts';
+import { loadConfig } from '../src/config/load.ts';
 import { answerBench } from './measured-process.ts';
 
 // `berth serve` as it is, with rate limits that count every poll and refuse none of this load.
 const [database = '', configFile = ''] = process.argv.slice(2);
 // The simulator keeps its state in the working directory where the database is no file.
 process.chdir(dirname(configFile));
-const { baseUrl } = await serve({
-  configFile,
-  flags: { port: '0', database },
-  env: {},
-});
+const { config } = loadConfig({ file: configFile, flags: { port: '0', database }, env: {} });
+const { baseUrl } = await serveOrchestrator({ config, env: {} });
 answerBench({ port: Number(new URL(baseUrl).port) });

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { printLine, printTable } from '../src/cli/print.ts';
 import { createClient } from '../src/client/create-client.ts';
 import type { OrchestratorClient } from '../src/client/orchestrator-client.ts';
 import {
@@ -23,6 +22,7 @@ import { parseGpuTypes } from '../src/marketplace/providers/gpu-types.ts';
 import { Authenticator } from '../src/marketplace/teams/authenticate.ts';
 import { createKey } from '../src/marketplace/teams/keys.ts';
 import { addUser } from '../src/marketplace/teams/users.ts';
+import { printLine, printTable } from '../src/runtime/print.ts';
 import { systemClock as clock, systemRandom as random } from '../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../src/store/marketplace/sqlite/store.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { printLine, printTable } from '../src/cli/print.ts';
+import { printLine, printTable } from '../src/runtime/print.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { fetchReply, toRequest } from './load.ts';
 import type { RecordedReplies } from './node-server.ts';

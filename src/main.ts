@@ -1,14 +1,12 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { commandsOf } from './cli/commands.ts';
-import { createProgram } from './cli/create-program.ts';
-import { loadCommands } from './cli/lazy-command.ts';
-import { sentenceOfOldNode } from './cli/old-node.ts';
-import type { ServeParts } from './cli/serve.ts';
+import { createProgram, loadCommands, sentenceOf, sentenceOfOldNode } from './cli/program.ts';
+import type { ServePorts } from './compose/serve-orchestrator.ts';
 import { packageVersion } from './config/package-version.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
-export async function main(argv: readonly string[], parts: ServeParts = {}): Promise<void> {
+export async function main(argv: readonly string[], ports: ServePorts = {}): Promise<void> {
   const args = argv.slice(2);
   const called = calledCommand(args);
   if (called === 'conformance' && !args[0]?.startsWith('-')) {
@@ -20,7 +18,7 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
   }
   const program = createProgram(
     [
-      ...(await loadCommands(commandsOf(argv, parts), (name) => name === called)),
+      ...(await loadCommands(commandsOf(argv, ports), (name) => name === called)),
       new Command('conformance').description('test a provider orchestrator, in whatever language'),
     ],
     packageVersion(),
@@ -32,7 +30,6 @@ export async function main(argv: readonly string[], parts: ServeParts = {}): Pro
       process.exitCode = error.exitCode;
       return;
     }
-    const { sentenceOf } = await import('./cli/fatal.ts');
     const fault = `a fault of the program: ${error instanceof Error ? error.stack : error}`;
     process.stderr.write(`berth: ${sentenceOf(error) ?? fault}\n`);
     process.exitCode = 1;

@@ -16,7 +16,8 @@ const PORTS = /^src\/ports\//;
 const KEYS = /^src\/keys\//;
 const HTTP = /^src\/http\//;
 const CORE = /^src\/(ports|keys|contract|orchestrator\/(?!http\/))/;
-const COMPOSITION = [/^src\//];
+/** Everything but the command line, which nothing imports but `main.ts`. */
+const COMPOSITION = [/^src\/(?!cli\/|main\.ts$)/];
 
 /** The import directions of the design, one row for each place. */
 const places: readonly Place[] = [
@@ -41,6 +42,7 @@ const places: readonly Place[] = [
       /^src\/drivers\/[^/]+\/options\.ts$/,
       /^src\/marketplace\/(model\/options|providers\/profile)\.ts$/,
       /^src\/client\/base-url\.ts$/,
+      PORTS,
     ],
   },
   { path: /^src\/runtime\//, mayImport: [PORTS] },
@@ -57,9 +59,20 @@ const places: readonly Place[] = [
     path: /^src\/marketplace\//,
     mayImport: [PORTS, KEYS, /^src\/(contract|client)\//, /^src\/marketplace\/(?!http\/)/],
   },
-  { path: /^src\/cli\//, mayImport: COMPOSITION },
+  { path: /^src\/compose\//, mayImport: COMPOSITION },
+  {
+    // Commands run use cases and print what these return. What a server is made of is compose's.
+    path: /^src\/cli\//,
+    mayImport: [
+      PORTS,
+      /^src\/(compose|config|contract|runtime)\//,
+      /^src\/(orchestrator|marketplace)\/(?!http\/)/,
+      /^src\/client\/orchestrator-client\.ts$/,
+    ],
+    libraries: ['commander', 'node:'],
+  },
   { path: /^src\/sandbox\//, mayImport: COMPOSITION },
-  { path: /^src\/main\.ts$/, mayImport: [...COMPOSITION, /^conformance\/cli\.ts$/] },
+  { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config)\//, /^conformance\/cli\.ts$/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
   { path: /^conformance\//, mayImport: [] },
 ];
@@ -68,7 +81,16 @@ const places: readonly Place[] = [
 const BUILT = [
   ...['src/ports/', 'src/keys/', 'src/http/'],
   ...['src/contract/', 'src/orchestrator/http/', 'src/orchestrator/platform/', 'src/drivers/simulator/'],
-  ...['src/store/', 'src/ssh/', 'src/config/', 'src/runtime/', 'src/cli/', 'src/main.ts'],
+  ...[
+    'src/store/',
+    'src/ssh/',
+    'src/config/',
+    'src/runtime/',
+    'src/compose/',
+    'src/cli/',
+    'src/main.ts',
+    'src/index.ts',
+  ],
   ...['src/client/', 'src/marketplace/http/', 'src/marketplace/deployments/', 'src/store/marketplace/'],
 ];
 
@@ -155,9 +177,18 @@ it.each([
   ['src/marketplace/a.ts', "import { x } from '../drivers/kit/faults.ts';"],
   ['conformance/a.ts', "import { x } from '../src/contract/errors.ts';"],
   ['conformance/checks/a.ts', "const x = require('../../src/contract/errors.ts');"],
+  ['src/compose/a.ts', "import { x } from '../../conformance/cli.ts';"],
+  ['src/compose/a.ts', "import { x } from '../cli/print-records.ts';"],
+  ['src/index.ts', "export { serveCommand } from './cli/serve-command.ts';"],
+  ['src/index.ts', "export { main } from './main.ts';"],
+  ['src/cli/a.ts', "import { x } from '../store/sqlite/store.ts';"],
+  ['src/cli/a.ts', "const x = await import('../drivers/simulator/driver.ts');"],
+  ['src/cli/a.ts', "import { x } from '../http/server.ts';"],
+  ['src/cli/a.ts', "import { x } from '../orchestrator/http/app.ts';"],
+  ['src/cli/a.ts', "import { hash } from 'ssh2';"],
   ['src/cli/a.ts', "import { x } from '../../conformance/cli.ts';"],
   ['src/main.ts', "import { run } from '../conformance/run/run.ts';"],
-  ['src/cli/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
+  ['src/compose/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
   ['src/cli/a.ts', "import { run } from '../../simulation/run.ts';"],
   ['src/utils/a.ts', 'export const x = 1;'],
@@ -170,7 +201,11 @@ it.each([
   ['src/orchestrator/http/routes/a.ts', "import { x } from '../../instances/create.ts'; import 'hono';"],
   ['src/drivers/libvirt/driver.ts', "import { x } from '../kit/faults.ts'; import './client.ts';"],
   ['src/config/a.ts', "import { x } from '../drivers/libvirt/options.ts';"],
-  ['src/cli/a.ts', "import { x } from '../orchestrator/http/app.ts'; import '../store/sqlite/store.ts';"],
+  ['src/compose/a.ts', "import { x } from '../orchestrator/http/app.ts'; import '../store/sqlite/store.ts';"],
+  [
+    'src/cli/a.ts',
+    "import { x } from '../compose/open-store.ts'; import '../orchestrator/accounts/accounts.ts';",
+  ],
   ['src/marketplace/a.ts', "import { x } from '../client/client.ts';"],
   ['src/main.ts', "const { conformance } = await import('../conformance/cli.ts');"],
   ['src/contract/a.ts', "// import '../store/x.ts';\nexport const text = `import '../store/x.ts'`;"],

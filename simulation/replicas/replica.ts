@@ -1,4 +1,4 @@
-import { type Orchestrator, startOrchestrator } from '../../src/cli/start-orchestrator.ts';
+import { type Orchestrator, startOrchestrator } from '../../src/compose/orchestrator.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';

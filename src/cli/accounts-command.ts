@@ -2,9 +2,8 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
-import { withDatabase } from './keys-command.ts';
-import { type StoreFlags, withStore } from './open-store.ts';
-import { printLine } from './print.ts';
+import { printLine } from '../runtime/print.ts';
+import { type DatabaseFlags, onDatabase, withDatabase } from './database.ts';
 import { type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
 
 /** `berth accounts`: tenants that cannot see each other. */
@@ -13,16 +12,16 @@ export function accountsCommand(): Command {
   withDatabase(accounts.command('create <name>'))
     .description('make an account')
     .option('--id <id>', 'the id that it had, where the database was restored and lacks it')
-    .action(async (name: string, options: StoreFlags & { id?: string }) =>
-      withStore(options, async (deps) => {
+    .action(async (name: string, options: DatabaseFlags & { id?: string }) =>
+      onDatabase(options, async (deps) => {
         const { id } = await createAccount(deps, name, options.id);
         printLine(`Account ${name} (${id}) is made. Give it a key: berth keys create --account ${name}`);
       }),
     );
   withJson(withDatabase(accounts.command('list')))
     .description('list the accounts')
-    .action(async (options: StoreFlags & JsonFlag) =>
-      withStore(options, async ({ store }) => {
+    .action(async (options: DatabaseFlags & JsonFlag) =>
+      onDatabase(options, async ({ store }) => {
         const records = await store.read.credentials.listAccounts();
         printRecords(
           records,
@@ -40,9 +39,9 @@ export function accountsCommand(): Command {
     .description(
       'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
     )
-    .action(async (name: string, options: StoreFlags) => {
+    .action(async (name: string, options: DatabaseFlags) => {
       const password = await readPassword();
-      await withStore(options, (deps) => setPassword(deps, name, password));
+      await onDatabase(options, (deps) => setPassword(deps, name, password));
       printLine(`The password of account ${name} is set.`);
     });
   return accounts;

@@ -1,32 +1,25 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
-import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import { backUp } from '../compose/open-store.ts';
+import { printLine } from '../runtime/print.ts';
 import { systemClock } from '../runtime/system.ts';
-import { backUpDatabase } from '../store/sqlite/backup.ts';
-import { Fatal } from './fatal.ts';
-import { withDatabase } from './keys-command.ts';
-import type { StoreFlags } from './open-store.ts';
-import { printLine } from './print.ts';
+import { type DatabaseFlags, loadFor, withDatabase } from './database.ts';
+import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
 
 /** `berth backup`: a copy of the database that `berth serve` may be writing to meanwhile. */
 export function backupCommand(): Command {
-  return withDatabase(new Command('backup').argument('<file>', 'the copy; never one that is there'))
-    .option('--json', 'print one line of JSON')
-    .action(async (file: string, { config: configFile, database, json }: StoreFlags & { json?: true }) => {
-      const { config } = loadConfig({ file: configFile, flags: { database }, env: process.env });
-      if (isPostgres(config.database))
-        throw new Fatal(
-          'A PostgreSQL database is backed up with its own tools, `pg_dump` for one: docs/backup.md says what to do after a restore.',
-        );
-      const target = resolve(file);
-      const takenAt = systemClock.now();
-      const { bytes } = await backUpDatabase(sqlitePath(config.database), target, takenAt);
-      const time = new Date(takenAt).toISOString();
-      if (json) printLine(JSON.stringify({ file: target, bytes, taken_at: time }));
-      else
-        printLine(
-          `The database as of ${time} is in ${target} (${bytes} bytes). Keep it as secret as the database.`,
-        );
-    });
+  return withJson(
+    withDatabase(new Command('backup').argument('<file>', 'the copy; it must not exist yet')),
+  ).action(async (file: string, { json, ...flags }: DatabaseFlags & JsonFlag) => {
+    const { database } = loadFor(flags);
+    const target = resolve(file);
+    const takenAt = systemClock.now();
+    const bytes = await backUp(database, target, takenAt);
+    const time = toJsonTime(takenAt);
+    if (json) printJson({ file: target, bytes, taken_at: time });
+    else
+      printLine(
+        `The database as of ${time} is in ${target} (${bytes} bytes). Keep it as secret as the database.`,
+      );
+  });
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { checkConfig, configNotes } from '../config/check.ts';
 import { toLine } from '../config/findings.ts';
-import { printLine } from './print.ts';
+import { printLine } from '../runtime/print.ts';
 
 /** `berth check-config`: every finding names file, line and path. */
 export function checkConfigCommand(): Command {

@@ -1,13 +1,13 @@
-import type { LazyCommand } from './lazy-command.ts';
-import type { ServeParts } from './serve.ts';
+import type { ServePorts } from '../compose/serve-orchestrator.ts';
+import type { LazyCommand } from './program.ts';
 
 /** Every command of `berth` but `conformance`, which is a program of its own. */
-export function commandsOf(argv: readonly string[], parts: ServeParts): readonly LazyCommand[] {
+export function commandsOf(argv: readonly string[], ports: ServePorts): readonly LazyCommand[] {
   return [
     {
       name: 'serve',
       description: 'serve the /v1 contract; without a config on the simulator and the bundled catalog',
-      load: async () => (await import('./serve-command.ts')).serveCommand(parts),
+      load: async () => (await import('./serve-command.ts')).serveCommand(ports),
     },
     {
       name: 'keys',

@@ -1,25 +1,21 @@
 import { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
+import { toReconcileOptions } from '../compose/options.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
 import { countLosses, HELD, type LossCount } from '../orchestrator/platform/loss-cap.ts';
 import type { LossCapOptions } from '../orchestrator/platform/options.ts';
-import { Fatal } from './fatal.ts';
-import { toTime, withDatabase } from './keys-command.ts';
-import { type StoreFlags, withStore } from './open-store.ts';
-import { parseDuration } from './parse-time.ts';
-import { printLine, printTable } from './print.ts';
-import { type JsonFlag, printJson, toJsonTime, withJson } from './print-records.ts';
-import { toReconcileOptions } from './reconcile-options.ts';
+import { printLine, printTable } from '../runtime/print.ts';
+import { type DatabaseFlags, onDatabase, withDatabase } from './database.ts';
+import { parseAcceptance } from './parse.ts';
+import { type JsonFlag, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
 
 const MINUTE_MS = 60_000;
-const LONGEST_MS = 24 * 60 * MINUTE_MS;
 
 /** `berth losses`: what the platform took, and the cap beyond which an operator looks first. */
 export function lossesCommand(): Command {
   const losses = new Command('losses');
-  withJson(withDatabase(losses)).action(async (options: StoreFlags & JsonFlag) =>
-    withStore(options, async ({ store, clock }) => {
-      const cap = capOf(options);
+  withJson(withDatabase(losses)).action(async (options: DatabaseFlags & JsonFlag) =>
+    onDatabase(options, async ({ store, clock, config }) => {
+      const cap = toReconcileOptions(config).maxLosses;
       if (options.json) return printJson(await toJson(store.read, cap, clock.now()));
       tellCount(await countLosses(store.read, cap, clock.now()), cap);
       tellHeld(await findHeld(store.read));
@@ -39,10 +35,10 @@ export function lossesCommand(): Command {
     .description('say that what the platform lacks is lost: instances end for it until the time is over')
     .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
     // A flag that the command above knows too is taken by that one, wherever it stands.
-    .action(async (_options: StoreFlags & { for: string }, command: Command) => {
-      const options = command.optsWithGlobals<StoreFlags & { for: string }>();
-      const forMs = parseFor(options.for);
-      await withStore(options, async ({ store, clock }) => {
+    .action(async (_options: DatabaseFlags & { for: string }, command: Command) => {
+      const options = command.optsWithGlobals<DatabaseFlags & { for: string }>();
+      const forMs = parseAcceptance(options.for);
+      await onDatabase(options, async ({ store, clock }) => {
         const until = clock.now() + forMs;
         await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
         printLine(
@@ -54,11 +50,6 @@ export function lossesCommand(): Command {
       });
     });
   return losses;
-}
-
-function capOf({ config: file, database }: StoreFlags): LossCapOptions {
-  const { config } = loadConfig({ file, flags: { database }, env: process.env });
-  return toReconcileOptions(config).maxLosses;
 }
 
 function tellCount({ count, cap, acceptedUntil }: LossCount, { windowMs }: LossCapOptions): void {
@@ -103,11 +94,4 @@ async function toJson(read: Reader, cap: LossCapOptions, now: number) {
     platform_down_since: toJsonTime(await read.marks.get('platform_down_since')),
     volumes_doubted_since: toJsonTime(await read.marks.get('volumes_doubted_since')),
   };
-}
-
-function parseFor(text: string): number {
-  const ms = parseDuration(text) ?? 0;
-  if (ms === 0 || ms > LONGEST_MS)
-    throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
-  return ms;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { printLine, printTable } from './print.ts';
+import { printLine, printTable } from '../runtime/print.ts';
 
 type Json = string | number | boolean | null;
 
@@ -56,4 +56,9 @@ function toCell(value: Json): string {
 /** As JSON has a time: RFC 3339, or null. */
 export function toJsonTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
+}
+
+/** As a person reads a time. */
+export function toTime(ms: number | null): string {
+  return toJsonTime(ms) ?? '-';
 }

@@ -7,9 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { runMain } from '../../test/support/run-main.ts';
 import { snapshotOf } from '../../test/support/snapshot.ts';
 import { createSimulator } from '../drivers/simulator/driver.ts';
+import { ensureAccess } from '../orchestrator/accounts/accounts.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
-import { ensureAccess } from './first-start.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'berth-refusals-'));
 const good = join(root, 'good');

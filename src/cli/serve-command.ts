@@ -1,39 +1,21 @@
 import { Command } from 'commander';
-import { printLine } from './print.ts';
-import { type ServeParts, type Serving, serve } from './serve.ts';
-import { ONLY_OWNER, stopOnSignal } from './stop-on-signal.ts';
-
-interface ServeFlags {
-  host?: string;
-  port?: string;
-  adminHost?: string;
-  adminPort?: string;
-  database?: string;
-  config?: string;
-  tlsCert?: string;
-  tlsKey?: string;
-  json?: true;
-}
+import { type ServePorts, type Serving, serveOrchestrator } from '../compose/serve-orchestrator.ts';
+import { loadConfig } from '../config/load.ts';
+import { printLine } from '../runtime/print.ts';
+import { withDatabase } from './database.ts';
+import { type ServerFlags, serveUntilSignal, withServerFlags } from './serving.ts';
 
 /** `berth serve`. */
-export function serveCommand(parts: ServeParts = {}): Command {
-  return new Command('serve')
-    .option('--host <address>', 'where to listen; default 127.0.0.1')
-    .option('--port <number>', '0 takes any free one; default 8080')
-    .option('--admin-host <address>', 'where /metrics listens; default 127.0.0.1')
-    .option('--admin-port <number>', '0 takes any free one; default 9080, or any with --port 0')
-    .option('--database <url>', 'sqlite:PATH or postgres://…; default sqlite:./.berth/berth.db')
-    .option('--config <file>', 'berth.yaml; see berth.example.yaml')
-    .option('--tls-cert <file>', 'PEM certificate chain')
-    .option('--tls-key <file>', 'PEM private key')
-    .option('--json', 'print one line of JSON when ready')
-    .action(async ({ config, json, ...flags }: ServeFlags) => {
-      process.umask(ONLY_OWNER);
-      const serving = await serve({ configFile: config, flags, env: process.env }, parts);
-      stopOnSignal(serving);
-      if (json) printLine(JSON.stringify(toReadyLine(serving)));
-      else welcome(serving);
-    });
+export function serveCommand(ports: ServePorts = {}): Command {
+  return withServerFlags(withDatabase(new Command('serve')), { api: 8080, admin: 9080 }).action(
+    async ({ config: file, json, ...flags }: ServerFlags) => {
+      const start = async () => {
+        const { config } = loadConfig({ file, flags, env: process.env });
+        return serveOrchestrator({ config, env: process.env }, ports);
+      };
+      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
+    },
+  );
 }
 
 function toReadyLine({ baseUrl, adminUrl, apiKey }: Serving): object {

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { formatPath, toSentence } from '../contract/errors.ts';
 import { describeIssue } from '../contract/issue-words.ts';
+import { Fatal } from '../ports/fatal.ts';
 import type { YamlFile } from './yaml-file.ts';
 
 /** One thing that is wrong with the configuration, and where. */
@@ -18,7 +19,7 @@ export interface Finding {
 export type IssuePath = readonly PropertyKey[];
 
 /** Thrown for a configuration that cannot be used. Its message is fit to be shown as it is. */
-export class ConfigError extends Error {
+export class ConfigError extends Fatal {
   override readonly name = 'ConfigError';
   readonly findings: readonly Finding[];
 

@@ -1,5 +1,7 @@
+import { Fatal } from '../ports/fatal.ts';
+
 /** Why a database cannot be opened, in one sentence with the remedy. Nothing was changed. */
-export class DatabaseRefused extends Error {
+export class DatabaseRefused extends Fatal {
   override readonly name = 'DatabaseRefused';
 }
 

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createLog } from '../../src/cli/log.ts';
 import { digestSecret } from '../../src/keys/api-key.ts';
 import { setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../../src/orchestrator/model/store.ts';
+import { createLog } from '../../src/runtime/log.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { until } from '../support/http-client.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
-import { loadGpuTypes } from '../../src/cli/marketplace/connect-providers.ts';
-import { type Marketplace, startMarketplace } from '../../src/cli/marketplace/start-marketplace.ts';
 import { createClient } from '../../src/client/create-client.ts';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
+import { type Marketplace, startMarketplace } from '../../src/compose/marketplace.ts';
+import { loadGpuTypes } from '../../src/compose/providers.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import type { Mailer } from '../../src/marketplace/model/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';

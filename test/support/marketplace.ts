@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startMarketplace } from '../../src/cli/marketplace/start-marketplace.ts';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
+import { startMarketplace } from '../../src/compose/marketplace.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
 import type { Mailer } from '../../src/marketplace/model/mailer.ts';

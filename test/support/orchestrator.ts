@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDriver } from '../../src/cli/create-driver.ts';
-import { startOrchestrator } from '../../src/cli/start-orchestrator.ts';
+import { createDriver } from '../../src/compose/create-driver.ts';
+import { startOrchestrator } from '../../src/compose/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadCatalog } from '../../src/config/load-catalog.ts';
 import type { Config } from '../../src/config/schema.ts';

@@ -1,5 +1,5 @@
 import { copyFileSync } from 'node:fs';
-import { startOrchestrator } from '../../src/cli/start-orchestrator.ts';
+import { startOrchestrator } from '../../src/compose/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';

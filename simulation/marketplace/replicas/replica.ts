@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { type Marketplace, startMarketplace } from '../../../src/cli/marketplace/start-marketplace.ts';
+import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/model/mailer.ts';
 import { defaultRateLimits } from '../../../src/marketplace/model/options.ts';
-import { StoreUnavailable } from '../../../src/marketplace/model/store.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Log } from '../../../src/ports/log.ts';
+import { StoreUnavailable } from '../../../src/ports/store-unavailable.ts';
 import { Violation } from '../../invariants/violation.ts';
 import { Life } from '../../replicas/life.ts';
 import type { Chance } from '../../world/chance.ts';

@@ -5,7 +5,8 @@ import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
 import { adjust, grant, topUp } from '../../marketplace/ledger/credit.ts';
 import type { LedgerTransactionRecord } from '../../marketplace/model/ledger-records.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
-import { printLine } from '../print.ts';
+import { printLine } from '../../runtime/print.ts';
+import { parseUsd } from '../parse.ts';
 import {
   type Column,
   type JsonFlag,
@@ -15,12 +16,7 @@ import {
   toJsonTime,
   withJson,
 } from '../print-records.ts';
-import {
-  type MarketplaceStoreDeps,
-  withMarketplaceDatabase,
-  withMarketplaceStore,
-} from './open-marketplace-store.ts';
-import { parseUsd } from './parse-values.ts';
+import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
 
 const SHOWN = 50;
 
@@ -31,7 +27,7 @@ interface CreditFlags {
 
 /** What one of the commands books. */
 type Book = (
-  deps: MarketplaceStoreDeps,
+  deps: CommandDeps,
   credit: { teamId: string; amountMicroUsd: number },
   flags: CreditFlags,
 ) => Promise<LedgerTransactionRecord>;
@@ -64,7 +60,7 @@ export function creditCommand(): Command {
   withJson(withMarketplaceDatabase(credit.command('show <team>')))
     .description('show what a team has left, and what was booked')
     .action(async (idOrSlug: string, flags: JsonFlag, command: Command) =>
-      withMarketplaceStore(command, (deps) => printBooks(deps, idOrSlug, flags)),
+      onMarketplaceDatabase(command, (deps) => printBooks(deps, idOrSlug, flags)),
     );
   return credit;
 }
@@ -73,7 +69,7 @@ function booking(command: Command, book: Book): Command {
   return withMarketplaceDatabase(command).action(
     async (idOrSlug: string, usd: string, flags: CreditFlags, self: Command) => {
       const amountMicroUsd = parseUsd('The amount', usd);
-      await withMarketplaceStore(self, async (deps) => {
+      await onMarketplaceDatabase(self, async (deps) => {
         const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
         const booked = await book(deps, { teamId, amountMicroUsd }, flags);
         const balance = await realTimeBalance(deps.store.read, teamId, deps.clock.now());
@@ -96,11 +92,7 @@ const transactionColumns: readonly Column<LedgerTransactionRecord>[] = [
   },
 ];
 
-async function printBooks(
-  { store, clock }: MarketplaceStoreDeps,
-  idOrSlug: string,
-  flags: JsonFlag,
-): Promise<void> {
+async function printBooks({ store, clock }: CommandDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {
   const { id, name } = await findTeam(store.read.teams, idOrSlug);
   const balance = await realTimeBalance(store.read, id, clock.now());
   const booked = await store.read.ledger.transactionsOf(id, SHOWN);

@@ -1,12 +1,10 @@
 import { Command } from 'commander';
 import { assignDiscount, endDiscount } from '../../marketplace/discounts/discounts.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
-import { toTime } from '../keys-command.ts';
-import { parseTime } from '../parse-time.ts';
-import { printLine } from '../print.ts';
-import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
-import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
-import { parseCount } from './parse-values.ts';
+import { printLine } from '../../runtime/print.ts';
+import { parseCount, parseTime } from '../parse.ts';
+import { type JsonFlag, printRecords, toJsonTime, toTime, withJson } from '../print-records.ts';
+import { onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace discounts` (M: Offer: admin-assigned discounts). */
 export function discountsCommand(): Command {
@@ -22,7 +20,7 @@ export function discountsCommand(): Command {
         { from, until }: { from?: string; until?: string },
         command: Command,
       ) =>
-        withMarketplaceStore(command, async (deps) => {
+        onMarketplaceDatabase(command, async (deps) => {
           const now = deps.clock.now();
           const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
           const discount = await assignDiscount(deps, {
@@ -39,7 +37,7 @@ export function discountsCommand(): Command {
   withJson(withMarketplaceDatabase(discounts.command('list [team]')))
     .description('list the discounts of a team, or of all; those that are over too')
     .action(async (idOrSlug: string | undefined, flags: JsonFlag, command: Command) =>
-      withMarketplaceStore(command, async ({ store: { read } }) => {
+      onMarketplaceDatabase(command, async ({ store: { read } }) => {
         const records =
           idOrSlug === undefined
             ? await read.discounts.list()
@@ -61,7 +59,7 @@ export function discountsCommand(): Command {
   withMarketplaceDatabase(discounts.command('end <id>'))
     .description('end an assigned discount now')
     .action(async (id: string, _flags: object, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         const { endsAt } = await endDiscount(deps, id);
         printLine(`Discount ${id} ends at ${toTime(endsAt)}.`);
       }),

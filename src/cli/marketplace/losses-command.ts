@@ -1,10 +1,10 @@
 import { Command } from 'commander';
+import { toLossCap } from '../../compose/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
 import { acceptLosses, countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
-import { Fatal } from '../fatal.ts';
-import { toTime } from '../keys-command.ts';
-import { parseDuration } from '../parse-time.ts';
-import { printLine } from '../print.ts';
+import { Fatal } from '../../ports/fatal.ts';
+import { printLine } from '../../runtime/print.ts';
+import { parseAcceptance } from '../parse.ts';
 import {
   type Column,
   type JsonFlag,
@@ -12,16 +12,10 @@ import {
   printRecords,
   toFields,
   toJsonTime,
+  toTime,
   withJson,
 } from '../print-records.ts';
-import { toLossCap } from './marketplace-options.ts';
-import {
-  type MarketplaceStoreDeps,
-  withMarketplaceDatabase,
-  withMarketplaceStore,
-} from './open-marketplace-store.ts';
-
-const LONGEST_MS = 24 * 60 * 60_000;
+import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace losses`: what providers deny, and the cap beyond which an operator looks first. */
 export function marketplaceLossesCommand(): Command {
@@ -29,7 +23,7 @@ export function marketplaceLossesCommand(): Command {
     .description('what providers deny that they have: how much ended by that, and what is held')
     .enablePositionalOptions()
     .action(async (flags: JsonFlag, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         const { counts, held } = await readLosses(deps);
         if (flags.json)
           printJson({
@@ -43,13 +37,13 @@ export function marketplaceLossesCommand(): Command {
     .description('say that what the provider denies is lost: it ends until the time is over')
     .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
     .action(async (providerId: string, flags: JsonFlag & { for: string }, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         const { counts } = await readLosses(deps);
         if (!counts.some((count) => count.providerId === providerId))
           throw new Fatal(
             `There is no provider "${providerId}" that denies something: \`berth marketplace losses\` lists them.`,
           );
-        const until = deps.clock.now() + parseFor(flags.for);
+        const until = deps.clock.now() + parseAcceptance(flags.for);
         await acceptLosses(deps, providerId, until);
         if (flags.json) printJson({ provider: providerId, accepted_until: toJsonTime(until) });
         else tellAccepted(providerId, until);
@@ -78,7 +72,7 @@ const heldColumns: readonly Column<LossRecord>[] = [
   { head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at), text: ({ at }) => toTime(at) },
 ];
 
-async function readLosses({ store: { read }, clock, config }: MarketplaceStoreDeps) {
+async function readLosses({ store: { read }, clock, config }: CommandDeps) {
   const counts: LossCount[] = [];
   const held: LossRecord[] = [];
   for (const providerId of await read.losses.providers()) {
@@ -110,12 +104,4 @@ function tellAccepted(providerId: string, until: number): void {
     `What ${providerId} denies ends until ${toTime(until)}: a running server ends it within a minute. It stays ended, also ` +
       `if it turns up again. To end this early: berth marketplace losses accept ${providerId} --for 1m`,
   );
-}
-
-/** @throws {Fatal} */
-function parseFor(text: string): number {
-  const ms = parseDuration(text) ?? 0;
-  if (ms === 0 || ms > LONGEST_MS)
-    throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
-  return ms;
 }

@@ -6,9 +6,10 @@ import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../../test/support/run-main.ts';
 import { snapshotOf } from '../../../test/support/snapshot.ts';
+import { serveMarketplace } from '../../compose/serve-marketplace.ts';
+import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { now, runningDeployment, seed, segment, volume } from '../../store/marketplace/records.fixture.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
-import { serveMarketplace } from './serve-marketplace.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-cli-'));
 const config = join(folder, 'marketplace.yaml');
@@ -44,7 +45,8 @@ async function sentenceOf(...args: string[]): Promise<string> {
 }
 
 async function serve(env: Record<string, string> = { KEY_D: KEY }, port = '0') {
-  const serving = await serveMarketplace({ configFile: config, flags: { port }, env });
+  const loaded = loadMarketplaceConfig({ file: config, flags: { port }, env });
+  const serving = await serveMarketplace({ config: loaded, env });
   return { ...serving, [Symbol.asyncDispose]: () => serving.stop() };
 }
 

@@ -1,22 +1,10 @@
 import { Command } from 'commander';
-import { type LazyCommand, loadCommands } from '../lazy-command.ts';
-import { printLine } from '../print.ts';
-import { ONLY_OWNER, stopOnSignal } from '../stop-on-signal.ts';
-import { withMarketplaceDatabase } from './open-marketplace-store.ts';
-import type { ServingMarketplace } from './serve-marketplace.ts';
-
-interface MarketplaceServeFlags {
-  host?: string;
-  port?: string;
-  adminHost?: string;
-  adminPort?: string;
-  database?: string;
-  config?: string;
-  tlsCert?: string;
-  tlsKey?: string;
-  allowPrivate?: true;
-  json?: true;
-}
+import type { ServingMarketplace } from '../../compose/serve-marketplace.ts';
+import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
+import { printLine } from '../../runtime/print.ts';
+import { type LazyCommand, loadCommands } from '../program.ts';
+import { type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
+import { withAllowPrivate, withMarketplaceDatabase } from './database.ts';
 
 const commands: readonly LazyCommand[] = [
   {
@@ -47,7 +35,7 @@ const commands: readonly LazyCommand[] = [
   {
     name: 'alerts',
     description: 'who is mailed when a sold-out offer is back in stock',
-    load: async () => (await import('./alerts-command.ts')).alertsCommand(),
+    load: async () => (await import('./mail-commands.ts')).alertsCommand(),
   },
   {
     name: 'providers',
@@ -57,7 +45,7 @@ const commands: readonly LazyCommand[] = [
   {
     name: 'mail',
     description: 'what was mailed, and what was not',
-    load: async () => (await import('./mail-command.ts')).mailCommand(),
+    load: async () => (await import('./mail-commands.ts')).mailCommand(),
   },
   {
     name: 'losses',
@@ -67,12 +55,12 @@ const commands: readonly LazyCommand[] = [
   {
     name: 'verify-ledger',
     description: 'prove the books: balances are the sums of their entries, each second is billed once',
-    load: async () => (await import('./verify-ledger-command.ts')).verifyLedgerCommand(),
+    load: async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
   },
   {
     name: 'explain-bill',
     description: 'what was billed for a deployment or a volume, rate by rate',
-    load: async () => (await import('./explain-bill-command.ts')).explainBillCommand(),
+    load: async () => (await import('./books-commands.ts')).explainBillCommand(),
   },
 ];
 
@@ -81,24 +69,19 @@ const commands: readonly LazyCommand[] = [
  * the ones are loaded that `argv` names anywhere: options with values may stand before them.
  */
 export async function marketplaceCommand(argv: readonly string[]): Promise<Command> {
-  const marketplace = withMarketplaceDatabase(new Command('marketplace'))
+  const marketplace = withServerFlags(withAllowPrivate(withMarketplaceDatabase(new Command('marketplace'))), {
+    api: 8100,
+    admin: 9081,
+  })
     // A flag that stands after the name of a command is that command's.
     .enablePositionalOptions()
-    .option('--host <address>', 'where to listen; default 127.0.0.1')
-    .option('--port <number>', '0 takes any free one; default 8100')
-    .option('--admin-host <address>', 'where /metrics listens; default 127.0.0.1')
-    .option('--admin-port <number>', '0 takes any free one; default 9081, or any with --port 0')
-    .option('--tls-cert <file>', 'PEM certificate chain')
-    .option('--tls-key <file>', 'PEM private key')
-    .option('--allow-private', 'providers may be at private addresses and speak plain http')
-    .option('--json', 'print one line of JSON when ready')
-    .action(async ({ config, json, ...flags }: MarketplaceServeFlags) => {
-      process.umask(ONLY_OWNER);
-      const { serveMarketplace } = await import('./serve-marketplace.ts');
-      const serving = await serveMarketplace({ configFile: config, flags, env: process.env });
-      stopOnSignal(serving);
-      if (json) printLine(JSON.stringify(toReadyLine(serving)));
-      else welcome(serving);
+    .action(async ({ config: file, json, ...flags }: ServerFlags & { allowPrivate?: true }) => {
+      const start = async () => {
+        const { serveMarketplace } = await import('../../compose/serve-marketplace.ts');
+        const config = loadMarketplaceConfig({ file, flags, env: process.env });
+        return serveMarketplace({ config, env: process.env });
+      };
+      await serveUntilSignal(start, { json, toJson: toReadyLine, welcome });
     });
   for (const command of await loadCommands(commands, (name) => argv.includes(name)))
     marketplace.addCommand(command);

@@ -1,15 +1,13 @@
 import { Command } from 'commander';
-import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
-import { ProviderError } from '../../client/orchestrator-client.ts';
-import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
+import { type OrchestratorClient, ProviderError } from '../../client/orchestrator-client.ts';
+import { createClients } from '../../compose/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
+import { Fatal } from '../../ports/fatal.ts';
+import { createLog } from '../../runtime/log.ts';
+import { printLine } from '../../runtime/print.ts';
 import { systemClock } from '../../runtime/system.ts';
-import { Fatal } from '../fatal.ts';
-import { createLog } from '../log.ts';
-import { printLine } from '../print.ts';
 import { type JsonFlag, printJson, printRecords, withJson } from '../print-records.ts';
-import { createClients } from './create-clients.ts';
-import type { MarketplaceStoreFlags } from './open-marketplace-store.ts';
+import { loadMarketplaceFor, withAllowPrivate } from './database.ts';
 
 /** `berth marketplace providers` */
 export function providersCommand(): Command {
@@ -17,7 +15,7 @@ export function providersCommand(): Command {
   withJson(withConfig(providers.command('list')))
     .description('list them')
     .action((flags: JsonFlag, command: Command) => {
-      const { providers: entries } = loadFor(command);
+      const { providers: entries } = loadProvidersFor(command);
       printRecords(
         entries,
         [
@@ -36,7 +34,7 @@ export function providersCommand(): Command {
   withJson(withConfig(providers.command('check')))
     .description('call each of them, and say what is wrong; exit code 1 where something is')
     .action(async ({ json }: JsonFlag, command: Command) => {
-      const config = loadFor(command);
+      const config = loadProvidersFor(command);
       const parts = { env: process.env, clock: systemClock, log: createLog('silent') };
       const results = await Promise.all(
         createClients(config, parts).map(async ({ profile: { id }, client }) => ({
@@ -52,14 +50,13 @@ export function providersCommand(): Command {
 }
 
 function withConfig(command: Command): Command {
-  return command
-    .option('--config <file>', 'marketplace.yaml')
-    .option('--allow-private', 'providers may be at private addresses and speak plain http');
+  return withAllowPrivate(
+    command.option('--config <file>', 'marketplace.yaml; see marketplace.example.yaml'),
+  );
 }
 
-function loadFor(command: Command): MarketplaceConfig {
-  const { config: file, allowPrivate } = command.optsWithGlobals<MarketplaceStoreFlags>();
-  const config = loadMarketplaceConfig({ file, flags: { allowPrivate }, env: process.env });
+function loadProvidersFor(command: Command): MarketplaceConfig {
+  const config = loadMarketplaceFor(command);
   if (config.providers.length === 0)
     throw new Fatal('No provider is configured: give the marketplace.yaml that names them with --config.');
   return config;

@@ -7,8 +7,8 @@ import { findTeam } from '../../marketplace/model/own-rows.ts';
 import type { MemberRecord, TeamRecord, UserRecord } from '../../marketplace/model/people.ts';
 import { removeMember, setMember } from '../../marketplace/teams/members.ts';
 import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
-import { Fatal } from '../fatal.ts';
-import { printLine } from '../print.ts';
+import { Fatal } from '../../ports/fatal.ts';
+import { printLine } from '../../runtime/print.ts';
 import {
   type Column,
   type JsonFlag,
@@ -18,11 +18,7 @@ import {
   toJsonTime,
   withJson,
 } from '../print-records.ts';
-import {
-  type MarketplaceStoreDeps,
-  withMarketplaceDatabase,
-  withMarketplaceStore,
-} from './open-marketplace-store.ts';
+import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace teams`. A team is named by its id or its slug, a user by their e-mail address. */
 export function teamsCommand(): Command {
@@ -32,7 +28,7 @@ export function teamsCommand(): Command {
     .requiredOption('--owner <email>', 'who owns it')
     .option('--slug <slug>', 'its unique short name')
     .action(async (name: string, { owner, slug }: { owner: string; slug?: string }, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         const team = await createTeam(deps, { name, owner, ...(slug !== undefined && { slug }) });
         printLine(`Team ${team.name} (${team.id}, ${team.slug}) is made.`);
       }),
@@ -40,18 +36,18 @@ export function teamsCommand(): Command {
   withJson(withMarketplaceDatabase(teams.command('list')))
     .description('list the teams')
     .action(async (flags: JsonFlag, command: Command) =>
-      withMarketplaceStore(command, (deps) => printTeams(deps, flags)),
+      onMarketplaceDatabase(command, (deps) => printTeams(deps, flags)),
     );
   withJson(withMarketplaceDatabase(teams.command('show <team>')))
     .description('show a team and its members')
     .action(async (idOrSlug: string, flags: JsonFlag, command: Command) =>
-      withMarketplaceStore(command, (deps) => printTeam(deps, idOrSlug, flags)),
+      onMarketplaceDatabase(command, (deps) => printTeam(deps, idOrSlug, flags)),
     );
   withMarketplaceDatabase(teams.command('add-member <team> <email>'))
     .description('put a user into a team, or change their role')
     .option('--role <role>', teamRoles.join(', '), 'member')
     .action(async (team: string, user: string, { role }: { role: string }, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         await setMember(deps, { team, user, role: toRole(role) });
         printLine(`${user} is ${role} of ${team}.`);
       }),
@@ -59,7 +55,7 @@ export function teamsCommand(): Command {
   withMarketplaceDatabase(teams.command('remove-member <team> <email>'))
     .description('take a user out of a team')
     .action(async (team: string, user: string, _flags: object, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         await removeMember(deps, { team, user });
         printLine(`${user} is no member of ${team} any more.`);
       }),
@@ -67,7 +63,7 @@ export function teamsCommand(): Command {
   withMarketplaceDatabase(teams.command('switch <email> <team>'))
     .description("make a team the user's current one")
     .action(async (user: string, team: string, _flags: object, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         await switchTeam(deps, { user, team });
         printLine(`${team} is the current team of ${user}.`);
       }),
@@ -101,12 +97,12 @@ const teamColumns: readonly Column<ShownTeam>[] = [
   { head: 'CREATED', key: 'created_at', value: ({ team }) => toJsonTime(team.createdAt) },
 ];
 
-async function toShown({ store, clock }: MarketplaceStoreDeps, team: TeamRecord): Promise<ShownTeam> {
+async function toShown({ store, clock }: CommandDeps, team: TeamRecord): Promise<ShownTeam> {
   const owner = (await store.read.users.byId(team.ownerId))?.email ?? team.ownerId;
   return { team, owner, balanceMicroUsd: await realTimeBalance(store.read, team.id, clock.now()) };
 }
 
-async function printTeams(deps: MarketplaceStoreDeps, flags: JsonFlag): Promise<void> {
+async function printTeams(deps: CommandDeps, flags: JsonFlag): Promise<void> {
   const shown: ShownTeam[] = [];
   for (const team of await deps.store.read.teams.list()) shown.push(await toShown(deps, team));
   printRecords(shown, teamColumns, flags);
@@ -120,7 +116,7 @@ const memberColumns: readonly Column<MemberRecord & { user: UserRecord | null }>
   { head: 'JOINED', key: 'joined_at', value: ({ joinedAt }) => toJsonTime(joinedAt) },
 ];
 
-async function printTeam(deps: MarketplaceStoreDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {
+async function printTeam(deps: CommandDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {
   const { read } = deps.store;
   const shown = await toShown(deps, await findTeam(read.teams, idOrSlug));
   const { id, name, slug } = shown.team;

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import type { UserRecord } from '../../marketplace/model/people.ts';
 import { addUser, changeUser, type UserChanges } from '../../marketplace/teams/users.ts';
-import { printLine } from '../print.ts';
+import { printLine } from '../../runtime/print.ts';
+import { parseCount, parseMinutes, parseSwitch } from '../parse.ts';
 import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
-import { withMarketplaceDatabase, withMarketplaceStore } from './open-marketplace-store.ts';
-import { parseCount, parseMinutes, parseSwitch } from './parse-values.ts';
+import { onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
 
 interface UserFlags {
   name?: string;
@@ -26,7 +26,7 @@ export function usersCommand(): Command {
       'put them into this team, as a member; default: a team of their own at first use',
     )
     .action(async (email: string, flags: UserFlags & { team?: string }, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         const { team, allowKeys } = flags;
         const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
         const user = await addUser(deps, { email, ...changes, ...(team !== undefined && { team }) });
@@ -37,12 +37,12 @@ export function usersCommand(): Command {
   withJson(withMarketplaceDatabase(users.command('list')))
     .description('list the users')
     .action(async (flags: JsonFlag, command: Command) =>
-      withMarketplaceStore(command, async ({ store }) => printUsers(await store.read.users.list(), flags)),
+      onMarketplaceDatabase(command, async ({ store }) => printUsers(await store.read.users.list(), flags)),
     );
   withSettings(users.command('set <email>'))
     .description('change what is set for a user')
     .action(async (email: string, flags: UserFlags, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         printUsers([await changeUser(deps, email, toChanges(flags))], {});
       }),
     );
@@ -50,7 +50,7 @@ export function usersCommand(): Command {
     .description('let a user have API keys')
     .option('--no', 'do not, from now on; keys that there are stay')
     .action(async (email: string, { no }: { no?: true }, command: Command) =>
-      withMarketplaceStore(command, async (deps) => {
+      onMarketplaceDatabase(command, async (deps) => {
         const user = await changeUser(deps, email, { mayMakeKeys: no !== true });
         printLine(`${user.email} ${user.mayMakeKeys ? 'may have' : 'may not have'} API keys.`);
       }),

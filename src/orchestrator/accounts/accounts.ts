@@ -1,11 +1,15 @@
 import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/fatal.ts';
 import type { AccountRecord, ApiKeyRecord } from '../model/credential-records.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { hashPassword } from './password.ts';
 
+/** The account that the first start makes. */
+export const DEFAULT_ACCOUNT = 'default';
+
 /** An operator asked for what cannot be done; the message says why. */
-export class AccountsError extends Error {
+class AccountsError extends Fatal {
   override readonly name = 'AccountsError';
 }
 
@@ -50,7 +54,7 @@ export async function createAccount(
 }
 
 /** Writes a new account, whose name is one and not taken. */
-export async function addAccount(
+async function addAccount(
   tx: Transaction,
   { clock, random }: Omit<Deps, 'store'>,
   name: string,
@@ -98,7 +102,7 @@ export async function createKey(
 }
 
 /** Writes a new key of an account that there is. */
-export async function addKey(
+async function addKey(
   tx: Transaction,
   { clock, random }: Omit<Deps, 'store'>,
   accountId: string,
@@ -118,6 +122,25 @@ export async function addKey(
   };
   await tx.credentials.insertKey(record);
   return { key, record };
+}
+
+/**
+ * Sees to it that there is an account and a way in. `apiKey` is the key made now, to be shown once; null: there
+ * were keys before, or the environment brings one. `accountId` is the account that such a one opens. Of several
+ * servers that start on an empty database at once, one makes both.
+ */
+export async function ensureAccess(
+  { store, ...parts }: Deps,
+  environmentKey: Buffer | undefined,
+): Promise<{ apiKey: string | null; accountId: string }> {
+  return store.transact(async (tx) => {
+    const accounts = await tx.credentials.listAccounts();
+    const existing = accounts.find(({ name }) => name === DEFAULT_ACCOUNT) ?? accounts[0];
+    const { id: accountId } = existing ?? (await addAccount(tx, parts, DEFAULT_ACCOUNT));
+    const hasWayIn = environmentKey !== undefined || (await tx.credentials.listKeys()).length > 0;
+    const apiKey = hasWayIn ? null : (await addKey(tx, parts, accountId, { label: 'first start' })).key;
+    return { apiKey, accountId };
+  });
 }
 
 /** Ends a key and every token bought with it, which count against no quota any more. Revoking twice keeps the first time. */

@@ -1,9 +1,10 @@
 import type { Random } from '../../ports/clock.ts';
+import { Fatal } from '../../ports/fatal.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
 import type { Installation, Reader, Store } from '../model/store.ts';
 
 /** The database was filled on another platform than the one that is configured now. */
-export class PlatformMismatch extends Error {
+export class PlatformMismatch extends Fatal {
   override readonly name = 'PlatformMismatch';
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { until } from '../../../test/support/until.ts';
-import { ensureAccess } from '../../cli/first-start.ts';
+import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { createOnce } from '../../orchestrator/accounts/create-once.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';
 import type { Store, Transaction } from '../../orchestrator/model/store.ts';

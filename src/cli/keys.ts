@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { printLine } from '../runtime/print.ts';
+import { parseTimeToCome } from './parse.ts';
+import { type Column, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
+
+/** What both products' `keys create` ask for. */
+export interface NewKeyFlags {
+  label?: string;
+  expires?: string;
+  json?: true;
+}
+
+export function withNewKeyFlags(command: Command): Command {
+  return withJson(
+    command
+      .description('make a key and print it: the only time that it is shown')
+      .option('--label <text>', 'what it is for')
+      .option('--expires <when>', 'when it ends: in 30m, 2h or 7d, or at an RFC 3339 time'),
+  );
+}
+
+/** When the key ends; null: never. @throws {Fatal} */
+export function parseExpiry({ expires }: NewKeyFlags, now: number): number | null {
+  return expires === undefined ? null : parseTimeToCome('--expires', expires, now);
+}
+
+export function printNewKey(key: string, id: string, { json }: NewKeyFlags): void {
+  if (json) printJson({ id, api_key: key });
+  else printLine(`${key}\n\nThis is key ${id}. Keep it now: it is not shown again.`);
+}
+
+export function printRevoked(id: string, revokedAt: number | null): void {
+  printLine(`Key ${id} is revoked since ${toTime(revokedAt)}.`);
+}
+
+interface ShownKey {
+  prefix: string;
+  lastFour: string;
+  label: string | null;
+  createdAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  lastUsedAt: number | null;
+}
+
+/** What is shown of a key, after whose it is. */
+export function keyColumns<Key extends ShownKey>(now: number): Column<Key>[] {
+  return [
+    { head: 'KEY', key: 'key', value: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
+    { head: 'LABEL', key: 'label', value: ({ label }) => label, text: ({ label }) => label ?? '' },
+    { head: 'STATE', key: 'state', value: (key) => stateOf(key, now) },
+    { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+    { head: 'EXPIRES', key: 'expires_at', value: ({ expiresAt }) => toJsonTime(expiresAt) },
+    { head: 'LAST USED', key: 'last_used_at', value: ({ lastUsedAt }) => toJsonTime(lastUsedAt) },
+  ];
+}
+
+function stateOf({ revokedAt, expiresAt }: ShownKey, now: number): string {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'valid';
+}

@@ -1,0 +1,48 @@
+import { Command } from 'commander';
+import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
+import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
+import { Fatal } from '../../ports/fatal.ts';
+import { printLine } from '../../runtime/print.ts';
+import { type JsonFlag, printJson, withJson } from '../print-records.ts';
+import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
+
+/** `berth marketplace explain-bill` */
+export function explainBillCommand(): Command {
+  return withJson(
+    withMarketplaceDatabase(new Command('explain-bill').argument('<id>', 'a deployment or a volume')),
+  ).action(async (id: string, { json }: JsonFlag, command: Command) =>
+    onMarketplaceDatabase(command, async (deps) => {
+      const bill = await readBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
+      if (json) printJson(billToJson(bill));
+      else for (const line of explainBill(bill)) printLine(line);
+    }),
+  );
+}
+
+async function findSubject({ store: { read } }: CommandDeps, id: string): Promise<string> {
+  const subject =
+    (await read.deployments.byId(id)) ?? (await read.volumes.byId(id)) ?? (await read.volumes.byVolumeId(id));
+  if (subject === null) throw new Fatal(`There is no deployment or volume "${id}".`);
+  return subject.id;
+}
+
+/** `berth marketplace verify-ledger`: exit code 1 where the books are not right. */
+export function verifyLedgerCommand(): Command {
+  return withMarketplaceDatabase(new Command('verify-ledger'))
+    .option('--json', 'print JSON')
+    .action(async ({ json }: { json?: true }, command: Command) =>
+      onMarketplaceDatabase(command, async ({ store, clock }) => {
+        const { findings, counts } = await verifyLedger(store, clock.now());
+        if (findings.length > 0) process.exitCode = 1;
+        if (json) {
+          printLine(JSON.stringify({ findings, counts }));
+          return;
+        }
+        for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
+        const { teams, segments, slices, subjects } = counts;
+        printLine(
+          `${findings.length === 0 ? 'The books are right' : `${findings.length} findings`}: ${teams} teams, ${subjects} deployments and volumes, ${segments} segments, ${slices} slices.`,
+        );
+      }),
+    );
+}

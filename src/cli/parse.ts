@@ -1,0 +1,71 @@
+import { Fatal } from '../ports/fatal.ts';
+
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A time from now, such as 30m, 2h or 7d; undefined: the text is none. */
+function parseDuration(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,7})([mhd])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+}
+
+/** A time from now ("30m", "2h", "7d"), or a time. @throws {Fatal} */
+export function parseTime(what: string, text: string, now: number): number {
+  const forMs = parseDuration(text);
+  const at = forMs === undefined ? Date.parse(text) : now + forMs;
+  if (Number.isNaN(at) || at > LAST_MS)
+    throw new Fatal(
+      `${what} ${text}: give minutes, hours or days such as 30m, 2h or 7d, or a time such as 2030-01-31T00:00:00Z.`,
+    );
+  return at;
+}
+
+/** The last time that RFC 3339 has words for. */
+const LAST_MS = Date.UTC(9999, 11, 31);
+
+/** The same, which must be to come. @throws {Fatal} */
+export function parseTimeToCome(what: string, text: string, now: number): number {
+  const at = parseTime(what, text, now);
+  if (at > now) return at;
+  throw new Fatal(`${what} ${text}: that is over; give a time to come, such as 30m, 2h or 7d from now.`);
+}
+
+const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
+
+const LONGEST_ACCEPTANCE_MS = 24 * UNIT_MS.h;
+
+/** What `losses accept --for` says, in milliseconds. @throws {Fatal} */
+export function parseAcceptance(text: string): number {
+  const ms = parseDuration(text) ?? 0;
+  if (ms === 0 || ms > LONGEST_ACCEPTANCE_MS)
+    throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);
+  return ms;
+}
+
+/** US dollars with at most six decimals, as micro-USD; exact. @throws {Fatal} */
+export function parseUsd(what: string, text: string): number {
+  const [, sign, whole = '', fraction = ''] = DOLLARS.exec(text) ?? [];
+  if (sign === undefined)
+    throw new Fatal(
+      `${what} ${text}: give an amount in US dollars with at most six decimals, such as 25.50.`,
+    );
+  const microUsd = Number(whole) * 1_000_000 + Number(fraction.padEnd(6, '0'));
+  return sign === '-' ? 0 - microUsd : microUsd;
+}
+
+/** @throws {Fatal} */
+export function parseCount(what: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Fatal(`${what} ${text}: give a whole number.`);
+  return Number(text);
+}
+
+/** @throws {Fatal} */
+export function parseMinutes(what: string, text: string): number {
+  if (!/^\d{1,6}(\.\d+)?$/.test(text)) throw new Fatal(`${what} ${text}: give a number of minutes.`);
+  return Number(text);
+}
+
+/** @throws {Fatal} */
+export function parseSwitch(what: string, text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw new Fatal(`${what} ${text}: give \`on\` or \`off\`.`);
+  return text === 'on';
+}

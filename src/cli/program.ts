@@ -1,0 +1,66 @@
+import { Command } from 'commander';
+import { Fatal } from '../ports/fatal.ts';
+import { StoreUnavailable } from '../ports/store-unavailable.ts';
+
+/** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
+export function createProgram(commands: readonly Command[], version: string): Command {
+  // A flag after the name of a command is that command's, also where one above it has the same.
+  const program = new Command('berth')
+    .description('The reference provider orchestrator, and a marketplace on top of such')
+    .version(version, '-V, --version', 'print the version')
+    .enablePositionalOptions();
+  for (const command of commands) program.addCommand(command);
+  explainMistakes(program, 'berth');
+  return program;
+}
+
+function explainMistakes(command: Command, name: string): void {
+  command.exitOverride();
+  command.configureOutput({
+    outputError: (text, write) => {
+      const [mistake = '', ...hints] = text
+        .replace(/^error: /, '')
+        .trim()
+        .split('\n');
+      const sentence = [mistake.replace(/\.$/, ''), ...hints].join(' ');
+      write(`berth: ${sentence}: see \`${name} --help\`.\n`);
+    },
+  });
+  for (const inner of command.commands) explainMistakes(inner, `${name} ${inner.name()}`);
+}
+
+/** A command whose code is loaded only when it is called: `--help` needs its name and its description alone. */
+export interface LazyCommand {
+  name: string;
+  description: string;
+  load: () => Promise<Command>;
+}
+
+/** The commands, of which only those that `isCalled` names are loaded. */
+export async function loadCommands(
+  commands: readonly LazyCommand[],
+  isCalled: (name: string) => boolean,
+): Promise<Command[]> {
+  return Promise.all(
+    commands.map(async ({ name, description, load }) =>
+      (isCalled(name) ? await load() : new Command(name)).description(description),
+    ),
+  );
+}
+
+const OLDEST = [24, 2] as const;
+
+/** What is wrong with a Node of this version, such as "20.19.0", or null. An older one would end without a word. */
+export function sentenceOfOldNode(version: string): string | null {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return null;
+  return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
+}
+
+/** What the person at the terminal reads of an error; undefined: it is a fault of the program. */
+export function sentenceOf(error: unknown): string | undefined {
+  if (error instanceof StoreUnavailable)
+    return `The database cannot be used now (${error.message.replace(/^\w+: /, '')}): mend that and try again.`;
+  return error instanceof Fatal ? error.message : undefined;
+}

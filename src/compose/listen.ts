@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import type { Config } from '../config/schema.ts';
+import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
+import { Fatal } from '../ports/fatal.ts';
+import type { Log } from '../ports/log.ts';
+import { fileProblem } from '../store/sqlite/database-refused.ts';
+
+/** Takes the address that the configuration names. @throws {Fatal} */
+export async function listen(
+  config: {
+    server: Pick<Config['server'], 'host' | 'port' | 'tls'> &
+      Partial<Pick<Config['server'], 'trusted_proxies'>>;
+    limits: Config['limits'];
+  },
+  parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
+  listener: RequestListener,
+): Promise<{ server: HttpServer; origin: string }> {
+  const { host, port, tls, trusted_proxies: proxies = 0 } = config.server;
+  const options = {
+    host,
+    port,
+    tls: tls && readTls(tls),
+    // Behind a proxy all come from its address.
+    connectionsPerAddress: proxies > 0 ? 0 : config.limits.connections_per_address,
+    requestTimeoutMs: config.limits.request_timeout_s * 1000,
+    ...parts,
+  };
+  const server = new HttpServer(listener, options);
+  try {
+    const taken = await server.listen(options);
+    return { server, origin: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${taken}` };
+  } catch (error) {
+    throw new Fatal(listenSentence(error as NodeJS.ErrnoException, host, port, API_FLAGS), { cause: error });
+  }
+}
+
+export interface AdminServer {
+  url: string;
+  /** Until it is called, requests get what the server answers before it is ready. */
+  serve(listener: RequestListener): void;
+  close(): Promise<void>;
+}
+
+/** How long a scrape under way may take when the server ends. */
+const ADMIN_DRAIN_MS = 1_000;
+
+/**
+ * Takes the address of the metrics. Undefined: it is switched off, or the default port is taken, which is said aloud.
+ *
+ * @throws {Fatal} if it cannot be had though the configuration names it
+ */
+export async function listenAdmin(
+  config: Pick<Config, 'server' | 'limits'>,
+  defaultPort: number,
+  parts: Pick<ServerOptions, 'nextId' | 'refuse' | 'log'>,
+  notReady: RequestListener,
+): Promise<AdminServer | undefined> {
+  const { enabled, host, port: named } = config.server.admin;
+  if (!enabled) return undefined;
+  const port = named ?? (config.server.port === 0 ? 0 : defaultPort);
+  let listener = notReady;
+  const options = { host, port, requestTimeoutMs: config.limits.request_timeout_s * 1000, ...parts };
+  const server = new HttpServer((request, response) => listener(request, response), options);
+  try {
+    const taken = await server.listen(options);
+    return {
+      url: `http://${urlHost(host)}:${taken}`,
+      serve: (next) => {
+        listener = next;
+      },
+      close: () => server.close(ADMIN_DRAIN_MS),
+    };
+  } catch (error) {
+    const problem = error as NodeJS.ErrnoException;
+    if (named !== undefined || problem.code !== 'EADDRINUSE')
+      throw new Fatal(listenSentence(problem, host, port, ADMIN_FLAGS), { cause: error });
+    warnOfNoAdmin(parts.log, host, port);
+    return undefined;
+  }
+}
+
+function warnOfNoAdmin(log: Log, host: string, port: number): void {
+  log.warn(
+    { host, port },
+    `serving without /metrics: port ${port} on ${host}, the default of the admin listener, is taken; ` +
+      'choose another with --admin-port (0 takes any free one), or set server.admin.enabled to false',
+  );
+}
+
+function readTls({ cert, key }: { cert: string; key: string }): { cert: Buffer; key: Buffer } {
+  const tls = { cert: readPem(cert, 'certificate', '--tls-cert'), key: readPem(key, 'key', '--tls-key') };
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    throw new Fatal(
+      `${cert} and ${key} are no TLS certificate chain and its key (${(error as Error).message.split(':').at(-1)}): give PEM files that belong together, the key without a passphrase.`,
+      { cause: error },
+    );
+  }
+  return tls;
+}
+
+function readPem(file: string, what: string, flag: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new Fatal(`The TLS ${what} ${file} cannot be read (${fileProblem(error)}): check ${flag}.`, {
+      cause: error,
+    });
+  }
+}
+
+/** What sets the address. */
+interface AddressFlags {
+  of: string;
+  host: string;
+  port: string;
+}
+
+const API_FLAGS: AddressFlags = { of: '', host: '--host', port: '--port' };
+const ADMIN_FLAGS: AddressFlags = {
+  of: ', for the admin listener,',
+  host: '--admin-host (server.admin.host)',
+  port: '--admin-port (server.admin.port)',
+};
+
+function listenSentence(
+  { code, message }: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+  flags: AddressFlags,
+): string {
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host}${flags.of} is taken by another program: stop it, or choose another with ${flags.port} (0 takes any free one).`;
+  if (code === 'EACCES')
+    return `Port ${port} on ${host}${flags.of} may not be used by this user: choose one above 1023 with ${flags.port}.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EINVAL')
+    return `The address ${host}${flags.of} is not one of this machine: choose another with ${flags.host}.`;
+  return `The server cannot listen on ${host}:${port}${flags.of} (${message}): check ${flags.host} and ${flags.port}.`;
+}
+
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return isIP(host) === 6 ? `[${host}]` : host;
+}
+
+/** Whether only programs of this machine reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+/** HTTPS is asked for by both contracts; the admin listener has none, and asks for no key. */
+export function warnOfPlainHttp(log: Log, { server }: Pick<Config, 'server'>): void {
+  if (server.admin.enabled && !isLoopback(server.admin.host))
+    log.warn(
+      { host: server.admin.host },
+      'the metrics are served beyond this machine, to everybody who reaches the port: see that only your Prometheus does',
+    );
+  if (server.tls === undefined && !isLoopback(server.host))
+    log.warn(
+      { host: server.host },
+      'serving plain HTTP beyond this machine: the contract asks for HTTPS; set --tls-cert and --tls-key, or put a proxy in front',
+    );
+}

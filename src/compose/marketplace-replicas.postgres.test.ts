@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
+import { runMain } from '../../test/support/run-main.ts';
+import { loadMarketplaceConfig } from '../config/marketplace/load.ts';
+import { serveMarketplace } from './serve-marketplace.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-marketplace-replicas-'));
+const config = join(folder, 'marketplace.yaml');
+let postgres: PostgresServer;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  const url = await postgres.createDatabase();
+  writeFileSync(
+    config,
+    `database: ${url}
+log: { level: silent }
+rate_limits: { catalog_reads: 5 }
+providers:
+- { id: provider-d, base_url: "http://127.0.0.1:1/v1", api_key_env: KEY_D, allow_private: true }
+`,
+  );
+  vi.stubEnv('KEY_D', 'berth_secret_of_the_provider');
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await postgres[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+async function serve() {
+  const { env } = process;
+  const serving = await serveMarketplace({
+    config: loadMarketplaceConfig({ file: config, flags: { port: '0' }, env }),
+    env,
+  });
+  return { ...serving, [Symbol.asyncDispose]: () => serving.stop() };
+}
+
+it('two servers on one PostgreSQL share their limits and their keys', async () => {
+  await using first = await serve();
+  await using second = await serve();
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runMain(['marketplace', ...args, '--config', config]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return stdout;
+  };
+  await run('users', 'add', 'ann@example.com', '--allow-keys');
+  const { api_key: key } = JSON.parse(await run('keys', 'create', 'ann@example.com', '--json'));
+  for (const { baseUrl } of [first, second]) {
+    const response = await fetch(`${baseUrl}/api/teams`, { headers: { Authorization: `Bearer ${key}` } });
+    expect(await response.json()).toMatchObject([{ name: "ann's team" }]);
+  }
+  const remaining: (string | null)[] = [];
+  for (const { baseUrl } of [first, second, first, second, first])
+    remaining.push((await fetch(`${baseUrl}/api/providers`)).headers.get('X-RateLimit-Remaining'));
+  expect(remaining).toEqual(['4', '3', '2', '1', '0']);
+  expect((await fetch(`${second.baseUrl}/api/providers`)).status).toBe(429);
+  expect(await run('verify-ledger')).toMatch('The books are right');
+});

@@ -1,0 +1,147 @@
+import type { RequestListener } from 'node:http';
+import { packageVersion } from '../config/package-version.ts';
+import { adminApp, readiness } from '../http/api/operations.ts';
+import { requestIds } from '../http/api/request-context.ts';
+import { createEnforcement } from '../marketplace/deployments/enforcement.ts';
+import type { Deps } from '../marketplace/deps.ts';
+import { createApp } from '../marketplace/http/app.ts';
+import { refuseWire } from '../marketplace/http/errors.ts';
+import { createListener } from '../marketplace/http/listener.ts';
+import { Metrics } from '../marketplace/http/metrics.ts';
+import { RateLimits } from '../marketplace/http/rate-limits.ts';
+import { Accrual } from '../marketplace/ledger/accrual.ts';
+import { MailDispatcher } from '../marketplace/mail/dispatch.ts';
+import { StockAlerts } from '../marketplace/mail/stock-alerts.ts';
+import { ensureInstallationId } from '../marketplace/model/installation.ts';
+import type { Mailer } from '../marketplace/model/mailer.ts';
+import type { MarketplaceOptions, RateLimitOptions } from '../marketplace/model/options.ts';
+import type { Store } from '../marketplace/model/store.ts';
+import {
+  type ConfiguredProvider,
+  createProviders,
+  type LiveProviders,
+  tellOfMissingProviders,
+} from '../marketplace/providers/create-providers.ts';
+import type { GpuTypes } from '../marketplace/providers/gpu-types.ts';
+import { Tending } from '../marketplace/sync/provider-workers.ts';
+import { Authenticator } from '../marketplace/teams/authenticate.ts';
+import { KeyUses } from '../marketplace/teams/keys.ts';
+import type { Clock, Random } from '../ports/clock.ts';
+import type { Log } from '../ports/log.ts';
+import { WriteHealth } from '../runtime/write-health.ts';
+
+export interface MarketplaceDeps {
+  store: Store;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  options: MarketplaceOptions;
+  rateLimits: RateLimitOptions;
+  /** In the order in which they are told. The clients are closed with the marketplace. */
+  providers: readonly ConfiguredProvider[];
+  gpuTypes: GpuTypes;
+  /** Null: mails are written down only. */
+  mailer: Mailer | null;
+  maxBodyBytes: number;
+  trustedProxies: number;
+  /** Whether /docs is served; default: it is. */
+  hasDocs?: boolean;
+  nextId?: () => string;
+}
+
+export interface Marketplace {
+  /** Answers in process, through `app.request()`. */
+  app: ReturnType<typeof createApp>;
+  /** What the admin listener answers with. */
+  admin: ReturnType<typeof adminApp>;
+  listener: RequestListener;
+  refuse: ReturnType<typeof refuseWire>;
+  /** What use cases are made of. */
+  deps: Deps;
+  providers: LiveProviders;
+  /** The jobs, each of which can be given a round of its own. */
+  accrual: Accrual;
+  mail: MailDispatcher;
+  stockAlerts: StockAlerts;
+  /** From now on not ready; requests are still answered. */
+  beginDrain(): void;
+  /** Lets what runs end. The store is the caller's. */
+  close(): Promise<void>;
+}
+
+/** Composes a marketplace and starts its work: first what providers sell, then what is tended, billed and mailed. */
+export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketplace> {
+  const { clock, random, log, options, mailer } = parts;
+  const writes = new WriteHealth({ clock, log, prove: () => parts.store.proveWrites() });
+  const store = withWritesWatched(parts.store, writes);
+  const { gpuTypes, maxBodyBytes, trustedProxies, nextId = requestIds(random) } = parts;
+  const installationId = await ensureInstallationId({ store, random });
+  const providers = createProviders({
+    providers: parts.providers,
+    gpuTypes,
+    clock,
+    random,
+    log,
+    catalogMs: options.polling.catalogMs,
+  });
+  const deps: Deps = {
+    store,
+    clock,
+    random,
+    log,
+    options,
+    providers,
+    installationId,
+    wake: (providerId) => tending.wake(providerId),
+  };
+  await tellOfMissingProviders(deps);
+  const tending = new Tending(deps);
+  const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
+  const mail = new MailDispatcher({ ...deps, mailer });
+  const stockAlerts = new StockAlerts(deps);
+  const authenticator = new Authenticator({ store, clock });
+  const keyUses = new KeyUses({ authenticator, clock, log });
+  const rateLimits = new RateLimits({ store, clock }, parts.rateLimits);
+  let isServing = true;
+  const findProblem = readiness({
+    isServing: () => isServing,
+    writes,
+    readStore: () => store.read.mail.nextDueAt(),
+  });
+  const metrics = new Metrics({ ...deps, writes, version: packageVersion() });
+  const app = createApp(
+    { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
+    { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
+  );
+  const jobs = [tending, accrual, stockAlerts, mail, keyUses];
+  providers.start();
+  for (const job of jobs) job.start();
+  return {
+    app,
+    admin: adminApp(findProblem, metrics),
+    deps,
+    providers,
+    accrual,
+    mail,
+    stockAlerts,
+    listener: createListener(app, { log, rateLimits, nextId }),
+    refuse: refuseWire(rateLimits),
+    beginDrain: () => {
+      isServing = false;
+    },
+    close: async () => {
+      // What writes mails stops before what sends them, and what calls providers before they are let go.
+      for (const job of jobs) await job.stop();
+      await providers.close();
+      writes.stop();
+    },
+  };
+}
+
+function withWritesWatched(store: Store, writes: WriteHealth): Store {
+  return {
+    ...store,
+    transact: (body) => writes.watch(() => store.transact(body)),
+    countRequest: (window) => writes.watch(() => store.countRequest(window)),
+  };
+}

@@ -1,0 +1,113 @@
+import type { MarketplaceConfig, MarkupEntry } from '../config/marketplace/schema.ts';
+import type { Config } from '../config/schema.ts';
+import { microUsdFromUsd } from '../contract/values.ts';
+import type { LossCapOptions, MarketplaceOptions, RateLimitOptions } from '../marketplace/model/options.ts';
+import { type Markup, type Markups, noMarkups } from '../marketplace/providers/markup.ts';
+import {
+  callTimeoutMs,
+  fixedReconcileOptions,
+  type ReconcileOptions,
+} from '../orchestrator/platform/options.ts';
+
+/** What `reconcile:` in berth.yaml says, in milliseconds. */
+export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
+  const leaseMs = reconcile.lease_s * 1000;
+  const { share, least, window_s } = reconcile.max_losses;
+  return {
+    ...fixedReconcileOptions,
+    leaseMs,
+    callTimeoutMs: callTimeoutMs(leaseMs),
+    probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
+    watchIntervalMs: reconcile.watch_interval_s * 1000,
+    orphans: reconcile.orphans,
+    orphanGraceMs: reconcile.orphan_grace_s * 1000,
+    suspectShare: reconcile.suspect_share,
+    maxLosses: { share, least, windowMs: window_s * 1000 },
+  };
+}
+
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** What `polling:`, `billing:` and `team_limits:` in marketplace.yaml say, in milliseconds and micro-USD. */
+export function toMarketplaceOptions({
+  polling,
+  billing,
+  team_limits,
+}: MarketplaceConfig): MarketplaceOptions {
+  const [min, max] = polling.interval_s;
+  const { grace_minutes, stopped_grace_hours, volumes_kept_days, volume_notice_days } = billing.zero_balance;
+  return {
+    minimumRuntimeMinutes: billing.minimum_runtime_minutes,
+    polling: {
+      intervalMs: [min * SECOND_MS, max * SECOND_MS],
+      callTimeoutMs: polling.call_timeout_s * SECOND_MS,
+      concurrency: polling.concurrency,
+      blinkMs: polling.blink_s * SECOND_MS,
+      goneAfterMs: polling.gone_after_s * SECOND_MS,
+      sweepMs: polling.sweep_s * SECOND_MS,
+      catalogMs: polling.catalog_s * SECOND_MS,
+      findCreateMs: polling.find_create_s * SECOND_MS,
+      actionMs: polling.action_s * SECOND_MS,
+      sshWindowMs: polling.ssh_window_s * SECOND_MS,
+    },
+    maxLosses: toLossCap(polling),
+    lifecycleWaitMs: polling.lifecycle_wait_s * SECOND_MS,
+    spending: {
+      balanceForMs: billing.required_hours * HOUR_MS,
+      teamLimits: {
+        deployments: team_limits.deployments,
+        volumes: team_limits.volumes,
+        volumeGb: team_limits.volume_gb,
+      },
+    },
+    billing: {
+      sliceMs: billing.slice_s * SECOND_MS,
+      volumeDiscounts: billing.volume_discounts.map(({ spend_usd, percentage }) => ({
+        spendMicroUsd: microUsdFromUsd(spend_usd),
+        percentage,
+      })),
+      zeroBalance: {
+        graceMs: grace_minutes * MINUTE_MS,
+        stoppedGraceMs: stopped_grace_hours * HOUR_MS,
+        volumes: {
+          keepMs: volumes_kept_days * DAY_MS,
+          noticesMs: volume_notice_days.map((days) => days * DAY_MS),
+        },
+      },
+    },
+  };
+}
+
+/** What `markup:` of a provider says, in hundredths of a percent and micro-USD. */
+export function toMarkups(entry: MarkupEntry | undefined): Markups {
+  if (entry === undefined) return noMarkups;
+  const offers = Object.entries(entry.offers).flatMap(([offerId, own]) => {
+    const markup = toMarkup(own);
+    return markup === null ? [] : [[offerId, markup] as const];
+  });
+  return { all: toMarkup(entry), offers: new Map(offers) };
+}
+
+function toMarkup({ percent, usd_per_hour: usd }: Omit<MarkupEntry, 'offers'>): Markup | null {
+  if (percent !== undefined) return { basisPoints: Math.round(percent * 100) };
+  return usd === undefined ? null : { microUsdPerHour: microUsdFromUsd(usd) };
+}
+
+/** What `polling.max_losses:` says. */
+export function toLossCap({ max_losses }: MarketplaceConfig['polling']): LossCapOptions {
+  return { share: max_losses.share, least: max_losses.least, windowMs: max_losses.window_s * SECOND_MS };
+}
+
+/** What `rate_limits:` says. */
+export function toRateLimits({ rate_limits: limits }: MarketplaceConfig): RateLimitOptions {
+  return {
+    windowMs: limits.window_s * SECOND_MS,
+    catalogReads: limits.catalog_reads,
+    accountRequests: limits.account_requests,
+    creates: limits.creates_per_user,
+    otherRequests: limits.other_requests,
+  };
+}

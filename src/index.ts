@@ -1,0 +1,30 @@
+/**
+ * Berth as a library: its servers, put together from a configuration and, where a program wants its own, the clock, the
+ * store and the other ports. `serve…` listens and opens what the configuration names; `start…` is given all of it, and
+ * also answers in process through `app.request()`.
+ */
+
+export { type Marketplace, type MarketplaceDeps, startMarketplace } from './compose/marketplace.ts';
+export type { MarketplaceStoreDeps } from './compose/open-marketplace-store.ts';
+export { openMarketplaceStore } from './compose/open-marketplace-store.ts';
+export { openStore, type StoreDeps } from './compose/open-store.ts';
+export { type Orchestrator, type OrchestratorDeps, startOrchestrator } from './compose/orchestrator.ts';
+export {
+  type ServeMarketplaceOptions,
+  type ServingMarketplace,
+  serveMarketplace,
+} from './compose/serve-marketplace.ts';
+export {
+  type ServeOptions,
+  type ServePorts,
+  type Serving,
+  serveOrchestrator,
+} from './compose/serve-orchestrator.ts';
+export { ConfigError } from './config/findings.ts';
+export { loadConfig } from './config/load.ts';
+export { loadCatalog } from './config/load-catalog.ts';
+export { loadMarketplaceConfig } from './config/marketplace/load.ts';
+export type { MarketplaceConfig } from './config/marketplace/schema.ts';
+export type { Config } from './config/schema.ts';
+export { Fatal } from './ports/fatal.ts';
+export { systemClock, systemRandom } from './runtime/system.ts';

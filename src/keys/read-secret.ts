@@ -1,0 +1,20 @@
+import { Fatal } from '../ports/fatal.ts';
+
+const MIN_LENGTH = 16;
+
+/**
+ * A secret that the environment brings; undefined: it is not set, or empty.
+ *
+ * @throws {Fatal} if it is none that a header could carry, or could be guessed.
+ */
+export function readSecret(
+  env: Readonly<Record<string, string | undefined>>,
+  name: 'BERTH_API_KEY' | 'BERTH_SIMULATOR_TOKEN',
+): string | undefined {
+  const secret = env[name] || undefined;
+  if (secret !== undefined && (secret.length < MIN_LENGTH || !/^[A-Za-z0-9._~+/=-]{1,512}$/.test(secret)))
+    throw new Fatal(
+      `${name} must be ${MIN_LENGTH} to 512 characters of A-Z a-z 0-9 . _ ~ + / = -; make one with \`openssl rand -hex 32\`.`,
+    );
+  return secret;
+}

@@ -1,0 +1,34 @@
+import { PassThrough } from 'node:stream';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { createLog } from './log.ts';
+import { printLine, printTable, toPrintable } from './print.ts';
+
+const EVIL = 'a\u001b[2Jb\u009bc\u202ed\u2028e\u0007\u007f';
+const ESCAPED = 'a\\u001b[2Jb\\u009bc\\u202ed\\u2028e\\u0007\\u007f';
+
+it('escapes what a terminal acts on and what turns text around, and nothing else', () => {
+  expect(toPrintable(EVIL)).toBe(ESCAPED);
+  expect(toPrintable('имя 🚀 naïve\n\tid \\u001b')).toBe('имя 🚀 naïve\n\tid \\u001b');
+});
+
+it('is applied to all that a command prints; a cell of a table is one line', () => {
+  const written: string[] = [];
+  const write = vi
+    .spyOn(process.stdout, 'write')
+    .mockImplementation((text) => written.push(String(text)) > 0);
+  onTestFinished(() => write.mockRestore());
+  printLine(EVIL);
+  printTable(['NAME', 'ID'], [[`${EVIL}\nforged`, '1']]);
+  expect(written[0]).toBe(`${ESCAPED}\n`);
+  expect(written).toHaveLength(3);
+  expect(written[2]).toBe(`${ESCAPED}\\u000aforged  1\n`);
+});
+
+it('is applied to every line of the log, which stays JSON that reads the same', () => {
+  const stream = new PassThrough();
+  createLog('info', stream).info({ name: EVIL }, EVIL);
+  const line = String(stream.read());
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it must not have
+  expect(line).not.toMatch(/[\u007f-\u009f\u2028-\u202e\u001b]/);
+  expect(JSON.parse(line)).toMatchObject({ name: EVIL, msg: EVIL });
+});
