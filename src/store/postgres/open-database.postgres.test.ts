@@ -1,5 +1,3 @@
-import { is } from 'drizzle-orm';
-import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
 import { CREATE_IS_OPEN } from '../../orchestrator/model/platform-resource.ts';
@@ -7,7 +5,6 @@ import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { MOVES_VISIBILITY, rowsOfBefore, WRITE_BEFORE } from '../visibility-migration.fixture.ts';
 import { assertUsable, prepareDatabase } from './open-database.ts';
-import * as schema from './schema.ts';
 
 const PASSWORD = 'the-canary-password';
 let server: PostgresServer;
@@ -28,37 +25,6 @@ const tables = async (): Promise<unknown[]> =>
       url,
     )
   ).map(({ relname }) => relname);
-
-describe('the schema', () => {
-  const described = Object.values(schema)
-    .filter((value) => is(value, PgTable))
-    .map((table) => getTableConfig(table));
-
-  it('has the tables that the migrations leave', async () => {
-    await prepareDatabase(url);
-    expect([...described.map(({ name }) => name), 'berth_schema'].sort()).toEqual((await tables()).sort());
-  });
-
-  it('describes each of them as it is', async () => {
-    await prepareDatabase(url);
-    for (const { name, columns, primaryKeys } of described) {
-      const made = await server.query(
-        `SELECT attname AS name, format_type(atttypid, NULL) AS type, attnotnull AS "notNull",
-           attnum IN (SELECT unnest(indkey) FROM pg_index WHERE indrelid = attrelid AND indisprimary) AS key
-         FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
-        url,
-      );
-      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
-      expect(
-        columns.map((column) => {
-          const key = column.primary || composite.includes(column.name);
-          return { name: column.name, type: column.getSQLType(), notNull: column.notNull || key, key };
-        }),
-        name,
-      ).toEqual(made);
-    }
-  });
-});
 
 describe('migrations', () => {
   const first = { version: 1, sql: 'CREATE TABLE runs (n INTEGER); INSERT INTO runs VALUES (1)' };

@@ -5,18 +5,21 @@ import { type Connection, type Lockable, noLocking } from '../queries/connection
 import { instancesByIds } from '../queries/instances.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
+import { orchestratorTables } from '../schema/orchestrator.ts';
+import { postgres } from '../schema/postgres.ts';
 import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } from './commit-feed.ts';
 import { refusalOf } from './database-refused.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool } from './pool.ts';
 import { asFailure, fromPostgres } from './postgres-error.ts';
 import { proveWrites } from './prove-writes.ts';
-import * as tables from './schema.ts';
 import { OutcomeUnknown, runTransaction } from './transaction.ts';
 
 /** Those that wait for a lock must leave some to those that read. */
 const TRANSACTIONS_AT_ONCE = 10;
 const READS_AT_ONCE = 5;
+
+const tables = orchestratorTables(postgres);
 
 export interface PostgresOptions extends OpenOptions {
   timing?: FeedTiming;

@@ -1,11 +1,10 @@
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
-import type * as postgresSchema from '../postgres/schema.ts';
+import type { orchestratorTables } from '../schema/orchestrator.ts';
 
 /** drizzle on one connection or pool. The queries are written against PostgreSQL's types, and run on SQLite too. */
 export type Db = NodePgDatabase;
 
-/** The tables by the names of the schema files. */
-export type Tables = typeof postgresSchema;
+export type Tables = ReturnType<typeof orchestratorTables>;
 
 /** A query for rows, as far as a lock is put on them. */
 export interface Lockable {

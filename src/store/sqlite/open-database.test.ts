@@ -2,12 +2,9 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { is } from 'drizzle-orm';
-import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DatabaseRefused } from '../database-refused.ts';
 import { openDatabase, openReader } from './open-database.ts';
-import * as schema from './schema.ts';
 
 let folder: string;
 let path: string;
@@ -52,53 +49,6 @@ describe('durability', () => {
     reader.close();
     db.close();
   });
-});
-
-describe('the schema', () => {
-  interface Column {
-    name: string;
-    type: string;
-    notnull: number;
-    pk: number;
-  }
-  const described = Object.values(schema)
-    .filter((value) => is(value, SQLiteTable))
-    .map((table) => getTableConfig(table));
-
-  it('has the tables that the migrations leave', () => {
-    const db = openDatabase(path);
-    const made = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
-    expect(described.map(({ name }) => name).sort()).toEqual([...made].sort());
-    db.close();
-  });
-
-  it.each(described.map((table) => [table.name, table] as const))(
-    'describes %s as it is',
-    (name, { columns, primaryKeys }) => {
-      const db = openDatabase(path);
-      const made = db.pragma(`table_info(${name})`) as Column[];
-      const keyOf = (column: Column) => made.filter(({ pk }) => pk > 0).some((key) => key === column);
-      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
-      expect(columns.map((column) => [column.name, column.getSQLType().toUpperCase()])).toEqual(
-        made.map((column) => [column.name, column.type]),
-      );
-      expect(
-        columns
-          .filter(({ primary }) => primary)
-          .map((column) => column.name)
-          .concat(composite),
-      ).toEqual(
-        made
-          .filter(keyOf)
-          .sort((a, b) => a.pk - b.pk)
-          .map((column) => column.name),
-      );
-      expect(columns.filter(({ notNull }) => notNull).map((column) => column.name)).toEqual(
-        made.filter((column) => column.notnull === 1 || keyOf(column)).map((column) => column.name),
-      );
-      db.close();
-    },
-  );
 });
 
 it('counts the instances of each status in an index, without reading a row', () => {

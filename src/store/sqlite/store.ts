@@ -1,13 +1,15 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
-import type { Tables } from '../queries/connection.ts';
 import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
+import { orchestratorTables } from '../schema/orchestrator.ts';
+import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
 import { EmbeddedDatabase, guarded } from './embedded.ts';
 import type { OpenOptions } from './open-database.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
-import * as schema from './schema.ts';
 import { fromSqlite } from './sqlite-error.ts';
+
+const tables = orchestratorTables(sqlite);
 
 /**
  * The embedded store: see `EmbeddedDatabase`.
@@ -16,8 +18,8 @@ import { fromSqlite } from './sqlite-error.ts';
  */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
   const database = new EmbeddedDatabase(path, options, orchestratorFormat);
-  const connection = toConnection<Tables>(database.writer, schema);
-  const readConnection = toConnection<Tables>(database.reader, schema);
+  const connection = toConnection(database.writer, tables);
+  const readConnection = toConnection(database.reader, tables);
   const listeners = new Set<CommitListener>();
 
   return {

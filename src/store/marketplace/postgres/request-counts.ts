@@ -1,11 +1,14 @@
 import { gt, inArray, lte, or, sql } from 'drizzle-orm';
 import type { Store } from '../../../marketplace/model/store.ts';
 import type { Db } from '../../queries/connection.ts';
-import { requestCounts } from './schema.ts';
+import { requestCountTables } from '../../schema/marketplace.ts';
+import { postgres } from '../../schema/postgres.ts';
 
 /** How often, in milliseconds, windows that are over are forgotten, and how many of them at once. */
 const FORGET_EVERY_MS = 60_000;
 const FORGET_AT_ONCE = 10_000;
+
+const { requestCounts } = requestCountTables(postgres);
 
 type Window = Parameters<Store['countRequest']>[0];
 

@@ -1,5 +1,3 @@
-import { is } from 'drizzle-orm';
-import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type PostgresServer, startPostgres } from '../../../../test/support/postgres.ts';
 import { defaultOptions } from '../../../marketplace/model/options.ts';
@@ -20,7 +18,6 @@ import {
   userId,
 } from '../records.fixture.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
-import * as schema from './schema.ts';
 import { openMarketplacePostgresStore } from './store.ts';
 
 let server: PostgresServer;
@@ -239,37 +236,6 @@ describe('request counts', () => {
       await count('new', now + 60_000);
       expect(await server.query('SELECT name FROM request_counts', url)).toEqual([{ name: 'new' }]);
     }));
-});
-
-describe('the schema', () => {
-  const described = Object.values(schema)
-    .filter((value) => is(value, PgTable))
-    .map((table) => getTableConfig(table));
-
-  it('has the tables that the migrations leave, and describes each of them as it is', async () => {
-    const made = await server.query(
-      "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
-      url,
-    );
-    const names = described.map(({ name }) => name);
-    expect([...names, 'berth_marketplace_schema'].sort()).toEqual(made.map(({ relname }) => relname).sort());
-    for (const { name, columns, primaryKeys } of described) {
-      const found = await server.query(
-        `SELECT attname AS name, format_type(atttypid, NULL) AS type, attnotnull AS "notNull",
-           attnum IN (SELECT unnest(indkey) FROM pg_index WHERE indrelid = attrelid AND indisprimary) AS key
-         FROM pg_attribute WHERE attrelid = '${name}'::regclass AND attnum > 0 ORDER BY attnum`,
-        url,
-      );
-      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
-      expect(
-        columns.map((column) => {
-          const key = column.primary || composite.includes(column.name);
-          return { name: column.name, type: column.getSQLType(), notNull: column.notNull || key, key };
-        }),
-        name,
-      ).toEqual(found);
-    }
-  });
 });
 
 describe('opening', () => {

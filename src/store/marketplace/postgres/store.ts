@@ -11,17 +11,18 @@ import { runSnapshot } from '../../postgres/snapshot.ts';
 import { TimeAsker } from '../../postgres/time-asker.ts';
 import { runTransaction } from '../../postgres/transaction.ts';
 import { type Db, noLocking } from '../../queries/connection.ts';
+import { marketplaceTables } from '../../schema/marketplace.ts';
+import { postgres } from '../../schema/postgres.ts';
 import type { Connection } from '../queries/connection.ts';
 import { readerOn, transactionOn } from '../queries/parts.ts';
 import { SharedRequestCounts } from './request-counts.ts';
-import * as schema from './schema.ts';
 
 /** Those that wait for a lock must leave some to those that read. */
 const TRANSACTIONS_AT_ONCE = 10;
 const READS_AT_ONCE = 5;
 const HEAR_TIME_EVERY_MS = 3_000;
 
-const { requestCounts: _, ...tables } = schema;
+const tables = marketplaceTables(postgres);
 
 export interface MarketplacePostgresOptions extends OpenOptions {
   /** Hears the database's time, once before the store is there and then every `hearTimeEveryMs` milliseconds. */

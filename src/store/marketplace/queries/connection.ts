@@ -1,7 +1,6 @@
 import type { Connection as AnyConnection } from '../../queries/connection.ts';
-import type * as postgresSchema from '../postgres/schema.ts';
+import type { marketplaceTables } from '../../schema/marketplace.ts';
 
-/** The tables that both databases have, by the names of the schema files. */
-export type Tables = Omit<typeof postgresSchema, 'requestCounts'>;
+type Tables = ReturnType<typeof marketplaceTables>;
 
 export type Connection = AnyConnection<Tables>;

@@ -2,8 +2,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
-import { is } from 'drizzle-orm';
-import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DatabaseRefused } from '../../database-refused.ts';
 import { openDatabase } from '../../sqlite/open-database.ts';
@@ -11,7 +9,6 @@ import { assertNotServed, takeServeLock } from '../../sqlite/serve-lock.ts';
 import { openSqliteStore } from '../../sqlite/store.ts';
 import { deployment, mail, runningDeployment, seed, sshKey, volume } from '../records.fixture.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
-import * as schema from './schema.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 
 let folder: string;
@@ -24,62 +21,27 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => openDatabase(path, {}, marketplaceFormat);
 
-describe('the schema', () => {
-  interface Column {
-    name: string;
-    type: string;
-    notnull: number;
-    pk: number;
-  }
-  const described = Object.values(schema)
-    .filter((value) => is(value, SQLiteTable))
-    .map((table) => getTableConfig(table));
-
-  it('has the tables that the migrations leave', () => {
-    const db = open();
-    const made = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
-    expect(described.map(({ name }) => name).sort()).toEqual([...made].sort());
-    db.close();
-  });
-
-  it.each(described.map((table) => [table.name, table] as const))(
-    'describes %s as it is',
-    (name, { columns, primaryKeys }) => {
-      const db = open();
-      const made = db.pragma(`table_info(${name})`) as Column[];
-      db.close();
-      const composite = primaryKeys.flatMap((key) => key.columns.map((column) => column.name));
-      expect(
-        columns.map((column) => {
-          const key = column.primary || composite.includes(column.name);
-          return [column.name, column.getSQLType().toUpperCase(), column.notNull || key, key];
-        }),
-      ).toEqual(made.map((one) => [one.name, one.type, one.notnull === 1 || one.pk > 0, one.pk > 0]));
-    },
-  );
-
-  it('finds what must be tended by the indexes that are made for it', () => {
-    const db = open();
-    const plan = (sql: string): string =>
-      (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
-        .map(({ detail }) => detail)
-        .join();
-    expect(
-      plan(
-        `SELECT * FROM deployments WHERE provider_id = 'p'
-           AND (status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted')`,
-      ),
-    ).toContain('deployments_to_tend');
-    expect(
-      plan("SELECT * FROM volumes WHERE provider_id = 'p' AND (action IS NOT NULL OR cleanup = 'wanted')"),
-    ).toContain('volumes_to_tend');
-    expect(
-      plan(
-        "SELECT status, count(*) FROM deployments WHERE status IN ('deploying', 'running', 'stopped') GROUP BY status",
-      ),
-    ).toContain('COVERING INDEX deployments_active_by_status');
-    db.close();
-  });
+it('finds what must be tended by the indexes that are made for it', () => {
+  const db = open();
+  const plan = (sql: string): string =>
+    (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
+      .map(({ detail }) => detail)
+      .join();
+  expect(
+    plan(
+      `SELECT * FROM deployments WHERE provider_id = 'p'
+         AND (status IN ('deploying', 'running', 'stopped') OR cleanup = 'wanted')`,
+    ),
+  ).toContain('deployments_to_tend');
+  expect(
+    plan("SELECT * FROM volumes WHERE provider_id = 'p' AND (action IS NOT NULL OR cleanup = 'wanted')"),
+  ).toContain('volumes_to_tend');
+  expect(
+    plan(
+      "SELECT status, count(*) FROM deployments WHERE status IN ('deploying', 'running', 'stopped') GROUP BY status",
+    ),
+  ).toContain('COVERING INDEX deployments_active_by_status');
+  db.close();
 });
 
 describe('a file that is refused is left as it is:', () => {

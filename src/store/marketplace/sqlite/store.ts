@@ -1,14 +1,16 @@
 import Database from 'better-sqlite3';
 import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
+import { marketplaceTables } from '../../schema/marketplace.ts';
+import { sqlite } from '../../schema/sqlite.ts';
 import { toConnection } from '../../sqlite/connection.ts';
 import { EmbeddedDatabase } from '../../sqlite/embedded.ts';
 import { type OpenOptions, openReader } from '../../sqlite/open-database.ts';
 import { fromSqlite } from '../../sqlite/sqlite-error.ts';
-import type { Tables } from '../queries/connection.ts';
 import { readerOn, transactionOn } from '../queries/parts.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
 import { RequestCounts } from './request-counts.ts';
-import * as schema from './schema.ts';
+
+const tables = marketplaceTables(sqlite);
 
 /**
  * The marketplace's embedded store: see `EmbeddedDatabase`.
@@ -17,10 +19,10 @@ import * as schema from './schema.ts';
  */
 export function openMarketplaceSqliteStore(path: string, options: OpenOptions = {}): Store {
   const database = new EmbeddedDatabase(path, options, marketplaceFormat);
-  const connection = toConnection<Tables>(database.writer, schema);
+  const connection = toConnection(database.writer, tables);
   const requests = new RequestCounts();
   return {
-    read: readerOn(toConnection<Tables>(database.reader, schema), toCoreError),
+    read: readerOn(toConnection(database.reader, tables), toCoreError),
     transact: (body) =>
       database
         .transact(() => body(transactionOn(connection)))
@@ -28,7 +30,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
     snapshot: async (body) => {
       const reader = openSnapshot(path);
       try {
-        return await body(readerOn(toConnection<Tables>(reader, schema), toCoreError));
+        return await body(readerOn(toConnection(reader, tables), toCoreError));
       } finally {
         reader.close();
       }

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll } from 'vitest';
+import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { marketplaceFormat, orchestratorFormat } from '../postgres/database-format.ts';
+import { prepareDatabase } from '../postgres/open-database.ts';
+import { type Catalog, describeCatalog } from './catalog.suite.ts';
+import { postgres } from './postgres.ts';
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/**
+ * One row for each column, constraint and index. The names of a primary key and of a reference are the database's own;
+ * whether a reference is checked at the end of a transaction, drizzle does not know.
+ */
+const CATALOG = `
+  SELECT relname AS "table", attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END AS part
+  FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+  WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
+  UNION ALL
+  SELECT relname, CASE WHEN contype IN ('u', 'c') THEN conname || ' ' ELSE '' END
+    || replace(pg_get_constraintdef(pg_constraint.oid), ' DEFERRABLE INITIALLY DEFERRED', '')
+  FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
+  WHERE contype IN ('p', 'u', 'f', 'c') AND relnamespace = 'public'::regnamespace
+  UNION ALL
+  SELECT tablename, indexdef FROM pg_indexes
+  WHERE schemaname = 'public' AND indexname NOT IN (SELECT conname FROM pg_constraint WHERE contype IN ('p', 'u'))
+  ORDER BY 1, 2`;
+
+async function catalogOf(url: string, ...foreign: string[]): Promise<Catalog> {
+  const rows = (await server.query(CATALOG, url)) as { table: string; part: string }[];
+  const byTable = Object.groupBy(rows, ({ table }) => table);
+  return Object.fromEntries(
+    Object.entries(byTable)
+      .filter(([table]) => !foreign.includes(table))
+      .map(([table, parts = []]) => [table, parts.map(({ part }) => part)]),
+  );
+}
+
+for (const format of [orchestratorFormat, marketplaceFormat])
+  describeCatalog(format.migrations, {
+    dialect: postgres,
+    migrated: async (change) => {
+      const url = await server.createDatabase();
+      await prepareDatabase(url, {}, format);
+      if (change !== undefined) await server.query(change, url);
+      return catalogOf(url, format.versionTable);
+    },
+    made: async (statements) => {
+      const url = await server.createDatabase();
+      await server.query(statements.join('\n'), url);
+      return catalogOf(url);
+    },
+  });

@@ -1,0 +1,74 @@
+import { sql } from 'drizzle-orm';
+import type { MailClass } from '../../marketplace/model/ledger-records.ts';
+import { ledgerTables } from './marketplace-ledger.ts';
+import { peopleTables } from './marketplace-people.ts';
+import { resourceTables } from './marketplace-resources.ts';
+import type { Dialect } from './postgres.ts';
+
+/**
+ * The marketplace's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME` writes
+ * it. STRICT, defaults, triggers and DEFERRABLE stand in the migrations only: drizzle has no words for them.
+ */
+export function marketplaceTables(dialect: Dialect) {
+  const people = peopleTables(dialect);
+  return {
+    ...people,
+    ...resourceTables(dialect, people),
+    ...ledgerTables(dialect, people),
+    ...operationTables(dialect),
+  };
+}
+
+/** The tables that only the marketplace's PostgreSQL has: on SQLite the one process counts requests in memory. */
+export function requestCountTables({ table, text, bigint, index }: Dialect) {
+  const requestCounts = table(
+    'request_counts',
+    {
+      name: text('name').primaryKey(),
+      count: bigint('count').notNull(),
+      endsAt: bigint('ends_at').notNull(),
+    },
+    (t) => [index('request_counts_by_end').on(t.endsAt)],
+  );
+  return { requestCounts };
+}
+
+/** Mails that wait to be sent, leases of jobs, and what the program keeps for itself. */
+function operationTables({ table, text, verbatim, integer, bigint, index }: Dialect) {
+  const mails = table(
+    'mails',
+    {
+      id: text('id').primaryKey(),
+      class: text('class').$type<MailClass>().notNull(),
+      kind: text('kind').notNull(),
+      dedupeKey: text('dedupe_key').notNull().unique('mails_dedupe_key_key'),
+      to: text('to').notNull(),
+      subject: verbatim('subject').notNull(),
+      text: verbatim('text').notNull(),
+      createdAt: bigint('created_at').notNull(),
+      dueAt: bigint('due_at').notNull(),
+      attempts: integer('attempts').notNull(),
+      lastError: verbatim('last_error'),
+      sentAt: bigint('sent_at'),
+      failedAt: bigint('failed_at'),
+    },
+    (t) => [
+      index('mails_due').on(t.dueAt).where(sql`${t.sentAt} IS NULL AND ${t.failedAt} IS NULL`),
+      index('mails_by_time').on(t.createdAt),
+    ],
+  );
+
+  const leases = table('leases', {
+    name: text('name').primaryKey(),
+    token: bigint('token').notNull(),
+    holder: text('holder').notNull(),
+    until: bigint('until').notNull(),
+  });
+
+  const settings = table('settings', {
+    name: text('name').primaryKey(),
+    value: text('value').notNull(),
+  });
+
+  return { mails, leases, settings };
+}

@@ -1,0 +1,236 @@
+import { sql } from 'drizzle-orm';
+import type { InstanceStatus } from '../../contract/instance.ts';
+import type { VolumeStatus } from '../../contract/volume.ts';
+import type { InstanceSpec } from '../../orchestrator/model/instance-record.ts';
+import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
+import type { MarkName } from '../../orchestrator/model/store.ts';
+import type { AttachmentState } from '../../orchestrator/model/volume-record.ts';
+import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
+import type { Dialect } from './postgres.ts';
+
+/**
+ * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME` writes
+ * it. STRICT and defaults stand in the migrations only.
+ */
+export function orchestratorTables({
+  table,
+  text,
+  bytes,
+  boolean,
+  integer,
+  bigint,
+  double,
+  json,
+  primaryKey,
+  index,
+  check,
+}: Dialect) {
+  const accounts = table('accounts', {
+    id: text('id').primaryKey(),
+    name: text('name').notNull().unique('accounts_name_key'),
+    passwordHash: text('password_hash'),
+    createdAt: bigint('created_at').notNull(),
+  });
+
+  const apiKeys = table('api_keys', {
+    id: text('id').primaryKey(),
+    accountId: text('account_id')
+      .notNull()
+      .references(() => accounts.id),
+    digest: bytes('digest').notNull().unique('api_keys_digest_key'),
+    prefix: text('prefix').notNull(),
+    lastFour: text('last_four').notNull(),
+    label: text('label'),
+    createdAt: bigint('created_at').notNull(),
+    expiresAt: bigint('expires_at'),
+    revokedAt: bigint('revoked_at'),
+    lastUsedAt: bigint('last_used_at'),
+  });
+
+  const tokens = table(
+    'tokens',
+    {
+      digest: bytes('digest').primaryKey(),
+      accountId: text('account_id')
+        .notNull()
+        .references(() => accounts.id),
+      parentDigest: bytes('parent_digest').notNull(),
+      createdAt: bigint('created_at').notNull(),
+      expiresAt: bigint('expires_at').notNull(),
+    },
+    (t) => [
+      index('tokens_by_expiry').on(t.expiresAt),
+      index('tokens_by_account').on(t.accountId, t.expiresAt),
+    ],
+  );
+
+  const instances = table(
+    'instances',
+    {
+      id: text('id').primaryKey(),
+      accountId: text('account_id')
+        .notNull()
+        .references(() => accounts.id),
+      ownerRef: text('owner_ref').notNull().unique('instances_owner_ref_key'),
+      name: text('name'),
+      offerId: text('offer_id').notNull(),
+      region: text('region').notNull(),
+      status: text('status').$type<InstanceStatus>().notNull(),
+      spec: json('spec').$type<InstanceSpec>().notNull(),
+      endpoint: json('endpoint').$type<Endpoint>(),
+      hostKeyFingerprint: text('host_key_fingerprint'),
+      attachCycle: boolean('attach_cycle').notNull(),
+      priceMicroUsdPerHour: bigint('price_micro_usd_per_hour').notNull(),
+      error: text('error'),
+      createdAt: bigint('created_at').notNull(),
+      updatedAt: bigint('updated_at').notNull(),
+      version: integer('version').notNull(),
+      createOpenUntil: bigint('create_open_until'),
+    },
+    (t) => [
+      index('instances_live_in_pages')
+        .on(t.accountId, t.createdAt, t.id)
+        .where(sql`${t.status} <> 'DESTROYED'`),
+      index('instances_live_by_status').on(t.status).where(sql`${t.status} <> 'DESTROYED'`),
+    ],
+  );
+
+  const volumes = table(
+    'volumes',
+    {
+      id: text('id').primaryKey(),
+      accountId: text('account_id')
+        .notNull()
+        .references(() => accounts.id),
+      ownerRef: text('owner_ref').notNull().unique('volumes_owner_ref_key'),
+      name: text('name').notNull(),
+      sizeGb: double('size_gb').notNull(),
+      region: text('region').notNull(),
+      type: text('type'),
+      status: text('status').$type<VolumeStatus>().notNull(),
+      priceMicroUsdPerHour: bigint('price_micro_usd_per_hour').notNull(),
+      createdAt: bigint('created_at').notNull(),
+      deletedAt: bigint('deleted_at'),
+      createOpenUntil: bigint('create_open_until'),
+      requestId: text('request_id'),
+    },
+    (t) => [index('volumes_live_by_account').on(t.accountId).where(sql`${t.deletedAt} IS NULL`)],
+  );
+
+  const attachments = table(
+    'attachments',
+    {
+      volumeId: text('volume_id')
+        .notNull()
+        .references(() => volumes.id),
+      instanceId: text('instance_id')
+        .notNull()
+        .references(() => instances.id),
+      state: text('state').$type<AttachmentState>().notNull(),
+    },
+    (t) => [
+      primaryKey({ columns: [t.volumeId, t.instanceId] }),
+      index('attachments_by_instance').on(t.instanceId),
+    ],
+  );
+
+  const claims = table(
+    'claims',
+    {
+      instanceId: text('instance_id')
+        .primaryKey()
+        .references(() => instances.id),
+      offerId: text('offer_id').notNull(),
+      region: text('region').notNull(),
+    },
+    (t) => [index('claims_by_placement').on(t.offerId, t.region)],
+  );
+
+  const storageClaims = table(
+    'storage_claims',
+    {
+      volumeId: text('volume_id')
+        .primaryKey()
+        .references(() => volumes.id),
+      region: text('region').notNull(),
+      mb: bigint('mb').notNull(),
+    },
+    (t) => [index('storage_claims_by_region').on(t.region, t.mb)],
+  );
+
+  const work = table(
+    'work',
+    {
+      resourceId: text('resource_id').primaryKey(),
+      resourceKind: text('resource_kind').$type<ResourceKind>().notNull(),
+      kind: text('kind').$type<Work['kind']>().notNull(),
+      cookie: text('cookie'),
+      attempt: integer('attempt').notNull(),
+      notBefore: bigint('not_before').notNull(),
+      deadlineAt: bigint('deadline_at'),
+      lastError: text('last_error'),
+      leaseToken: text('lease_token'),
+      leaseOwner: text('lease_owner'),
+      leaseUntil: bigint('lease_until').notNull(),
+      waitsSince: bigint('waits_since'),
+    },
+    (t) => [index('work_by_due').on(t.resourceKind, t.notBefore)],
+  );
+
+  const marks = table('marks', {
+    name: text('name').$type<MarkName>().primaryKey(),
+    at: bigint('at').notNull(),
+  });
+
+  /** One row. */
+  const installation = table(
+    'installation',
+    {
+      only: integer('only').primaryKey(),
+      id: text('id').notNull(),
+      platform: text('platform').notNull(),
+    },
+    (t) => [check('installation_only_check', sql`${t.only} = 1`)],
+  );
+
+  const losses = table(
+    'losses',
+    {
+      instanceId: text('instance_id')
+        .primaryKey()
+        .references(() => instances.id),
+      at: bigint('at').notNull(),
+    },
+    (t) => [index('losses_by_time').on(t.at)],
+  );
+
+  const idempotency = table(
+    'idempotency',
+    {
+      accountId: text('account_id')
+        .notNull()
+        .references(() => accounts.id),
+      key: text('key').notNull(),
+      requestDigest: bytes('request_digest').notNull(),
+      resourceId: text('resource_id').notNull(),
+      createdAt: bigint('created_at').notNull(),
+    },
+    (t) => [primaryKey({ columns: [t.accountId, t.key] }), index('idempotency_by_age').on(t.createdAt)],
+  );
+
+  return {
+    accounts,
+    apiKeys,
+    tokens,
+    instances,
+    volumes,
+    attachments,
+    claims,
+    storageClaims,
+    work,
+    marks,
+    installation,
+    losses,
+    idempotency,
+  };
+}

@@ -1,0 +1,43 @@
+import {
+  bigint,
+  boolean,
+  check,
+  customType,
+  doublePrecision,
+  index,
+  integer,
+  json,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+
+/**
+ * What the tables are made of, on PostgreSQL. A timestamp is in milliseconds since 1970. JSON is kept as it was
+ * written: `jsonb` would sort its keys.
+ */
+export const postgres = {
+  table: pgTable,
+  text,
+  /** Text that somebody else chose. PostgreSQL's `text` holds no NUL, and neither database's holds a lone surrogate. */
+  verbatim: customType<{ data: string; driverData: string }>({
+    dataType: () => 'json',
+    toDriver: (text) => JSON.stringify(text),
+  }),
+  bytes: customType<{ data: Buffer }>({ dataType: () => 'bytea' }),
+  boolean,
+  /** A small whole number: 32 bits. */
+  integer,
+  /** A timestamp, an amount of money, or another whole number that 32 bits do not hold. */
+  bigint: (name: string) => bigint(name, { mode: 'number' }),
+  double: doublePrecision,
+  json,
+  primaryKey,
+  index,
+  uniqueIndex,
+  check,
+};
+
+/** A dialect, by PostgreSQL's types: the queries are written against them and run on SQLite too. */
+export type Dialect = typeof postgres;

@@ -1,0 +1,39 @@
+import {
+  blob,
+  check,
+  customType,
+  index,
+  integer,
+  primaryKey,
+  real,
+  sqliteTable,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/sqlite-core';
+import type { Dialect } from './postgres.ts';
+
+const builders: Record<keyof Dialect, unknown> = {
+  table: sqliteTable,
+  text,
+  verbatim: customType<{ data: string; driverData: string }>({
+    dataType: () => 'text',
+    toDriver: (text) => JSON.stringify(text),
+    fromDriver: (text) => JSON.parse(text),
+  }),
+  bytes: (name: string) => blob(name, { mode: 'buffer' }),
+  boolean: (name: string) => integer(name, { mode: 'boolean' }),
+  integer,
+  bigint: integer,
+  double: real,
+  json: (name: string) => text(name, { mode: 'json' }),
+  primaryKey,
+  index,
+  uniqueIndex,
+  check,
+};
+
+/**
+ * What the tables are made of, on SQLite. Its builders have other types than PostgreSQL's, and the methods that the
+ * definitions and the queries use under the same names; the shared suites of the stores run them on both.
+ */
+export const sqlite = builders as Dialect;
