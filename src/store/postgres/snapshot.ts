@@ -1,6 +1,6 @@
-import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool } from 'pg';
-import type { Db } from '../queries/connection.ts';
+import type { Connection } from '../queries/connection.ts';
+import type { ConnectionOf } from './connection.ts';
 import { asFailure } from './postgres-error.ts';
 
 /**
@@ -8,11 +8,15 @@ import { asFailure } from './postgres-error.ts';
  *
  * @throws {PostgresFailure}
  */
-export async function runSnapshot<T>(pool: Pool, body: (db: Db) => Promise<T>): Promise<T> {
+export async function runSnapshot<T, Schema>(
+  pool: Pool,
+  connectionOf: ConnectionOf<Schema>,
+  body: (connection: Connection<Schema>) => Promise<T>,
+): Promise<T> {
   const client = await asFailure(pool.connect());
   try {
     await asFailure(client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
-    return await body(drizzle(client));
+    return await body(connectionOf(client));
   } finally {
     const isBroken = await client.query('ROLLBACK').then(
       () => false,

@@ -1,13 +1,12 @@
-import { drizzle } from 'drizzle-orm/node-postgres';
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import type { Log } from '../../ports/log.ts';
-import { type Connection, type Lockable, noLocking } from '../queries/connection.ts';
 import { instancesByIds } from '../queries/instances.ts';
-import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
+import { Changes, readerOn, tellOf, transactionOn } from '../queries/repositories.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { postgres } from '../schema/postgres.ts';
 import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } from './commit-feed.ts';
+import { lockingConnections, skippingLocked, toConnection } from './connection.ts';
 import { refusalOf } from './database-refused.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool } from './pool.ts';
@@ -47,13 +46,9 @@ export async function openPostgresStore(
   await prepareDatabase(url, options);
   const pool = createPool(url, TRANSACTIONS_AT_ONCE);
   const readPool = createPool(url, READS_AT_ONCE);
-  const outside: Connection = { db: drizzle(readPool), tables, locking: noLocking, isLasting: false };
-  const claiming: Connection = {
-    db: drizzle(pool),
-    tables,
-    locking: { ...noLocking, freeRows: skipLocked },
-    isLasting: false,
-  };
+  const outside = toConnection(readPool, tables);
+  const claiming = toConnection(pool, tables, skippingLocked);
+  const inTransaction = lockingConnections(tables);
   const listeners = new Set<CommitListener>();
   const feed = new CommitFeed(
     url,
@@ -95,13 +90,17 @@ export async function openPostgresStore(
     transact: async (body) => {
       let commit: OwnCommit | undefined;
       const ended = () => commit && feed.told(commit);
-      const { value, changes } = await runTransaction({ pool, readPool }, tables, async (connection) => {
-        ended();
-        const changes = new Changes();
-        const value = await body(transactionOn(connection, changes));
-        commit = feed.announce([...changes.instances.keys()]);
-        return { result: { value, changes }, last: commit.notices };
-      }).catch((error) => {
+      const { value, changes } = await runTransaction(
+        { pool, readPool },
+        inTransaction,
+        async (connection) => {
+          ended();
+          const changes = new Changes();
+          const value = await body(transactionOn(connection, changes));
+          commit = feed.announce([...changes.instances.keys()]);
+          return { result: { value, changes }, last: commit.notices };
+        },
+      ).catch((error) => {
         if (error instanceof OutcomeUnknown) feed.doubtOwn();
         else ended();
         throw error;
@@ -120,11 +119,6 @@ export async function openPostgresStore(
     },
     close,
   };
-}
-
-function skipLocked<Query extends Lockable>(query: Query): Query {
-  query.for('no key update', { skipLocked: true });
-  return query;
 }
 
 async function guarded<T>(answer: Promise<T>): Promise<T> {

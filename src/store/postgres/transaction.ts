@@ -1,10 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sql } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Pool, PoolClient, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../ports/store-unavailable.ts';
-import type { Connection, Locking } from '../queries/connection.ts';
+import type { Connection } from '../queries/connection.ts';
+import type { ConnectionOf } from './connection.ts';
 import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './postgres-error.ts';
 
@@ -46,12 +45,12 @@ export class OutcomeUnknown extends StoreUnavailable {}
  */
 export async function runTransaction<T, Schema>(
   pools: Pools,
-  tables: Schema,
+  connectionOf: ConnectionOf<Schema>,
   body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await runOnce(pools, tables, body);
+      return await runOnce(pools, connectionOf, body);
     } catch (error) {
       const failure = toFailure(error);
       const mayTryAgain = error instanceof RolledBack || failure?.isLostRace === true;
@@ -64,14 +63,14 @@ export async function runTransaction<T, Schema>(
 
 async function runOnce<T, Schema>(
   { pool, readPool }: Pools,
-  tables: Schema,
+  connectionOf: ConnectionOf<Schema>,
   body: (connection: Connection<Schema>) => Promise<Outcome<T>>,
 ): Promise<T> {
   const client = await asFailure(pool.connect());
   let isLost = false;
   try {
     const id = await asFailure(begin(client));
-    const { result, last } = await body(inTransaction(client, tables));
+    const { result, last } = await body(connectionOf(client));
     const lost = await commit(client, last);
     if (lost !== undefined) {
       isLost = true;
@@ -84,24 +83,6 @@ async function runOnce<T, Schema>(
   } finally {
     client.release(isLost);
   }
-}
-
-function inTransaction<Schema>(client: PoolClient, tables: Schema): Connection<Schema> {
-  const db = drizzle(client);
-  const locking: Locking = {
-    rows: (query) => {
-      query.for('no key update');
-      return query;
-    },
-    sharedRows: (query) => {
-      query.for('share');
-      return query;
-    },
-    freeRows: (query) => query,
-    name: async (name) =>
-      void (await db.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`)),
-  };
-  return { db, tables, locking, isLasting: false };
 }
 
 /** The transaction's id, by which its outcome can be asked on another connection. */

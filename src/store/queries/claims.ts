@@ -1,7 +1,25 @@
-import { and, count, eq } from 'drizzle-orm';
-import type { ClaimReader, ClaimWriter } from '../../orchestrator/model/store.ts';
+import { and, count, eq, ne, type SQL, sum } from 'drizzle-orm';
+import type {
+  ClaimReader,
+  ClaimWriter,
+  StorageClaimReader,
+  StorageClaimWriter,
+} from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { often } from './often.ts';
+import { prepared } from './prepared.ts';
+
+const claimsOfInstance = prepared(
+  ({ db, tables: { claims } }: Connection, { instanceId }: { instanceId: string }) =>
+    db.select().from(claims).where(eq(claims.instanceId, instanceId)),
+);
+
+const countOfPlacement = prepared(
+  ({ db, tables: { claims } }: Connection, placement: { offerId: string; region: string }) =>
+    db
+      .select({ claimed: count() })
+      .from(claims)
+      .where(and(eq(claims.offerId, placement.offerId), eq(claims.region, placement.region))),
+);
 
 export function claimReader(connection: Connection): ClaimReader {
   const {
@@ -15,9 +33,7 @@ export function claimReader(connection: Connection): ClaimReader {
         .from(claims)
         .groupBy(claims.offerId, claims.region),
     isHeldBy: async (instanceId) => {
-      const held = await often(connection, 'claims of instance', { instanceId }, (values) =>
-        db.select().from(claims).where(eq(claims.instanceId, values.instanceId)),
-      );
+      const held = await claimsOfInstance(connection, { instanceId });
       return held.length > 0;
     },
   };
@@ -37,17 +53,73 @@ export function claimWriter(connection: Connection): ClaimWriter {
       // Two that count at once would both find the last unit free; of one placement, one counts at a time.
       await locking.name(`placement ${JSON.stringify([offerId, region])}`);
       if (await reader.isHeldBy(instanceId)) return true;
-      const [found] = await often(connection, 'claims of placement', { offerId, region }, (values) =>
-        db
-          .select({ claimed: count() })
-          .from(claims)
-          .where(and(eq(claims.offerId, values.offerId), eq(claims.region, values.region))),
-      );
+      const [found] = await countOfPlacement(connection, { offerId, region });
       if ((found?.claimed ?? 0) >= capacity) return false;
       await db.insert(claims).values({ instanceId, offerId, region });
       return true;
     },
     release: async (instanceId) =>
       (await db.delete(claims).where(eq(claims.instanceId, instanceId)).returning()).length === 1,
+  };
+}
+
+/** Sums are kept in whole MB: what fits exactly is not refused for a rounding error. */
+function toMb(gb: number): number {
+  return Math.ceil(Math.round(gb * 1e6) / 1e3);
+}
+
+export function toGb(mb: number): number {
+  return mb / 1e3;
+}
+
+export function storageClaimReader({ db, tables: { storageClaims } }: Connection): StorageClaimReader {
+  return {
+    use: async () => {
+      const sums = await db
+        .select({ region: storageClaims.region, mb: sum(storageClaims.mb) })
+        .from(storageClaims)
+        .groupBy(storageClaims.region);
+      return sums.map(({ region, mb }) => ({ region, claimedGb: toGb(Number(mb ?? 0)) }));
+    },
+    heldBy: async (volumeId) => {
+      const [found] = await db.select().from(storageClaims).where(eq(storageClaims.volumeId, volumeId));
+      return toGb(found?.mb ?? 0);
+    },
+  };
+}
+
+/** As with units, what is free is counted from the claims, never kept beside them. */
+export function storageClaimWriter(connection: Connection): StorageClaimWriter {
+  const {
+    db,
+    tables: { storageClaims },
+    locking,
+  } = connection;
+  const sumOf = async (condition: SQL | undefined): Promise<number> => {
+    const [found] = await db
+      .select({ mb: sum(storageClaims.mb) })
+      .from(storageClaims)
+      .where(condition);
+    return Number(found?.mb ?? 0);
+  };
+  return {
+    ...storageClaimReader(connection),
+    take: async ({ volumeId, region, gb, capacityGb }) => {
+      const mb = toMb(gb);
+      if (capacityGb !== null) {
+        await locking.name(`storage ${JSON.stringify(region)}`);
+        const others = await sumOf(
+          and(eq(storageClaims.region, region), ne(storageClaims.volumeId, volumeId)),
+        );
+        if (others + mb > Math.floor(capacityGb * 1e3)) return false;
+      }
+      await db
+        .insert(storageClaims)
+        .values({ volumeId, region, mb })
+        .onConflictDoUpdate({ target: storageClaims.volumeId, set: { region, mb } });
+      return true;
+    },
+    release: async (volumeId) =>
+      (await db.delete(storageClaims).where(eq(storageClaims.volumeId, volumeId)).returning()).length === 1,
   };
 }

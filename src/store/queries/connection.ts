@@ -34,11 +34,9 @@ export const noLocking: Locking = {
   name: async () => undefined,
 };
 
-/** What the queries of both stores run on. */
+/** What the queries of both stores run on. It lasts as long as what it connects to: statements are prepared on it. */
 export interface Connection<Schema = Tables> {
   db: Db;
   tables: Schema;
   locking: Locking;
-  /** Whether it is used for the life of the process, so that what is prepared on it is worth keeping. */
-  isLasting: boolean;
 }

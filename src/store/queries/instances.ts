@@ -2,7 +2,11 @@ import { and, asc, count, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/model/instance-record.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { often } from './often.ts';
+import { prepared } from './prepared.ts';
+
+const instanceById = prepared(({ db, tables: { instances }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(instances).where(eq(instances.id, id))),
+);
 
 export function instanceReader(connection: Connection): InstanceReader {
   const {
@@ -17,9 +21,7 @@ export function instanceReader(connection: Connection): InstanceReader {
     sql`(${instances.createdAt}, ${instances.id}) > (${createdAt}, ${id})`;
   return {
     byId: async (id) => {
-      const [record] = await often(connection, 'instance', { id }, (values) =>
-        locking.rows(db.select().from(instances).where(eq(instances.id, values.id))),
-      );
+      const [record] = await instanceById(connection, { id });
       return record ?? null;
     },
     byOwnerRef: (ref) => find(eq(instances.ownerRef, ref)),

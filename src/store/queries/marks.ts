@@ -4,26 +4,24 @@ import type {
   InstallationWriter,
   LossReader,
   LossWriter,
+  MarkName,
   MarkReader,
   MarkWriter,
 } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { often } from './often.ts';
+import { prepared } from './prepared.ts';
+
+const markByName = prepared(({ db, tables: { marks } }: Connection, { name }: { name: MarkName }) =>
+  db.select().from(marks).where(eq(marks.name, name)),
+);
 
 // In a transaction each of these reads holds its name until the end: what is decided on it stays true.
 
 export function markReader(connection: Connection): MarkReader {
-  const {
-    db,
-    tables: { marks },
-    locking,
-  } = connection;
   return {
     get: async (name) => {
-      await locking.name(`mark ${name}`);
-      const [mark] = await often(connection, 'mark', { name }, (values) =>
-        db.select().from(marks).where(eq(marks.name, values.name)),
-      );
+      await connection.locking.name(`mark ${name}`);
+      const [mark] = await markByName(connection, { name });
       return mark?.at ?? null;
     },
   };

@@ -1,27 +1,34 @@
-import { and, count, eq, isNull, type SQL } from 'drizzle-orm';
+import { and, count, eq, isNull } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
-import { often } from './often.ts';
+import { prepared } from './prepared.ts';
+
+const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
+);
+
+const attachmentsOfVolume = prepared(
+  ({ db, tables: { attachments } }: Connection, { volumeId }: { volumeId: string }) =>
+    db.select().from(attachments).where(eq(attachments.volumeId, volumeId)),
+);
+
+const attachmentsOfInstance = prepared(
+  ({ db, tables: { attachments } }: Connection, { instanceId }: { instanceId: string }) =>
+    db.select().from(attachments).where(eq(attachments.instanceId, instanceId)),
+);
 
 export function volumeReader(connection: Connection): VolumeReader {
   const {
     db,
-    tables: { attachments, volumes },
+    tables: { volumes },
     locking,
   } = connection;
-  const find = (condition: SQL) => locking.rows(db.select().from(volumes).where(condition));
   return {
-    byId: async (id) =>
-      (await often(connection, 'volume', { id }, (values) => find(eq(volumes.id, values.id))))[0] ?? null,
-    byOwnerRef: async (ref) => (await find(eq(volumes.ownerRef, ref)))[0] ?? null,
-    attachmentsOfVolume: (volumeId) =>
-      often(connection, 'attachments of volume', { volumeId }, (values) =>
-        db.select().from(attachments).where(eq(attachments.volumeId, values.volumeId)),
-      ),
-    attachmentsOfInstance: (instanceId) =>
-      often(connection, 'attachments of instance', { instanceId }, (values) =>
-        db.select().from(attachments).where(eq(attachments.instanceId, values.instanceId)),
-      ),
+    byId: async (id) => (await volumeById(connection, { id }))[0] ?? null,
+    byOwnerRef: async (ref) =>
+      (await locking.rows(db.select().from(volumes).where(eq(volumes.ownerRef, ref))))[0] ?? null,
+    attachmentsOfVolume: (volumeId) => attachmentsOfVolume(connection, { volumeId }),
+    attachmentsOfInstance: (instanceId) => attachmentsOfInstance(connection, { instanceId }),
     countLive: async () =>
       (await db.select({ count: count() }).from(volumes).where(isNull(volumes.deletedAt)))[0]?.count ?? 0,
   };

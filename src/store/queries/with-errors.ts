@@ -1,6 +1,9 @@
-/** `part` with what its methods throw translated. */
-export function withErrors<Part extends object>(part: Part, translate: (error: unknown) => unknown): Part {
-  return new Proxy(part, {
+/** The repository, with each error of its methods translated. */
+export function withErrors<Repository extends object>(
+  repository: Repository,
+  translate: (error: unknown) => unknown,
+): Repository {
+  return new Proxy(repository, {
     get(target, name, receiver) {
       const method: unknown = Reflect.get(target, name, receiver);
       if (typeof method !== 'function') return method;

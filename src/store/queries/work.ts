@@ -14,9 +14,9 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { Store, WorkReader, WorkWriter } from '../../orchestrator/model/store.ts';
-import type { InstanceWorkKind, Lease } from '../../orchestrator/model/work.ts';
+import type { InstanceWorkKind, Lease, Work } from '../../orchestrator/model/work.ts';
 import type { Connection } from './connection.ts';
-import { often } from './often.ts';
+import { prepared } from './prepared.ts';
 
 /**
  * No pause and no lease is this long, in milliseconds. A moment that is further away was written while a clock was
@@ -25,17 +25,39 @@ import { often } from './often.ts';
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
+type WorkTable = Connection['tables']['work'];
+
+const workOf = prepared(
+  ({ db, tables: { work }, locking }: Connection, { resourceId }: { resourceId: string }) =>
+    locking.rows(db.select().from(work).where(eq(work.resourceId, resourceId))),
+);
+
+const leasedWork = prepared(
+  ({ db, tables: { work }, locking }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
+    locking.rows(db.select().from(work).where(isHeldBy(work, lease))),
+);
+
+const releaseLease = prepared(
+  (
+    { db, tables: { work } }: Connection,
+    { resourceId, token, ...set }: Pick<Lease, 'resourceId' | 'token'> & Partial<Work>,
+  ) => db.update(work).set(set).where(isHeldBy(work, { resourceId, token })),
+);
+
+const nextMoment = prepared(({ db, tables: { work } }: Connection, _none: object) => {
+  const { notBefore, leaseUntil } = work;
+  const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
+  return db.select({ at: least(freeAt) }).from(work);
+});
+
 export function workReader(connection: Connection): WorkReader {
   const {
     db,
     tables: { work },
-    locking,
   } = connection;
   return {
     of: async (resourceId) => {
-      const [row] = await often(connection, 'work', { resourceId }, (values) =>
-        locking.rows(db.select().from(work).where(eq(work.resourceId, values.resourceId))),
-      );
+      const [row] = await workOf(connection, { resourceId });
       return row ?? null;
     },
     backlog: async () => {
@@ -59,10 +81,7 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
   const {
     db,
     tables: { work },
-    locking,
   } = connection;
-  const heldBy = ({ resourceId, token }: Pick<Lease, 'resourceId' | 'token'>) =>
-    and(eq(work.resourceId, resourceId), eq(work.leaseToken, token));
   return {
     ...workReader(connection),
     put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt, cookie = null }) => {
@@ -90,27 +109,14 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
     },
     check: async (lease) => {
       const { resourceId, token } = lease;
-      const [row] = await often(connection, 'lease', { resourceId, token }, (values) =>
-        locking.rows(db.select().from(work).where(heldBy(values))),
-      );
+      const [row] = await leasedWork(connection, { resourceId, token });
       if (row === undefined) return 'lost';
       if (row.kind !== lease.kind || row.attempt !== lease.attempt) return 'superseded';
       lease.deadlineAt = row.deadlineAt;
       return 'held';
     },
-    release: async (lease, later) => {
-      const { resourceId, token } = lease;
-      const values = { ...noLease, ...later, resourceId, token };
-      await often(
-        connection,
-        `release ${Object.keys(values)}`,
-        values,
-        ({ resourceId: id, token: held, ...set }) =>
-          db
-            .update(work)
-            .set(set)
-            .where(heldBy({ resourceId: id, token: held })),
-      );
+    release: async ({ resourceId, token }, later) => {
+      await releaseLease(connection, { ...noLease, ...later, resourceId, token });
       onWrite();
     },
     extendDeadlines: async (byMs) =>
@@ -118,18 +124,49 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
         .update(work)
         .set({ deadlineAt: sql`${work.deadlineAt} + ${byMs}` })
         .where(isNotNull(work.deadlineAt))),
-    finish: async (lease) => void (await db.delete(work).where(heldBy(lease))),
+    finish: async (lease) => void (await db.delete(work).where(isHeldBy(work, lease))),
   };
 }
 
 type Claim = Parameters<Store['claimWork']>[0] & { token: string; farthest: number };
+
+const claimDue = prepared(
+  (
+    { db, tables: { work }, locking }: Connection,
+    { owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
+  ) => {
+    const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, farthest));
+    // A query of its own ahead of the update is run once; as a condition it may be run for each row.
+    const due = db.$with('due').as(
+      locking.freeRows(
+        db
+          .select({ resourceId: work.resourceId })
+          .from(work)
+          .where(and(eq(work.resourceKind, resourceKind), hasCome(work.notBefore), hasCome(work.leaseUntil)))
+          .orderBy(asc(work.notBefore))
+          .limit(limit),
+      ),
+    );
+    return db
+      .with(due)
+      .update(work)
+      .set({
+        leaseToken: token,
+        leaseOwner: owner,
+        leaseUntil,
+        attempt: sql`${work.attempt} + 1`,
+      })
+      .where(inArray(work.resourceId, db.select({ resourceId: due.resourceId }).from(due)))
+      .returning();
+  },
+);
 
 export async function claimWork(
   connection: Connection,
   claim: Parameters<Store['claimWork']>[0],
 ): Promise<Lease[]> {
   const values = { ...claim, token: randomUUID(), farthest: claim.now + FARTHEST_MS };
-  const rows = await often(connection, 'claim', values, (claimed) => claimQuery(connection, claimed));
+  const rows = await claimDue(connection, values);
   return rows.map(({ leaseToken, leaseOwner: _, leaseUntil: until, waitsSince: __, ...step }) => ({
     ...step,
     token: leaseToken ?? '',
@@ -137,43 +174,8 @@ export async function claimWork(
   }));
 }
 
-function claimQuery(
-  { db, tables: { work }, locking }: Connection,
-  { owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
-) {
-  const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, farthest));
-  // A query of its own ahead of the update is run once; as a condition it may be run for each row.
-  const due = db.$with('due').as(
-    locking.freeRows(
-      db
-        .select({ resourceId: work.resourceId })
-        .from(work)
-        .where(and(eq(work.resourceKind, resourceKind), hasCome(work.notBefore), hasCome(work.leaseUntil)))
-        .orderBy(asc(work.notBefore))
-        .limit(limit),
-    ),
-  );
-  return db
-    .with(due)
-    .update(work)
-    .set({
-      leaseToken: token,
-      leaseOwner: owner,
-      leaseUntil,
-      attempt: sql`${work.attempt} + 1`,
-    })
-    .where(inArray(work.resourceId, db.select({ resourceId: due.resourceId }).from(due)))
-    .returning();
-}
-
 export async function nextWorkAt(connection: Connection): Promise<number | null> {
-  const {
-    db,
-    tables: { work },
-  } = connection;
-  const { notBefore, leaseUntil } = work;
-  const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
-  const [found] = await often(connection, 'next', {}, () => db.select({ at: least(freeAt) }).from(work));
+  const [found] = await nextMoment(connection, {});
   return found?.at ?? null;
 }
 
@@ -181,7 +183,11 @@ export async function endAbandonedLeases({ db, tables: { work } }: Connection): 
   await db.update(work).set(noLease);
 }
 
-function dueSince({ waitsSince, notBefore }: Connection['tables']['work']): SQL<number> {
+function isHeldBy(work: WorkTable, { resourceId, token }: Pick<Lease, 'resourceId' | 'token'>) {
+  return and(eq(work.resourceId, resourceId), eq(work.leaseToken, token));
+}
+
+function dueSince({ waitsSince, notBefore }: WorkTable): SQL<number> {
   return sql<number>`coalesce(${waitsSince}, ${notBefore})`;
 }
 

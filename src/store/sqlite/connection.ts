@@ -12,7 +12,6 @@ export function toConnection<Schema>(connection: Database.Database, tables: Sche
     db: drizzle(compilingOnce(connection)) as unknown as Db,
     tables,
     locking: noLocking,
-    isLasting: true,
   };
 }
 

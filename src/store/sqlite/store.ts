@@ -1,5 +1,5 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
-import { Changes, readerOn, tellOf, transactionOn } from '../queries/parts.ts';
+import { Changes, readerOn, tellOf, transactionOn } from '../queries/repositories.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';

@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { Duplicate, type Store } from '../../../marketplace/model/store.ts';
 import { ASK_TIME } from '../../postgres/commit-feed.ts';
+import { lockingConnections, readingConnections, toConnection } from '../../postgres/connection.ts';
 import { marketplaceFormat } from '../../postgres/database-format.ts';
 import { refusalOf } from '../../postgres/database-refused.ts';
 import { type OpenOptions, prepareDatabase } from '../../postgres/open-database.ts';
@@ -10,11 +11,9 @@ import { proveWrites } from '../../postgres/prove-writes.ts';
 import { runSnapshot } from '../../postgres/snapshot.ts';
 import { TimeAsker } from '../../postgres/time-asker.ts';
 import { runTransaction } from '../../postgres/transaction.ts';
-import { type Db, noLocking } from '../../queries/connection.ts';
 import { marketplaceTables } from '../../schema/marketplace.ts';
 import { postgres } from '../../schema/postgres.ts';
-import type { Connection } from '../queries/connection.ts';
-import { readerOn, transactionOn } from '../queries/parts.ts';
+import { readerOn, transactionOn } from '../queries/repositories.ts';
 import { SharedRequestCounts } from './request-counts.ts';
 
 /** Those that wait for a lock must leave some to those that read. */
@@ -65,24 +64,25 @@ export async function openMarketplacePostgresStore(
   }
   asker.start();
   const requests = new SharedRequestCounts(drizzle(readPool));
+  const inTransaction = lockingConnections(tables);
+  const inSnapshot = readingConnections(tables);
 
   return {
-    read: readerOn(outside(drizzle(readPool)), toCoreError),
+    read: readerOn(toConnection(readPool, tables), toCoreError),
     transact: (body) =>
       guarded(
-        runTransaction({ pool, readPool }, tables, async (connection) => ({
+        runTransaction({ pool, readPool }, inTransaction, async (connection) => ({
           result: await body(transactionOn(connection)),
           last: '',
         })),
       ),
-    snapshot: (body) => guarded(runSnapshot(readPool, (db) => body(readerOn(outside(db), toCoreError)))),
+    snapshot: (body) =>
+      guarded(runSnapshot(readPool, inSnapshot, (connection) => body(readerOn(connection, toCoreError)))),
     countRequest: (window) => guarded(requests.count(window)),
     proveWrites: () => guarded(proveWrites(pool)),
     close,
   };
 }
-
-const outside = (db: Db): Connection => ({ db, tables, locking: noLocking, isLasting: false });
 
 async function guarded<T>(answer: Promise<T>): Promise<T> {
   return answer.catch((error) => Promise.reject(toCoreError(error)));

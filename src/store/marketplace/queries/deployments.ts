@@ -1,22 +1,44 @@
 import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
 import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/model/store.ts';
-import { often } from '../../queries/often.ts';
+import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
 /** How many observations one statement writes. */
 const OBSERVATIONS_AT_ONCE = 500;
 
+const deploymentById = prepared(
+  ({ db, tables: { deployments }, locking }: Connection, { id }: { id: string }) =>
+    locking.rows(db.select().from(deployments).where(eq(deployments.id, id))),
+);
+
+const deploymentByProviderName = prepared(
+  ({ db, tables: { deployments } }: Connection, { name }: { name: string }) =>
+    db.select().from(deployments).where(eq(deployments.providerName, name)),
+);
+
+const deploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) => {
+  const { deployments } = connection.tables;
+  return connection.db
+    .select({
+      id: deployments.id,
+      status: deployments.status,
+      stoppedAt: deployments.stoppedAt,
+      launch: deployments.launch,
+      sshProof: deployments.sshProof,
+    })
+    .from(deployments)
+    .where(and(eq(deployments.providerId, provider), isToTend(connection)))
+    .orderBy(asc(deployments.createdAt), asc(deployments.id));
+});
+
 export function deploymentReader(connection: Connection): DeploymentReader {
   const {
     db,
     tables: { deployments },
-    locking,
   } = connection;
   return {
     byId: async (id) => {
-      const [record] = await often(connection, 'deployment', { id }, (values) =>
-        locking.rows(db.select().from(deployments).where(eq(deployments.id, values.id))),
-      );
+      const [record] = await deploymentById(connection, { id });
       return record ?? null;
     },
     list: async ({ teamIds, userId, statuses, page }) => {
@@ -31,24 +53,9 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .orderBy(desc(deployments.createdAt), desc(deployments.id));
       return page === undefined ? found : found.limit(page.limit).offset(page.offset);
     },
-    toTend: (provider) =>
-      often(connection, 'deployments to tend', { provider }, (values) =>
-        db
-          .select({
-            id: deployments.id,
-            status: deployments.status,
-            stoppedAt: deployments.stoppedAt,
-            launch: deployments.launch,
-            sshProof: deployments.sshProof,
-          })
-          .from(deployments)
-          .where(and(eq(deployments.providerId, values.provider), isToTend(connection)))
-          .orderBy(asc(deployments.createdAt), asc(deployments.id)),
-      ),
+    toTend: (provider) => deploymentsToTend(connection, { provider }),
     byProviderName: async (name) => {
-      const [record] = await often(connection, 'deployment of a name', { name }, (values) =>
-        db.select().from(deployments).where(eq(deployments.providerName, values.name)),
-      );
+      const [record] = await deploymentByProviderName(connection, { name });
       return record ?? null;
     },
     countToTend: async () =>

@@ -3,12 +3,50 @@ import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
   SegmentRecord,
+  SliceRecord,
+  SubjectKind,
 } from '../../../marketplace/model/ledger-records.ts';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/store.ts';
 import { noLocking } from '../../queries/connection.ts';
-import { often } from '../../queries/often.ts';
+import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
+
+const segmentById = prepared(({ db, tables: { segments }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(segments).where(eq(segments.id, id))),
+);
+
+const segmentsOf = prepared(
+  ({ db, tables: { segments } }: Connection, subject: { kind: SubjectKind; subjectId: string }) =>
+    db
+      .select()
+      .from(segments)
+      .where(and(eq(segments.subjectKind, subject.kind), eq(segments.subjectId, subject.subjectId)))
+      .orderBy(asc(segments.startedAt), asc(segments.id)),
+);
+
+const openSegmentsOfTeam = prepared(
+  ({ db, tables: { deployments, segments } }: Connection, { teamId }: { teamId: string }) =>
+    db
+      .select({ segment: segments, confirmedUntil: deployments.observedAt })
+      .from(segments)
+      .leftJoin(
+        deployments,
+        and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
+      )
+      .where(and(eq(segments.teamId, teamId), isNull(segments.endedAt)))
+      .orderBy(asc(segments.id)),
+);
+
+const openSegments = prepared(
+  ({ db, tables: { segments } }: Connection, { afterId, limit }: { afterId: string; limit: number }) =>
+    db
+      .select()
+      .from(segments)
+      .where(and(isNull(segments.endedAt), gt(segments.id, afterId)))
+      .orderBy(asc(segments.id))
+      .limit(limit),
+);
 
 export function ledgerReader(connection: Connection): LedgerReader {
   const {
@@ -21,19 +59,10 @@ export function ledgerReader(connection: Connection): LedgerReader {
   return {
     ...ledgerAudit(connection),
     segmentById: async (id) => {
-      const [segment] = await often(connection, 'segment', { id }, (values) =>
-        locking.rows(db.select().from(segments).where(eq(segments.id, values.id))),
-      );
+      const [segment] = await segmentById(connection, { id });
       return segment ?? null;
     },
-    segmentsOf: (kind, subjectId) =>
-      often(connection, 'segments', { kind, subjectId }, (values) =>
-        db
-          .select()
-          .from(segments)
-          .where(and(eq(segments.subjectKind, values.kind), eq(segments.subjectId, values.subjectId)))
-          .orderBy(asc(segments.startedAt), asc(segments.id)),
-      ),
+    segmentsOf: (kind, subjectId) => segmentsOf(connection, { kind, subjectId }),
     openSegmentOf: async (kind, subjectId) => {
       const isOpenOf = and(
         eq(segments.subjectKind, kind),
@@ -44,18 +73,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
       // The row that was waited for may be closed by now, and the one that follows it was not there when this began.
       return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
     },
-    openSegmentsOfTeam: (teamId) =>
-      often(connection, 'open segments of a team', { teamId }, (values) =>
-        db
-          .select({ segment: segments, confirmedUntil: deployments.observedAt })
-          .from(segments)
-          .leftJoin(
-            deployments,
-            and(eq(segments.subjectKind, 'deployment'), eq(deployments.id, segments.subjectId)),
-          )
-          .where(and(eq(segments.teamId, values.teamId), isNull(segments.endedAt)))
-          .orderBy(asc(segments.id)),
-      ),
+    openSegmentsOfTeam: (teamId) => openSegmentsOfTeam(connection, { teamId }),
     openSegmentsOfDeployments: async (ids) =>
       db
         .select({
@@ -72,15 +90,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
             isNull(segments.endedAt),
           ),
         ),
-    openSegments: ({ afterId = '', limit }) =>
-      often(connection, 'open segments', { afterId, limit }, (values) =>
-        db
-          .select()
-          .from(segments)
-          .where(and(isNull(segments.endedAt), gt(segments.id, values.afterId)))
-          .orderBy(asc(segments.id))
-          .limit(values.limit),
-      ),
+    openSegments: ({ afterId = '', limit }) => openSegments(connection, { afterId, limit }),
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
     transactionsOf: async (teamId, limit) =>
@@ -116,55 +126,76 @@ export function ledgerReader(connection: Connection): LedgerReader {
 
 type Entry = Omit<LedgerEntryRecord, 'transactionId'>;
 
+const updateSegment = prepared(({ db, tables: { segments } }: Connection, record: SegmentRecord) =>
+  db.update(segments).set(record).where(eq(segments.id, record.id)),
+);
+
+const insertSlice = prepared(({ db, tables: { slices } }: Connection, record: SliceRecord) =>
+  db.insert(slices).values(record),
+);
+
+const insertTransaction = prepared(
+  ({ db, tables: { ledgerTransactions } }: Connection, record: LedgerTransactionRecord) =>
+    db.insert(ledgerTransactions).values(record),
+);
+
+const addToBalance = prepared(
+  ({ db, tables: { teams } }: Connection, { id, amountMicroUsd }: { id: string; amountMicroUsd: number }) =>
+    db
+      .update(teams)
+      .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amountMicroUsd}` })
+      .where(eq(teams.id, id))
+      .returning({ id: teams.id }),
+);
+
+const addVolumeCost = prepared(
+  (
+    { db, tables: { volumes } }: Connection,
+    { subjectId, amountMicroUsd }: { subjectId: string; amountMicroUsd: number },
+  ) =>
+    db
+      .update(volumes)
+      .set({ totalCostMicroUsd: sql`${volumes.totalCostMicroUsd} + ${amountMicroUsd}` })
+      .where(eq(volumes.id, subjectId)),
+);
+
+const addDeploymentCost = prepared(
+  (
+    { db, tables: { deployments } }: Connection,
+    cost: { subjectId: string; amountMicroUsd: number; sliceEnd: number },
+  ) =>
+    db
+      .update(deployments)
+      .set({
+        totalCostMicroUsd: sql`${deployments.totalCostMicroUsd} + ${cost.amountMicroUsd}`,
+        lastCreditDeductionAt: sql`CASE WHEN ${deployments.lastCreditDeductionAt} > ${cost.sliceEnd}
+          THEN ${deployments.lastCreditDeductionAt} ELSE ${cost.sliceEnd} END`,
+      })
+      .where(eq(deployments.id, cost.subjectId)),
+);
+
 export function ledgerWriter(connection: Connection): LedgerWriter {
   const {
     db,
-    tables: { deployments, ledgerEntries, ledgerTransactions, segments, slices, volumes },
+    tables: { ledgerEntries, segments },
   } = connection;
   return {
     ...ledgerReader(connection),
     insertSegment: async (record) => void (await db.insert(segments).values(record)),
-    updateSegment: async (record) =>
-      void (await often(connection, 'segment written', { ...record }, (values) =>
-        db.update(segments).set(values).where(eq(segments.id, values.id)),
-      )),
-    insertSlice: async (record) =>
-      void (await often(connection, 'slice', { ...record }, (values) => db.insert(slices).values(values))),
+    updateSegment: async (record) => void (await updateSegment(connection, record)),
+    insertSlice: async (record) => void (await insertSlice(connection, record)),
     book: async (transaction, entries) => {
       assertBalanced(transaction, entries);
-      await often(connection, 'ledger transaction', { ...transaction }, (values) =>
-        db.insert(ledgerTransactions).values(values),
-      );
+      await insertTransaction(connection, transaction);
       await db
         .insert(ledgerEntries)
         .values(entries.map((entry) => ({ ...entry, transactionId: transaction.id })));
       await addToBalances(connection, entries);
     },
-    recordCost: async (kind, subjectId, amountMicroUsd, sliceEnd) => {
-      const values = { subjectId, amountMicroUsd, sliceEnd };
-      if (kind === 'volume')
-        await often(connection, 'volume cost', values, ({ subjectId: id, amountMicroUsd: amount }) =>
-          db
-            .update(volumes)
-            .set({ totalCostMicroUsd: sql`${volumes.totalCostMicroUsd} + ${amount}` })
-            .where(eq(volumes.id, id)),
-        );
-      else
-        await often(
-          connection,
-          'deployment cost',
-          values,
-          ({ subjectId: id, amountMicroUsd: amount, sliceEnd: end }) =>
-            db
-              .update(deployments)
-              .set({
-                totalCostMicroUsd: sql`${deployments.totalCostMicroUsd} + ${amount}`,
-                lastCreditDeductionAt: sql`CASE WHEN ${deployments.lastCreditDeductionAt} > ${end}
-                THEN ${deployments.lastCreditDeductionAt} ELSE ${end} END`,
-              })
-              .where(eq(deployments.id, id)),
-        );
-    },
+    recordCost: async (kind, subjectId, amountMicroUsd, sliceEnd) =>
+      void (kind === 'volume'
+        ? await addVolumeCost(connection, { subjectId, amountMicroUsd })
+        : await addDeploymentCost(connection, { subjectId, amountMicroUsd, sliceEnd })),
   };
 }
 
@@ -183,22 +214,12 @@ function assertBalanced({ id }: LedgerTransactionRecord, entries: readonly Entry
 }
 
 async function addToBalances(connection: Connection, entries: readonly Entry[]): Promise<void> {
-  const {
-    db,
-    tables: { teams },
-  } = connection;
   // In one order everywhere: two that write the same teams do not wait for each other.
   const sorted = [...entries].sort((a, b) => (a.account < b.account ? -1 : 1));
   for (const { account, amountMicroUsd } of sorted) {
     if (!account.startsWith('team:')) continue;
-    const values = { id: account.slice('team:'.length), amountMicroUsd };
-    const changed = await often(connection, 'balance', values, ({ id, amountMicroUsd: amount }) =>
-      db
-        .update(teams)
-        .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amount}` })
-        .where(eq(teams.id, id))
-        .returning({ id: teams.id }),
-    );
+    const id = account.slice('team:'.length);
+    const changed = await addToBalance(connection, { id, amountMicroUsd });
     if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
   }
 }

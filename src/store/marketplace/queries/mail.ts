@@ -1,29 +1,39 @@
-import { and, asc, desc, eq, isNull, lte, min } from 'drizzle-orm';
-import type { MailReader, MailWriter } from '../../../marketplace/model/store.ts';
-import { often } from '../../queries/often.ts';
+import { and, asc, desc, eq, isNull, lte, min, type SQL } from 'drizzle-orm';
+import type {
+  MailReader,
+  MailWriter,
+  StockAlertReader,
+  StockAlertWriter,
+} from '../../../marketplace/model/store.ts';
+import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+
+function isOpen({ tables: { mails } }: Connection): SQL | undefined {
+  return and(isNull(mails.sentAt), isNull(mails.failedAt));
+}
+
+const dueMails = prepared((connection: Connection, { at, most }: { at: number; most: number }) => {
+  const { mails } = connection.tables;
+  return connection.db
+    .select()
+    .from(mails)
+    .where(and(isOpen(connection), lte(mails.dueAt, at)))
+    .orderBy(asc(mails.dueAt), asc(mails.id))
+    .limit(most);
+});
 
 export function mailReader(connection: Connection): MailReader {
   const {
     db,
     tables: { mails },
   } = connection;
-  const isOpen = and(isNull(mails.sentAt), isNull(mails.failedAt));
   return {
-    due: (at, most) =>
-      often(connection, 'mails that are due', { at, most }, (values) =>
-        db
-          .select()
-          .from(mails)
-          .where(and(isOpen, lte(mails.dueAt, values.at)))
-          .orderBy(asc(mails.dueAt), asc(mails.id))
-          .limit(values.most),
-      ),
+    due: (at, most) => dueMails(connection, { at, most }),
     nextDueAt: async () => {
       const [found] = await db
         .select({ at: min(mails.dueAt) })
         .from(mails)
-        .where(isOpen);
+        .where(isOpen(connection));
       return found?.at ?? null;
     },
     list: async ({ to, limit }) =>
@@ -48,5 +58,39 @@ export function mailWriter(connection: Connection): MailWriter {
     insert: async (record) =>
       void (await db.insert(mails).values(record).onConflictDoNothing({ target: mails.dedupeKey })),
     update: async (record) => void (await db.update(mails).set(record).where(eq(mails.id, record.id))),
+  };
+}
+
+export function stockAlertReader({ db, tables: { stockAlerts } }: Connection): StockAlertReader {
+  const byAge = [asc(stockAlerts.createdAt), asc(stockAlerts.id)];
+  return {
+    list: async () =>
+      db
+        .select()
+        .from(stockAlerts)
+        .orderBy(...byAge),
+    ofUser: async (userId) =>
+      db
+        .select()
+        .from(stockAlerts)
+        .where(eq(stockAlerts.userId, userId))
+        .orderBy(...byAge),
+  };
+}
+
+export function stockAlertWriter(connection: Connection): StockAlertWriter {
+  const {
+    db,
+    tables: { stockAlerts },
+    locking,
+  } = connection;
+  return {
+    ...stockAlertReader(connection),
+    byId: async (id) =>
+      (await locking.rows(db.select().from(stockAlerts).where(eq(stockAlerts.id, id))))[0] ?? null,
+    insert: async (record) => void (await db.insert(stockAlerts).values(record)),
+    update: async (record) =>
+      void (await db.update(stockAlerts).set(record).where(eq(stockAlerts.id, record.id))),
+    remove: async (id) => void (await db.delete(stockAlerts).where(eq(stockAlerts.id, id))),
   };
 }

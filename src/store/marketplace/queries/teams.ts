@@ -1,31 +1,55 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
-import type { TeamReader, TeamWriter } from '../../../marketplace/model/store.ts';
-import { often } from '../../queries/often.ts';
+import type {
+  DiscountReader,
+  DiscountWriter,
+  TeamReader,
+  TeamWriter,
+} from '../../../marketplace/model/store.ts';
+import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+
+const teamById = prepared(({ db, tables: { teams }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(teams).where(eq(teams.id, id))),
+);
+
+const membershipsOf = prepared(({ db, tables: { members } }: Connection, { userId }: { userId: string }) =>
+  db
+    .select()
+    .from(members)
+    .where(eq(members.userId, userId))
+    .orderBy(asc(members.joinedAt), asc(members.teamId)),
+);
+
+const memberOf = prepared(
+  ({ db, tables: { members } }: Connection, { teamId, userId }: { teamId: string; userId: string }) =>
+    db
+      .select()
+      .from(members)
+      .where(and(eq(members.teamId, teamId), eq(members.userId, userId))),
+);
+
+const discountsOfTeam = prepared(
+  ({ db, tables: { discounts } }: Connection, { teamId }: { teamId: string }) =>
+    db
+      .select()
+      .from(discounts)
+      .where(eq(discounts.teamId, teamId))
+      .orderBy(asc(discounts.startsAt), asc(discounts.id)),
+);
 
 export function teamReader(connection: Connection): TeamReader {
   const {
     db,
     tables: { members, teams },
-    locking,
   } = connection;
   return {
     byId: async (id) => {
-      const [record] = await often(connection, 'team', { id }, (values) =>
-        locking.rows(db.select().from(teams).where(eq(teams.id, values.id))),
-      );
+      const [record] = await teamById(connection, { id });
       return record ?? null;
     },
     bySlug: async (slug) => (await db.select().from(teams).where(eq(teams.slug, slug)))[0] ?? null,
     list: async () => db.select().from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
-    membershipsOf: (userId) =>
-      often(connection, 'memberships', { userId }, (values) =>
-        db
-          .select()
-          .from(members)
-          .where(eq(members.userId, values.userId))
-          .orderBy(asc(members.joinedAt), asc(members.teamId)),
-      ),
+    membershipsOf: (userId) => membershipsOf(connection, { userId }),
     members: async (teamId) =>
       db
         .select()
@@ -38,12 +62,7 @@ export function teamReader(connection: Connection): TeamReader {
         ),
     // Not locked: whoever asks may hold any of the team's rows, and who changes it holds the team's.
     member: async (teamId, userId) => {
-      const [record] = await often(connection, 'member', { teamId, userId }, (values) =>
-        db
-          .select()
-          .from(members)
-          .where(and(eq(members.teamId, values.teamId), eq(members.userId, values.userId))),
-      );
+      const [record] = await memberOf(connection, { teamId, userId });
       return record ?? null;
     },
   };
@@ -70,5 +89,32 @@ export function teamWriter(connection: Connection): TeamWriter {
         })),
     removeMember: async (teamId, userId) =>
       void (await db.delete(members).where(and(eq(members.teamId, teamId), eq(members.userId, userId)))),
+  };
+}
+
+export function discountReader(connection: Connection): DiscountReader {
+  const {
+    db,
+    tables: { discounts },
+    locking,
+  } = connection;
+  return {
+    byId: async (id) =>
+      (await locking.rows(db.select().from(discounts).where(eq(discounts.id, id))))[0] ?? null,
+    ofTeam: (teamId) => discountsOfTeam(connection, { teamId }),
+    list: async () => db.select().from(discounts).orderBy(asc(discounts.startsAt), asc(discounts.id)),
+  };
+}
+
+export function discountWriter(connection: Connection): DiscountWriter {
+  const {
+    db,
+    tables: { discounts },
+  } = connection;
+  return {
+    ...discountReader(connection),
+    insert: async (record) => void (await db.insert(discounts).values(record)),
+    update: async (record) =>
+      void (await db.update(discounts).set(record).where(eq(discounts.id, record.id))),
   };
 }

@@ -1,19 +1,36 @@
-import { asc, eq } from 'drizzle-orm';
-import type { UserReader, UserWriter } from '../../../marketplace/model/store.ts';
-import { often } from '../../queries/often.ts';
+import { and, asc, desc, eq, inArray, type SQL } from 'drizzle-orm';
+import type {
+  KeyReader,
+  KeyWriter,
+  SshKeyReader,
+  SshKeyWriter,
+  UserReader,
+  UserWriter,
+} from '../../../marketplace/model/store.ts';
+import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+
+const userById = prepared(({ db, tables: { users }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(users).where(eq(users.id, id))),
+);
+
+const keyByDigest = prepared(({ db, tables: { apiKeys } }: Connection, { digest }: { digest: Buffer }) =>
+  db.select().from(apiKeys).where(eq(apiKeys.digest, digest)),
+);
+
+const recordKeyUse = prepared(
+  ({ db, tables: { apiKeys } }: Connection, { id, at }: { id: string; at: number }) =>
+    db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id)),
+);
 
 export function userReader(connection: Connection): UserReader {
   const {
     db,
     tables: { users },
-    locking,
   } = connection;
   return {
     byId: async (id) => {
-      const [record] = await often(connection, 'user', { id }, (values) =>
-        locking.rows(db.select().from(users).where(eq(users.id, values.id))),
-      );
+      const [record] = await userById(connection, { id });
       return record ?? null;
     },
     byEmail: async (email) => (await db.select().from(users).where(eq(users.email, email)))[0] ?? null,
@@ -30,5 +47,67 @@ export function userWriter(connection: Connection): UserWriter {
     ...userReader(connection),
     insert: async (record) => void (await db.insert(users).values(record)),
     update: async (record) => void (await db.update(users).set(record).where(eq(users.id, record.id))),
+  };
+}
+
+export function keyReader(connection: Connection): KeyReader {
+  const {
+    db,
+    tables: { apiKeys },
+    locking,
+  } = connection;
+  return {
+    byDigest: async (digest) => {
+      const [record] = await keyByDigest(connection, { digest });
+      return record ?? null;
+    },
+    byId: async (id) => (await locking.rows(db.select().from(apiKeys).where(eq(apiKeys.id, id))))[0] ?? null,
+    ofUser: async (userId) =>
+      db
+        .select()
+        .from(apiKeys)
+        .where(eq(apiKeys.userId, userId))
+        .orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)),
+  };
+}
+
+export function keyWriter(connection: Connection): KeyWriter {
+  const {
+    db,
+    tables: { apiKeys },
+  } = connection;
+  return {
+    ...keyReader(connection),
+    insert: async (record) => void (await db.insert(apiKeys).values(record)),
+    revoke: async (id, at) =>
+      void (await db.update(apiKeys).set({ revokedAt: at }).where(eq(apiKeys.id, id))),
+    recordUse: async (id, at) => void (await recordKeyUse(connection, { id, at })),
+  };
+}
+
+export function sshKeyReader({ db, tables: { sshKeys }, locking }: Connection): SshKeyReader {
+  return {
+    byId: async (id) => (await locking.rows(db.select().from(sshKeys).where(eq(sshKeys.id, id))))[0] ?? null,
+    list: async ({ teamIds, userId }) => {
+      const conditions: SQL[] = [inArray(sshKeys.teamId, [...teamIds]), eq(sshKeys.isTemporary, false)];
+      if (userId !== undefined) conditions.push(eq(sshKeys.userId, userId));
+      return db
+        .select()
+        .from(sshKeys)
+        .where(and(...conditions))
+        .orderBy(desc(sshKeys.createdAt), desc(sshKeys.id));
+    },
+  };
+}
+
+export function sshKeyWriter(connection: Connection): SshKeyWriter {
+  const {
+    db,
+    tables: { sshKeys },
+  } = connection;
+  return {
+    ...sshKeyReader(connection),
+    insert: async (record) => void (await db.insert(sshKeys).values(record)),
+    remove: async (id) => void (await db.delete(sshKeys).where(eq(sshKeys.id, id))),
   };
 }

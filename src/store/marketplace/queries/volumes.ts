@@ -1,8 +1,45 @@
 import { and, asc, count, desc, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../../marketplace/model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../marketplace/model/volume-record.ts';
-import { often } from '../../queries/often.ts';
+import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
+
+const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(volumes).where(eq(volumes.id, id))),
+);
+
+const volumesOfTeam = prepared(({ db, tables: { volumes } }: Connection, { teamId }: { teamId: string }) =>
+  db
+    .select()
+    .from(volumes)
+    .where(and(eq(volumes.teamId, teamId), ne(volumes.status, 'deleted')))
+    .orderBy(asc(volumes.createdAt), asc(volumes.id)),
+);
+
+const volumesToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
+  volumesOfProvider(connection, provider, isToTend(connection)),
+);
+
+const failedVolumes = prepared((connection: Connection, { provider }: { provider: string }) =>
+  volumesOfProvider(connection, provider, isFailed(connection)),
+);
+
+function volumesOfProvider({ db, tables: { volumes } }: Connection, provider: string, condition: SQL) {
+  return db
+    .select()
+    .from(volumes)
+    .where(and(eq(volumes.providerId, provider), condition))
+    .orderBy(asc(volumes.createdAt), asc(volumes.id));
+}
+
+const attachmentsOfVolume = prepared(
+  ({ db, tables: { attachments } }: Connection, { volumeId }: { volumeId: string }) =>
+    db
+      .select()
+      .from(attachments)
+      .where(eq(attachments.volumeId, volumeId))
+      .orderBy(asc(attachments.volumeId), asc(attachments.deploymentId)),
+);
 
 export function volumeReader(connection: Connection): VolumeReader {
   const {
@@ -14,20 +51,11 @@ export function volumeReader(connection: Connection): VolumeReader {
     (await locking.rows(db.select().from(volumes).where(condition)))[0] ?? null;
   return {
     byId: async (id) => {
-      const [record] = await often(connection, 'volume', { id }, (values) =>
-        locking.rows(db.select().from(volumes).where(eq(volumes.id, values.id))),
-      );
+      const [record] = await volumeById(connection, { id });
       return record ?? null;
     },
     byVolumeId: (volumeId) => find(eq(volumes.volumeId, volumeId)),
-    ofTeam: (teamId) =>
-      often(connection, 'volumes of a team', { teamId }, (values) =>
-        db
-          .select()
-          .from(volumes)
-          .where(and(eq(volumes.teamId, values.teamId), ne(volumes.status, 'deleted')))
-          .orderBy(asc(volumes.createdAt), asc(volumes.id)),
-      ),
+    ofTeam: (teamId) => volumesOfTeam(connection, { teamId }),
     page: async ({ teamId, statuses, offset, limit }) => {
       const conditions: SQL[] = [eq(volumes.teamId, teamId)];
       if (statuses !== undefined) conditions.push(inArray(volumes.status, [...statuses]));
@@ -42,22 +70,8 @@ export function volumeReader(connection: Connection): VolumeReader {
       const [all] = await db.select({ count: count() }).from(volumes).where(where);
       return { volumes: page, total: all?.count ?? 0 };
     },
-    toTend: (provider) =>
-      often(connection, 'volumes to tend', { provider }, (values) =>
-        db
-          .select()
-          .from(volumes)
-          .where(and(eq(volumes.providerId, values.provider), isToTend(connection)))
-          .orderBy(asc(volumes.createdAt), asc(volumes.id)),
-      ),
-    failed: (providerId) =>
-      often(connection, 'failed volumes', { providerId }, (values) =>
-        db
-          .select()
-          .from(volumes)
-          .where(and(eq(volumes.providerId, values.providerId), isFailed(connection)))
-          .orderBy(asc(volumes.createdAt), asc(volumes.id)),
-      ),
+    toTend: (provider) => volumesToTend(connection, { provider }),
+    failed: (provider) => failedVolumes(connection, { provider }),
     countByProvider: async () =>
       db
         .select({ providerId: volumes.providerId, count: count() })
@@ -86,9 +100,7 @@ async function attachmentsOf(
       .where(and(...conditions))
       .orderBy(asc(attachments.volumeId), asc(attachments.deploymentId));
   if (volumeId !== undefined && deploymentId === undefined)
-    return often(connection, 'attachments of a volume', { volumeId }, (values) =>
-      select(eq(attachments.volumeId, values.volumeId)),
-    );
+    return attachmentsOfVolume(connection, { volumeId });
   return select(
     ...(volumeId === undefined ? [] : [eq(attachments.volumeId, volumeId)]),
     ...(deploymentId === undefined ? [] : [eq(attachments.deploymentId, deploymentId)]),

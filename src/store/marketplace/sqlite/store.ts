@@ -6,7 +6,7 @@ import { toConnection } from '../../sqlite/connection.ts';
 import { EmbeddedDatabase } from '../../sqlite/embedded.ts';
 import { type OpenOptions, openReader } from '../../sqlite/open-database.ts';
 import { fromSqlite } from '../../sqlite/sqlite-error.ts';
-import { readerOn, transactionOn } from '../queries/parts.ts';
+import { readerOn, transactionOn } from '../queries/repositories.ts';
 import { marketplaceFormat } from './marketplace-format.ts';
 import { RequestCounts } from './request-counts.ts';
 

@@ -1,10 +1,8 @@
 import type { InstanceRecord } from '../../orchestrator/model/instance-record.ts';
 import type { CommitListener, Reader, Transaction } from '../../orchestrator/model/store.ts';
-import { accountUse } from './account-use.ts';
-import { claimReader, claimWriter } from './claims.ts';
+import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
+import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';
 import type { Connection } from './connection.ts';
-import { credentialReader, credentialWriter } from './credentials.ts';
-import { idempotencyWriter } from './idempotency.ts';
 import { instanceReader, instanceWriter } from './instances.ts';
 import {
   installationReader,
@@ -14,12 +12,11 @@ import {
   markReader,
   markWriter,
 } from './marks.ts';
-import { storageClaimReader, storageClaimWriter } from './storage-claims.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 import { withErrors } from './with-errors.ts';
 import { workReader, workWriter } from './work.ts';
 
-/** What one transaction has written, to be told after its commit. */
+/** What a transaction has written: listeners are told of it after the commit. */
 export class Changes {
   readonly instances = new Map<string, InstanceRecord>();
   work = false;
@@ -27,17 +24,18 @@ export class Changes {
 
 /** `toCoreError` gives what a query threw the name that the core knows. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
-  const wrapPart = <Part extends object>(part: Part): Part => withErrors(part, toCoreError);
+  const translated = <Repository extends object>(repository: Repository): Repository =>
+    withErrors(repository, toCoreError);
   return {
-    instances: wrapPart(instanceReader(connection)),
-    volumes: wrapPart(volumeReader(connection)),
-    claims: wrapPart(claimReader(connection)),
-    storageClaims: wrapPart(storageClaimReader(connection)),
-    work: wrapPart(workReader(connection)),
-    credentials: wrapPart(credentialReader(connection)),
-    marks: wrapPart(markReader(connection)),
-    losses: wrapPart(lossReader(connection)),
-    installation: wrapPart(installationReader(connection)),
+    instances: translated(instanceReader(connection)),
+    volumes: translated(volumeReader(connection)),
+    claims: translated(claimReader(connection)),
+    storageClaims: translated(storageClaimReader(connection)),
+    work: translated(workReader(connection)),
+    credentials: translated(credentialReader(connection)),
+    marks: translated(markReader(connection)),
+    losses: translated(lossReader(connection)),
+    installation: translated(installationReader(connection)),
   };
 }
 

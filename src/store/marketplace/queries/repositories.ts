@@ -2,35 +2,31 @@ import type { Reader, Transaction } from '../../../marketplace/model/store.ts';
 import { withErrors } from '../../queries/with-errors.ts';
 import type { Connection } from './connection.ts';
 import { deploymentReader, deploymentWriter } from './deployments.ts';
-import { discountReader, discountWriter } from './discounts.ts';
-import { keyReader, keyWriter } from './keys.ts';
-import { leaseWriter } from './leases.ts';
+import { leaseWriter, settingReader, settingWriter } from './leases.ts';
 import { ledgerReader, ledgerWriter } from './ledger.ts';
 import { lossReader, lossWriter } from './losses.ts';
-import { mailReader, mailWriter } from './mail.ts';
-import { settingReader, settingWriter } from './settings.ts';
-import { sshKeyReader, sshKeyWriter } from './ssh-keys.ts';
-import { stockAlertReader, stockAlertWriter } from './stock-alerts.ts';
-import { teamReader, teamWriter } from './teams.ts';
-import { userReader, userWriter } from './users.ts';
+import { mailReader, mailWriter, stockAlertReader, stockAlertWriter } from './mail.ts';
+import { discountReader, discountWriter, teamReader, teamWriter } from './teams.ts';
+import { keyReader, keyWriter, sshKeyReader, sshKeyWriter, userReader, userWriter } from './users.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 
 /** `toCoreError` gives what a query threw the name that the core knows. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
-  const wrapPart = <Part extends object>(part: Part): Part => withErrors(part, toCoreError);
+  const translated = <Repository extends object>(repository: Repository): Repository =>
+    withErrors(repository, toCoreError);
   return {
-    users: wrapPart(userReader(connection)),
-    keys: wrapPart(keyReader(connection)),
-    teams: wrapPart(teamReader(connection)),
-    discounts: wrapPart(discountReader(connection)),
-    stockAlerts: wrapPart(stockAlertReader(connection)),
-    sshKeys: wrapPart(sshKeyReader(connection)),
-    deployments: wrapPart(deploymentReader(connection)),
-    volumes: wrapPart(volumeReader(connection)),
-    ledger: wrapPart(ledgerReader(connection)),
-    losses: wrapPart(lossReader(connection)),
-    mail: wrapPart(mailReader(connection)),
-    settings: wrapPart(settingReader(connection)),
+    users: translated(userReader(connection)),
+    keys: translated(keyReader(connection)),
+    teams: translated(teamReader(connection)),
+    discounts: translated(discountReader(connection)),
+    stockAlerts: translated(stockAlertReader(connection)),
+    sshKeys: translated(sshKeyReader(connection)),
+    deployments: translated(deploymentReader(connection)),
+    volumes: translated(volumeReader(connection)),
+    ledger: translated(ledgerReader(connection)),
+    losses: translated(lossReader(connection)),
+    mail: translated(mailReader(connection)),
+    settings: translated(settingReader(connection)),
   };
 }
 

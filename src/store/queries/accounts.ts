@@ -1,0 +1,121 @@
+import { and, asc, count, eq, gt, isNull, lt, ne, sum } from 'drizzle-orm';
+import type {
+  AccountUse,
+  CredentialReader,
+  CredentialWriter,
+  Transaction,
+} from '../../orchestrator/model/store.ts';
+import { toGb } from './claims.ts';
+import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
+
+const keyByDigest = prepared(({ db, tables: { apiKeys } }: Connection, { digest }: { digest: Buffer }) =>
+  db.select().from(apiKeys).where(eq(apiKeys.digest, digest)),
+);
+
+export function credentialReader(connection: Connection): CredentialReader {
+  const { db, tables } = connection;
+  const { accounts, apiKeys, tokens } = tables;
+  return {
+    accountById: async (id) => (await db.select().from(accounts).where(eq(accounts.id, id)))[0] ?? null,
+    accountByName: async (name) =>
+      (await db.select().from(accounts).where(eq(accounts.name, name)))[0] ?? null,
+    listAccounts: async () => db.select().from(accounts).orderBy(asc(accounts.createdAt), asc(accounts.id)),
+    keyByDigest: async (digest) => {
+      const [record] = await keyByDigest(connection, { digest });
+      return record ?? null;
+    },
+    listKeys: async (accountId) =>
+      db
+        .select()
+        .from(apiKeys)
+        .where(accountId === undefined ? undefined : eq(apiKeys.accountId, accountId))
+        .orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)),
+    tokenByDigest: async (digest) =>
+      (await db.select().from(tokens).where(eq(tokens.digest, digest)))[0] ?? null,
+  };
+}
+
+export function credentialWriter(connection: Connection): CredentialWriter {
+  const { db, tables } = connection;
+  const { accounts, apiKeys, tokens } = tables;
+  return {
+    ...credentialReader(connection),
+    insertAccount: async (record) => void (await db.insert(accounts).values(record)),
+    setPasswordHash: async (accountId, passwordHash) =>
+      void (await db.update(accounts).set({ passwordHash }).where(eq(accounts.id, accountId))),
+    insertKey: async (record) => void (await db.insert(apiKeys).values(record)),
+    revokeKey: async (id, revokedAt) =>
+      void (await db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id))),
+    recordKeyUse: async (id, lastUsedAt) =>
+      void (await db.update(apiKeys).set({ lastUsedAt }).where(eq(apiKeys.id, id))),
+    insertToken: async (record) => void (await db.insert(tokens).values(record)),
+    deleteTokensBoughtWith: async (accountId, parentDigest) =>
+      void (await db
+        .delete(tokens)
+        .where(and(eq(tokens.accountId, accountId), eq(tokens.parentDigest, parentDigest)))),
+    deleteTokensExpiredBefore: async (time) =>
+      void (await db.delete(tokens).where(lt(tokens.expiresAt, time))),
+  };
+}
+
+/** What an account has, against its quotas. */
+export function accountUse({
+  db,
+  tables: { instances, storageClaims, tokens, volumes },
+  locking,
+}: Connection): AccountUse {
+  return {
+    lock: (accountId) => locking.name(`use of ${accountId}`),
+    instances: async (accountId) => {
+      const [found] = await db
+        .select({ count: count() })
+        .from(instances)
+        .where(and(eq(instances.accountId, accountId), ne(instances.status, 'DESTROYED')));
+      return found?.count ?? 0;
+    },
+    volumes: async (accountId) => {
+      const [found] = await db
+        .select({ count: count() })
+        .from(volumes)
+        .where(and(eq(volumes.accountId, accountId), isNull(volumes.deletedAt)));
+      return found?.count ?? 0;
+    },
+    storageGb: async (accountId) => {
+      const [found] = await db
+        .select({ mb: sum(storageClaims.mb) })
+        .from(storageClaims)
+        .innerJoin(volumes, eq(volumes.id, storageClaims.volumeId))
+        .where(and(eq(volumes.accountId, accountId), isNull(volumes.deletedAt)));
+      return toGb(Number(found?.mb ?? 0));
+    },
+    liveTokens: async (accountId, now) => {
+      const [found] = await db
+        .select({ count: count() })
+        .from(tokens)
+        .where(and(eq(tokens.accountId, accountId), gt(tokens.expiresAt, now)));
+      return found?.count ?? 0;
+    },
+  };
+}
+
+export function idempotencyWriter({
+  db,
+  tables: { idempotency },
+  locking,
+}: Connection): Transaction['idempotency'] {
+  return {
+    find: async (accountId, key) => {
+      // The second of two requests with one key waits here for the first, and finds what that one made.
+      await locking.name(`idempotency ${JSON.stringify([accountId, key])}`);
+      const [found] = await db
+        .select()
+        .from(idempotency)
+        .where(and(eq(idempotency.accountId, accountId), eq(idempotency.key, key)));
+      return found ?? null;
+    },
+    insert: async (record) => void (await db.insert(idempotency).values(record)),
+    deleteCreatedBefore: async (time) =>
+      void (await db.delete(idempotency).where(lt(idempotency.createdAt, time))),
+  };
+}

@@ -1,0 +1,49 @@
+import Database from 'better-sqlite3';
+import { eq } from 'drizzle-orm';
+import { expect, it } from 'vitest';
+import { sqlite } from '../schema/sqlite.ts';
+import { toConnection } from '../sqlite/connection.ts';
+import type { Connection } from './connection.ts';
+import { prepared } from './prepared.ts';
+
+const tables = {
+  notes: sqlite.table('notes', {
+    id: sqlite.text('id').primaryKey(),
+    text: sqlite.text('text'),
+    at: sqlite.bigint('at'),
+  }),
+};
+type Notes = Connection<typeof tables>;
+
+function connect(): Notes {
+  const database = new Database(':memory:');
+  database.exec(
+    "CREATE TABLE notes (id TEXT PRIMARY KEY, text TEXT, at INTEGER); INSERT INTO notes VALUES ('a', 'A', 1), ('b', 'B', 2)",
+  );
+  return toConnection(database, tables);
+}
+
+it('builds a query once for each connection, and runs it with the values of each call', async () => {
+  let built = 0;
+  const noteById = prepared(({ db, tables: { notes } }: Notes, { id }: { id: string }) => {
+    built++;
+    return db.select().from(notes).where(eq(notes.id, id));
+  });
+  const [first, second] = [connect(), connect()];
+  expect(await noteById(first, { id: 'a' })).toEqual([{ id: 'a', text: 'A', at: 1 }]);
+  expect(await noteById(first, { id: 'b' })).toEqual([{ id: 'b', text: 'B', at: 2 }]);
+  expect(built).toBe(1);
+  expect(await noteById(second, { id: 'c' })).toEqual([]);
+  expect(built).toBe(2);
+});
+
+it('sets only the columns whose values are given', async () => {
+  const update = prepared(
+    ({ db, tables: { notes } }: Notes, { id, ...set }: { id: string; text?: string | null; at?: number }) =>
+      db.update(notes).set(set).where(eq(notes.id, id)).returning(),
+  );
+  const connection = connect();
+  expect(await update(connection, { id: 'a', at: 7 })).toEqual([{ id: 'a', text: 'A', at: 7 }]);
+  expect(await update(connection, { id: 'a', text: null })).toEqual([{ id: 'a', text: null, at: 7 }]);
+  expect(await update(connection, { id: 'b', at: 8 })).toEqual([{ id: 'b', text: 'B', at: 8 }]);
+});

@@ -1,0 +1,38 @@
+import { sql } from 'drizzle-orm';
+import type { Db } from './connection.ts';
+
+interface Statement<Rows> {
+  execute(values: Record<string, unknown>): PromiseLike<Rows>;
+}
+
+/** A query that runs when it is awaited, or is prepared to be run with other values. */
+interface Query<Rows> extends PromiseLike<Rows> {
+  prepare(name: string): Statement<Rows>;
+}
+
+/** Names are of one process: each connection of PostgreSQL's keeps its statements by them. */
+let names = 0;
+
+/**
+ * A query that is asked all the time: on each connection drizzle builds it once, and the database compiles it once.
+ * `build` must make the same query for all values of the same keys.
+ */
+export function prepared<On extends { db: Db }, Values extends object, Rows>(
+  build: (connection: On, values: Values) => Query<Rows>,
+): (connection: On, values: Values) => Promise<Rows> {
+  /** By the keys of the values: an update sets only the columns that are given. */
+  const statements = new WeakMap<On, Map<string, Statement<Rows>>>();
+  return async (connection, values) => {
+    const known = statements.get(connection) ?? new Map<string, Statement<Rows>>();
+    statements.set(connection, known);
+    const keys = Object.keys(values);
+    const shape = keys.join();
+    let statement = known.get(shape);
+    if (statement === undefined) {
+      const placeholders = Object.fromEntries(keys.map((key) => [key, sql.placeholder(key)]));
+      statement = build(connection, placeholders as Values).prepare(`berth_${++names}`);
+      known.set(shape, statement);
+    }
+    return statement.execute(values as Record<string, unknown>);
+  };
+}
