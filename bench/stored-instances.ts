@@ -1,6 +1,6 @@
 import { openStore } from '../src/compose/open-store.ts';
 import { createAccount, createKey } from '../src/orchestrator/accounts/accounts.ts';
-import type { InstanceRecord } from '../src/orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../src/orchestrator/model/records.ts';
 import { systemClock, systemRandom } from '../src/runtime/system.ts';
 
 export interface StoredInstances {

@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../src/orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../src/orchestrator/model/records.ts';
 import type { World } from './world.ts';
 
 const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);

@@ -15,7 +15,8 @@ interface Place {
 const PORTS = /^src\/ports\//;
 const KEYS = /^src\/keys\//;
 const HTTP = /^src\/http\//;
-const CORE = /^src\/(ports|keys|contract|orchestrator\/(?!http\/))/;
+const WORK = /^src\/work\//;
+const CORE = /^src\/(ports|keys|work|contract|orchestrator\/(?!http\/))/;
 /** Everything but the command line, which nothing imports but `main.ts`. */
 const COMPOSITION = [/^src\/(?!cli\/|main\.ts$)/];
 
@@ -24,6 +25,7 @@ const places: readonly Place[] = [
   { path: PORTS, mayImport: [], libraries: [] },
   { path: KEYS, mayImport: [PORTS], libraries: ['node:'] },
   { path: HTTP, mayImport: [PORTS] },
+  { path: WORK, mayImport: [PORTS] },
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
   { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE] },
@@ -53,11 +55,11 @@ const places: readonly Place[] = [
   { path: /^src\/client\//, mayImport: [PORTS, /^src\/contract\//] },
   {
     path: /^src\/marketplace\/http\//,
-    mayImport: [PORTS, KEYS, HTTP, /^src\/(contract|client|marketplace)\//],
+    mayImport: [PORTS, KEYS, HTTP, WORK, /^src\/(contract|client|marketplace)\//],
   },
   {
     path: /^src\/marketplace\//,
-    mayImport: [PORTS, KEYS, /^src\/(contract|client)\//, /^src\/marketplace\/(?!http\/)/],
+    mayImport: [PORTS, KEYS, WORK, /^src\/(contract|client)\//, /^src\/marketplace\/(?!http\/)/],
   },
   { path: /^src\/compose\//, mayImport: COMPOSITION },
   {
@@ -169,6 +171,7 @@ it.each([
   ['src/runtime/a.ts', "import { x } from '../contract/errors.ts';"],
   ['src/ports/a.ts', "import { z } from 'zod';"],
   ['src/http/a.ts', "import { x } from '../contract/errors.ts';"],
+  ['src/work/a.ts', "import { x } from '../orchestrator/model/work.ts';"],
   ['src/keys/a.ts', "import { x } from '../http/server.ts';"],
   ['src/store/marketplace/a.ts', "import { x } from '../../marketplace/deployments/create.ts';"],
   ['src/marketplace/deployments/a.ts', "import { x } from '../http/app.ts';"],

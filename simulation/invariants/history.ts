@@ -1,5 +1,4 @@
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
-import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
 
 /** A committed state of a row. */
 export interface Version<Row = InstanceRecord> {

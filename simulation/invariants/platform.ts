@@ -1,5 +1,4 @@
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
-import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
 import { hold } from './violation.ts';

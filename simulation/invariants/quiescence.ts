@@ -1,6 +1,5 @@
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { Attachment, InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import type { PlacementUse } from '../../src/orchestrator/model/store.ts';
-import type { Attachment, VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
 import type { CreateSent } from '../clients/tenant.ts';
 import type { Machine } from '../platform/machine.ts';
 import { hold } from './violation.ts';

@@ -1,6 +1,5 @@
-import { toInstance } from '../../src/orchestrator/instances/to-instance.ts';
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
-import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import { toInstance } from '../../src/orchestrator/instances/list.ts';
+import type { InstanceRecord, VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import { hold } from './violation.ts';
 
 /** A reply, as its client has it. Times are virtual. */

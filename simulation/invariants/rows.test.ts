@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import {
   createIsNotGivenUp,
   destroyedIsProved,

@@ -1,7 +1,7 @@
 import { type InstanceStatus, instanceTransitions } from '../../src/contract/instance.ts';
 import { canTransition } from '../../src/contract/transitions.ts';
-import { toInstance } from '../../src/orchestrator/instances/to-instance.ts';
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import { toInstance } from '../../src/orchestrator/instances/list.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Proof } from '../platform/ssh.ts';
 import { hold } from './violation.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import type { VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import { aVolume } from './samples.fixture.ts';
 import {
   noVolumeForTheDead,

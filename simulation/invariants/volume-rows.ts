@@ -1,6 +1,6 @@
 import { canTransition } from '../../src/contract/transitions.ts';
 import { volumeTransitions } from '../../src/contract/volume.ts';
-import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
+import type { VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import { hold } from './violation.ts';
 
 /** One write of a volume's row. */

@@ -27,10 +27,10 @@ const orchestratorMutants: readonly Mutant[] = [
           "  if (lease.attempt > 1 && lease.cookie === null && lease.lastError === null)\n    return { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'it was cut off' };\n  const before = await findEarlierCreate(",
       },
       {
-        file: 'src/orchestrator/steps/instance/destroy.ts',
-        find: 'const removal = await remove(context, lease, {',
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: 'const removal = await remove(context, lease, {\n    destroy: (cookie) => driver.',
         replace:
-          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {",
+          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {\n    destroy: (cookie) => driver.",
       },
     ],
   },
@@ -39,7 +39,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a removal that the platform calls done is believed',
     patches: [
       {
-        file: 'src/orchestrator/steps/removal.ts',
+        file: 'src/orchestrator/steps/destroy.ts',
         find: 'found: isClaimedGone ? await removable.find() : undefined',
         replace: "found: isClaimedGone ? { answer: 'gone', observedAt: answeredAt } : undefined",
       },
@@ -50,7 +50,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a removal that is refused again and again is given up',
     patches: [
       {
-        file: 'src/orchestrator/steps/removal.ts',
+        file: 'src/orchestrator/steps/destroy.ts',
         find: "if (found === undefined && step.outcome === 'failed') return",
         replace:
           "if (found === undefined && step.outcome === 'failed') return lease.attempt > 4 ? undefined :",
@@ -62,7 +62,7 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a machine that is gone already cannot be removed',
     patches: [
       {
-        file: 'src/orchestrator/steps/removal.ts',
+        file: 'src/orchestrator/steps/destroy.ts',
         find: "step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone')",
         replace: "step.outcome === 'done'",
       },
@@ -184,12 +184,12 @@ const orchestratorMutants: readonly Mutant[] = [
     title: 'a row is proved gone while a create that was cut off may still make its machine',
     patches: [
       {
-        file: 'src/orchestrator/steps/removal.ts',
+        file: 'src/orchestrator/steps/destroy.ts',
         find: 'return waitMs > 0\n    ? { step:',
         replace: 'return waitMs > Number.MAX_VALUE\n    ? { step:',
       },
       {
-        file: 'src/orchestrator/steps/removal.ts',
+        file: 'src/orchestrator/steps/destroy.ts',
         find: 'context.creates.isOut(ownerRef)',
         replace: 'false',
       },

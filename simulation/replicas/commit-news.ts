@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { CommitListener } from '../../src/orchestrator/model/store.ts';
 import type { Chance } from '../world/chance.ts';
 import type { Scheduler } from '../world/scheduler.ts';

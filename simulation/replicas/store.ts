@@ -1,10 +1,10 @@
+import type { VolumeRecord } from '../../src/orchestrator/model/records.ts';
 import {
   type Reader,
   type Store,
   StoreUnavailable,
   type Transaction,
 } from '../../src/orchestrator/model/store.ts';
-import type { VolumeRecord } from '../../src/orchestrator/model/volume-record.ts';
 import type { Lease } from '../../src/orchestrator/model/work.ts';
 import type { Chance } from '../world/chance.ts';
 import type { CommitNews } from './commit-news.ts';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { createKey, DEFAULT_ACCOUNT, revokeKey } from '../orchestrator/accounts/accounts.ts';
-import type { ApiKeyRecord } from '../orchestrator/model/credential-records.ts';
+import type { ApiKeyRecord } from '../orchestrator/model/records.ts';
 import { type DatabaseFlags, onDatabase, withDatabase } from './database.ts';
 import {
   keyColumns,

@@ -1,5 +1,5 @@
-import type { InstanceRecord } from '../orchestrator/model/instance-record.ts';
 import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
+import type { InstanceRecord } from '../orchestrator/model/records.ts';
 
 export const accountId = 'acct-1';
 export const account = { id: accountId, name: 'one', passwordHash: null, createdAt: 0 };

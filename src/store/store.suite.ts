@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { InstanceRecord } from '../orchestrator/model/instance-record.ts';
+import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
 import type { Store, Transaction } from '../orchestrator/model/store.ts';
-import type { VolumeRecord } from '../orchestrator/model/volume-record.ts';
 import { accountId, claim, dueWork, instance, now } from './records.fixture.ts';
 
 /** What every store must do. `open` makes an empty one, `reopen` opens what is there once more. */

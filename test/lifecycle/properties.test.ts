@@ -5,7 +5,7 @@ import { canTransition, IllegalTransition } from '../../src/contract/transitions
 import { type Fault, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import { transition } from '../../src/orchestrator/instances/transition.ts';
-import type { InstanceRecord } from '../../src/orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Transaction } from '../../src/orchestrator/model/store.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 import { PATIENCE_MS } from '../support/patience.ts';

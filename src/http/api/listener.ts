@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Log } from '../../ports/log.ts';
-import { countHeader } from '../wire/count-header.ts';
+import { countHeader } from '../wire/client-address.ts';
 import type { ApiErrors, HttpError } from './errors.ts';
 
 /** `.` and `..` between slashes, also percent-encoded: a URL parser would resolve them to another path. */

@@ -1,9 +1,9 @@
 import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { Fatal } from '../../ports/fatal.ts';
-import type { AccountRecord, ApiKeyRecord } from '../model/credential-records.ts';
+import type { AccountRecord, ApiKeyRecord } from '../model/records.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { hashPassword } from './password.ts';
+import { hashPassword } from './password-checks.ts';
 
 /** The account that the first start makes. */
 export const DEFAULT_ACCOUNT = 'default';

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { systemRandom } from '../../runtime/system.ts';
-import { hashPassword, isPassword } from './password.ts';
-import { PasswordChecks } from './password-checks.ts';
+import { hashPassword, isPassword, PasswordChecks } from './password-checks.ts';
 
 const HASH = 'scrypt$of the right one';
 const from = (address: string) => ({ address, signal: new AbortController().signal });

@@ -1,13 +1,18 @@
+import type { RequestListener } from 'node:http';
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { MiddlewareHandler } from 'hono';
 import { readBody } from '../../http/api/body.ts';
 import { assembleApp } from '../../http/api/create-app.ts';
+import { appListener } from '../../http/api/listener.ts';
 import type { FindProblem } from '../../http/api/operations.ts';
 import { requestContext } from '../../http/api/request-context.ts';
-import { authentication } from './authentication.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Authenticator } from '../accounts/authenticate.ts';
 import { conditionalReads } from './conditional.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { createRouter, errors } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
+import { type PolledRouteDeps, polledRoute } from './polled-route.ts';
 import { authRoutes } from './routes/auth.ts';
 import { extensionRoutes } from './routes/extensions.ts';
 import { instanceRoutes } from './routes/instances.ts';
@@ -56,4 +61,24 @@ function createV1(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   v1.route('/', volumeRoutes(deps));
   v1.route('/', extensionRoutes(deps));
   return v1;
+}
+
+/** O: Endpoints: "Every endpoint except POST /auth/token requires the bearer credential." */
+function authentication(authenticator: Authenticator): MiddlewareHandler<HttpEnv> {
+  return async (context, next) => {
+    const authorization = context.req.header('authorization');
+    context.set(
+      'principal',
+      authenticator.remembered(authorization) ?? (await authenticator.authenticate(authorization)),
+    );
+    return next();
+  };
+}
+
+/** What node:http calls: the polled read first, the app for the rest. */
+export function createListener(
+  app: OpenAPIHono<HttpEnv>,
+  { log, ...deps }: PolledRouteDeps & { log: Log },
+): RequestListener {
+  return polledRoute(deps, appListener(app.fetch, { errors, log, nextId: deps.nextId }));
 }

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
+import { countHeader } from '../../http/wire/client-address.ts';
 import { connectionOf } from '../../http/wire/connection.ts';
-import { countHeader } from '../../http/wire/count-header.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { PolledReads } from '../instances/polled-reads.ts';
 import { isNoneMatch, PRIVATE } from './conditional.ts';

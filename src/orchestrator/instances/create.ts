@@ -5,11 +5,11 @@ import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import { type Catalog, effectivePriceMicroUsdPerHour, type Offer } from '../catalog/catalog.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import { putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import { planInlineAttachments, putInlineAttachments } from '../volumes/inline-attachments.ts';
+import { planInlineAttachments, putInlineAttachments } from '../volumes/attachments.ts';
 import { findPlanIssues, planInstance } from './plan.ts';
 
 interface Deps {

@@ -1,7 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
-import { getInstance } from '../model/own-rows.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import { transition } from './transition.ts';
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { newPublicKey } from '../../../test/support/keys.ts';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
-import { MAX_NOTE_BYTES, readNote } from '../model/read-note.ts';
+import { MAX_NOTE_BYTES, readNote } from '../model/platform-resource.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import { instanceNoteSchema, toNote } from './note.ts';
 
 const INSTALLATION = 'a1b2c3';

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
 import { parseSshPublicKey } from '../../contract/ssh-key.ts';
-import type { InstanceRecord, InstanceSpec } from '../model/instance-record.ts';
 import type { Note } from '../model/platform-driver.ts';
-import { MAX_NOTE_BYTES } from '../model/read-note.ts';
+import { MAX_NOTE_BYTES } from '../model/platform-resource.ts';
+import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
 
 /** What of an instance a note brings back. */
 export type NotedInstance = Pick<

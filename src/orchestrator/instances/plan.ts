@@ -2,7 +2,7 @@ import { ApiError, type Issue, invalidRequest } from '../../contract/errors.ts';
 import type { CreateInstanceRequest } from '../../contract/instance.ts';
 import { parseSshPublicKey, toAuthorizedKeysLine } from '../../contract/ssh-key.ts';
 import type { Catalog, Offer } from '../catalog/catalog.ts';
-import type { InstanceSpec } from '../model/instance-record.ts';
+import type { InstanceSpec } from '../model/records.ts';
 
 /** What a create asks for, checked against the catalog. */
 export interface InstancePlan {

@@ -2,10 +2,9 @@ import { ApiError } from '../../contract/errors.ts';
 import type { RestartStatus } from '../../contract/extensions.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
 import { canRestart } from '../catalog/catalog.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
-import { getInstance } from '../model/own-rows.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 import { restartCookie } from '../model/work-cookies.ts';
 

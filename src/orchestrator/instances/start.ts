@@ -2,10 +2,9 @@ import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type Sale, sellableUnits } from '../capacity/deployable.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
-import { getInstance } from '../model/own-rows.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 
 interface Deps {

@@ -1,9 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
-import { getInstance } from '../model/own-rows.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import type { InstanceRecord } from '../model/records.ts';
+import { getInstance, putInstanceWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import { transition } from './transition.ts';
 

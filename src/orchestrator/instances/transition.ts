@@ -1,6 +1,6 @@
 import { type InstanceStatus, instanceTransitions } from '../../contract/instance.ts';
 import { assertTransition } from '../../contract/transitions.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 
 type Changes = Partial<

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cleanText } from './clean-text.ts';
+import { cleanText } from './platform-resource.ts';
 
 it.each([
   ['a NUL', 'no\u0000 unit', 'no  unit'],

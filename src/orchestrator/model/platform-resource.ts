@@ -1,4 +1,5 @@
-import type { OwnerRef } from './platform-driver.ts';
+import { z } from 'zod';
+import type { Note, OwnerRef } from './platform-driver.ts';
 
 const REF_PREFIX = 'berth-';
 
@@ -19,4 +20,57 @@ export interface PlatformResource {
    * after it. Null: the platform has shown the resource, or nothing was made.
    */
   createOpenUntil: number | null;
+}
+
+/** How long a note may be, in bytes: what the platforms' tags and metadata hold. */
+export const MAX_NOTE_BYTES = 8 * 1024;
+
+/** Whose a resource is by its note. */
+export type NoteReading<T> =
+  | { owner: 'ours'; value: T }
+  /** Another Berth on the same platform made it. */
+  | { owner: 'foreign' }
+  /** There is no note, or it is none that this program writes. */
+  | { owner: 'unknown' };
+
+const anyNote = z.object({ installation: z.string().min(1) });
+
+/** Reads the note of a listed resource. It comes from outside: nothing of it is believed that `schema` does not hold. */
+export function readNote<T extends { id: string }>(
+  { ref, note }: { ref: OwnerRef; note?: Note },
+  installationId: string,
+  schema: z.ZodType<T>,
+): NoteReading<T> {
+  if (note === undefined || Buffer.byteLength(note) > MAX_NOTE_BYTES) return { owner: 'unknown' };
+  const json = parseJson(note);
+  const whose = anyNote.safeParse(json);
+  if (!whose.success) return { owner: 'unknown' };
+  if (whose.data.installation !== installationId) return { owner: 'foreign' };
+  const { success, data } = schema.safeParse(json);
+  return success && data.id === idOf(ref) ? { owner: 'ours', value: data } : { owner: 'unknown' };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_LENGTH = 500;
+/** C0 and C1 controls, line and paragraph separators, and the marks that turn the direction of a text. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+
+/**
+ * Words that a platform or a machine sent, as they may stand in a row, a reply or a log: printable, well-formed, on
+ * one line, and at most 500 characters. (PostgreSQL refuses NUL in a text.)
+ */
+export function cleanText(text: string): string {
+  const clean = text
+    .slice(0, 4 * MAX_LENGTH)
+    .replace(UNPRINTABLE, ' ')
+    .trim();
+  const short = clean.length <= MAX_LENGTH ? clean : `${clean.slice(0, MAX_LENGTH - 1)}…`;
+  return short.toWellFormed();
 }

@@ -1,7 +1,12 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
-import type { AccountRecord, ApiKeyRecord, TokenRecord } from './credential-records.ts';
-import type { InstanceRecord } from './instance-record.ts';
-import type { Attachment, VolumeRecord } from './volume-record.ts';
+import type {
+  AccountRecord,
+  ApiKeyRecord,
+  Attachment,
+  InstanceRecord,
+  TokenRecord,
+  VolumeRecord,
+} from './records.ts';
 import type { InstanceWorkKind, Lease, LeaseState, ResourceKind, Work } from './work.ts';
 
 export { StoreUnavailable } from '../../ports/store-unavailable.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
-import { cleanText } from '../model/clean-text.ts';
 import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
+import { cleanText } from '../model/platform-resource.ts';
 import type { Lease } from '../model/work.ts';
 import type { PlatformHealth } from './platform-health.ts';
 

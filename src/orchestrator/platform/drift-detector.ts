@@ -1,6 +1,6 @@
 import type { Timer } from '../../ports/clock.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import { putInstanceWork } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
 import { OrphanSweep } from './orphan-sweep.ts';

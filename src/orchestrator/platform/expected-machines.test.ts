@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, Store } from '../model/store.ts';
 import { changedBefore, ExpectedMachines, isExpected } from './expected-machines.ts';
 

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
 import type { Endpoint, OwnerRef } from '../model/platform-driver.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileOptions } from './options.ts';
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { accountId, instance } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import { LossCap } from './loss-cap.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { LossCapOptions } from './options.ts';
 

@@ -1,3 +1,5 @@
+import type { Clock } from '../../ports/clock.ts';
+
 /** How many instances the platform may take before an operator has to look. */
 export interface LossCapOptions {
   /** Of the instances there were, from 0 to 1. */
@@ -47,4 +49,17 @@ const MAX_CALL_MS = 20_000;
 /** A step makes up to two calls and waits for two listings, and writes after them, all within its lease. */
 export function callTimeoutMs(leaseMs: number): number {
   return Math.min(MAX_CALL_MS, leaseMs / 4);
+}
+
+export const CLOCK_SKEW_ALARM =
+  "the time here is too far from the database's: no work is claimed and nothing is ended until it is near; check NTP on both";
+
+/** By how much the clocks of two servers that work on one database may differ: the margin that a lease has for one call. */
+export function clockMarginMs({ leaseMs }: { leaseMs: number }): number {
+  return callTimeoutMs(leaseMs);
+}
+
+/** Whether a lease that another process holds means here what it means there. */
+export function isClockInSync(clock: Pick<Clock, 'offsetMs'>, options: { leaseMs: number }): boolean {
+  return Math.abs(clock.offsetMs?.() ?? 0) <= clockMarginMs(options);
 }

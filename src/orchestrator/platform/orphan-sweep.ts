@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import { instanceNoteSchema } from '../instances/note.ts';
-import { type InstanceRecord, logNames } from '../model/instance-record.ts';
 import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import { putInstanceWork, putVolumeWork } from '../model/put-work.ts';
-import { readNote } from '../model/read-note.ts';
-import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
+import { readNote } from '../model/platform-resource.ts';
+import {
+  type InstanceRecord,
+  instanceLogNames,
+  type VolumeRecord,
+  volumeLogNames,
+} from '../model/records.ts';
+import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
@@ -117,7 +121,10 @@ export class OrphanSweep {
       )
         return;
       await putVolumeWork(tx, id, 'destroy', clock.now());
-      log.error({ ...volumeNames(volume), ref }, 'a volume that was deleted is there: it is deleted again');
+      log.error(
+        { ...volumeLogNames(volume), ref },
+        'a volume that was deleted is there: it is deleted again',
+      );
     });
   }
 
@@ -164,7 +171,7 @@ export class OrphanSweep {
       if (!hasEnded || !isOld || (await tx.work.of(id)) !== null) return;
       await putInstanceWork(tx, id, 'destroy', clock.now());
       log.error(
-        { ...logNames(row), ref, power, status: row.status },
+        { ...instanceLogNames(row), ref, power, status: row.status },
         'the machine of an instance that has ended is there: it is destroyed again',
       );
     });

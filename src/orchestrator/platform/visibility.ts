@@ -1,10 +1,10 @@
 import { amend } from '../instances/transition.ts';
-import { lockInstances } from '../model/lock-rows.ts';
 import type { Presence } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN, type PlatformResource } from '../model/platform-resource.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
-import { clockMarginMs } from './clock-skew.ts';
+import type { VolumeRecord } from '../model/records.ts';
+import { lockInstances } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
+import { clockMarginMs } from './options.ts';
 
 // A platform may show a machine or a volume only some time after it was made (`createVisibleWithinMs`). That is a fact
 // of the resource, so it is a column of its row: it outlives the work, the process and a restore of the database.

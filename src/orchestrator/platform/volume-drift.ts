@@ -1,10 +1,9 @@
-import { lockInstances } from '../model/lock-rows.ts';
 import type { ObservedVolume } from '../model/platform-driver.ts';
+import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
+import { lockInstances } from '../model/rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
-import { logNames, type VolumeRecord } from '../model/volume-record.ts';
-import { claimWhatItHas } from '../volumes/claim-storage.ts';
-import { workOnAttachments } from '../volumes/inline-attachments.ts';
-import { withSize } from '../volumes/size.ts';
+import { workOnAttachments } from '../volumes/attachments.ts';
+import { claimWhatItHas, withSize } from '../volumes/storage.ts';
 import { followAttachments } from '../volumes/transition.ts';
 import type { ReconcileContext } from './context.ts';
 
@@ -43,14 +42,14 @@ export async function followDrift(
       await tx.volumes.update(grown);
       await claimWhatItHas(tx, grown);
       const { sizeGb } = grown;
-      log.warn({ ...logNames(row), sizeGb }, 'the platform has made a volume larger after all');
+      log.warn({ ...volumeLogNames(row), sizeGb }, 'the platform has made a volume larger after all');
     }
     const told = await tx.volumes.attachmentsOfVolume(row.id);
     const untold = holders.filter((holder) => !told.some(({ instanceId }) => instanceId === holder));
     if (untold.length > 0) await letGo(tx, grown, untold, clock.now());
     for (const instance of untold)
       log.warn(
-        { ...logNames(row), instance },
+        { ...volumeLogNames(row), instance },
         'the platform has attached a volume after all: it is detached',
       );
   });

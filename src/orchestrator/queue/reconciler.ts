@@ -1,13 +1,14 @@
 import { WorkQueue } from '../../work/work-queue.ts';
+import { instanceLogNames, volumeLogNames } from '../model/records.ts';
+import type { Store } from '../model/store.ts';
 import type { Lease, ResourceKind } from '../model/work.ts';
 import { LeaseEnding } from '../platform/call-platform.ts';
-import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/clock-skew.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/options.ts';
 import { CreateCalls, type StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
 import { giveBack } from '../steps/settle.ts';
-import { namesOf } from './log-names.ts';
 
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
 const FORGET_CREATE_MS = 10 * 60_000;
@@ -100,4 +101,19 @@ export class Reconciler {
 function newCreateCalls({ clock, options, driver }: ReconcileContext): CreateCalls {
   const { createVisibleWithinMs } = driver.manifest;
   return new CreateCalls(clock, options.callTimeoutMs + createVisibleWithinMs + FORGET_CREATE_MS);
+}
+
+/** What the lines of the log about the resource of a lease share. Its id alone while the store does not answer. */
+async function namesOf({ read }: Pick<Store, 'read'>, lease: Lease): Promise<object> {
+  const { resourceId, resourceKind } = lease;
+  return readNames(read, lease).catch(() => ({ [resourceKind]: resourceId }));
+}
+
+async function readNames(read: Store['read'], { resourceId, resourceKind }: Lease): Promise<object> {
+  if (resourceKind === 'instance') {
+    const record = await read.instances.byId(resourceId);
+    return record === null ? { instance: resourceId } : instanceLogNames(record);
+  }
+  const record = await read.volumes.byId(resourceId);
+  return record === null ? { volume: resourceId } : volumeLogNames(record);
 }

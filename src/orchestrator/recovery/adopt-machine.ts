@@ -1,9 +1,9 @@
 import { isAccountId } from '../accounts/accounts.ts';
 import { instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
-import { type InstanceRecord, logNames } from '../model/instance-record.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
-import { putInstanceWork } from '../model/put-work.ts';
-import { readNote } from '../model/read-note.ts';
+import { readNote } from '../model/platform-resource.ts';
+import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
+import { putInstanceWork } from '../model/rows.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { UnadoptedResource } from '../platform/not-found-guard.ts';
@@ -47,7 +47,7 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
     if (plan.work !== undefined)
       await putInstanceWork(tx, record.id, plan.work, context.clock.now(), plan.deadlineAt);
     log.warn(
-      { ...logNames(record), status: record.status, power: machine.power },
+      { ...instanceLogNames(record), status: record.status, power: machine.power },
       'a machine that is younger than the backup has its row again, from its note',
     );
   });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { account, accountId, now } from '../../store/records.fixture.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
+import type { VolumeRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { followPlatform } from './adopt-volume.ts';
 

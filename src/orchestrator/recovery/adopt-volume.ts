@@ -1,13 +1,11 @@
 import type { ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
-import { readNote } from '../model/read-note.ts';
+import { readNote } from '../model/platform-resource.ts';
+import { type Attachment, type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
-import { type Attachment, logNames, type VolumeRecord } from '../model/volume-record.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { isAttachable } from '../volumes/attachable.ts';
-import { claimWhatItHas } from '../volumes/claim-storage.ts';
-import { workOnAttachments } from '../volumes/inline-attachments.ts';
+import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
-import { withSize } from '../volumes/size.ts';
+import { claimWhatItHas, withSize } from '../volumes/storage.ts';
 import { followAttachments } from '../volumes/transition.ts';
 import { type Adopted, noAccount } from './adopt-machine.ts';
 
@@ -31,7 +29,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     await claimWhatItHas(tx, record);
     const { status } = await followShown(tx, record, shown, clock.now());
     log.warn(
-      { ...logNames(record), status, attachments: shown.length },
+      { ...volumeLogNames(record), status, attachments: shown.length },
       'a volume that is younger than the backup has its row again, from its note',
     );
   });

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createSeededRandom } from '../../drivers/kit/seeded-random.ts';
 import { openSqliteStore } from '../../store/sqlite/store.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
 import { ensureInstallation, PlatformMismatch } from './installation.ts';
 
 const here = { name: 'libvirt' };

@@ -1,15 +1,15 @@
 import { amend } from '../instances/transition.ts';
-import { type InstanceRecord, logNames } from '../model/instance-record.ts';
 import type { ObservedMachine, OwnerRef } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import { putInstanceWork } from '../model/put-work.ts';
+import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
+import { putInstanceWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import { observe } from '../platform/call-platform.ts';
 import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { mayTurnUpForMs } from '../platform/visibility.ts';
-import { failInstance } from '../steps/instance/fail.ts';
+import { failInstance } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
 /** At once: each may take a look at the platform. */
@@ -45,7 +45,7 @@ export async function followMachines(
   const take = async () => {
     for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
       const { id } = row;
-      const names = logNames(row);
+      const names = instanceLogNames(row);
       const isFollowed = await followRow(context, row, shown, since).catch((error) => {
         log.error({ err: error, ...names }, 'a row could not be brought to where its machine is');
         return false;

@@ -1,10 +1,9 @@
-import type { InstanceRecord } from '../model/instance-record.ts';
 import type { VolumeDriver } from '../model/platform-driver.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
+import type { InstanceRecord, VolumeRecord } from '../model/records.ts';
 import type { InstanceWorkKind, Lease, VolumeWorkKind } from '../model/work.ts';
 import type { StepContext } from './context.ts';
+import { stepDestroy, stepDestroyVolume } from './destroy.ts';
 import { stepCreate } from './instance/create.ts';
-import { stepDestroy } from './instance/destroy.ts';
 import { stepObserve } from './instance/observe.ts';
 import { stepRestart } from './instance/restart.ts';
 import { stepStart } from './instance/start.ts';
@@ -13,7 +12,6 @@ import { stepVerify } from './instance/verify.ts';
 import { giveBack } from './settle.ts';
 import { stepAttach } from './volume/attach.ts';
 import { stepCreateVolume } from './volume/create.ts';
-import { stepDestroyVolume } from './volume/destroy.ts';
 import { stepResize } from './volume/resize.ts';
 
 const instanceSteps: Record<

@@ -1,11 +1,15 @@
 import { amend } from '../instances/transition.ts';
-import { type InstanceRecord, logNames } from '../model/instance-record.ts';
-import { lockInstances, lockVolumesOf } from '../model/lock-rows.ts';
+import {
+  type InstanceRecord,
+  instanceLogNames,
+  type VolumeRecord,
+  volumeLogNames,
+} from '../model/records.ts';
+import { lockInstances, lockVolumesOf } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
-import { type VolumeRecord, logNames as volumeNames } from '../model/volume-record.ts';
 import type { Lease, Work } from '../model/work.ts';
-import { isClockInSync } from '../platform/clock-skew.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { isClockInSync } from '../platform/options.ts';
 import type { Learnt } from '../platform/visibility.ts';
 
 /** What follows a step. */
@@ -51,7 +55,7 @@ export async function settleInstance(
     const record = (await lockInstances(tx, [lease.resourceId])).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
     return {
-      names: logNames(record),
+      names: instanceLogNames(record),
       learn: async () => {
         const createOpenUntil = learnt(record.createOpenUntil);
         if (createOpenUntil === record.createOpenUntil) return record;
@@ -74,7 +78,7 @@ export async function settleVolume(
     const record = (await lockVolumesOf(tx, instanceIds, lease.resourceId)).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
     return {
-      names: volumeNames(record),
+      names: volumeLogNames(record),
       learn: async () => {
         const createOpenUntil = learnt(record.createOpenUntil);
         if (createOpenUntil === record.createOpenUntil) return record;

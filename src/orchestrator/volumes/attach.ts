@@ -1,11 +1,9 @@
 import type { Clock } from '../../ports/clock.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { lockInstances } from '../model/lock-rows.ts';
-import { getInstance, getVolume } from '../model/own-rows.ts';
+import type { VolumeRecord } from '../model/records.ts';
+import { getInstance, getVolume, lockInstances } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
-import { assertAttachable } from './attachable.ts';
-import { workOnAttachments } from './inline-attachments.ts';
+import { assertAttachable, dropAttachments, workOnAttachments } from './attachments.ts';
 import { followAttachments } from './transition.ts';
 
 /**
@@ -37,5 +35,28 @@ export async function attachVolume(
       await tx.volumes.putAttachment({ volumeId: id, instanceId: instance.id, state: 'attaching' });
     await workOnAttachments(tx, volume, clock.now());
     return followAttachments(tx, volume);
+  });
+}
+
+/**
+ * O: POST /volumes/{volumeId}/detach. Without `instanceIds` from all instances; detaching what is not attached
+ * is success. The volume reads as attached until the platform's attachment record is gone.
+ *
+ * @throws {ApiError} `not_found`
+ */
+export async function detachVolume(
+  { store, clock }: { store: Store; clock: Clock },
+  accountId: string,
+  id: string,
+  instanceIds?: readonly string[],
+): Promise<VolumeRecord> {
+  return store.transact(async (tx) => {
+    const volume = await getVolume(tx.volumes, accountId, id);
+    const attachments = await tx.volumes.attachmentsOfVolume(id);
+    const removed = attachments.filter(
+      ({ instanceId, state }) => state !== 'detaching' && (instanceIds?.includes(instanceId) ?? true),
+    );
+    if (removed.length === 0) return volume;
+    return dropAttachments(tx, volume, removed, clock.now());
   });
 }

@@ -5,14 +5,12 @@ import { type Created, createOnce } from '../accounts/create-once.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import { lockInstances } from '../model/lock-rows.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
-import { putVolumeWork } from '../model/put-work.ts';
+import type { VolumeRecord } from '../model/records.ts';
+import { lockInstances, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
-import { isAttachable } from './attachable.ts';
-import { claimStorage } from './claim-storage.ts';
-import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
+import { isAttachable } from './attachments.ts';
+import { claimStorage, priceMicroUsdPerHour, sizeIssue } from './storage.ts';
 
 interface Deps {
   store: Store;

@@ -1,7 +1,6 @@
 import { ApiError } from '../../contract/errors.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { getVolume } from '../model/own-rows.ts';
-import { putVolumeWork } from '../model/put-work.ts';
+import { getVolume, putVolumeWork } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import { transitionVolume } from './transition.ts';
 

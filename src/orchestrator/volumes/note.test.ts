@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { nameSchema } from '../../contract/instance.ts';
-import { MAX_NOTE_BYTES, readNote } from '../model/read-note.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
+import { MAX_NOTE_BYTES, readNote } from '../model/platform-resource.ts';
+import type { VolumeRecord } from '../model/records.ts';
 import { toNote, volumeNoteSchema } from './note.ts';
 
 const token = fc.string({ minLength: 1, maxLength: 255, unit: 'grapheme-ascii' });

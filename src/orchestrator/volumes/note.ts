@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchema } from '../../contract/instance.ts';
 import type { Note } from '../model/platform-driver.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
+import type { VolumeRecord } from '../model/records.ts';
 
 /** What of a volume a note brings back. */
 export type NotedVolume = Pick<

@@ -3,15 +3,12 @@ import type { Clock } from '../../ports/clock.ts';
 import { assertWithinQuotas, type Quotas } from '../accounts/quotas.ts';
 import type { StorageSale } from '../capacity/deployable.ts';
 import type { Catalog, VolumeType } from '../catalog/catalog.ts';
-import { getVolume } from '../model/own-rows.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
-import { putVolumeWork } from '../model/put-work.ts';
+import type { VolumeRecord } from '../model/records.ts';
+import { getVolume, putVolumeWork } from '../model/rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
-import type { VolumeRecord } from '../model/volume-record.ts';
 import { resizeCookie } from '../model/work-cookies.ts';
-import { claimStorage } from './claim-storage.ts';
-import { findVolumeType } from './locations.ts';
-import { priceMicroUsdPerHour, sizeIssue } from './size.ts';
+import { claimStorage, findVolumeType, priceMicroUsdPerHour, sizeIssue } from './storage.ts';
 
 interface Deps {
   store: Store;

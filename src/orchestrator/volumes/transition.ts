@@ -1,7 +1,8 @@
 import { assertTransition } from '../../contract/transitions.ts';
-import { type VolumeStatus, volumeTransitions } from '../../contract/volume.ts';
-import type { Transaction } from '../model/store.ts';
-import type { Attachment, VolumeRecord } from '../model/volume-record.ts';
+import { usdFromMicroUsd } from '../../contract/values.ts';
+import { type Volume, type VolumeStatus, volumeTransitions } from '../../contract/volume.ts';
+import type { Attachment, VolumeRecord } from '../model/records.ts';
+import type { Transaction, VolumeReader } from '../model/store.ts';
 
 /** The one writer of a volume's status. @throws {IllegalTransition} if the table has no such edge. */
 export async function transitionVolume(
@@ -29,4 +30,21 @@ function statusFromAttachments(attachments: readonly Attachment[]): VolumeStatus
   if (has('detaching')) return 'DETACHING';
   if (has('attaching')) return 'ATTACHING';
   return has('attached') ? 'ATTACHED' : 'AVAILABLE';
+}
+
+/** O: Volume, as the wire has it. An attachment counts until its record is gone (O: Volume status, rules). */
+export async function toVolume(volumes: VolumeReader, record: VolumeRecord): Promise<Volume> {
+  const isOnPlatform = ({ state }: Attachment): boolean => state !== 'attaching';
+  const attachments = await volumes.attachmentsOfVolume(record.id);
+  return {
+    id: record.id,
+    name: record.name,
+    size_gb: record.sizeGb,
+    region: record.region,
+    ...(record.type !== null && { type: record.type }),
+    status: record.status,
+    attached_instance_ids: attachments.filter(isOnPlatform).map(({ instanceId }) => instanceId),
+    price_per_hour: usdFromMicroUsd(record.priceMicroUsdPerHour),
+    created_at: new Date(record.createdAt).toISOString(),
+  };
 }

@@ -1,5 +1,5 @@
 import { and, asc, count, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
-import type { InstanceRecord } from '../../orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';

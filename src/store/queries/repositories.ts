@@ -1,4 +1,4 @@
-import type { InstanceRecord } from '../../orchestrator/model/instance-record.ts';
+import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { CommitListener, Reader, Transaction } from '../../orchestrator/model/store.ts';
 import { accountUse, credentialReader, credentialWriter, idempotencyWriter } from './accounts.ts';
 import { claimReader, claimWriter, storageClaimReader, storageClaimWriter } from './claims.ts';

@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { VolumeStatus } from '../../contract/volume.ts';
-import type { InstanceSpec } from '../../orchestrator/model/instance-record.ts';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
+import type { AttachmentState, InstanceSpec } from '../../orchestrator/model/records.ts';
 import type { MarkName } from '../../orchestrator/model/store.ts';
-import type { AttachmentState } from '../../orchestrator/model/volume-record.ts';
 import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
 import type { Dialect } from './postgres.ts';
 

@@ -3,10 +3,10 @@ import { resizeVolumeRequestSchema, restartStatusSchema } from '../../../contrac
 import { instanceSchema } from '../../../contract/instance.ts';
 import { volumeSchema } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { toInstance } from '../../instances/list.ts';
 import { restartInstance, restartStatus } from '../../instances/restart.ts';
-import { toInstance } from '../../instances/to-instance.ts';
 import { resizeVolume } from '../../volumes/resize.ts';
-import { toVolume } from '../../volumes/to-volume.ts';
+import { toVolume } from '../../volumes/transition.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 

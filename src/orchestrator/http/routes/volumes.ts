@@ -7,13 +7,12 @@ import {
   volumeSchema,
 } from '../../../contract/volume.ts';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
-import { getVolume } from '../../model/own-rows.ts';
-import { attachVolume } from '../../volumes/attach.ts';
+import { getVolume } from '../../model/rows.ts';
+import { attachVolume, detachVolume } from '../../volumes/attach.ts';
 import { createVolume } from '../../volumes/create.ts';
 import { deleteVolume } from '../../volumes/delete.ts';
-import { detachVolume } from '../../volumes/detach.ts';
-import { listVolumeLocations } from '../../volumes/locations.ts';
-import { toVolume } from '../../volumes/to-volume.ts';
+import { listVolumeLocations } from '../../volumes/storage.ts';
+import { toVolume } from '../../volumes/transition.ts';
 import { createHeaders, markReplay } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';

@@ -1,7 +1,6 @@
 import { transition } from '../../instances/transition.ts';
-import type { InstanceRecord } from '../../model/instance-record.ts';
-import { lockVolumesOf } from '../../model/lock-rows.ts';
-import { putInstanceWork } from '../../model/put-work.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { lockVolumesOf, putInstanceWork } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { finish, type Next } from '../settle.ts';

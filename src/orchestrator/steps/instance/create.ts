@@ -1,17 +1,17 @@
 import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
-import type { InstanceRecord } from '../../model/instance-record.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
-import { hastenAttachments } from '../../model/put-work.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { hastenAttachments } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
+import { describeWindow, failInstance } from '../fail.ts';
 import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
-import { describeWindow, failInstance } from './fail.ts';
 
 const BUILDING_POLL_MS = 500;
 

@@ -1,12 +1,12 @@
 import { amend, transition } from '../../instances/transition.ts';
-import type { InstanceRecord } from '../../model/instance-record.ts';
 import type { ObservedMachine } from '../../model/platform-driver.ts';
+import type { InstanceRecord } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation } from '../../platform/visibility.ts';
-import { onMachineFailed, onMachineGone, recordLoss } from '../record-loss.ts';
+import { onMachineFailed, onMachineGone, recordLoss } from '../fail.ts';
 import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';

@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend } from '../../instances/transition.ts';
-import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
 import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { type Restart, restartCookie } from '../../model/work-cookies.ts';
@@ -9,8 +9,8 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
+import { onMachineFailed, onMachineGone } from '../fail.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
-import { onMachineFailed, onMachineGone } from '../record-loss.ts';
 import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 
@@ -97,7 +97,10 @@ async function prove(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const now = context.clock.now();
     if (result.ok) {
-      context.log.info({ ...logNames(current), afterMs: now - restart.since }, 'instance has restarted');
+      context.log.info(
+        { ...instanceLogNames(current), afterMs: now - restart.since },
+        'instance has restarted',
+      );
       return finish;
     }
     if (found?.answer === 'gone')
@@ -143,7 +146,7 @@ function kept(restart: Restart, lease: Lease, next: Next): Next {
 /** The instance is looked at, and follows what is certain. */
 function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
   log.warn(
-    { ...logNames(record), reason },
+    { ...instanceLogNames(record), reason },
     'a restart is given up; the instance is as the platform shows it',
   );
   return { step: 'observe' };

@@ -1,13 +1,13 @@
 import { amend } from '../../instances/transition.ts';
-import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
 import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
-import { onMachineGone } from '../record-loss.ts';
+import { failInstance, onMachineGone } from '../fail.ts';
 import {
   describeFailure,
   isDoubt,
@@ -18,7 +18,6 @@ import {
   retryFailed,
 } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
-import { failInstance } from './fail.ts';
 
 const STARTING_POLL_MS = 500;
 
@@ -109,7 +108,7 @@ async function takeBack(
   if (record.status === 'PROVISIONING') return notStarted(context, lease, tx, record, attempted);
   const reason =
     attempted.outcome === 'failed' ? describeFailure(attempted) : 'the machine did not start in time';
-  context.log.warn({ ...logNames(record), reason }, 'a start failed; the instance stays stopped');
+  context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
 }

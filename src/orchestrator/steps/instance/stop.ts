@@ -1,18 +1,17 @@
 import { transition } from '../../instances/transition.ts';
-import type { InstanceRecord } from '../../model/instance-record.ts';
 import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
-import { hastenAttachments } from '../../model/put-work.ts';
+import type { InstanceRecord } from '../../model/records.ts';
+import { hastenAttachments } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
-import { onMachineFailed, onMachineGone } from '../record-loss.ts';
+import { failInstance, onMachineFailed, onMachineGone } from '../fail.ts';
 import { describeFailure, type Failed, isFinal, isRepeated, retry, retryFailed } from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
-import { failInstance } from './fail.ts';
 
 const STOPPING_POLL_MS = 500;
 

@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../../ports/ssh-probe.ts';
 import { amend, transition } from '../../instances/transition.ts';
-import { type InstanceRecord, logNames } from '../../model/instance-record.ts';
 import type { Endpoint, ObservedMachine, Presence } from '../../model/platform-driver.ts';
+import { type InstanceRecord, instanceLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { confirmMachine } from '../../platform/confirm-gone.ts';
@@ -12,10 +12,9 @@ import {
   mayTurnUpForMs,
   type Observation,
 } from '../../platform/visibility.ts';
+import { describeWindow, failInstance, recordLoss } from '../fail.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
-import { recordLoss } from '../record-loss.ts';
 import { type Next, settleInstance } from '../settle.ts';
-import { describeWindow, failInstance } from './fail.ts';
 
 const FIRST_PAUSE_MS = 200;
 
@@ -68,7 +67,7 @@ async function proved(
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const changes = { hostKeyFingerprint, attachCycle: false };
     const online = await transition(tx, current, 'ONLINE', clock.now(), changes);
-    log.info({ ...logNames(online), afterMs: clock.now() - online.createdAt }, 'instance is online');
+    log.info({ ...instanceLogNames(online), afterMs: clock.now() - online.createdAt }, 'instance is online');
     return { step: 'finish' };
   };
   await settleInstance(context, lease, settle, learnt && { learnt });
@@ -150,7 +149,7 @@ async function giveUp(
 ): Promise<Next> {
   if (record.status === 'PROVISIONING')
     return failInstance(context, tx, record, `The instance could not be brought online: ${reason}.`);
-  context.log.warn({ ...logNames(record), reason }, 'a start failed; the instance stays stopped');
+  context.log.warn({ ...instanceLogNames(record), reason }, 'a start failed; the instance stays stopped');
   if (record.attachCycle) await amend(tx, record, context.clock.now(), { attachCycle: false });
   return { step: 'stop' };
 }

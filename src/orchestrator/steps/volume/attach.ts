@@ -1,13 +1,17 @@
-import type { InstanceRecord } from '../../model/instance-record.ts';
 import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import {
+  type Attachment,
+  type InstanceRecord,
+  type VolumeRecord,
+  volumeLogNames,
+} from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import { type Attachment, logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayTurnUpForMs, type Observation } from '../../platform/visibility.ts';
-import { isAttachable } from '../../volumes/attachable.ts';
+import { isAttachable } from '../../volumes/attachments.ts';
 import { followAttachments } from '../../volumes/transition.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
@@ -41,7 +45,7 @@ export async function stepAttach(
       return retryFailed(context, lease, step);
     if (step.outcome === 'failed')
       context.log.warn(
-        { ...logNames(current), instance: instance.id, reason: describeFailure(step) },
+        { ...volumeLogNames(current), instance: instance.id, reason: describeFailure(step) },
         'the platform refused an attachment',
       );
     await write(tx, current, open, step.outcome === 'done' ? 'attached' : 'detaching');
@@ -192,7 +196,7 @@ async function prepare(
       if ((await tx.work.of(id)) === null) await beginAttachCycle(context, tx, instance);
     } else if (mustStop && open.state === 'attaching') {
       context.log.warn(
-        { ...logNames(volume), instance: id },
+        { ...volumeLogNames(volume), instance: id },
         'a volume cannot be attached: it needs a restart',
       );
       await write(tx, volume, open, 'detaching');

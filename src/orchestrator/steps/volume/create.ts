@@ -1,6 +1,6 @@
 import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { toNote } from '../../volumes/note.ts';
@@ -79,7 +79,7 @@ async function refused(
   record: VolumeRecord,
   failed: Failed,
 ): Promise<Next> {
-  log.warn({ ...logNames(record), reason: describeFailure(failed) }, 'the platform refused a volume');
+  log.warn({ ...volumeLogNames(record), reason: describeFailure(failed) }, 'the platform refused a volume');
   for (const { volumeId, instanceId } of await tx.volumes.attachmentsOfVolume(record.id))
     await tx.volumes.removeAttachment(volumeId, instanceId);
   await transitionVolume(tx, record, 'ERROR');

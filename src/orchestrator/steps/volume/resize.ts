@@ -1,13 +1,13 @@
 import type { ObservedVolume, Step, VolumeDriver } from '../../model/platform-driver.ts';
+import { type VolumeRecord, volumeLogNames } from '../../model/records.ts';
 import type { Transaction } from '../../model/store.ts';
-import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Lease } from '../../model/work.ts';
 import { type Resize, resizeCookie } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayTurnUpForMs } from '../../platform/visibility.ts';
-import { claimWhatItHas } from '../../volumes/claim-storage.ts';
+import { claimWhatItHas } from '../../volumes/storage.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 
@@ -96,6 +96,6 @@ async function giveUp(
 ): Promise<Next> {
   const { sizeGb } = record;
   await claimWhatItHas(tx, record);
-  log.warn({ ...logNames(record), sizeGb, reason }, 'a resize is given up; the volume keeps its size');
+  log.warn({ ...volumeLogNames(record), sizeGb, reason }, 'a resize is given up; the volume keeps its size');
   return { step: 'attach' };
 }

@@ -1,11 +1,10 @@
 import type { Issue } from '../../contract/errors.ts';
+import { ApiError } from '../../contract/errors.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { InstanceRecord } from '../model/instance-record.ts';
-import { lockVolumes } from '../model/lock-rows.ts';
-import { putVolumeWork } from '../model/put-work.ts';
+import type { Attachment, InstanceRecord, VolumeRecord } from '../model/records.ts';
+import { lockVolumes, putVolumeWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
-import type { Attachment, VolumeRecord } from '../model/volume-record.ts';
-import { isShareable } from './attachable.ts';
+import { findVolumeType } from './storage.ts';
 import { followAttachments } from './transition.ts';
 
 const HAS_ATTACHMENTS: readonly VolumeRecord['status'][] = ['CREATING', 'ATTACHING', 'ATTACHED', 'DETACHING'];
@@ -94,4 +93,53 @@ export async function dropAttachments(
     else await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
   await workOnAttachments(tx, volume, now);
   return followAttachments(tx, volume);
+}
+
+/** Whether the instance has, or will have, a machine to attach to. */
+export function isAttachable({ status }: InstanceRecord): boolean {
+  return status === 'PROVISIONING' || status === 'ONLINE' || status === 'STOPPING' || status === 'STOPPED';
+}
+
+/**
+ * The rules of an attachment that is asked for.
+ *
+ * @throws {ApiError} `invalid_request`, `invalid_state` or `volume_attached`
+ */
+export function assertAttachable(
+  catalog: Catalog,
+  volume: VolumeRecord,
+  existing: readonly Attachment[],
+  instances: readonly InstanceRecord[],
+): void {
+  if (volume.status === 'DELETING' || volume.status === 'ERROR')
+    throw new ApiError('invalid_state', `The volume is ${volume.status} and cannot be attached.`, {
+      details: { status: volume.status },
+    });
+  for (const instance of instances) {
+    if (instance.region !== volume.region)
+      throw new ApiError(
+        'invalid_state',
+        `The volume is in ${volume.region}, the instance ${instance.id} in ${instance.region}.`,
+      );
+    if (!isAttachable(instance))
+      throw new ApiError(
+        'invalid_state',
+        `The instance ${instance.id} is ${instance.status}; a volume is attached to a live one.`,
+        { details: { status: instance.status } },
+      );
+  }
+  const holders = new Set([
+    ...existing.map(({ instanceId }) => instanceId),
+    ...instances.map(({ id }) => id),
+  ]);
+  if (holders.size > 1 && !isShareable(catalog, volume))
+    throw new ApiError(
+      'volume_attached',
+      `A volume of type ${volume.type} can be attached to one instance at a time; detach it first.`,
+    );
+}
+
+/** Whether several instances may have it. */
+function isShareable(catalog: Catalog, volume: VolumeRecord): boolean {
+  return findVolumeType(catalog, volume.region, volume.type)?.shareable ?? false;
 }

@@ -1,0 +1,99 @@
+import { ApiError } from '../../contract/errors.ts';
+import type { InstanceRecord, VolumeRecord } from './records.ts';
+import type { InstanceReader, Transaction, VolumeReader } from './store.ts';
+import type { InstanceWorkKind, VolumeWorkKind } from './work.ts';
+
+/**
+ * O: GET /instances/{instanceId}. A 404 is the most dangerous answer, since the client takes it for
+ * DESTROYED: it comes only from our own tombstone, or for an id never issued to this account.
+ *
+ * @throws {ApiError} `not_found`
+ */
+export async function getInstance(
+  instances: InstanceReader,
+  accountId: string,
+  id: string,
+): Promise<InstanceRecord> {
+  const record = await instances.byId(id);
+  if (record === null || record.accountId !== accountId || record.status === 'DESTROYED')
+    throw new ApiError('not_found', 'There is no such instance.');
+  return record;
+}
+
+/** O: GET /volumes/{volumeId}. @throws {ApiError} `not_found` */
+export async function getVolume(volumes: VolumeReader, accountId: string, id: string): Promise<VolumeRecord> {
+  const record = await volumes.byId(id);
+  if (record === null || record.accountId !== accountId || record.deletedAt !== null)
+    throw new ApiError('not_found', 'There is no such volume.');
+  return record;
+}
+
+/** Reads and so locks instances in the one order that every transaction keeps; an id without a row is left out. */
+export function lockInstances(
+  { instances }: Pick<Transaction, 'instances'>,
+  ids: Iterable<string>,
+): Promise<Map<string, InstanceRecord>> {
+  return inOrder(ids, (id) => instances.byId(id));
+}
+
+/** {@link lockInstances}, for volumes: after the instances. */
+export function lockVolumes(
+  { volumes }: Pick<Transaction, 'volumes'>,
+  ids: Iterable<string>,
+): Promise<Map<string, VolumeRecord>> {
+  return inOrder(ids, (id) => volumes.byId(id));
+}
+
+/** The volumes that have something to do with instances which are locked already: none is added meanwhile. */
+export async function lockVolumesOf(
+  tx: Pick<Transaction, 'volumes'>,
+  instanceIds: Iterable<string>,
+  ...others: string[]
+): Promise<Map<string, VolumeRecord>> {
+  const ids = new Set(others);
+  for (const instanceId of instanceIds)
+    for (const { volumeId } of await tx.volumes.attachmentsOfInstance(instanceId)) ids.add(volumeId);
+  return lockVolumes(tx, ids);
+}
+
+async function inOrder<Row>(
+  ids: Iterable<string>,
+  read: (id: string) => Promise<Row | null>,
+): Promise<Map<string, Row>> {
+  const rows = new Map<string, Row>();
+  for (const id of [...new Set(ids)].sort()) {
+    const row = await read(id);
+    if (row !== null) rows.set(id, row);
+  }
+  return rows;
+}
+
+/** Puts what is to be done next for an instance, due at once. */
+export async function putInstanceWork(
+  tx: Transaction,
+  resourceId: string,
+  kind: InstanceWorkKind,
+  now: number,
+  deadlineAt: number | null = null,
+  cookie: string | null = null,
+): Promise<void> {
+  await tx.work.put({ resourceId, resourceKind: 'instance', kind, notBefore: now, deadlineAt, cookie });
+}
+
+/** Puts what is to be done next for a volume, due at once. */
+export async function putVolumeWork(
+  tx: Transaction,
+  resourceId: string,
+  kind: VolumeWorkKind,
+  now: number,
+  deadlineAt: number | null = null,
+  cookie: string | null = null,
+): Promise<void> {
+  await tx.work.put({ resourceId, resourceKind: 'volume', kind, notBefore: now, deadlineAt, cookie });
+}
+
+/** Has the attachments of an instance's volumes gone on with at once. The instance is locked by the caller. */
+export async function hastenAttachments(tx: Transaction, instanceId: string, now: number): Promise<void> {
+  for (const id of (await lockVolumesOf(tx, [instanceId])).keys())
+    if ((await tx.work.of(id))?.kind === 'attach') await tx.work.hasten(id, now);
+}

@@ -1,0 +1,71 @@
+import { ApiError, type Issue } from '../../contract/errors.ts';
+import type { VolumeLocation } from '../../contract/volume.ts';
+import { type StorageSale, sellableStorageGb } from '../capacity/deployable.ts';
+import type { Catalog, VolumeType } from '../catalog/catalog.ts';
+import type { ObservedVolume } from '../model/platform-driver.ts';
+import type { VolumeRecord } from '../model/records.ts';
+import type { Transaction } from '../model/store.ts';
+
+/** O: GET /volumes/locations: the regions that sell volumes, under the tokens of `Configuration.regions`. */
+export function listVolumeLocations(catalog: Catalog): VolumeLocation[] {
+  return [...catalog.regions.values()]
+    .filter((region) => region.volumeTypes.length > 0)
+    .map(({ token, name, volumeTypes, countryCode }) => ({
+      id: token,
+      name,
+      types: volumeTypes.map((type) => type.name),
+      ...(countryCode !== undefined && { country_code: countryCode }),
+    }));
+}
+
+export function findVolumeType(
+  catalog: Catalog,
+  region: string,
+  name: string | null,
+): VolumeType | undefined {
+  return catalog.regions.get(region)?.volumeTypes.find((type) => type.name === name);
+}
+
+/** What is wrong with a size that is asked for; undefined: nothing. */
+export function sizeIssue({ name, minSizeGb, maxSizeGb }: VolumeType, sizeGb: number): Issue | undefined {
+  if (sizeGb >= minSizeGb && sizeGb <= maxSizeGb) return undefined;
+  return { path: 'size_gb', message: `expected ${minSizeGb} to ${maxSizeGb} GB for type ${name}` };
+}
+
+/** What a volume of that size costs. */
+export function priceMicroUsdPerHour({ priceMicroUsdPerGbHour }: VolumeType, sizeGb: number): number {
+  return Math.round(priceMicroUsdPerGbHour * sizeGb);
+}
+
+/** It may have grown since what is known of it was written: its price per GB stays. */
+export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
+  if (sizeGb <= record.sizeGb) return record;
+  const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
+  return { ...record, sizeGb, priceMicroUsdPerHour };
+}
+
+/**
+ * Makes the volume's claim on the storage of its location one of `gb`. A claim is given back when the volume is proved
+ * gone.
+ *
+ * @throws {ApiError} `capacity_unavailable` where the location has not that much left
+ */
+export async function claimStorage(
+  tx: Transaction,
+  { catalog, platform }: { catalog: Catalog; platform: StorageSale },
+  { id, region }: VolumeRecord,
+  gb: number,
+): Promise<void> {
+  const capacityGb = sellableStorageGb(catalog, region, platform);
+  if (await tx.storageClaims.take({ volumeId: id, region, gb, capacityGb })) return;
+  throw new ApiError(
+    'capacity_unavailable',
+    `${region} has not enough free storage for a volume of ${gb} GB now; try a smaller one or another location.`,
+    { details: { region, size_gb: gb } },
+  );
+}
+
+/** Makes the claim what the volume has: for what is there already, whether it fits or not. */
+export async function claimWhatItHas(tx: Transaction, { id, region, sizeGb }: VolumeRecord): Promise<void> {
+  await tx.storageClaims.take({ volumeId: id, region, gb: sizeGb, capacityGb: null });
+}
