@@ -70,7 +70,10 @@ describe('a mistake on the command line', () => {
     ['plan', '--api-key', API_KEY, URL],
     ['sweep', '--api-key', API_KEY, URL],
   ])('a key among the arguments is refused, and why, and is not repeated: %s %s', async (...args) => {
-    await expectRefusal(args, /there is no --(second-)?api-key: .*seen by everyone.*api-key-file/i);
+    await expectRefusal(
+      args,
+      /there is no --(second-)?api-key: .*everyone on this machine can see.*api-key-file/i,
+    );
     const { err } = await runCli(args, { env: { BERTH_API_KEY: 'another-key' } });
     expect(err).not.toContain(API_KEY);
   });

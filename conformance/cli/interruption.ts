@@ -52,7 +52,7 @@ export class Interruption implements Disposable {
 
   readonly #onSignal = (): void => {
     if (this.signal.aborted) {
-      this.#terminal.err('\nAgain: the clean-up is given up.\n');
+      this.#terminal.err('\nInterrupted again: the clean-up is abandoned.\n');
       this.#abandoning.abort(new Error('it was interrupted twice'));
       return;
     }

@@ -26,7 +26,7 @@ export function leftoverLines(baseUrl: string, open: readonly Entry[]): string {
     '',
     `MAY STILL BE RUNNING AND BILLING at ${baseUrl}:`,
     ...open.flatMap((entry) => linesOf(entry, baseUrl)),
-    `\`${NAME} sweep ${baseUrl}\` tries again to destroy all of it.`,
+    `\`${NAME} sweep ${baseUrl}\` tries again to destroy everything.`,
     '',
   ].join('\n');
 }
@@ -49,7 +49,7 @@ function howToEnd(entry: Entry, baseUrl: string): string {
   if (entry.id !== undefined)
     return curl('DELETE', entry.type === 'instance' ? instancePath(entry) : volumePath(entry));
   if (entry.type === 'instance') return `look for its name in: ${curl('GET', '/instances')}`;
-  return `look for its name on the platform: the contract has no list of volumes. Once you know that it is not there: ${NAME} sweep ${baseUrl} --absent ${entry.name}`;
+  return `look for its name on the platform: the contract has no list of volumes. If it is not there: ${NAME} sweep ${baseUrl} --absent ${entry.name}`;
 }
 
 /** Reports leftovers of earlier runs, and how to destroy them. */
@@ -62,7 +62,7 @@ export function reportOpenLedgers(folder: string, baseUrl: string, terminal: Ter
   if (left.length === 0) return;
   const count = left.reduce((sum, ledger) => sum + openEntries(ledger).length, 0);
   terminal.err(
-    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were cut off and may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} to be billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
+    `NOTE    Earlier runs (${left.map(({ runId }) => runId).join(', ')}) were interrupted and may have left ${count === 1 ? 'a machine or volume' : `${count} machines or volumes`} that are billed: \`${NAME} sweep ${baseUrl}\` destroys them.\n`,
   );
 }
 

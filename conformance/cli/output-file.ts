@@ -84,7 +84,7 @@ export class OutputFile {
     try {
       action();
     } catch (error) {
-      const where = this.#partial === undefined ? '' : `; what there is of it is in ${this.#partial}`;
+      const where = this.#partial === undefined ? '' : `; the incomplete file is ${this.#partial}`;
       this.#problem ??= `${this.#option} ${this.#path} could not be written (${systemErrorText(error)})${where}`;
     }
   }
@@ -92,7 +92,7 @@ export class OutputFile {
 
 /** Resolves links, so that the link itself is kept. */
 function targetOf(option: string, path: string): string {
-  if (path === '' || path === '-') throw new CommandError(`${option} ${path} is no file: name one`);
+  if (path === '' || path === '-') throw new CommandError(`${option} ${path} is not a file name: give one`);
   const absolute = resolve(path);
   try {
     const target = realpathSync(absolute);

@@ -37,7 +37,7 @@ export class Outputs {
     const open = (option: string, path: string): OutputFile => {
       const file = new OutputFile(option, path);
       if (opened.some((other) => other.path === file.path))
-        throw new CommandError(`${option} ${path} is named twice: give each output a file of its own`);
+        throw new CommandError(`${option} ${path} is named twice: give each output its own file`);
       opened.push(file);
       return file;
     };

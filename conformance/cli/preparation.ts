@@ -114,7 +114,7 @@ function selectChecks(
   const [needed] = selected;
   if (possible.length === 0 && needed !== undefined)
     throw new CommandError(
-      `--only ${ids.join(',')} needs --level ${needed.level}, and this is ${level}: nothing would be looked at`,
+      `--only ${ids.join(',')} needs --level ${needed.level}, and this is ${level}: no check would run`,
     );
   return [...selected];
 }
@@ -128,7 +128,7 @@ function checksOf(id: string, requirements: readonly Requirement[], checks: read
   if (found.length > 0) return found;
   const [first] = named;
   if (first?.excluded !== undefined)
-    throw new CommandError(`--only ${id} cannot be looked at from outside: ${first.excluded}`);
+    throw new CommandError(`--only ${id} cannot be tested from outside: ${first.excluded}`);
   const meant = closestMatch(id, [
     ...requirements.map((each) => each.id),
     ...checks.map((check) => check.id),

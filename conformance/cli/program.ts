@@ -42,7 +42,7 @@ export function refuseKeyOptions(command: Command): void {
 
 function refuseKey(option: string, instead: string): never {
   throw new CommandError(
-    `there is no ${option}: what stands on a command line is seen by everyone on this machine and kept in the shell's history; the key comes from ${instead}`,
+    `there is no ${option}: everyone on this machine can see a command line, and the shell's history keeps it; the key comes from ${instead}`,
   );
 }
 
@@ -65,7 +65,7 @@ export function reportSuiteFault(
   const origin = error instanceof SuiteFault ? (error.cause ?? error) : error;
   const message = error instanceof Error ? error.message : String(error);
   terminal.err(
-    `${NAME}: a fault of the suite, which says nothing about the target: ${message || 'an error without a message'}. Please report it, with the file of --transcript; BERTH_DEBUG=1 shows where it happened.\n`,
+    `${NAME}: a fault of the suite, not of the target: ${message || 'an error without a message'}. Please report it with the --transcript file; BERTH_DEBUG=1 prints the stack trace.\n`,
   );
   if (env['BERTH_DEBUG'] && origin instanceof Error) terminal.err(`${origin.stack}\n`);
 }

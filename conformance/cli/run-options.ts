@@ -34,34 +34,34 @@ export function withRunOptions(command: Command): Command {
     )
     .option(
       '--max-cost <usd>',
-      'the most that the run may cost, in USD',
+      'the maximum cost of the run, in USD',
       numberIn({ unit: 'USD', min: 0, max: 1_000_000 }),
       1,
     )
     .option(
       '--max-minutes <minutes>',
-      `when the run ends and cleans up; default ${LEVELS.map((level) => DEFAULT_MINUTES[level]).join(', ')} by level`,
+      `the time after which the run stops and cleans up; default ${LEVELS.map((level) => DEFAULT_MINUTES[level]).join(', ')} by level`,
       numberIn({ unit: 'minutes', min: 1, max: 10_080 }),
     )
     .option('--only <ids>', 'only these checks, e.g. INS-404-001,SSH; see `list`')
-    .option('--offer <id>', 'the offer to buy; default the cheapest that is available')
+    .option('--offer <id>', 'the offer to buy; default: the cheapest available one')
     .option('--region <region>', 'the region to buy it in')
     .option(
       '--race <offer=units>',
-      'at level full: an offer, and how many units of it there are; one more is asked for',
+      'at level full: an offer and its number of units; the run requests one more',
       raceOf,
     )
     .option(
       '--second-api-key-file <file>',
-      'another key of the same account; without it the key is in BERTH_SECOND_API_KEY',
+      'a file with another key of the same account; default: BERTH_SECOND_API_KEY',
     )
     .option(
       '--accept-unknown-cost',
-      'buy an offer that has no usable price, for which --max-cost cannot hold',
+      'allow an offer without a usable price, for which --max-cost cannot hold',
     )
     .option(
       '--allow-private',
-      'log in to machines at private addresses though the base URL is public; by default the target cannot lead the suite into your network',
+      'log in to machines at private addresses although the base URL is public; by default the target cannot direct the suite into your network',
     );
   return withPatience(command);
 }
@@ -82,14 +82,14 @@ export function withPatience(command: Command): Command {
     )
     .option(
       '--ready-timeout-s <seconds>',
-      'how long a machine is waited for; patience only, which never turns a verdict',
+      'how long to wait for a machine; never changes a verdict',
       numberIn({ unit: 'seconds', min: 1, max: 86_400 }),
       DEFAULT_READY_TIMEOUT_S,
     );
 }
 
 export function withStateFolder(command: Command): Command {
-  return command.option('--state-dir <folder>', 'where the ledgers of what runs bought are kept');
+  return command.option('--state-dir <folder>', 'the folder of the ledgers, which record what runs bought');
 }
 
 export function stateFolderOf(

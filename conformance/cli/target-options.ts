@@ -20,9 +20,9 @@ export function withTarget(command: Command): Command {
   return command
     .option(
       '--api-key-file <file>',
-      'a file that holds the API key; without it the key is in BERTH_API_KEY, or a login for a token in BERTH_USERNAME and BERTH_PASSWORD',
+      'a file that holds the API key; default: BERTH_API_KEY, or BERTH_USERNAME and BERTH_PASSWORD to request a token',
     )
-    .option('--ca-file <file>', 'PEM certificate of an authority to trust besides the usual ones');
+    .option('--ca-file <file>', 'PEM certificate of an additional authority to trust');
 }
 
 function keySource({ apiKeyFile }: TargetFlags, env: CliParts['env']): KeySource {

@@ -10,19 +10,19 @@ export function toText(plan: Plan): string {
   const { level, scenarios, checks, minutes } = plan;
   const width = Math.max(...scenarios.map(({ id }) => id.length), 0);
   return [
-    `A run at level ${level}: ${checks.length} checks, about ${minutes.typical} minutes, at the most ${minutes.worst}.`,
+    `A run at level ${level}: ${checks.length} checks, about ${minutes.typical} minutes, at most ${minutes.worst}.`,
     '',
     'What it does',
     ...scenarios.map(({ id, title }) => `  ${id.padEnd(width)}  ${title}`),
     '',
-    'What it looks at (`explain <id>` says what each is)',
+    'What it checks (`explain <id>` explains a check)',
     ...wrapped(checks),
     '',
     ...purchaseLines(plan),
     '',
     costLine(plan),
     ...refusalLines(plan),
-    'Nothing was sent but GETs.',
+    'Only GET requests were sent.',
     '',
   ].join('\n');
 }
@@ -38,7 +38,7 @@ function wrapped(ids: readonly string[]): string[] {
 }
 
 function purchaseLines({ purchases }: Plan): string[] {
-  if (purchases.length === 0) return ['It buys nothing.'];
+  if (purchases.length === 0) return ['It creates nothing.'];
   const rows = purchases.map((purchase) => [
     purchase.type,
     placeOf(purchase),
@@ -53,7 +53,7 @@ function purchaseLines({ purchases }: Plan): string[] {
   );
   const line = (row: readonly string[]): string =>
     `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd();
-  return ['What it buys, and destroys again', line(head), ...rows.map(line)];
+  return ['What it creates, and destroys again', line(head), ...rows.map(line)];
 }
 
 function placeOf({ type, offer, region }: PlannedPurchase): string {
@@ -64,8 +64,8 @@ function placeOf({ type, offer, region }: PlannedPurchase): string {
 function refusalLines({ purchases }: Plan): string[] {
   if (purchases.length === 0) return [];
   return [
-    'Creates that must be refused cost nothing; one that is accepted by mistake is destroyed at once, and none is sent',
-    'that could take the run past the cap.',
+    'Requests that must be refused cost nothing. If one is accepted by mistake, its resource is destroyed at once; none is sent',
+    'that could exceed the cap.',
   ];
 }
 
@@ -73,5 +73,5 @@ function costLine({ worst_case_usd, max_cost_usd, unpriced, purchases }: Plan): 
   if (purchases.length === 0) return 'It costs nothing.';
   const cost = `It may cost up to ${formatUsd(worst_case_usd)}; the cap (--max-cost) is ${formatUsd(max_cost_usd)}.`;
   if (unpriced.volumes === 0) return cost;
-  return `${cost} Not in it: ${unpriced.volumes} of the smallest volumes, whose price the target tells only once they are there.`;
+  return `${cost} Not included: ${unpriced.volumes} of the smallest volumes, whose price is known only after they are created.`;
 }

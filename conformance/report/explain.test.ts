@@ -22,13 +22,13 @@ it('explains a requirement: the clause, its place, its weight, how it is seen an
     A failure is
       a failed check: the target is NON-CONFORMANT
 
-    How it is looked at
+    How it is tested
       from --level lifecycle on, in what the run does as create, online
 
-    What is most often behind a failure
+    Usual cause of a failure
       A read replica that lags behind, a cache that forgets, or an error of the platform that is mapped to 404. Answer 5xx where you do not know.
 
-    To run just this
+    To run only this
       berth conformance <base_url> --only INS-404-001
     "
   `);
@@ -36,7 +36,7 @@ it('explains a requirement: the clause, its place, its weight, how it is seen an
 
 it('says of what is excluded why nothing can see it', () => {
   expect(of('STOP-BILL-001')).toContain(
-    'not at all: the contract has no endpoint that tells what was billed',
+    'not tested: the contract has no endpoint that tells what was billed',
   );
   expect(of('STOP-BILL-001')).not.toContain('--only');
 });

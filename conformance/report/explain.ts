@@ -18,16 +18,16 @@ export function explain(requirement: Requirement, checks: readonly Check[]): str
       ? '  a failed check: the target is NON-CONFORMANT'
       : '  a warning: it does not change the outcome',
     '',
-    'How it is looked at',
+    'How it is tested',
   ];
-  if (excluded !== undefined) lines.push(`  not at all: ${excluded}`);
+  if (excluded !== undefined) lines.push(`  not tested: ${excluded}`);
   for (const check of own)
     lines.push(
       `  ${check.id === id ? '' : `by ${check.id}, `}from --level ${check.level} on, in what the run does as ${check.scenarios.join(', ')}`,
     );
-  if (cause !== undefined) lines.push('', 'What is most often behind a failure', `  ${cause}`);
+  if (cause !== undefined) lines.push('', 'Usual cause of a failure', `  ${cause}`);
   const only = own.map((check) => check.id).join(',');
-  if (own.length > 0) lines.push('', 'To run just this', `  berth conformance <base_url> --only ${only}`);
+  if (own.length > 0) lines.push('', 'To run only this', `  berth conformance <base_url> --only ${only}`);
   return `${lines.join('\n')}\n`;
 }
 

@@ -9,7 +9,7 @@ import { CommandError } from '../program.ts';
 /** `berth conformance list`. */
 export function listCommand({ terminal }: CliParts): Command {
   return new Command('list')
-    .description('list every requirement, and the level at which a run looks at it')
+    .description('list every requirement, and the level that tests it')
     .option('--json', 'as JSON')
     .action(({ json }: { json?: true }) => {
       const { rows } = loadRequirements();
@@ -20,7 +20,7 @@ export function listCommand({ terminal }: CliParts): Command {
 /** `berth conformance explain <id>`. */
 export function explainCommand({ terminal }: CliParts): Command {
   return new Command('explain')
-    .description('say what a requirement means, how it is looked at, and what is most often behind a failure')
+    .description('explain a requirement: what it means, how it is tested, and the usual cause of a failure')
     .argument('<id>', 'such as INS-404-001; see `list`')
     .option('--json', 'as JSON')
     .action((given: string, { json }: { json?: true }) => {

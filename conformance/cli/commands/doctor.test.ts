@@ -16,7 +16,7 @@ describe('a doctor', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     for (const subject of ['base_url', 'Ledger', 'DNS', 'TCP', 'TLS', 'HTTP', 'API key', 'Availability'])
       expect(out).toMatch(new RegExp(`^OK {6}${subject} `, 'm'));
-    expect(out).toContain('The set-up is good for a run.');
+    expect(out).toContain('The set-up is ready for a run.');
     expect(target.sent.every((line) => line.startsWith('GET '))).toBe(true);
   });
 
@@ -26,7 +26,7 @@ describe('a doctor', () => {
     expect(code).toBe(3);
     expect(out).toMatch(/CONFIG {2}base_url/);
     expect(out).toMatch(/CONFIG {2}API key/);
-    expect(out).toMatch(/2 things stand in the way of a run\. It says nothing about the target\./);
+    expect(out).toMatch(/2 problems prevent a run\. This says nothing about the target\./);
   });
 
   it('gives the same as JSON', async () => {

@@ -26,12 +26,12 @@ interface Flags extends RunFlags {
 /** `berth conformance doctor <base_url>`: checks the whole set-up and does not stop at the first fault. */
 export function doctorCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('doctor')
-    .description('look at the set-up: DNS, TLS, clock, base_url, key, ledger, SSH; free, and creates nothing')
-    .argument('<base_url>', 'where the contract is served');
+    .description('check the set-up: DNS, TLS, clock, base_url, key, ledger, SSH; free, and creates nothing')
+    .argument('<base_url>', 'the base URL of the API');
   return withStateFolder(withRunOptions(command))
     .option(
       '--ssh-host <host:port>',
-      'an address where SSH listens, to try whether this machine gets there',
+      'the address of an SSH server, to test whether this machine can reach it',
       hostAndPort,
     )
     .option('--json', 'as JSON')
@@ -72,7 +72,7 @@ function report(diagnoses: readonly Diagnosis[]): string {
   const faults = diagnoses.filter(({ state }) => state === 'config').length;
   const end =
     faults === 0
-      ? 'The set-up is good for a run.'
-      : `${faults} ${faults === 1 ? 'thing stands' : 'things stand'} in the way of a run. It says nothing about the target.`;
+      ? 'The set-up is ready for a run.'
+      : `${faults} ${faults === 1 ? 'problem prevents' : 'problems prevent'} a run. This says nothing about the target.`;
   return `${toLines(diagnoses)}\n${end}\n`;
 }

@@ -11,17 +11,17 @@ import { CommandError } from '../program.ts';
 /** `berth conformance judge <transcript>`: judges the transcript of an earlier run, offline and free. */
 export function judgeCommand({ terminal }: CliParts, finish: Finish): Command {
   const command = new Command('judge')
-    .description('give verdicts on a transcript again: offline, and free')
-    .argument('<transcript>', 'the file of --transcript');
+    .description('judge a transcript again: offline, and free')
+    .argument('<transcript>', 'a file that --transcript wrote');
   return withOutputs(command)
-    .option('--verbose', 'list what passed, too')
+    .option('--verbose', 'also list the checks that passed')
     .action((path: string, flags: OutputFlags & { verbose?: true }) => {
       const records = readTranscriptFile(path);
       const requirements = loadRequirements();
       const [run] = records;
       if (run?.kind === 'run' && run.requirements !== requirements.digest)
         terminal.err(
-          'NOTE    The run was made with another set of requirements than the one by which it is judged now.\n',
+          'NOTE    The run was made with another version of the requirements than the one used now.\n',
         );
       const outputs = new Outputs(flags);
       try {

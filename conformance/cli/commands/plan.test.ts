@@ -57,11 +57,11 @@ describe('a plan', () => {
   it('over the cap is shown all the same, and exits 3 with the number to pass', async () => {
     const { code, out, err } = await plan('--max-cost', '0.01');
     expect(code).toBe(3);
-    expect(out).toContain('What it buys');
+    expect(out).toContain('What it creates');
     expect(err).toMatch(/pass --max-cost \d/);
   });
 
   it('of level read-only costs nothing', async () => {
-    expect((await plan('--level', 'read-only')).out).toMatch(/It buys nothing\.\n\nIt costs nothing\./);
+    expect((await plan('--level', 'read-only')).out).toMatch(/It creates nothing\.\n\nIt costs nothing\./);
   });
 });

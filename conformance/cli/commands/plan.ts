@@ -13,8 +13,8 @@ import { openTransport } from '../target-options.ts';
 /** `berth conformance plan <base_url>`: what a run would do and could cost. It sends GETs only. */
 export function planCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('plan')
-    .description('show what a run would do, buy and cost at the most; sends nothing but GETs')
-    .argument('<base_url>', 'where the contract is served');
+    .description('show what a run would do, create and cost at most; sends only GET requests')
+    .argument('<base_url>', 'the base URL of the API');
   return withRunOptions(command)
     .option('--json', 'as JSON')
     .action(async (typed: string, flags: RunFlags & { json?: true }) => {
@@ -36,7 +36,7 @@ async function executePlan(
     const examined = await examineTarget(preparation, parts, examineOptions);
     const found = [...preparation.notes, ...examined.diagnoses];
     printNotable(found, terminal);
-    if (hasConfigFault(found)) throw new CommandError('there is no plan: see CONFIG above');
+    if (hasConfigFault(found)) throw new CommandError('no plan is possible: see CONFIG above');
     const plan = planOf(preparation, examined);
     terminal.out(flags.json ? `${JSON.stringify(plan, null, 2)}\n` : toText(plan));
     const why = whyNotAffordable(plan, flags.acceptUnknownCost === true);

@@ -155,7 +155,7 @@ describe('a run', () => {
 describe('a person at the terminal', () => {
   it.each(['y\n', 'YES'])('is asked before money is spent, and agrees: %j', async (typed) => {
     const { code, err } = await conformance(['--only', 'INS-CREATE'], { typed });
-    expect(err).toMatch(/This run makes 1 instance at .*may cost up to \$0\.\d+\. Go on\? \[y\/N\]/);
+    expect(err).toMatch(/This run creates 1 instance at .*may cost up to \$0\.\d+\. Continue\? \[y\/N\]/);
     expect(code).not.toBe(3);
     expect(purchases()).not.toEqual([]);
   });
@@ -172,7 +172,7 @@ describe('a person at the terminal', () => {
 
   it.each([['--yes'], ['--level', 'read-only']])('is not asked with %s', async (...args) => {
     const { err } = await conformance([...args, '--only', 'CFG'], { typed: 'n' });
-    expect(err).not.toContain('Go on?');
+    expect(err).not.toContain('Continue?');
   });
 });
 
@@ -195,7 +195,7 @@ describe('an interruption', () => {
     const { code, out, err } = await conformance(['--transcript', folder.file('t')], interrupting(signal));
     expect(code).toBe(2);
     expect(out).toMatch(/^INCOMPLETE/);
-    expect(err).toMatch(/Interrupted: what the run made is destroyed now/);
+    expect(err).toMatch(/Interrupted: the resources of the run are being destroyed/);
     expect(await target.listed()).toEqual([]);
     expect((await runCli(['judge', folder.file('t')])).code).toBe(2);
   });
@@ -223,7 +223,7 @@ describe('an interruption', () => {
         interrupting(event, 1, fault),
       );
       expect(code).toBe(4);
-      expect(err).toMatch(/a fault of the suite, which says nothing about the target: it broke/);
+      expect(err).toMatch(/a fault of the suite, not of the target: it broke/);
       expect(err).not.toMatch(/\n\s+at /);
       expect(await target.listed()).toEqual([]);
       expect(JSON.parse(readFileSync(folder.file('r.json'), 'utf8'))).toMatchObject({ exit_code: 4 });

@@ -32,15 +32,15 @@ export interface RunCommandFlags extends RunFlags, OutputFlags {
 /** `berth conformance <base_url>`. */
 export function runCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command(NAME)
-    .description('Tests a provider orchestrator, in whatever language, against the contract.')
-    .argument('<base_url>', 'where the contract is served, such as https://orchestrator.example/v1');
+    .description('Tests whether a provider orchestrator, in any language, conforms to the contract.')
+    .argument('<base_url>', 'the base URL of the API, such as https://orchestrator.example/v1');
   withStateFolder(withOutputs(withRunOptions(command)))
     .option(
       '--transcript <file>',
-      'write all that was sent and seen, to FILE.partial until the end; `judge` gives verdicts on it again',
+      'write every request and answer (to FILE.partial until the end); `judge` can judge it again',
     )
-    .option('--yes', 'do not ask before money is spent; where there is no terminal nobody is asked')
-    .option('--verbose', 'list what passed, too')
+    .option('--yes', 'do not ask for confirmation before money is spent; without a terminal it never asks')
+    .option('--verbose', 'also list the checks that passed')
     .action(async (typed: string, flags: RunCommandFlags) => {
       const names = command.commands.map((inner) => inner.name());
       finish(await executeRun(prepareRun(typed, flags, names, parts), flags, parts));
@@ -99,13 +99,13 @@ async function checkBeforeRun(
   const found = [...preparation.notes, ...examined.diagnoses];
   printNotable(found, parts.terminal);
   if (hasConfigFault(found))
-    throw new CommandError('the run did not begin: see CONFIG above. It says nothing about the target');
+    throw new CommandError('the run did not start: see CONFIG above. This says nothing about the target');
   const plan = planOf(preparation, examined);
   const why = whyNotAffordable(plan, flags.acceptUnknownCost === true);
   if (why !== undefined) throw new CommandError(why);
   const { baseUrl } = preparation.options;
   if (flags.yes !== true && !(await confirm(plan, baseUrl, parts.terminal, signal)))
-    throw new CommandError('the run did not begin, and nothing was bought', EXIT.incomplete);
+    throw new CommandError('the run did not start, and nothing was bought', EXIT.incomplete);
 }
 
 /** From here on resources may be created: whatever happens, leftovers are reported, and the exit code is 5. */
@@ -118,7 +118,8 @@ async function runAndReport(
   const { terminal, clock, ssh } = parts;
   const runId = randomBytes(5).toString('hex');
   const ledgerFile = openLedger(folder, runId);
-  interruption.notice = 'Interrupted: what the run made is destroyed now. Once more gives that up.';
+  interruption.notice =
+    'Interrupted: the resources of the run are being destroyed. Interrupt again to abandon that.';
   const progressReport = progress({
     write: terminal.err,
     isTerminal: terminal.errIsTty,
@@ -147,7 +148,7 @@ async function runAndReport(
     const exitCode = showReport({ records, requirements, outputs, terminal, isVerbose });
     if (exitCode === EXIT.mayBeRunning && flags.stateDir !== undefined)
       terminal.err(
-        `The ledger is kept elsewhere: \`${NAME} sweep ${options.baseUrl} --state-dir ${folder}\`\n`,
+        `The ledger is in another folder, so run: \`${NAME} sweep ${options.baseUrl} --state-dir ${folder}\`\n`,
       );
     return exitCodeAfter(exitCode, interruption.fault, parts);
   } catch (error) {
@@ -191,10 +192,10 @@ async function confirm(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (purchases.length === 0 || !terminal.isInteractive) return true;
-  const more = unpriced.instances > 0 ? ', and something whose price is not known' : '';
+  const more = unpriced.instances > 0 ? ', plus an offer of unknown price' : '';
   const made = (type: 'instance' | 'volume'): string =>
     plural(purchases.filter((purchase) => purchase.type === type).length, type);
   const what = [made('instance'), made('volume')].filter((each) => !each.startsWith('0 ')).join(' and ');
-  const question = `This run makes ${what} at ${baseUrl}, and may cost up to ${formatUsd(worst_case_usd)}${more}. Go on? [y/N] `;
+  const question = `This run creates ${what} at ${baseUrl}, and may cost up to ${formatUsd(worst_case_usd)}${more}. Continue? [y/N] `;
   return /^y(es)?$/i.test((await terminal.ask(question, signal)).trim());
 }

@@ -181,7 +181,7 @@ describe('a sweep', () => {
     leave([{ name: 'berth-conf-abcd999999-001' }], { baseUrl: 'https://other.example/v1' }, 'abcd999999');
     const { code, out } = await sweep(target.baseUrl);
     expect({ code, sent: target.sent }).toEqual({ code: 5, sent: [] });
-    expect(out).toMatch(/only runs at https:\/\/other.example\/v1 left something/);
+    expect(out).toMatch(/only runs at https:\/\/other.example\/v1 left resources behind/);
   });
 
   it('names a ledger that it cannot read, sweeps the others, and exits 5', async () => {

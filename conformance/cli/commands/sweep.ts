@@ -29,16 +29,19 @@ interface Flags extends TargetFlags, PatienceFlags {
 /** `berth conformance sweep [base_url]`: finishes the clean-up of runs that were cut off. */
 export function sweepCommand(parts: CliParts, finish: Finish): Command {
   const command = new Command('sweep')
-    .description('destroy what interrupted runs left, and nothing else')
-    .argument('[base_url]', 'of these runs only; needed where runs of several targets were cut off');
+    .description('destroy what interrupted runs left behind, and nothing else')
+    .argument(
+      '[base_url]',
+      'only runs of this target; required where runs of several targets were interrupted',
+    );
   return withStateFolder(withPatience(withTarget(command)))
     .option(
       '--absent <name>',
-      'you have looked for it on the platform, and it is not there; may be given again',
+      'a resource that you looked for on the platform and did not find; may be repeated',
       (name: string, names: string[]) => [...names, name],
       [],
     )
-    .option('--other-key', 'the key is not that of the run, but of the same account')
+    .option('--other-key', 'the key differs from that of the run, but belongs to the same account')
     .action(async (typed: string | undefined, flags: Flags) => {
       finish(await executeSweep(typed, flags, parts));
     });
@@ -48,13 +51,11 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   const { terminal, clock } = parts;
   const folder = stateFolderOf(flags, parts.env);
   if (flags.stateDir !== undefined && !existsSync(folder))
-    throw new CommandError(
-      `there is no folder ${folder}: name the --state-dir of the run that is to be swept`,
-    );
+    throw new CommandError(`there is no folder ${folder}: name the --state-dir of the run to sweep`);
   const { open, unreadable } = readLedgers(folder);
   for (const { path, cause } of unreadable)
     terminal.out(
-      `${path} cannot be read (${systemErrorText(cause)}), and what its run made MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
+      `${path} cannot be read (${systemErrorText(cause)}), and the resources of its run MAY STILL BE RUNNING AND BILLING: look on the platform for names that begin with ${prefixOf(basename(path, '.ndjson'))}, destroy those, and then remove the file.\n`,
     );
   const atLeast = unreadable.length > 0 ? EXIT.mayBeRunning : EXIT.conformant;
   const ledgers = chooseLedgers(typed, open);
@@ -63,7 +64,7 @@ async function executeSweep(typed: string | undefined, flags: Flags, parts: CliP
   if (ledgers.length === 0) return EXIT.mayBeRunning;
   const { signIn } = requireSignIn(flags, parts);
   using interruption = new Interruption(parts.signals, terminal);
-  interruption.notice = 'Interrupted: `sweep` may be repeated at any time.';
+  interruption.notice = 'Interrupted: you can run `sweep` again at any time.';
   const transport = openTransport(flags, parts);
   interruption.closeWhenAbandoned(transport);
   try {
@@ -97,11 +98,11 @@ function reportNothingToSweep(
 ): number {
   if (open.length > 0) {
     terminal.out(
-      `Nothing was swept: in ${folder} only runs at ${targetsOf(open).join(', ')} left something, which MAY STILL BE RUNNING AND BILLING. Name one of these targets.\n`,
+      `Nothing was swept: in ${folder} only runs at ${targetsOf(open).join(', ')} left resources behind, which MAY STILL BE RUNNING AND BILLING. Name one of these targets.\n`,
     );
     return EXIT.mayBeRunning;
   }
-  terminal.out(`Nothing to sweep: no run in ${folder} left anything.\n`);
+  terminal.out(`Nothing to sweep: no run in ${folder} left anything behind.\n`);
   return EXIT.conformant;
 }
 
@@ -118,7 +119,7 @@ function chooseLedgers(typed: string | undefined, all: StoredLedger[]): StoredLe
   const targets = targetsOf(all);
   if (targets.length > 1)
     throw new CommandError(
-      `runs of several targets were cut off, and each has a key of its own: name one of ${targets.join(', ')}`,
+      `runs of several targets were interrupted, and each target has its own key: name one of ${targets.join(', ')}`,
     );
   return all;
 }
@@ -140,7 +141,7 @@ async function sweepOne(
   terminal.out(`Run ${runId} of ${startedAt} at ${baseUrl}\n`);
   if (unreadable.length > 0)
     terminal.out(
-      `  NOTE: lines ${unreadable.join(', ')} of ${ledger.path} cannot be read; what they told is looked for by the run's names\n`,
+      `  NOTE: lines ${unreadable.join(', ')} of ${ledger.path} cannot be read; their resources are searched for by the run's name prefix\n`,
     );
   const swept = await trySweep(ledger, parts);
   if (swept.result === 'busy') {
@@ -151,7 +152,7 @@ async function sweepOne(
   for (const entry of destroyed) terminal.out(`  gone: ${described(entry)}\n`);
   if (swept.result === 'unreachable') terminal.out(`  ${swept.why}\n`);
   if (swept.result === 'swept' && swept.left.length === 0) {
-    terminal.out(destroyed.length === 0 ? '  nothing of it was there any more\n' : '  all of it is gone\n');
+    terminal.out(destroyed.length === 0 ? '  nothing of it existed any more\n' : '  all of it is gone\n');
     return EXIT.conformant;
   }
   terminal.out(leftoverLines(baseUrl, swept.left));
@@ -163,7 +164,7 @@ async function trySweep(ledger: StoredLedger, parts: SweepParts): Promise<Swept>
     return await sweep(ledger, parts);
   } catch (error) {
     const left = ledger.entries.filter(({ state }) => state !== 'gone' && state !== 'refused');
-    const why = parts.signal.aborted ? 'interrupted' : `${NAME} could not go on (${systemErrorText(error)})`;
+    const why = parts.signal.aborted ? 'interrupted' : `${NAME} failed (${systemErrorText(error)})`;
     return { result: 'unreachable', why, left };
   }
 }
