@@ -78,7 +78,7 @@ it('says the outcome, the tiers and every section in a heading', async () => {
   expect(await page.locator('h2').allInnerTexts()).toEqual([
     '2 resources may still be running and billing',
     'The tiers of the contract',
-    'What is not as it must be',
+    'What does not conform',
     'All 21 checks',
     'Failed 5',
     'Warnings 1',

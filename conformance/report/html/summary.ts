@@ -31,9 +31,9 @@ const TIER_WORDS: Readonly<Record<ReportTier['tier'], string>> = {
 
 /** An explanation of each outcome. */
 const OUTCOME_WORDS: Readonly<Record<Report['outcome'], string>> = {
-  CONFORMANT: 'Everything that a run of this level looks at is as the contract says.',
-  'NON-CONFORMANT': 'Some of what the contract demands is not so. Each gap is explained below.',
-  INCOMPLETE: 'Nothing was found broken, but the run did not see enough to say that all is well.',
+  CONFORMANT: 'Everything that a run of this level tests conforms to the contract.',
+  'NON-CONFORMANT': 'The target breaks some requirements of the contract. Each one is explained below.',
+  INCOMPLETE: 'No failure was found, but the run could not test enough to confirm conformance.',
 };
 
 /** The outcome and the facts of the run. */
@@ -111,7 +111,7 @@ export function gaps({ checks }: Report): Markup {
   const worst = [...failed, ...untested].slice(0, MAX_GAPS);
   if (worst.length === 0) return html``;
   const more = failed.length + untested.length - worst.length;
-  return html`<h2 id="gaps">${failed.length > 0 ? 'What is not as it must be' : 'What could not be tested'}</h2>
+  return html`<h2 id="gaps">${failed.length > 0 ? 'What does not conform' : 'What could not be tested'}</h2>
 <ul class="gaps">${worst.map(gap)}</ul>
 ${more > 0 ? html`<p class="soft">And ${more} more, in the list below.</p>` : ''}`;
 }
