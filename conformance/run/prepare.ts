@@ -7,9 +7,10 @@ import { cleanUp } from '../resources/clean-up.ts';
 import { keyFingerprintOf, Ledger, prefixOf, toRecord } from '../resources/ledger.ts';
 import { adoptOrphans } from '../resources/presence.ts';
 import { Resources } from '../resources/resources.ts';
-import { Session } from '../scenarios/session.ts';
+import { Session, type SessionParts } from '../scenarios/session.ts';
 import { isPrivateBaseUrl } from '../ssh/private-addresses.ts';
-import { createRedactor } from '../text/redact.ts';
+import type { KeyPair } from '../ssh/ssh-client.ts';
+import { createRedactor, type Redactor } from '../text/redact.ts';
 import type { KeyName, TranscriptRecord } from '../transcript/records.ts';
 import { Transcript } from '../transcript/transcript.ts';
 import type { RunOptions, RunParts } from './options.ts';
@@ -28,26 +29,21 @@ export interface Prepared {
 
 /** Assembles a run and writes its first records. Only opens TCP connections to the target. */
 export async function prepare(options: RunOptions, parts: RunParts, signal: AbortSignal): Promise<Prepared> {
-  const { baseUrl, apiKey, login, secondApiKey, level, settings } = options;
+  const { baseUrl, apiKey, login, secondApiKey, settings } = options;
   const { clock, runId, onEvent } = parts;
   const keys = newKeys(parts);
-  const redactor = createRedactor();
-  if (apiKey !== undefined) redactor.add('api key', apiKey);
-  if (login !== undefined) redactor.add('password', login.password);
-  if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
-  for (const [name, { privateKey }] of Object.entries(keys)) redactor.add(`${name} private key`, privateKey);
+  const redactor = redactorFor(options, keys);
   const transcript = new Transcript({
     redact: (record) => redactor.value(withoutUsername(record, login)) as TranscriptRecord,
     sink: parts.sink,
     onRecord: (record) => onEvent?.({ event: 'record', record }),
   });
-  const userAgent = `berth-conformance/${suiteVersion} run/${runId}`;
   const client = new TargetClient({
     transport: parts.transport,
     clock,
     transcript,
     baseUrl,
-    userAgent,
+    userAgent: userAgentOf(runId),
     apiKey,
     login,
     secondApiKey,
@@ -55,6 +51,40 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     paceMs: paceOf(settings.pollIntervalMs),
     onSecret: (name, secret) => redactor.add(name, secret),
   });
+  await recordStart(options, parts, transcript);
+  const ledger = new Ledger({
+    file: parts.ledgerFile,
+    runId,
+    wall: () => clock.wall(),
+    onChange: (entry) => {
+      transcript.add(toRecord(entry, client.now()));
+      onEvent?.({ event: 'resource', entry: { ...entry } });
+    },
+  });
+  const session = createSession(options, parts, { client, ledger, transcript, keys, signal });
+  return { session, transcript, client, cleanUp: () => finish(options, parts, client, ledger) };
+}
+
+type Keys = Record<KeyName, KeyPair>;
+
+/** A redactor that knows every secret of the run. */
+function redactorFor({ apiKey, login, secondApiKey }: RunOptions, keys: Keys): Redactor {
+  const redactor = createRedactor();
+  if (apiKey !== undefined) redactor.add('api key', apiKey);
+  if (login !== undefined) redactor.add('password', login.password);
+  if (secondApiKey !== undefined) redactor.add('second api key', secondApiKey);
+  for (const [name, { privateKey }] of Object.entries(keys)) redactor.add(`${name} private key`, privateKey);
+  return redactor;
+}
+
+function userAgentOf(runId: string): string {
+  return `berth-conformance/${suiteVersion} run/${runId}`;
+}
+
+/** Writes the first record of the transcript and the first line of the ledger. */
+async function recordStart(options: RunOptions, parts: RunParts, transcript: Transcript): Promise<void> {
+  const { baseUrl, apiKey, login, secondApiKey, level, settings } = options;
+  const { clock, runId } = parts;
   const startedAt = new Date(clock.wall()).toISOString();
   transcript.add({
     kind: 'run',
@@ -65,7 +95,7 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     baseUrl,
     level,
     startedAt,
-    userAgent,
+    userAgent: userAgentOf(runId),
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
     roundTripsMs: await roundTrips(options, parts),
     ...(options.only === undefined ? {} : { only: options.only }),
@@ -77,43 +107,36 @@ export async function prepare(options: RunOptions, parts: RunParts, signal: Abor
     startedAt,
     keyPrint: keyFingerprintOf(runId, { apiKey, login }),
   });
-  const ledger = new Ledger({
-    file: parts.ledgerFile,
-    runId,
-    wall: () => clock.wall(),
-    onChange: (entry) => {
-      transcript.add(toRecord(entry, client.now()));
-      onEvent?.({ event: 'resource', entry: { ...entry } });
-    },
-  });
-  const longestLifeMs = () => settings.maxMinutes * MS_PER_MINUTE - client.now() + settings.readyTimeoutMs;
+}
+
+function createSession(
+  { baseUrl, apiKey, login, secondApiKey, level, settings, acceptsUnknownCost }: RunOptions,
+  { clock, ssh, onEvent }: RunParts,
+  shared: Pick<SessionParts, 'client' | 'ledger' | 'transcript' | 'keys' | 'signal'>,
+): Session {
+  const { client, ledger, signal } = shared;
   const budget = new Budget({
     maxCostUsd: settings.maxCostUsd,
     entries: ledger.entries,
-    longestLifeMs,
+    longestLifeMs: () => settings.maxMinutes * MS_PER_MINUTE - client.now() + settings.readyTimeoutMs,
     wall: () => clock.wall(),
-    acceptsUnknownCost: options.acceptsUnknownCost === true,
+    acceptsUnknownCost: acceptsUnknownCost === true,
   });
-  const session = new Session({
+  return new Session({
+    ...shared,
     level,
     apiKey,
     login,
-    client,
     clock,
-    ssh: parts.ssh,
-    keys,
-    ledger,
-    transcript,
-    signal,
+    ssh,
     settings: { ...settings, hasSecondKey: secondApiKey !== undefined },
     allowPrivate: settings.allowPrivate === true || isPrivateBaseUrl(baseUrl),
     resources: new Resources({ client, ledger, budget, signal }),
     onWait: (text) => onEvent?.({ event: 'waiting', text }),
   });
-  return { session, transcript, client, cleanUp: () => finish(options, parts, client, ledger) };
 }
 
-function newKeys({ ssh, runId }: RunParts): Record<KeyName, ReturnType<RunParts['ssh']['newKeyPair']>> {
+function newKeys({ ssh, runId }: RunParts): Keys {
   return {
     first: ssh.newKeyPair(`berth-conformance-${runId}-first`),
     second: ssh.newKeyPair(`berth-conformance-${runId}-second`),

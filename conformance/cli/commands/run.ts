@@ -108,7 +108,7 @@ async function checkBeforeRun(
     throw new CommandError('the run did not start, and nothing was bought', EXIT.incomplete);
 }
 
-/** From here on resources may be created: whatever happens, leftovers are reported, and the exit code is 5. */
+/** From here on resources may be created. Whatever happens, leftovers are reported, with exit code 5. */
 async function runAndReport(
   { options, scenarios, requirements }: Preparation,
   flags: RunCommandFlags,
@@ -154,16 +154,22 @@ async function runAndReport(
   } catch (error) {
     progressReport.stop();
     outputs.keepTranscript();
-    const cause = interruption.fault ?? error;
-    const isOfTheSetUp = cause instanceof LedgerError;
-    if (isOfTheSetUp) terminal.err(`${NAME}: ${cause.message}.\n`);
-    else reportSuiteFault(cause, parts);
-    const isLeft = reportLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
-    if (isLeft) return EXIT.mayBeRunning;
-    return isOfTheSetUp ? EXIT.configuration : EXIT.suiteFault;
+    const exitCode = reportFailure(interruption.fault ?? error, parts);
+    const hasLeftovers = reportLeftovers(ledgerFile.entries(), options.baseUrl, terminal);
+    return hasLeftovers ? EXIT.mayBeRunning : exitCode;
   } finally {
     ledgerFile.close();
   }
+}
+
+/** Reports why a run ended without a report. A ledger that cannot be written is a fault of the set-up. */
+function reportFailure(cause: unknown, parts: CliParts): number {
+  if (cause instanceof LedgerError) {
+    parts.terminal.err(`${NAME}: ${cause.message}.\n`);
+    return EXIT.configuration;
+  }
+  reportSuiteFault(cause, parts);
+  return EXIT.suiteFault;
 }
 
 function exitCodeAfter(exitCode: number, fault: SuiteFault | undefined, parts: CliParts): number {
