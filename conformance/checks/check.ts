@@ -8,7 +8,7 @@ import {
 } from '../evidence/finding.ts';
 import { isEnd } from '../evidence/instances.ts';
 import { RECLAIMED } from '../scenarios/scenario.ts';
-import { isObject, textField } from '../text/json.ts';
+import { isObject, stringField } from '../text/json.ts';
 import { printable } from '../text/printable.ts';
 import { answerOf, jsonOf, requestOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, Level } from '../transcript/records.ts';
@@ -47,7 +47,7 @@ export function isBeyondQuota(exchange: Exchange): boolean {
 export function codeOfConflict(exchange: Exchange): string | undefined {
   if (statusOf(exchange) !== 409) return undefined;
   const body = jsonOf(exchange);
-  return textField(isObject(body) ? body['error'] : undefined, 'code');
+  return stringField(isObject(body) ? body['error'] : undefined, 'code');
 }
 
 /** Each exchange must be answered with one of the statuses. Rate-limited ones are left out. */
@@ -72,7 +72,7 @@ export function judgeStatus(
 /** The status that a read shows: that of the resource, or `404`. */
 export function shownStatus(exchange: Exchange | undefined): string {
   if (exchange === undefined) return 'not read';
-  const status = textField(successOf(exchange), 'status');
+  const status = stringField(successOf(exchange), 'status');
   return status === undefined ? answerOf(exchange) : printable(status, 60);
 }
 

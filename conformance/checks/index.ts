@@ -1,5 +1,5 @@
 import { authenticationChecks, liveInstanceChecks } from './access/authentication.ts';
-import { severalKeysChecks } from './access/second-key.ts';
+import { secondKeyChecks } from './access/second-key.ts';
 import { tokenChecks } from './access/token.ts';
 import { raceChecks } from './capacity/race.ts';
 import { soldOutChecks } from './capacity/sold-out.ts';
@@ -54,7 +54,7 @@ export const CHECKS: readonly Check[] = [
   ...nameChecks,
   ...raceChecks,
   ...refusalChecks,
-  ...severalKeysChecks,
+  ...secondKeyChecks,
   ...soldOutChecks,
   ...volumeAttachmentChecks,
   ...volumeStateChecks,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Exchange } from '../transcript/records.ts';
-import { tokenFault } from './catalog/regions.ts';
+import { regionFault } from './catalog/regions.ts';
 import { messageFault } from './conventions/errors.ts';
 import { isUtcTimestamp } from './conventions/timestamps.ts';
 import { CHECKS } from './index.ts';
@@ -143,7 +143,7 @@ it.each([
   ['1-east', false],
   ['', false],
 ])('of the region %j it is %s that it is a token for people', (region, isOne) => {
-  expect(tokenFault(region) === undefined).toBe(isOne);
+  expect(regionFault(region) === undefined).toBe(isOne);
 });
 
 it.each([

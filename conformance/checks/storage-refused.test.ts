@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
-import { reddened, tryOut } from '../mutants/harness.ts';
+import { reddened, runAgainst } from '../mutants/harness.ts';
 import { ApiError } from '../mutants/reference/errors.ts';
 
 it.each(['capacity_unavailable', 'quota_exceeded'])(
   'a provider that refuses every volume with 409 %s is told that volumes were not tested, and no more',
   async (code) => {
     const { rows } = loadRequirements();
-    const trial = await tryOut(
+    const trial = await runAgainst(
       {
         behave: (rules) => ({
           ...rules,

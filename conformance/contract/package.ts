@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { textField } from '../text/json.ts';
+import { stringField } from '../text/json.ts';
 
 /** The folder of the package, of which `openapi/`, `fixtures/` and `conformance/requirements.yaml` are parts. */
 export const packageRoot = find(import.meta.dirname);
@@ -18,4 +18,4 @@ export function readPackageJson(path: string): unknown {
 }
 
 /** The version of the package, which is that of the suite. */
-export const suiteVersion = textField(readPackageJson('package.json'), 'version') ?? 'unknown';
+export const suiteVersion = stringField(readPackageJson('package.json'), 'version') ?? 'unknown';

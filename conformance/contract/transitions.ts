@@ -1,4 +1,4 @@
-import { isObject, textsField } from '../text/json.ts';
+import { isObject, stringsField } from '../text/json.ts';
 import { readPackageJson } from './package.ts';
 
 /** For each status, the statuses that a later poll may show. A poll may miss the statuses in between. */
@@ -11,7 +11,7 @@ export function lawfulPaths(resource: 'instance' | 'volume'): LawfulPaths {
   const next = isObject(table) ? table['next'] : undefined;
   if (!isObject(next)) throw new Error(`fixtures/transitions.json has no transitions of ${resource}`);
   return new Map(
-    Object.keys(next).map((status) => [status, reachable(status, (from) => textsField(next, from))]),
+    Object.keys(next).map((status) => [status, reachable(status, (from) => stringsField(next, from))]),
   );
 }
 

@@ -1,5 +1,5 @@
 import { type Placement, placements, type Wanted } from '../scenarios/placement.ts';
-import { type JsonObject, textField, textsField } from '../text/json.ts';
+import { type JsonObject, stringField, stringsField } from '../text/json.ts';
 import { printable } from '../text/printable.ts';
 import { closestMatch } from '../text/wording.ts';
 import { includes, type Level } from '../transcript/records.ts';
@@ -41,7 +41,7 @@ function describe({ configurationId, region }: Placement): string {
 }
 
 function unknownOffer(offer: string | undefined, { configurations }: Stock): Diagnosis | undefined {
-  const ids = configurations.map((each) => textField(each, 'id')).filter((id) => id !== undefined);
+  const ids = configurations.map((each) => stringField(each, 'id')).filter((id) => id !== undefined);
   if (offer === undefined || ids.length === 0 || ids.includes(offer)) return undefined;
   return config(
     SUBJECT,
@@ -51,7 +51,7 @@ function unknownOffer(offer: string | undefined, { configurations }: Stock): Dia
 }
 
 function unknownRegion(region: string | undefined, { configurations }: Stock): Diagnosis | undefined {
-  const regions = [...new Set(configurations.flatMap((each) => textsField(each, 'regions')))];
+  const regions = [...new Set(configurations.flatMap((each) => stringsField(each, 'regions')))];
   if (region === undefined || regions.length === 0 || regions.includes(region)) return undefined;
   return config(SUBJECT, `--region ${region} is not a region of any offer`, oneOf(region, regions));
 }

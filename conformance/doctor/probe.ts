@@ -3,7 +3,7 @@ import { suiteVersion } from '../contract/package.ts';
 import { LONGEST_LIST_BYTES } from '../http/call.ts';
 import { type SignIn, tokenRequests } from '../http/sign-in.ts';
 import type { HttpAnswer, HttpFailure, Transport } from '../http/transport.ts';
-import { isObject, parseJson, textField } from '../text/json.ts';
+import { isObject, parseJson, stringField } from '../text/json.ts';
 
 export interface ProbeParts extends SignIn {
   transport: Transport;
@@ -40,7 +40,7 @@ export async function requestToken(parts: ProbeParts, baseUrl: string): Promise<
       headers: { ...headers(), 'content-type': 'application/json' },
       body: JSON.stringify(request),
     });
-    const token = answer?.status === 200 ? textField(json, 'access_token') : undefined;
+    const token = answer?.status === 200 ? stringField(json, 'access_token') : undefined;
     if (token !== undefined) return { token, isOfKey: request.api_key !== undefined };
   }
   return undefined;
@@ -67,7 +67,7 @@ function headers(): Record<string, string> {
 /** Whether a body is `{ error: { code, message } }`. */
 export function isEnvelope(json: unknown): boolean {
   const error = isObject(json) ? json['error'] : undefined;
-  return textField(error, 'code') !== undefined;
+  return stringField(error, 'code') !== undefined;
 }
 
 /** Whether the answer is an HTML page. */

@@ -1,4 +1,4 @@
-import { textField } from '../text/json.ts';
+import { stringField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type {
   EndRecord,
@@ -105,9 +105,9 @@ export class Evidence {
 
   get #spotOffers(): Set<string | undefined> {
     const spot = this.objects.configurations.filter(
-      ({ value }) => textField(value, 'instance_type') === 'SPOT',
+      ({ value }) => stringField(value, 'instance_type') === 'SPOT',
     );
-    return new Set(spot.map(({ value }) => textField(value, 'id')));
+    return new Set(spot.map(({ value }) => stringField(value, 'id')));
   }
 
   #idsOf(type: ResourceRecord['type']): Map<string, ResourceRecord> {
@@ -147,5 +147,5 @@ export function requestBetweenReads(
 }
 
 export function statusShown(exchange: Exchange): string | undefined {
-  return textField(successOf(exchange), 'status');
+  return stringField(successOf(exchange), 'status');
 }

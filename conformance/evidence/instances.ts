@@ -1,4 +1,4 @@
-import { type JsonObject, objectsField, textField } from '../text/json.ts';
+import { type JsonObject, objectsField, stringField } from '../text/json.ts';
 import { isSuccess, jsonOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 
@@ -46,13 +46,13 @@ export function instanceTimelines(
     const of = (action: Asked['action']): Exchange[] =>
       (asked.get(id) ?? []).filter((item) => item.action === action).map(({ exchange }) => exchange);
     const seen = observations.get(id) ?? [];
-    const offer = textField(seen.find(({ instance }) => instance)?.instance, 'configuration_id');
+    const offer = stringField(seen.find(({ instance }) => instance)?.instance, 'configuration_id');
     return {
       id,
       resource,
       observations: seen,
       created: exchanges.find(
-        (exchange) => isCreate(exchange) && textField(successOf(exchange), 'id') === id,
+        (exchange) => isCreate(exchange) && stringField(successOf(exchange), 'id') === id,
       ),
       deletes: of('delete'),
       starts: of('start'),
@@ -114,8 +114,8 @@ function observationsIn(exchange: Exchange): [string, Observation][] {
   const instances =
     source === 'list' ? objectsField(jsonOf(exchange), 'instances') : body === undefined ? [] : [body];
   return instances.flatMap((instance): [string, Observation][] => {
-    const id = of?.id ?? textField(instance, 'id');
-    const status = textField(instance, 'status');
+    const id = of?.id ?? stringField(instance, 'id');
+    const status = stringField(instance, 'status');
     return id === undefined || status === undefined ? [] : [[id, { status, exchange, source, instance }]];
   });
 }

@@ -1,4 +1,4 @@
-import { hasField, isObject, type JsonObject, textField } from '../text/json.ts';
+import { hasField, isObject, type JsonObject, stringField } from '../text/json.ts';
 import { shortJson } from '../text/wording.ts';
 import { isSuccess, jsonOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
@@ -83,7 +83,7 @@ function readOf(exchange: Exchange, list: OfferList): OfferRead | undefined {
 
 function readFrom(exchange: Exchange, items: readonly unknown[], filter: URLSearchParams): OfferRead {
   const offers = items.filter(isObject).flatMap((offer) => {
-    const id = textField(offer, 'id');
+    const id = stringField(offer, 'id');
     return id === undefined ? [] : [{ id, offer, exchange }];
   });
   return {
@@ -108,12 +108,12 @@ export function repeatedOf(ids: readonly string[]): string[] {
 export function offerTypes(evidence: Evidence): (timeline: InstanceTimeline) => string | undefined {
   const types = new Map(
     evidence.objects.configurations.map(({ value }) => [
-      textField(value, 'id'),
-      textField(value, 'instance_type'),
+      stringField(value, 'id'),
+      stringField(value, 'instance_type'),
     ]),
   );
   return ({ observations }) =>
-    types.get(textField(observations.find(({ instance }) => instance)?.instance, 'configuration_id'));
+    types.get(stringField(observations.find(({ instance }) => instance)?.instance, 'configuration_id'));
 }
 
 /** The fields that identify an offer. Availability, regions and price may change at any time. */

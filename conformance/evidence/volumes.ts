@@ -1,4 +1,4 @@
-import { type JsonObject, textField } from '../text/json.ts';
+import { type JsonObject, stringField } from '../text/json.ts';
 import { statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../transcript/records.ts';
 import { hasGoodCredential } from './instances.ts';
@@ -36,7 +36,7 @@ export function volumeTimelines(
 
 function idOf(exchange: Exchange): string | undefined {
   if (exchange.request.method === 'POST' && exchange.request.path === '/volumes')
-    return textField(successOf(exchange), 'id');
+    return stringField(successOf(exchange), 'id');
   const [, id] = PATH.exec(exchange.request.path) ?? [];
   return id === undefined || id === 'locations' ? undefined : decodeURIComponent(id);
 }
@@ -44,6 +44,6 @@ function idOf(exchange: Exchange): string | undefined {
 function observationsIn(exchange: Exchange): VolumeObservation[] {
   if (exchange.request.method === 'GET' && statusOf(exchange) === 404) return [{ status: '404', exchange }];
   const volume = successOf(exchange);
-  const status = textField(volume, 'status');
+  const status = stringField(volume, 'status');
   return volume === undefined || status === undefined ? [] : [{ status, exchange, volume }];
 }

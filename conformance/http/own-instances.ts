@@ -1,4 +1,4 @@
-import { isObject, parseJson, textField } from '../text/json.ts';
+import { isObject, parseJson, stringField } from '../text/json.ts';
 import { SMALL_BODY_BYTES } from './call.ts';
 
 /** A longer list is kept in part. */
@@ -16,7 +16,7 @@ export class OwnInstances {
 
   /** Takes the body of an answer to a create. */
   add(body: string): void {
-    const id = textField(parseJson(body), 'id');
+    const id = stringField(parseJson(body), 'id');
     if (id !== undefined) this.#ids.add(id);
   }
 
@@ -53,8 +53,8 @@ export class OwnInstances {
 
   #isOwn(instance: unknown): boolean {
     return (
-      this.#ids.has(textField(instance, 'id') ?? '') ||
-      textField(instance, 'name')?.startsWith(this.#namePrefix) === true
+      this.#ids.has(stringField(instance, 'id') ?? '') ||
+      stringField(instance, 'name')?.startsWith(this.#namePrefix) === true
     );
   }
 }

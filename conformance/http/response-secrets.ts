@@ -1,5 +1,5 @@
 import { TOKEN_PATH } from '../contract/paths.ts';
-import { isObject, parseJson, textField } from '../text/json.ts';
+import { isObject, parseJson, stringField } from '../text/json.ts';
 import type { HttpAnswer } from './transport.ts';
 
 /** A shorter value may be an ordinary word. */
@@ -27,7 +27,7 @@ export class ResponseSecrets {
   }
 
   #keepTokens(answer: unknown, status: number): void {
-    const token = textField(answer, 'access_token');
+    const token = stringField(answer, 'access_token');
     if (token !== undefined) this.#onSecret('access token', token);
     if (status < 200 || status >= 300) return;
     for (const text of textsIn(answer))

@@ -1,4 +1,4 @@
-import { numberField, textField } from '../text/json.ts';
+import { numberField, stringField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, TranscriptRecord } from '../transcript/records.ts';
 
@@ -64,7 +64,7 @@ export class AccessToken {
 
   /** The token in an answer of POST /auth/token; undefined where there is none. */
   static of(exchange: Exchange): AccessToken | undefined {
-    const value = textField(successOf(exchange), 'access_token');
+    const value = stringField(successOf(exchange), 'access_token');
     if (value === undefined || value === '') return undefined;
     return new AccessToken(value, renewalTimeOf(exchange));
   }

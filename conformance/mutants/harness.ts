@@ -45,7 +45,7 @@ const settings: Omit<RunSettings, 'hasSecondKey'> = {
 };
 
 /** Runs the whole suite at level full and the contract's pace, in virtual time. SSH is real. */
-export async function tryOut(subject: Subject, requirements: readonly Requirement[]): Promise<Trial> {
+export async function runAgainst(subject: Subject, requirements: readonly Requirement[]): Promise<Trial> {
   const clock = createAutoClock();
   let hits = 0;
   const hit = (): void => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
 import { refusal } from './deviate.ts';
-import { type Subject, tryOut } from './harness.ts';
+import { runAgainst, type Subject } from './harness.ts';
 
 const LIST = 'GET /instances';
 const GET = 'GET /instances/{instanceId}';
@@ -56,6 +56,6 @@ const liars: Record<string, Subject> = {
 };
 
 it.each(Object.entries(liars))('a server that %s hides no machine from the run', async (_what, subject) => {
-  const { leaked } = await tryOut(subject, rows);
+  const { leaked } = await runAgainst(subject, rows);
   expect(leaked).toEqual([]);
 });

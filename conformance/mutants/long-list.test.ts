@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
 import { LONGEST_LIST_BYTES } from '../http/call.ts';
-import { reddened, tryOut } from './harness.ts';
+import { reddened, runAgainst } from './harness.ts';
 
 it('a list that is longer than the suite reads is no failure: what needs it is not tested, and says why', async () => {
   const raw = 'x'.repeat(LONGEST_LIST_BYTES + 1);
-  const trial = await tryOut(
+  const trial = await runAgainst(
     {
       behave: (rules) => ({
         ...rules,

@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
 import { countVerdicts, outcomeOf } from '../verdict/outcome.ts';
-import { reddened, type Trial, tryOut } from './harness.ts';
+import { reddened, runAgainst, type Trial } from './harness.ts';
 import type { Mutant, Variation } from './mutant.ts';
 
 const { rows } = loadRequirements();
 
 /** Expects that the mutant's deviation took effect, and that exactly the checks that it names failed. */
 export async function expectKilled(mutant: Mutant): Promise<void> {
-  const trial = await tryOut(mutant, rows);
+  const trial = await runAgainst(mutant, rows);
   expect(endOf(trial)).toEqual({ reason: 'completed' });
   expect(trial.hits, 'times that the deviation took effect').toBeGreaterThan(0);
   expect(reddened(trial)).toEqual(mutant.reddens.toSorted());
@@ -18,7 +18,7 @@ export async function expectKilled(mutant: Mutant): Promise<void> {
 /** Expects that nothing fails and nothing is left untested. */
 export async function expectConformant(variation: Variation): Promise<void> {
   const { behave, warns = [], id: _id, why: _why, ...subject } = variation;
-  const trial = await tryOut(
+  const trial = await runAgainst(
     {
       ...subject,
       ...(behave && { behave: (rules, _hit, clock) => behave(rules, clock) }),

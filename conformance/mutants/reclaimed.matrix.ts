@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadRequirements } from '../contract/requirements.ts';
-import { reddened, tryOut } from './harness.ts';
+import { reddened, runAgainst } from './harness.ts';
 import type { AutoClock } from './reference/auto-clock.ts';
 import type { Instance, Volume } from './reference/model.ts';
 import type { Rules } from './reference/rules.ts';
@@ -62,7 +62,7 @@ it.each([
   ['companion/detach-one/post', 0],
 ] as const)('finds no failure where a SPOT instance is reclaimed at %s', async (step, which) => {
   const subject = { run: { offer: 'cpu-spot' }, behave: reclaimingAt(step, which) };
-  const trial = await tryOut(subject, rows);
+  const trial = await runAgainst(subject, rows);
   expect(trial.hits).toBe(1);
   expect(reddened(trial)).toEqual([]);
   expect(trial.tookMs, 'virtual time, of one patience at the most').toBeLessThan(2_400_000);

@@ -1,7 +1,7 @@
 import { instancePath, volumePath } from '../contract/paths.ts';
 import { toCurl } from '../http/curl.ts';
 import { worstCaseUsd } from '../resources/budget.ts';
-import { parseJson, textField } from '../text/json.ts';
+import { parseJson, stringField } from '../text/json.ts';
 import type { Exchange, ResourceRecord, TranscriptRecord } from '../transcript/records.ts';
 import { leftovers } from '../verdict/outcome.ts';
 import { cut } from './excerpt.ts';
@@ -110,6 +110,6 @@ function regionOf({ step, name }: ResourceRecord, exchanges: readonly Exchange[]
   const asked = exchanges
     .filter((exchange) => exchange.step === step && exchange.request.method === 'POST')
     .map(({ request }) => parseJson(request.body))
-    .find((body) => textField(body, 'name') === name);
-  return textField(asked, 'region');
+    .find((body) => stringField(body, 'name') === name);
+  return stringField(asked, 'region');
 }

@@ -1,7 +1,7 @@
 import { instancePath, volumePath } from '../contract/paths.ts';
 import type { Clock } from '../http/clock.ts';
 import type { TargetClient } from '../http/target-client.ts';
-import { textField, textsField } from '../text/json.ts';
+import { stringField, stringsField } from '../text/json.ts';
 import { isSuccess, successOf } from '../transcript/exchange.ts';
 import { type Entry, isOpen, type Ledger } from './ledger.ts';
 import { findByName, isConfirmedGone } from './presence.ts';
@@ -89,7 +89,7 @@ async function removeInstance(parts: CleanUpOptions, entry: Entry, id: string, r
     const read = await client.send('cleanup/read-instance', { method: 'GET', path }, signal);
     const list = await client.send('cleanup/list', { method: 'GET', path: '/instances' }, signal);
     if (isConfirmedGone(id, read, list)) return ledger.gone(entry);
-    if (textField(successOf(read), 'status') === 'DESTROYING') return;
+    if (stringField(successOf(read), 'status') === 'DESTROYING') return;
   }
   const asked = await client.send('cleanup/destroy-instance', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);
@@ -104,7 +104,7 @@ async function removeVolume(
   const read = await client.send('cleanup/read-volume', { method: 'GET', path }, signal);
   if (read.answer?.status === 404 && round > 1) return ledger.gone(entry);
   const volume = successOf(read);
-  if (textsField(volume, 'attached_instance_ids').length > 0)
+  if (stringsField(volume, 'attached_instance_ids').length > 0)
     await client.send('cleanup/detach-volume', { method: 'POST', path: `${path}/detach` }, signal);
   const asked = await client.send('cleanup/delete-volume', { method: 'DELETE', path }, signal);
   if (!isSuccess(asked) && asked.answer?.status !== 404) ledger.note(entry, `DELETE ${refusalOf(asked)}`);

@@ -1,5 +1,5 @@
 import type { TargetClient } from '../http/target-client.ts';
-import { idOf, objectsField, textField } from '../text/json.ts';
+import { idOf, objectsField, stringField } from '../text/json.ts';
 import { jsonOf, listOf, statusOf, successOf } from '../transcript/exchange.ts';
 import type { Exchange } from '../transcript/records.ts';
 import { type Entry, type Ledger, prefixOf } from './ledger.ts';
@@ -10,7 +10,7 @@ import { type Entry, type Ledger, prefixOf } from './ledger.ts';
  * decides.
  */
 export function isConfirmedGone(id: string, read: Exchange, list: Exchange): boolean {
-  const isGone = statusOf(read) === 404 || textField(successOf(read), 'status') === 'DESTROYED';
+  const isGone = statusOf(read) === 404 || stringField(successOf(read), 'status') === 'DESTROYED';
   if (list.failure?.kind === 'too_large') return isGone;
   const instances = listOf(list);
   if (!isGone || instances === undefined) return false;
@@ -39,13 +39,13 @@ export async function findByName(
     return { kind: 'cannot-tell', why: 'GET /instances did not answer with a list' };
   const known = new Set(ledger.entries.flatMap(({ id }) => id ?? []));
   const match = instances.find(
-    (instance) => textField(instance, 'name')?.startsWith(entry.name) && !known.has(idOf(instance) ?? ''),
+    (instance) => stringField(instance, 'name')?.startsWith(entry.name) && !known.has(idOf(instance) ?? ''),
   );
   const id = idOf(match);
   if (match !== undefined && id === undefined)
     return { kind: 'cannot-tell', why: 'GET /instances shows it without an id' };
   if (id !== undefined) return { kind: 'found', id };
-  const showsNames = instances.every((instance) => textField(instance, 'name') !== undefined);
+  const showsNames = instances.every((instance) => stringField(instance, 'name') !== undefined);
   return showsNames
     ? { kind: 'absent' }
     : { kind: 'cannot-tell', why: 'GET /instances lists instances without a name' };
@@ -60,10 +60,10 @@ export function adoptOrphans(ledger: Ledger, runId: string, list: Exchange): voi
   const known = new Set(ledger.entries.map(({ id }) => id));
   const awaited = ledger.open.filter(({ id }) => id === undefined);
   for (const instance of instances) {
-    const [id, name = ''] = [idOf(instance), textField(instance, 'name')];
+    const [id, name = ''] = [idOf(instance), stringField(instance, 'name')];
     if (id === undefined || known.has(id) || !name.startsWith(prefixOf(runId))) continue;
     if (instance['status'] === 'DESTROYED' || awaited.some((entry) => name.startsWith(entry.name))) continue;
-    const region = textField(instance, 'region');
+    const region = stringField(instance, 'region');
     const stray = {
       type: 'instance',
       step: list.step,

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, numberField, textField, textsField } from '../text/json.ts';
+import { isObject, type JsonObject, numberField, stringField, stringsField } from '../text/json.ts';
 
 /** An offer and the region to buy it in. */
 export interface Placement {
@@ -18,10 +18,10 @@ export interface Wanted {
 /** Every available (offer, region), cheapest first. */
 export function placements(availability: readonly unknown[], wanted: Wanted = {}): Placement[] {
   const all = availability.filter(isObject).flatMap((offer) => {
-    const configurationId = textField(offer, 'id');
+    const configurationId = stringField(offer, 'id');
     if (configurationId === undefined || offer['available'] !== true) return [];
     const pricePerHour = priceOf(offer);
-    return textsField(offer, 'regions').map((region) => ({ offer, configurationId, region, pricePerHour }));
+    return stringsField(offer, 'regions').map((region) => ({ offer, configurationId, region, pricePerHour }));
   });
   return all
     .filter(

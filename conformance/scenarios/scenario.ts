@@ -1,4 +1,4 @@
-import { type JsonObject, textField } from '../text/json.ts';
+import { type JsonObject, stringField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, Level } from '../transcript/records.ts';
 import type { Instance, Session } from './session.ts';
@@ -56,6 +56,6 @@ export const RECLAIMED = 'the SPOT instance was reclaimed';
 /** Whether a read shows that the platform reclaimed a SPOT instance. */
 export function isReclaimed({ placement }: Instance, read: Exchange | undefined): boolean {
   if (placement.offer['instance_type'] !== 'SPOT' || read === undefined) return false;
-  const status = textField(successOf(read), 'status') ?? '';
+  const status = stringField(successOf(read), 'status') ?? '';
   return read.answer?.status === 404 || ['DESTROYING', 'DESTROYED'].includes(status);
 }

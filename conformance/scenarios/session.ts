@@ -6,7 +6,7 @@ import type { TargetClient } from '../http/target-client.ts';
 import type { Entry, Ledger } from '../resources/ledger.ts';
 import type { CreateResult, ResourceRequest, Resources } from '../resources/resources.ts';
 import type { KeyPair, SshClient } from '../ssh/ssh-client.ts';
-import { type JsonObject, numberField, objectsField, textField } from '../text/json.ts';
+import { type JsonObject, numberField, objectsField, stringField } from '../text/json.ts';
 import { successOf } from '../transcript/exchange.ts';
 import type { Exchange, KeyName, Level, RunSettings, SshRecord } from '../transcript/records.ts';
 import type { Transcript } from '../transcript/transcript.ts';
@@ -156,7 +156,7 @@ export class Session {
       const asked = this.now();
       const exchange = await this.get(step, instancePath(instance));
       const body = successOf(exchange);
-      const status = exchange.answer?.status === 404 ? '404' : textField(body, 'status');
+      const status = exchange.answer?.status === 404 ? '404' : stringField(body, 'status');
       if (isReached(status, body)) return exchange;
       if (asked - startedAt >= readyTimeoutMs) return undefined;
       await this.sleep(Math.max(next + pollIntervalMs - this.now(), 0));
@@ -169,7 +169,7 @@ export class Session {
    */
   async login(step: string, shown: JsonObject, key: KeyName, command = 'true'): Promise<SshRecord> {
     const { host, port, username } = sshEndpointOf(shown);
-    const instanceId = textField(shown, 'id') ?? '';
+    const instanceId = stringField(shown, 'id') ?? '';
     const known = username ?? this.#usernames.get(instanceId);
     const usernames = known === undefined ? USUAL_USERNAMES : [known];
     const sentAt = this.now();
@@ -226,8 +226,8 @@ export interface SshEndpoint {
 export function sshEndpointOf(shown: JsonObject): SshEndpoint {
   const forward = objectsField(shown, 'port_forwards').find(({ internal_port }) => internal_port === 22);
   return {
-    host: textField(shown, 'public_ip') ?? '',
+    host: stringField(shown, 'public_ip') ?? '',
     port: numberField(shown, 'ssh_port') ?? numberField(forward, 'external_port') ?? 22,
-    username: textField(shown, 'ssh_username'),
+    username: stringField(shown, 'ssh_username'),
   };
 }

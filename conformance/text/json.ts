@@ -21,7 +21,7 @@ export function hasField(value: unknown, name: string): boolean {
 }
 
 /** A field that is a string, or undefined. */
-export function textField(value: unknown, name: string): string | undefined {
+export function stringField(value: unknown, name: string): string | undefined {
   const field = isObject(value) ? value[name] : undefined;
   return typeof field === 'string' ? field : undefined;
 }
@@ -39,7 +39,7 @@ export function objectsField(value: unknown, name: string): JsonObject[] {
 }
 
 /** The strings in a field that is an array; empty where it is no array. */
-export function textsField(value: unknown, name: string): string[] {
+export function stringsField(value: unknown, name: string): string[] {
   const field = isObject(value) ? value[name] : undefined;
   return Array.isArray(field) ? field.filter((item) => typeof item === 'string') : [];
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, objectsField, parseJson, textField } from '../text/json.ts';
+import { isObject, type JsonObject, objectsField, parseJson, stringField } from '../text/json.ts';
 import { printable } from '../text/printable.ts';
 import { shortJson } from '../text/wording.ts';
 import type { Exchange } from './records.ts';
@@ -52,7 +52,7 @@ export function answerOf(exchange: Exchange): string {
   if (body === undefined)
     return `${answer.status} with a body that is not JSON: ${printable(answer.body.trim(), 60)}`;
   const error = isObject(body) ? body['error'] : undefined;
-  const code = textField(error, 'code');
+  const code = stringField(error, 'code');
   return code === undefined
     ? `${answer.status} with ${shortJson(body)}`
     : `${answer.status} ${printable(code, 60)}`;

@@ -1,12 +1,12 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, isTooLong, judgeEachExchange, notTested } from '../../evidence/finding.ts';
-import { objectsField, textField } from '../../text/json.ts';
+import { objectsField, stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
 
 const scenarios = ['second-key'];
 
-export const severalKeysChecks: readonly Check[] = [
+export const secondKeyChecks: readonly Check[] = [
   {
     id: 'KEYS-SECOND-001',
     level: 'full',
@@ -31,7 +31,7 @@ export const severalKeysChecks: readonly Check[] = [
 function judgeSame(evidence: Evidence): Finding {
   const first = evidence.steps('second-key/read-with-first').find(isSuccess);
   if (first === undefined) return notTested('the first key did not read the instance');
-  const ids = [textField(successOf(first), 'id'), first.request.path.split('?')[0]?.split('/')[2]];
+  const ids = [stringField(successOf(first), 'id'), first.request.path.split('?')[0]?.split('/')[2]];
   const reads = evidence.steps('second-key/read');
   const seen = [reads.find(isSuccess) ?? reads[0], evidence.step('second-key/list')].filter(
     (exchange) =>
@@ -43,7 +43,7 @@ function judgeSame(evidence: Evidence): Finding {
     'reads with the second key',
     (exchange) => {
       const shown = [successOf(exchange), ...objectsField(jsonOf(exchange), 'instances')];
-      if (shown.some((instance) => ids.includes(textField(instance, 'id')))) return undefined;
+      if (shown.some((instance) => ids.includes(stringField(instance, 'id')))) return undefined;
       return {
         expected: `${ids[0]}, which the first key reads: both keys are of the same account`,
         actual: isSuccess(exchange) ? 'it is not there' : answerOf(exchange),

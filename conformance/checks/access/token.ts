@@ -1,6 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, type Problem } from '../../evidence/finding.ts';
-import { hasField, isObject, type JsonObject, parseJson, textField } from '../../text/json.ts';
+import { hasField, isObject, type JsonObject, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, requestOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -70,7 +70,7 @@ export const tokenChecks: readonly Check[] = [
         answersOf(evidence, 'token/login'),
         'requests for a token with the login',
         (exchange) =>
-          textField(successOf(exchange), 'access_token')
+          stringField(successOf(exchange), 'access_token')
             ? undefined
             : { expected: 'access_token, for the user name and the password', actual: answerOf(exchange) },
       ),

@@ -10,7 +10,7 @@ import {
 import { acceptedDelete, type InstanceTimeline, isBefore } from '../../evidence/instances.ts';
 import { RECLAIMED } from '../../scenarios/scenario.ts';
 import { sshEndpointOf } from '../../scenarios/session.ts';
-import { type JsonObject, parseJson, textField } from '../../text/json.ts';
+import { type JsonObject, parseJson, stringField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
@@ -37,7 +37,7 @@ function judgeCreates(evidence: Evidence): Finding {
         expected: '201 with an instance, or 409 where the capacity is gone',
         actual: answerOf(exchange),
       };
-    const id = textField(successOf(exchange), 'id') ?? '';
+    const id = stringField(successOf(exchange), 'id') ?? '';
     const isTaken = taken.has(id);
     taken.add(id);
     return isTaken
@@ -100,7 +100,7 @@ function judgeLives(evidence: Evidence): Finding {
 }
 
 function errorOf(instance: JsonObject | undefined): string {
-  const error = textField(instance, 'error');
+  const error = stringField(instance, 'error');
   return error === undefined ? '' : `, with error ${shortJson(error, 100)}`;
 }
 
@@ -161,7 +161,7 @@ function heldBefore({ instances }: Evidence, first: Exchange): number {
     const end = acceptedDelete(timeline);
     if (end !== undefined && isBefore(end, first)) return false;
     return ['configuration_id', 'region'].every(
-      (field) => textField(instance, field) === textField(body, field),
+      (field) => stringField(instance, field) === stringField(body, field),
     );
   }).length;
 }

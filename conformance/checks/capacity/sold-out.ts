@@ -1,7 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, notApplicable, notTested } from '../../evidence/finding.ts';
 import { lists, type Place } from '../../scenarios/catalog/catalog.ts';
-import { parseJson, textField } from '../../text/json.ts';
+import { parseJson, stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { type Check, codeOfConflict, isBeyondQuota, judgeStatus, withoutRateLimited } from '../check.ts';
@@ -145,8 +145,8 @@ function judgePutBack(evidence: Evidence): Finding {
 function placeOf({ request }: Exchange): Place {
   const body = parseJson(request.body);
   return {
-    configurationId: textField(body, 'configuration_id') ?? '',
-    region: textField(body, 'region') ?? '',
+    configurationId: stringField(body, 'configuration_id') ?? '',
+    region: stringField(body, 'region') ?? '',
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, judgeEachExchange, notTested } from '../../evidence/finding.ts';
 import { isWhole, type OfferRead, offerReads, staticDifferences, wholeReads } from '../../evidence/offers.ts';
-import { objectsField, textField, textsField } from '../../text/json.ts';
+import { objectsField, stringField, stringsField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
@@ -128,10 +128,10 @@ function judgeRegionFilter(evidence: Evidence): Finding {
     filtered.filter(({ offers }) => offers.length > 0),
     'reads of /availability by region that listed offers',
     ({ region = '', offers }) => {
-      const strange = offers.filter(({ offer }) => !textsField(offer, 'regions').includes(region));
+      const strange = offers.filter(({ offer }) => !stringsField(offer, 'regions').includes(region));
       if (strange.length === 0) return undefined;
       const [one] = strange;
-      const shown = `${shortJson(one?.id)} is listed, whose regions are ${listed(textsField(one?.offer, 'regions'))}`;
+      const shown = `${shortJson(one?.id)} is listed, whose regions are ${listed(stringsField(one?.offer, 'regions'))}`;
       return {
         expected: `offers in ${shortJson(region)} only`,
         actual: `${strange.length} of ${offers.length} are not: ${shown}`,
@@ -149,7 +149,7 @@ function judgeUnknownRegion(evidence: Evidence): Finding {
       const offers = objectsField(jsonOf(exchange), 'configurations');
       const isEmpty = statusOf(exchange) === 200 && offers.length === 0;
       if (isEmpty || [400, 404].includes(statusOf(exchange) ?? 0)) return undefined;
-      const ids = offers.slice(0, 10).map((offer) => shortJson(textField(offer, 'id')));
+      const ids = offers.slice(0, 10).map((offer) => shortJson(stringField(offer, 'id')));
       return {
         expected: '200 with no offers (or 400 or 404)',
         actual: isSuccess(exchange) ? `${offers.length} offers: ${listed(ids)}` : answerOf(exchange),
@@ -168,7 +168,7 @@ function judgeRegionsCover(evidence: Evidence): Finding {
   const filtered = reads.filter(({ exchange }) => asked.includes(exchange));
   const regions = new Set(filtered.flatMap(({ region }) => region ?? []));
   const lasting = (before?.offers ?? []).filter(({ id, offer }) => {
-    const all = textsField(offer, 'regions');
+    const all = stringsField(offer, 'regions');
     return (
       after !== undefined &&
       hasOffer(after, id) &&
@@ -180,7 +180,7 @@ function judgeRegionsCover(evidence: Evidence): Finding {
     filtered.some((read) => hasOffer(read, id))
       ? undefined
       : {
-          expected: `to be listed for one of its regions at least: ${listed(textsField(offer, 'regions'))}`,
+          expected: `to be listed for one of its regions at least: ${listed(stringsField(offer, 'regions'))}`,
           actual: 'available without a filter, and listed for none of its regions',
         },
   );

@@ -19,7 +19,7 @@ import {
   staticDifferences,
   wholeReads,
 } from '../../evidence/offers.ts';
-import { hasField, isObject, textField, textsField } from '../../text/json.ts';
+import { hasField, isObject, stringField, stringsField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import { type Check, listProblem } from '../check.ts';
 import { answersOf } from '../conventions/conventions.ts';
@@ -219,11 +219,11 @@ function judgeSpotPrice(evidence: Evidence): Finding {
 
 /** Spellings that differ only in case and punctuation are one model. */
 function judgeGpuSpelling(evidence: Evidence): Finding {
-  const withGpu = seenOffers(evidence).filter(({ offer }) => textField(offer, 'gpu_type') !== undefined);
+  const withGpu = seenOffers(evidence).filter(({ offer }) => stringField(offer, 'gpu_type') !== undefined);
   if (withGpu.length === 0) return notApplicable('GPUs', 'no offer has a gpu_type');
   const first = new Map<string, string>();
   return judgeEachOffer(withGpu, 'offers with a gpu_type', ({ offer }) => {
-    const spelling = textField(offer, 'gpu_type') ?? '';
+    const spelling = stringField(offer, 'gpu_type') ?? '';
     const model = spelling.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
     const before = first.get(model) ?? spelling;
     first.set(model, before);
@@ -238,7 +238,7 @@ function judgeGpuSpelling(evidence: Evidence): Finding {
 
 function judgeRegions(evidence: Evidence): Finding {
   return judgeEachOffer(seenOffers(evidence), 'offers', ({ offer }) => {
-    const regions = textsField(offer, 'regions');
+    const regions = stringsField(offer, 'regions');
     const repeated = repeatedOf(regions);
     if (repeated.length > 0)
       return {

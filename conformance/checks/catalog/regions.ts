@@ -1,7 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested } from '../../evidence/finding.ts';
 import { type OfferRead, seenOffers, wholeReads } from '../../evidence/offers.ts';
-import { textField, textsField } from '../../text/json.ts';
+import { stringField, stringsField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -24,10 +24,10 @@ interface SeenRegion {
 /** The regions of all offers and locations, each with its first appearance. */
 function seenRegions(evidence: Evidence): SeenRegion[] {
   const offered = seenOffers(evidence).flatMap(({ offer, exchange }) =>
-    textsField(offer, 'regions').map((region) => ({ region, exchange })),
+    stringsField(offer, 'regions').map((region) => ({ region, exchange })),
   );
   const located = evidence.objects.locations.flatMap(({ value, exchange }) => {
-    const region = textField(value, 'id');
+    const region = stringField(value, 'id');
     return region === undefined ? [] : [{ region, exchange }];
   });
   const first = new Map<string, SeenRegion>();
@@ -40,7 +40,7 @@ function judgeTokens(evidence: Evidence): Finding {
     seenRegions(evidence),
     'region tokens',
     ({ region }) => {
-      const fault = tokenFault(region);
+      const fault = regionFault(region);
       return fault === undefined
         ? undefined
         : {
@@ -53,7 +53,7 @@ function judgeTokens(evidence: Evidence): Finding {
 }
 
 /** Why a region is not a readable token. Capitals, underscores and digits are allowed. */
-export function tokenFault(region: string): string | undefined {
+export function regionFault(region: string): string | undefined {
   if (region === '') return 'it is empty';
   if (/\s/.test(region)) return 'it has a space in it';
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(region)) return 'it is a UUID';
@@ -76,8 +76,8 @@ function judgeStable(evidence: Evidence): Finding {
       const had = regionsOf([before]);
       const has = regionsOf([after]);
       const replaced = after.offers.flatMap(({ id, offer }) => {
-        const regions = textsField(offer, 'regions');
-        const earlier = textsField(before.byId.get(id), 'regions');
+        const regions = stringsField(offer, 'regions');
+        const earlier = stringsField(before.byId.get(id), 'regions');
         const lost = earlier.filter((region) => !has.has(region));
         const got = regions.filter((region) => !had.has(region));
         return lost.length > 0 && got.length > 0
@@ -93,7 +93,7 @@ function judgeStable(evidence: Evidence): Finding {
 
 function regionsOf(reads: readonly OfferRead[]): Set<string> {
   return new Set(
-    reads.flatMap(({ byId }) => [...byId.values()].flatMap((offer) => textsField(offer, 'regions'))),
+    reads.flatMap(({ byId }) => [...byId.values()].flatMap((offer) => stringsField(offer, 'regions'))),
   );
 }
 
@@ -101,13 +101,13 @@ function judgeAvailability(evidence: Evidence): Finding {
   const known = new Map<string, Set<string>>();
   for (const { byId } of wholeReads(evidence, 'configurations'))
     for (const [id, offer] of byId)
-      known.set(id, new Set([...(known.get(id) ?? []), ...textsField(offer, 'regions')]));
+      known.set(id, new Set([...(known.get(id) ?? []), ...stringsField(offer, 'regions')]));
   const offers = wholeReads(evidence, 'availability').flatMap((read) => read.offers);
   return judgeEach(
     offers.filter(({ id }) => known.has(id)),
     'offers in /availability',
     ({ id, offer }) => {
-      const strange = textsField(offer, 'regions').filter((region) => known.get(id)?.has(region) !== true);
+      const strange = stringsField(offer, 'regions').filter((region) => known.get(id)?.has(region) !== true);
       if (strange.length === 0) return undefined;
       return {
         expected: `the regions that ${shortJson(id)} has in /configurations: ${listed([...(known.get(id) ?? [])])}`,
@@ -125,7 +125,7 @@ function judgeLocations(evidence: Evidence): Finding {
     evidence.objects.locations,
     'volume locations',
     ({ value, at }) => {
-      const id = textField(value, 'id');
+      const id = stringField(value, 'id');
       if (id === undefined || known.has(id)) return undefined;
       return {
         expected: `a token of Configuration.regions: ${listed([...known])}`,
@@ -145,7 +145,7 @@ function judgeInstances(evidence: Evidence): Finding {
     seen,
     'reads of instances that the run made',
     ({ instance }) => {
-      const region = textField(instance, 'region');
+      const region = stringField(instance, 'region');
       if (region === undefined || known.has(region)) return undefined;
       return {
         expected: `a token of Configuration.regions: ${listed([...known])}`,

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEachExchange, type Problem } from '../../evidence/finding.ts';
-import { hasField, isObject, type JsonObject, textField } from '../../text/json.ts';
+import { hasField, isObject, type JsonObject, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, jsonOf, requestOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -141,11 +141,11 @@ function judgeStableCodes(evidence: Evidence): Finding {
   const first = new Map<string, string>();
   const asked = evidence
     .steps('unknown')
-    .filter((exchange) => textField(errorOf(exchange), 'code') !== undefined);
+    .filter((exchange) => stringField(errorOf(exchange), 'code') !== undefined);
   return judgeEachExchange(asked, 'refusals, each asked for twice', (exchange) => {
     const { method, path, body } = exchange.request;
     const key = JSON.stringify([method, path, body, statusOf(exchange)]);
-    const code = textField(errorOf(exchange), 'code') ?? '';
+    const code = stringField(errorOf(exchange), 'code') ?? '';
     const before = first.get(key) ?? code;
     first.set(key, before);
     return code === before

@@ -7,7 +7,7 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { duration } from '../../evidence/instances.ts';
-import { isObject, parseJson, textField } from '../../text/json.ts';
+import { isObject, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -45,7 +45,7 @@ export const createChecks: readonly Check[] = [
     scenarios,
     judge: (evidence) =>
       judgeEachExchange(created(evidence), 'creates that were accepted', (exchange) => {
-        const status = textField(successOf(exchange), 'status');
+        const status = stringField(successOf(exchange), 'status');
         return status === 'PROVISIONING'
           ? undefined
           : { expected: 'status PROVISIONING', actual: `status ${status ?? 'absent'}` };
@@ -110,8 +110,8 @@ export function describeAnswer(exchange: Exchange): string {
   if (answer === undefined) return `no answer: ${failure?.message}`;
   const body = parseJson(answer.body);
   const error = isObject(body) ? body['error'] : undefined;
-  const code = textField(error, 'code');
-  const status = textField(body, 'status');
+  const code = stringField(error, 'code');
+  const status = stringField(body, 'status');
   if (code !== undefined) return `${answer.status} ${code}`;
   return status === undefined ? `${answer.status}` : `${answer.status} with status ${status}`;
 }
@@ -152,10 +152,10 @@ function both(evidence: Evidence): Problem[] {
   const create = evidence.step('companion/create');
   const [read, readFirst] = [evidence.step('companion/read'), evidence.step('companion/read-first')];
   const [first = ''] = readFirst.request.path.split('?')[0]?.split('/').slice(2) ?? [];
-  if (textField(successOf(create), 'id') === decodeURIComponent(first))
+  if (stringField(successOf(create), 'id') === decodeURIComponent(first))
     return [{ expected: 'an id of its own', actual: `${first}, which is the first instance`, shown: create }];
-  const shown = textField(successOf(read), 'id');
-  return shown !== undefined && shown === textField(successOf(readFirst), 'id')
+  const shown = stringField(successOf(read), 'id');
+  return shown !== undefined && shown === stringField(successOf(readFirst), 'id')
     ? [{ expected: 'an instance of its own', actual: `both ids read as ${shortJson(shown)}`, shown: read }]
     : [];
 }

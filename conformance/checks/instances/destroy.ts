@@ -7,7 +7,7 @@ import {
   type Problem,
 } from '../../evidence/finding.ts';
 import { duration, isEnd } from '../../evidence/instances.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import {
@@ -76,7 +76,7 @@ export const destroyChecks: readonly Check[] = [
   },
 ];
 
-const shown = (exchange: Exchange): string => textField(successOf(exchange), 'status') ?? '';
+const shown = (exchange: Exchange): string => stringField(successOf(exchange), 'status') ?? '';
 
 function isIdempotent(exchange: Exchange, statuses: readonly string[]): boolean {
   return statusOf(exchange) === 404 || (statusOf(exchange) === 200 && statuses.includes(shown(exchange)));

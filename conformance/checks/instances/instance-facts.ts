@@ -2,7 +2,7 @@ import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notApplicable } from '../../evidence/finding.ts';
 import type { SeenObject } from '../../evidence/objects.ts';
 import { seenOffers } from '../../evidence/offers.ts';
-import { hasField, type JsonObject, numberField, textField } from '../../text/json.ts';
+import { hasField, type JsonObject, numberField, stringField } from '../../text/json.ts';
 import { listed, shortJson } from '../../text/wording.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -47,7 +47,7 @@ function judgePrices(objects: readonly SeenObject[], what: string): Finding {
       if (price >= 0) return undefined;
       return {
         expected: 'a price in USD per hour that is not below zero',
-        actual: `price_per_hour is ${price}, of ${shortJson(textField(value, 'id'))}`,
+        actual: `price_per_hour is ${price}, of ${shortJson(stringField(value, 'id'))}`,
       };
     },
     ({ exchange }) => exchange,
@@ -67,7 +67,7 @@ function withOffers(evidence: Evidence): Pair[] {
   const offers = Map.groupBy(seenOffers(evidence), ({ id }) => id);
   return evidence.instances.flatMap(({ observations }) =>
     observations.flatMap(({ instance, exchange }): Pair[] => {
-      const of = offers.get(textField(instance, 'configuration_id') ?? '') ?? [];
+      const of = offers.get(stringField(instance, 'configuration_id') ?? '') ?? [];
       return instance === undefined || of.length === 0
         ? []
         : [{ instance, exchange, offers: of.map(({ offer }) => offer) }];
@@ -113,7 +113,7 @@ function judgeOffered(evidence: Evidence): Finding {
     compared,
     'instances with sizes',
     ({ instance, offers }) => {
-      const strange = OFFERED.filter((field) => isStrange(instance, offers, field));
+      const strange = OFFERED.filter((field) => disagreesWithOffers(instance, offers, field));
       if (strange.length === 0) return undefined;
       const [offer] = offers;
       return {
@@ -128,7 +128,7 @@ function judgeOffered(evidence: Evidence): Finding {
 }
 
 /** Whether the instance disagrees with every observation of its offer, which may change during the run. */
-function isStrange(instance: JsonObject, offers: readonly JsonObject[], field: string): boolean {
+function disagreesWithOffers(instance: JsonObject, offers: readonly JsonObject[], field: string): boolean {
   if (!hasField(instance, field)) return false;
   const known = offers.filter((offer) => hasField(offer, field));
   return known.length > 0 && known.every((offer) => offer[field] !== instance[field]);

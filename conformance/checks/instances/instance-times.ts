@@ -1,7 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach } from '../../evidence/finding.ts';
 import { type Observation, pairs, reads } from '../../evidence/instances.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import type { Check } from '../check.ts';
 
 const scenarios = ['create', 'boot', 'online'];
@@ -41,7 +41,7 @@ function judgeCreatedAt(evidence: Evidence): Finding {
     seen,
     'reads of instances that the run made',
     ({ timeline, observation }) => {
-      const created = Date.parse(textField(observation.instance, 'created_at') ?? '');
+      const created = Date.parse(stringField(observation.instance, 'created_at') ?? '');
       const earlier = first.get(timeline.id) ?? created;
       first.set(timeline.id, earlier);
       if (Math.abs(created - earlier) >= PRECISION_MS)
@@ -67,7 +67,7 @@ function updates(evidence: Evidence) {
 }
 
 function updatedAt({ instance }: Observation): number {
-  return Date.parse(textField(instance, 'updated_at') ?? '');
+  return Date.parse(stringField(instance, 'updated_at') ?? '');
 }
 
 /** An unreadable time is reported by WIRE-TIME-001. */

@@ -15,7 +15,7 @@ import {
   type Observation,
   reads,
 } from '../../evidence/instances.ts';
-import { objectsField, textField } from '../../text/json.ts';
+import { objectsField, stringField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -75,7 +75,7 @@ export const instanceChecks: readonly Check[] = [
       if (failed.length === 0)
         return notApplicable('an instance in ERROR', 'no instance of the run came to ERROR');
       const problemOf = ({ observation }: Seen): Problem | undefined =>
-        textField(observation.instance, 'error')
+        stringField(observation.instance, 'error')
           ? undefined
           : { expected: 'an `error` text that says what failed', actual: 'status ERROR without one' };
       return judgeEach(failed, 'reads of an instance in ERROR', problemOf, exchangeOf);
@@ -133,7 +133,8 @@ function listsWhileAlive(
 ): { timeline: InstanceTimeline; list: Exchange }[] {
   const { created } = timeline;
   if (created === undefined) return [];
-  const region = textField(timeline.observations.find(({ instance }) => instance)?.instance, 'region') ?? '';
+  const region =
+    stringField(timeline.observations.find(({ instance }) => instance)?.instance, 'region') ?? '';
   const paths = ['/instances', `/instances?region=${encodeURIComponent(region)}`];
   const lists = evidence.exchanges.filter(
     ({ request }) => request.method === 'GET' && paths.includes(request.path),
@@ -246,11 +247,11 @@ function judgeWithoutRegion(evidence: Evidence): Finding {
 function judgeSpotPrice(evidence: Evidence): Finding {
   const spot = new Set(
     evidence.objects.configurations
-      .filter(({ value }) => textField(value, 'instance_type') === 'SPOT')
-      .map(({ value }) => textField(value, 'id')),
+      .filter(({ value }) => stringField(value, 'instance_type') === 'SPOT')
+      .map(({ value }) => stringField(value, 'id')),
   );
   const seen = allSeen(evidence).filter(({ observation }) =>
-    spot.has(textField(observation.instance, 'configuration_id')),
+    spot.has(stringField(observation.instance, 'configuration_id')),
   );
   if (seen.length === 0)
     return notApplicable(

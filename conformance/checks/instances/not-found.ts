@@ -7,7 +7,7 @@ import {
   refuseTooLong,
 } from '../../evidence/finding.ts';
 import { duration, type InstanceTimeline, isBefore, isWhileAlive, reads } from '../../evidence/instances.ts';
-import { objectsField, textField } from '../../text/json.ts';
+import { objectsField, stringField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
 import { describeAnswer } from './create.ts';
@@ -126,7 +126,7 @@ function judgeListOmits(evidence: Evidence): Finding {
     'lists after an instance read 404',
     ({ id, list }) => {
       const item = objectsField(jsonOf(list), 'instances').find((instance) => instance['id'] === id);
-      const status = textField(item, 'status');
+      const status = stringField(item, 'status');
       return item === undefined || status === 'DESTROYED'
         ? undefined
         : { expected: `${id} is listed no more, or as DESTROYED`, actual: `it is listed as ${status}` };

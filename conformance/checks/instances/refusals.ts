@@ -1,7 +1,7 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested } from '../../evidence/finding.ts';
 import { REFUSAL_CASES } from '../../scenarios/instances/refusal-cases.ts';
-import { type JsonObject, objectsField, textField } from '../../text/json.ts';
+import { type JsonObject, objectsField, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, jsonOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange, ResourceRecord } from '../../transcript/records.ts';
@@ -85,7 +85,7 @@ function judgeNothingMade(evidence: Evidence): Finding {
 
 function isOf(instance: JsonObject, { name, id }: ResourceRecord): boolean {
   return (
-    textField(instance, 'name')?.startsWith(name) === true || (id !== undefined && instance['id'] === id)
+    stringField(instance, 'name')?.startsWith(name) === true || (id !== undefined && instance['id'] === id)
   );
 }
 
@@ -94,11 +94,11 @@ function newNameless(evidence: Evidence, listed: readonly JsonObject[]): JsonObj
   const before = idsIn(evidence.step('refusals/list-before'));
   const known = new Set(evidence.resources.map(({ id }) => id));
   return listed.filter((instance) => {
-    const id = textField(instance, 'id');
-    return textField(instance, 'name') === undefined && !known.has(id) && !before.has(id);
+    const id = stringField(instance, 'id');
+    return stringField(instance, 'name') === undefined && !known.has(id) && !before.has(id);
   });
 }
 
 function idsIn(list: Exchange): Set<string | undefined> {
-  return new Set(objectsField(jsonOf(list), 'instances').map((instance) => textField(instance, 'id')));
+  return new Set(objectsField(jsonOf(list), 'instances').map((instance) => stringField(instance, 'id')));
 }

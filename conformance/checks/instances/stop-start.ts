@@ -9,7 +9,7 @@ import {
 } from '../../evidence/finding.ts';
 import { isBefore } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -118,7 +118,7 @@ function judgeStopAnswer(evidence: Evidence): Finding {
 
 function judgeAction(evidence: Evidence, step: string, statuses: readonly string[]): Finding {
   return judgeEachExchange(evidence.steps(step), 'requests', (exchange) => {
-    const status = textField(successOf(exchange), 'status') ?? '';
+    const status = stringField(successOf(exchange), 'status') ?? '';
     return statusOf(exchange) === 200 && statuses.includes(status)
       ? undefined
       : { expected: `200, with the instance ${statuses.join(' or ')}`, actual: describeAnswer(exchange) };
@@ -129,7 +129,7 @@ function judgeStopEnds(evidence: Evidence): Finding {
   const last = evidence.steps('stop/poll').at(-1);
   if (!isSuccess(evidence.step('stop/post'))) return notTested('the stop was refused');
   const status =
-    last === undefined ? undefined : (textField(successOf(last), 'status') ?? `${statusOf(last)}`);
+    last === undefined ? undefined : (stringField(successOf(last), 'status') ?? `${statusOf(last)}`);
   if (status === 'STOPPING' || status === 'ONLINE')
     return notTested(
       `it was still ${status} when the run's patience was over (--ready-timeout-s waits longer)`,
@@ -145,7 +145,7 @@ function judgeStopEnds(evidence: Evidence): Finding {
 function judgeStartEnds(evidence: Evidence): Finding {
   const last = evidence.steps('start/poll').at(-1);
   const status =
-    last === undefined ? undefined : (textField(successOf(last), 'status') ?? `${statusOf(last)}`);
+    last === undefined ? undefined : (stringField(successOf(last), 'status') ?? `${statusOf(last)}`);
   if (status === 'STOPPED')
     return notTested(
       "it was still STOPPED when the run's patience was over (--ready-timeout-s waits longer)",
@@ -205,7 +205,7 @@ function judgeCannotResume(evidence: Evidence): Finding {
     return notApplicable('a platform that cannot resume', 'the start of the STOPPED instance was accepted');
   if (statusOf(asked) !== 409) return notTested(`the start was answered ${describeAnswer(asked)}`);
   const read = evidence.step('start/read-at-once');
-  const message = textField((jsonOf(asked) as { error?: unknown } | undefined)?.error, 'message');
+  const message = stringField((jsonOf(asked) as { error?: unknown } | undefined)?.error, 'message');
   const problems: Problem[] = [];
   if (!message) problems.push({ expected: 'an error that says why', actual: 'no message', shown: asked });
   if (statusShown(read) !== 'STOPPED' && statusShown(read) !== 'OFFLINE')

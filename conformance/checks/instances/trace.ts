@@ -13,7 +13,7 @@ import {
   reads,
 } from '../../evidence/instances.ts';
 import { offerTypes } from '../../evidence/offers.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import { isSuccess } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
@@ -191,13 +191,13 @@ function judgeDelay(evidence: Evidence): Finding {
 }
 
 function updatedAt({ instance }: Observation): number {
-  return Date.parse(textField(instance, 'updated_at') ?? '');
+  return Date.parse(stringField(instance, 'updated_at') ?? '');
 }
 
 /** How far the target's clock is ahead, by the Date header of the create's answer or by created_at. */
 function skewMs({ created, observations }: InstanceTimeline): number {
   if (created === undefined) return 0;
-  const shown = created.answer?.headers['date'] ?? textField(observations[0]?.instance, 'created_at') ?? '';
+  const shown = created.answer?.headers['date'] ?? stringField(observations[0]?.instance, 'created_at') ?? '';
   const at = Date.parse(shown);
   return Number.isNaN(at) ? 0 : at - Date.parse(created.wall);
 }

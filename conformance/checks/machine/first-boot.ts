@@ -9,7 +9,7 @@ import {
   WRITTEN_CONTENT,
   WRITTEN_FILE,
 } from '../../scenarios/machine/first-boot.ts';
-import { hasField, parseJson, textField } from '../../text/json.ts';
+import { hasField, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { isSuccess } from '../../transcript/exchange.ts';
 import type { Check } from '../check.ts';
@@ -74,7 +74,7 @@ function judgeOutput(evidence: Evidence, step: string, what: string, wanted: str
 function judgeImage(evidence: Evidence): Finding {
   const asked = evidence.steps('companion/create', 'companion/control').find(isSuccess);
   if (asked === undefined) return notTested('the create was not accepted');
-  const wanted = textField(parseJson(asked.request.body), 'operating_system_image');
+  const wanted = stringField(parseJson(asked.request.body), 'operating_system_image');
   if (wanted === undefined)
     return notApplicable('os_options', 'the offer lists no os_options, or only Windows');
   const companion = evidence.instances.find(({ created }) => created === asked);

@@ -1,6 +1,6 @@
 import type { Evidence } from '../../evidence/evidence.ts';
 import { type Finding, judgeEach, notTested, type Problem } from '../../evidence/finding.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import type { SshRecord } from '../../transcript/records.ts';
 import type { Check } from '../check.ts';
 import { judgeReady } from './ready.ts';
@@ -20,7 +20,7 @@ export const sshChecks: readonly Check[] = [
         ),
         'reads of an ONLINE instance',
         ({ instance }) =>
-          textField(instance, 'public_ip')
+          stringField(instance, 'public_ip')
             ? undefined
             : { expected: 'a public_ip', actual: 'ONLINE without one' },
         ({ exchange }) => exchange,

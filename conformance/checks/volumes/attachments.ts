@@ -4,7 +4,7 @@ import { hasGoodCredential } from '../../evidence/instances.ts';
 import { BAD_CREDENTIALS } from '../../scenarios/access/bad-credentials.ts';
 import { NO_SUCH_ID } from '../../scenarios/instances/refusal-cases.ts';
 import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
-import { parseJson, textsField } from '../../text/json.ts';
+import { parseJson, stringsField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -88,7 +88,7 @@ function attachmentProblem(read: Exchange, instanceId: string): Problem | undefi
   const shown = successOf(read);
   const expected = `ATTACHED, with ${instanceId} in attached_instance_ids`;
   if (shownStatus(read) !== 'ATTACHED') return { expected, actual: shownStatus(read), shown: read };
-  const holders = textsField(shown, 'attached_instance_ids');
+  const holders = stringsField(shown, 'attached_instance_ids');
   return showsAttachments(shown) && !holders.includes(instanceId)
     ? { expected, actual: `ATTACHED, with ${shortJson(holders, 200)}`, shown: read }
     : undefined;
@@ -96,7 +96,7 @@ function attachmentProblem(read: Exchange, instanceId: string): Problem | undefi
 
 /** The single instance that an attach, a detach or a create names. */
 function namedIn({ request }: Exchange): string {
-  return textsField(parseJson(request.body), 'instance_ids')[0] ?? '';
+  return stringsField(parseJson(request.body), 'instance_ids')[0] ?? '';
 }
 
 /**
@@ -126,7 +126,7 @@ function judgeNowhere(evidence: Evidence): Finding {
   return judgeEachExchange(withoutRateLimited([asked]), 'attaches to an instance that does not exist', () => {
     if (![400, 404, 409].includes(statusOf(asked) ?? 0))
       return { expected: '404, or 400', actual: answerOf(asked) };
-    const holders = textsField(successOf(read), 'attached_instance_ids');
+    const holders = stringsField(successOf(read), 'attached_instance_ids');
     return holders.includes(NO_SUCH_ID)
       ? {
           expected: 'nothing is attached',
@@ -157,7 +157,7 @@ function judgeDetach(evidence: Evidence, step: string): Finding {
   const finding = judgeEachExchange(withoutRateLimited([asked]), 'detaches', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
-    const holders = textsField(successOf(last), 'attached_instance_ids');
+    const holders = stringsField(successOf(last), 'attached_instance_ids');
     return shownStatus(last) === 'AVAILABLE' && holders.length === 0
       ? undefined
       : {
@@ -181,7 +181,7 @@ function judgeDetachOfOne(evidence: Evidence): Finding {
   const finding = judgeEachExchange(withoutRateLimited([asked]), 'detaches of one of two instances', () => {
     if (statusOf(asked) !== 200) return { expected: '200, with the volume', actual: answerOf(asked) };
     if (last === undefined) return undefined;
-    const holders = textsField(successOf(last), 'attached_instance_ids');
+    const holders = stringsField(successOf(last), 'attached_instance_ids');
     return holders.includes(namedIn(asked))
       ? {
           expected: `${namedIn(asked)} is no more in attached_instance_ids`,
@@ -242,7 +242,7 @@ function judgeReleased(evidence: Evidence): Finding {
     );
   if (last === undefined) return notTested('the volume was not read');
   const gone = decodeURIComponent(end.request.path.split('?')[0]?.split('/')[2] ?? '');
-  const holders = textsField(successOf(last), 'attached_instance_ids');
+  const holders = stringsField(successOf(last), 'attached_instance_ids');
   const others = holders.filter((id) => id !== gone);
   if (others.length > 0)
     return notTested(`the volume is still attached to ${others.join(', ')}, which lives`);

@@ -9,7 +9,7 @@ import {
 } from '../../evidence/finding.ts';
 import { duration, isBefore } from '../../evidence/instances.ts';
 import { showsAttachments } from '../../scenarios/volumes/volume-steps.ts';
-import { textField, textsField } from '../../text/json.ts';
+import { stringField, stringsField } from '../../text/json.ts';
 import { printable } from '../../text/printable.ts';
 import { shortJson } from '../../text/wording.ts';
 import { successOf } from '../../transcript/exchange.ts';
@@ -62,7 +62,7 @@ function judgeAgreement(evidence: Evidence): Finding {
     telling,
     'volumes in answers that say what they are attached to',
     ({ observation: { status, volume } }) => {
-      const holders = textsField(volume, 'attached_instance_ids');
+      const holders = stringsField(volume, 'attached_instance_ids');
       const actual = `${printable(status, 60)}, with attached_instance_ids ${shortJson(holders, 200)}`;
       if (status === 'AVAILABLE' && holders.length > 0)
         return { expected: 'DETACHING until the attachment record is gone', actual };
@@ -85,7 +85,7 @@ function judgeInstance(evidence: Evidence): Finding {
       ({ step, request }) =>
         step.startsWith('volumes/') && request.method === 'GET' && request.path.startsWith('/instances/'),
     )
-    .filter((read) => textField(successOf(read), 'status') !== undefined);
+    .filter((read) => stringField(successOf(read), 'status') !== undefined);
   const last = reads.findLast(({ step }) => step === 'volumes/instance/poll');
   if (last === undefined) return notTested('no read of the instance afterwards showed a status');
   const status = shownStatus(last);

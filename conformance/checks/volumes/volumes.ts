@@ -11,7 +11,7 @@ import { isBefore } from '../../evidence/instances.ts';
 import type { VolumeObservation, VolumeTimeline } from '../../evidence/volumes.ts';
 import { UNKNOWN_TYPE, VOLUME_REFUSAL_CASES } from '../../scenarios/volumes/refusal-cases.ts';
 import { NO_SUCH_SIZE } from '../../scenarios/volumes/volume-steps.ts';
-import { isObject, parseJson, textField } from '../../text/json.ts';
+import { isObject, parseJson, stringField } from '../../text/json.ts';
 import { shortJson } from '../../text/wording.ts';
 import { answerOf, isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
@@ -169,7 +169,7 @@ function judgeMatchesRequest(evidence: Evidence): Finding {
     ({ timeline, observation }) => {
       const created = evidence.exchanges.find(
         (exchange) =>
-          exchange.request.path === '/volumes' && textField(successOf(exchange), 'id') === timeline.id,
+          exchange.request.path === '/volumes' && stringField(successOf(exchange), 'id') === timeline.id,
       );
       const wanted = parseJson(created?.request.body);
       return ['name', 'size_gb', 'region', 'type'].flatMap((field) => {

@@ -37,9 +37,12 @@ export const token: Scenario = {
 
 /** The first token request that the target accepts; undefined, and the steps are skipped, where there is none. */
 async function chooseRequest(session: Session): Promise<TokenRequest | undefined> {
-  let lacking: ReturnType<typeof whatLacks>;
+  let lacking: ReturnType<typeof missingCapability>;
   for (const request of tokenRequests(session.signIn)) {
-    const answer = whatLacks(request, await session.send('token/probe', session.client.tokenCall(request)));
+    const answer = missingCapability(
+      request,
+      await session.send('token/probe', session.client.tokenCall(request)),
+    );
     if (answer === undefined) return request;
     lacking ??= answer;
   }
@@ -53,7 +56,7 @@ async function chooseRequest(session: Session): Promise<TokenRequest | undefined
 }
 
 /** The capability that the target lacks, by its answer to a token request. */
-function whatLacks(
+function missingCapability(
   request: TokenRequest,
   probe: Exchange,
 ): { capability: string; reason: string } | undefined {

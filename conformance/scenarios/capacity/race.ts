@@ -1,6 +1,6 @@
 import { instancePath } from '../../contract/paths.ts';
 import type { CreateResult } from '../../resources/resources.ts';
-import { type JsonObject, textField } from '../../text/json.ts';
+import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { isStillListed, lists } from '../catalog/catalog.ts';
 import {
@@ -104,7 +104,8 @@ async function liveAndDie(session: Session, instances: readonly Instance[]): Pro
     };
     const last = await session.poll('race/poll', instance, isOver, `${instance.entry.name} to come ONLINE`);
     const shown = last === undefined ? undefined : successOf(last);
-    const isOnline = textField(shown, 'status') === 'ONLINE' && textField(shown, 'public_ip') !== undefined;
+    const isOnline =
+      stringField(shown, 'status') === 'ONLINE' && stringField(shown, 'public_ip') !== undefined;
     if (shown !== undefined && isOnline) await logIn(session, shown);
   }
   for (const instance of instances) await session.delete('race/destroy/delete', instancePath(instance));

@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import { type JsonObject, objectsField, textsField } from '../../text/json.ts';
+import { type JsonObject, objectsField, stringsField } from '../../text/json.ts';
 import { jsonOf } from '../../transcript/exchange.ts';
 import { lists } from '../catalog/catalog.ts';
 import { buyInstance, confirmGone } from '../instances/purchase.ts';
@@ -71,7 +71,7 @@ async function chooseDrained(session: Session): Promise<Placement | string> {
   ];
   const drained = listed.map((offer) => {
     const configurationId = String(offer['id']);
-    const regions = textsField(offer, 'regions');
+    const regions = stringsField(offer, 'regions');
     const isListed = (region: string, read: (typeof reads)[number]) =>
       lists(read, { configurationId, region });
     const isSold = reads.every((read) => regions.some((region) => isListed(region, read)));

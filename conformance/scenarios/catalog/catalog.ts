@@ -1,4 +1,4 @@
-import { objectsField, textsField } from '../../text/json.ts';
+import { objectsField, stringsField } from '../../text/json.ts';
 import { isSuccess, jsonOf, statusOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import type { Scenario } from '../scenario.ts';
@@ -37,7 +37,7 @@ export const catalog: Scenario = {
 
 /** Regions of the offers, those with something available first. */
 export function knownRegions({ availability, configurations }: Session): string[] {
-  const regions = [...availability, ...configurations].flatMap((offer) => textsField(offer, 'regions'));
+  const regions = [...availability, ...configurations].flatMap((offer) => stringsField(offer, 'regions'));
   return [...new Set(regions)].slice(0, MOST_REGIONS);
 }
 
@@ -80,7 +80,7 @@ export function lists(exchange: Exchange, { configurationId, region }: Place): b
     (offer) =>
       offer['id'] === configurationId &&
       offer['available'] === true &&
-      textsField(offer, 'regions').includes(region),
+      stringsField(offer, 'regions').includes(region),
   );
 }
 

@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import { successOf } from '../../transcript/exchange.ts';
 import { isStillListed } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
@@ -81,7 +81,7 @@ export const boot: Scenario = {
     if (instance === undefined) return;
     await askTooEarly(session, instance);
     await session.get('boot/list', '/instances');
-    await comeOnline(session, instance);
+    await waitForOnline(session, instance);
   },
 };
 
@@ -96,10 +96,10 @@ async function askTooEarly(session: Session, instance: Instance): Promise<void> 
   await session.get('boot/after-start', path);
 }
 
-async function comeOnline(session: Session, instance: Instance): Promise<void> {
+async function waitForOnline(session: Session, instance: Instance): Promise<void> {
   const isSettled = (status: string | undefined) => status !== undefined && status !== 'PROVISIONING';
   let last = await session.poll('boot/poll', instance, isSettled, 'the instance to come ONLINE');
-  if (last !== undefined && ['STOPPED', 'STOPPING'].includes(textField(successOf(last), 'status') ?? '')) {
+  if (last !== undefined && ['STOPPED', 'STOPPING'].includes(stringField(successOf(last), 'status') ?? '')) {
     // A stop that was accepted too early is reported by a check; the run continues from there.
     await session.poll(
       'boot/poll',
@@ -116,7 +116,7 @@ async function comeOnline(session: Session, instance: Instance): Promise<void> {
     );
   }
   const shown = last === undefined ? undefined : successOf(last);
-  if (textField(shown, 'status') === 'ONLINE') {
+  if (stringField(shown, 'status') === 'ONLINE') {
     session.online = shown;
     session.lastOnline = shown;
   } else session.whyNotOnline = `the instance did not come ONLINE: ${describe(session, last)}`;
@@ -125,6 +125,6 @@ async function comeOnline(session: Session, instance: Instance): Promise<void> {
 function describe({ settings }: Session, last: Awaited<ReturnType<Session['poll']>>): string {
   if (last === undefined)
     return `it was still booting after ${settings.readyTimeoutMs / 1000} s (--ready-timeout-s waits longer)`;
-  const status = textField(successOf(last), 'status');
+  const status = stringField(successOf(last), 'status');
   return status === undefined ? `it read ${last.answer?.status}` : `it became ${status}`;
 }

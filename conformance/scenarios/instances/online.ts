@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import { type JsonObject, textsField } from '../../text/json.ts';
+import { type JsonObject, stringsField } from '../../text/json.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
 import type { Session } from '../session.ts';
 
@@ -63,7 +63,7 @@ async function lists(session: Session, { instance }: OnlineInstance): Promise<vo
   }
   await session.get('online/before-list', instancePath(instance));
   await session.get('online/list-own-region', `/instances?region=${encodeURIComponent(instance.region)}`);
-  const others = new Set(session.configurations.flatMap((offer) => textsField(offer, 'regions')));
+  const others = new Set(session.configurations.flatMap((offer) => stringsField(offer, 'regions')));
   others.delete(instance.region);
   const [other] = others;
   if (other === undefined)

@@ -1,4 +1,4 @@
-import { type JsonObject, textsField } from '../../text/json.ts';
+import { type JsonObject, stringsField } from '../../text/json.ts';
 import { UNKNOWN_REGION } from '../catalog/catalog.ts';
 import type { Placement } from '../placement.ts';
 import type { Session } from '../session.ts';
@@ -32,7 +32,7 @@ const without =
 
 const withKey =
   (line: string) =>
-  (valid: Body): unknown => ({ ...valid, ssh_keys: [...textsField(valid, 'ssh_keys').slice(0, 1), line] });
+  (valid: Body): unknown => ({ ...valid, ssh_keys: [...stringsField(valid, 'ssh_keys').slice(0, 1), line] });
 
 /** Truncates the body after the name, so that anything created from it can be found. */
 function cutOff({ name, ...rest }: Body): string {
@@ -91,7 +91,7 @@ const types: readonly RefusalCase[] = [
     of: 'NEG-TYPE-001',
     step: 'refusals/keys-text',
     defect: 'ssh_keys that is a text and no list',
-    body: (valid) => ({ ...valid, ssh_keys: textsField(valid, 'ssh_keys')[0] }),
+    body: (valid) => ({ ...valid, ssh_keys: stringsField(valid, 'ssh_keys')[0] }),
   },
   {
     of: 'NEG-TYPE-001',
@@ -177,4 +177,4 @@ export function unsoldRegion({ configurations }: Session, { offer }: Placement):
   return configurations.flatMap(regionsOf).find((region) => !sold.has(region));
 }
 
-const regionsOf = (offer: JsonObject): string[] => textsField(offer, 'regions');
+const regionsOf = (offer: JsonObject): string[] => stringsField(offer, 'regions');

@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import { isObject, textsField } from '../../text/json.ts';
+import { isObject, stringsField } from '../../text/json.ts';
 import type { Placement } from '../placement.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Instance, Session } from '../session.ts';
@@ -30,7 +30,7 @@ export const refusals: Scenario = {
 
 function suits(session: Session, { offer }: Placement, { needs }: RefusalCase): boolean {
   if (needs === 'cloud-init') return offer['supports_cloud_init'] === true;
-  if (needs === 'images') return textsField(offer, 'os_options').length > 0;
+  if (needs === 'images') return stringsField(offer, 'os_options').length > 0;
   return needs !== 'storage' || session.locations !== undefined;
 }
 

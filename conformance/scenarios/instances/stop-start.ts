@@ -1,5 +1,5 @@
 import { instancePath } from '../../contract/paths.ts';
-import { textField } from '../../text/json.ts';
+import { stringField } from '../../text/json.ts';
 import { isSuccess, statusOf, successOf } from '../../transcript/exchange.ts';
 import { requestWithoutCredential } from '../access/bad-credentials.ts';
 import { type OnlineInstance, requireOnline, type Scenario } from '../scenario.ts';
@@ -23,7 +23,7 @@ export const stop: Scenario = {
     await startTooEarly(session, instance);
     const isOver = (status: string | undefined) => status !== 'STOPPING' && status !== 'ONLINE';
     const last = await session.poll('stop/poll', instance, isOver, 'the instance to have stopped');
-    const status = last === undefined ? undefined : textField(successOf(last), 'status');
+    const status = last === undefined ? undefined : stringField(successOf(last), 'status');
     if (status !== 'STOPPED') {
       session.whyNotOnline = `the instance was asked to stop and is ${status ?? 'not STOPPED'}`;
       session.skip(
@@ -44,7 +44,7 @@ export const stop: Scenario = {
 /** Sends a start while the instance is STOPPING. If it is accepted, the instance is stopped again. */
 async function startTooEarly(session: Session, instance: Instance): Promise<void> {
   const before = await session.get('stop/before-start', instancePath(instance));
-  if (textField(successOf(before), 'status') !== 'STOPPING')
+  if (stringField(successOf(before), 'status') !== 'STOPPING')
     return session.skip(['stop/start'], 'the stop was over at once', 'an instance that is seen STOPPING');
   const asked = await session.post('stop/start', instancePath(instance, '/start'));
   await session.get('stop/after-start', instancePath(instance));
@@ -84,21 +84,21 @@ export const start: Scenario = {
     const asked = await session.post('start/post', instancePath(found.instance, '/start'));
     session.online = undefined;
     await session.get('start/read-at-once', instancePath(found.instance));
-    if (isSuccess(asked)) return comeBack(session, found);
+    if (isSuccess(asked)) return waitForOnlineAgain(session, found);
     session.whyNotOnline = `the start of the stopped instance was answered ${asked.answer?.status ?? 'not at all'}`;
     const capability = asked.answer?.status === 409 ? 'resuming a stopped instance' : undefined;
     session.skip(['start/poll', 'start/login', 'start/read-file'], session.whyNotOnline, capability);
   },
 };
 
-async function comeBack(session: Session, { instance }: OnlineInstance): Promise<void> {
+async function waitForOnlineAgain(session: Session, { instance }: OnlineInstance): Promise<void> {
   // The contract allows no PROVISIONING here; the run waits for what follows all the same.
   const isOver = (status: string | undefined) =>
     status !== undefined && !['STOPPED', 'PROVISIONING'].includes(status);
   const last = await session.poll('start/poll', instance, isOver, 'the instance to be ONLINE again');
   const shown = last === undefined ? undefined : successOf(last);
-  if (shown === undefined || textField(shown, 'status') !== 'ONLINE') {
-    session.whyNotOnline = `the started instance is ${textField(shown, 'status') ?? 'not ONLINE'}`;
+  if (shown === undefined || stringField(shown, 'status') !== 'ONLINE') {
+    session.whyNotOnline = `the started instance is ${stringField(shown, 'status') ?? 'not ONLINE'}`;
     return session.skip(['start/login', 'start/read-file'], session.whyNotOnline);
   }
   session.online = shown;
@@ -112,7 +112,7 @@ async function comeBack(session: Session, { instance }: OnlineInstance): Promise
  * machines, bare metal and clusters often are not.
  */
 export function notStoppable({ placement }: Instance): { reason: string; capability: string | undefined } {
-  const type = textField(placement.offer, 'instance_type');
+  const type = stringField(placement.offer, 'instance_type');
   return {
     reason: `the stop of the ONLINE instance, of an offer of type ${type}, was answered 409`,
     capability: type === 'DEDICATED' ? undefined : 'stopping an ONLINE instance',

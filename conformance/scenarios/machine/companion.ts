@@ -1,5 +1,5 @@
 import { instancePath, volumePath } from '../../contract/paths.ts';
-import { type JsonObject, textField } from '../../text/json.ts';
+import { type JsonObject, stringField } from '../../text/json.ts';
 import { isSuccess, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { buyInstance, destroyAndConfirm, type Purchase, readPlacements } from '../instances/purchase.ts';
@@ -45,8 +45,8 @@ export const companion: Scenario = {
     await session.get('companion/read', instancePath(instance));
     await session.get('companion/read-first', instancePath(found.instance));
     await session.get('companion/list', '/instances');
-    const shown = await comeOnline(session, instance);
-    if (shown !== undefined) await lookInside(session, shown, placement);
+    const shown = await waitForOnline(session, instance);
+    if (shown !== undefined) await readFiles(session, shown, placement);
     if (volume !== undefined && shown !== undefined) await holdVolume(session, volume, instance, found);
     await stopAndDestroy(session, instance, shown !== undefined);
     if (volume !== undefined) await release(session, volume);
@@ -119,21 +119,21 @@ function answered({ answer, failure }: Exchange): string {
   return String(answer?.status ?? failure?.message);
 }
 
-async function comeOnline(session: Session, instance: Instance): Promise<JsonObject | undefined> {
+async function waitForOnline(session: Session, instance: Instance): Promise<JsonObject | undefined> {
   const isOver = (status: string | undefined) => status !== 'PROVISIONING' && status !== undefined;
   const last = await session.poll('companion/poll', instance, isOver, 'the second instance to come ONLINE');
   const shown = last === undefined ? undefined : successOf(last);
-  if (textField(shown, 'status') === 'ONLINE') return shown;
+  if (stringField(shown, 'status') === 'ONLINE') return shown;
   session.skip(
     ['file', 'owner', 'ran', 'stop', 'attach', 'attach-second', 'detach-one'].map(
       (one) => `companion/${one}`,
     ),
-    `the second instance is ${textField(shown, 'status') ?? 'not ONLINE'}`,
+    `the second instance is ${stringField(shown, 'status') ?? 'not ONLINE'}`,
   );
   return undefined;
 }
 
-async function lookInside(session: Session, shown: JsonObject, placement: Placement): Promise<void> {
+async function readFiles(session: Session, shown: JsonObject, placement: Placement): Promise<void> {
   if (imageOf(placement) === undefined)
     session.skip(
       ['companion/image'],
@@ -202,7 +202,7 @@ async function stopAndDestroy(session: Session, instance: Instance, isOnline: bo
     isOver,
     'the second instance to have stopped',
   );
-  const status = last === undefined ? undefined : textField(successOf(last), 'status');
+  const status = last === undefined ? undefined : stringField(successOf(last), 'status');
   const step = status === 'STOPPED' ? 'companion/destroy-stopped' : 'companion/destroy';
   if (status !== 'STOPPED')
     session.skip(['companion/destroy-stopped'], `the second instance was asked to stop and is ${status}`);

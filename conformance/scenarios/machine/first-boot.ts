@@ -1,4 +1,4 @@
-import { type JsonObject, textsField } from '../../text/json.ts';
+import { type JsonObject, stringsField } from '../../text/json.ts';
 import type { Placement } from '../placement.ts';
 
 /** Files of the first boot. Not in /tmp, which a boot may empty. */
@@ -18,7 +18,7 @@ export const RUN_FILE = `${FOLDER}-ran`;
 
 /** The offer's last image with a shell, least likely its default; undefined where it lists none. */
 export function imageOf({ offer }: Placement): string | undefined {
-  return textsField(offer, 'os_options').findLast((image) => !/windows/i.test(image));
+  return stringsField(offer, 'os_options').findLast((image) => !/windows/i.test(image));
 }
 
 /** The fields of a create that control the first boot, as far as the offer supports them. */

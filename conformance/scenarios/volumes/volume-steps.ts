@@ -1,6 +1,6 @@
 import { instancePath, volumePath } from '../../contract/paths.ts';
 import type { Entry } from '../../resources/ledger.ts';
-import { isObject, type JsonObject, textField, textsField } from '../../text/json.ts';
+import { isObject, type JsonObject, stringField, stringsField } from '../../text/json.ts';
 import { isSuccess, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { isReclaimed } from '../scenario.ts';
@@ -70,7 +70,7 @@ export async function pollVolume(
     const exchange = await session.get(step, volumePath(volume));
     const read = beside && (await session.get(`${step}-instance`, instancePath(beside)));
     const shown = successOf(exchange);
-    if (isReached(exchange.answer?.status === 404 ? '404' : textField(shown, 'status'), shown))
+    if (isReached(exchange.answer?.status === 404 ? '404' : stringField(shown, 'status'), shown))
       return exchange;
     if (beside !== undefined && isReclaimed(beside, read)) return undefined;
     if (askedAt - startedAt >= readyTimeoutMs) return undefined;
@@ -82,7 +82,7 @@ export async function pollVolume(
 export async function pollAvailable(session: Session, step: string, volume: Volume): Promise<boolean> {
   const isAvailable: Reached = (status) => status === 'AVAILABLE';
   const last = await pollVolume(session, step, volume, (...seen) => isAvailable(...seen) || isOver(seen[0]));
-  return textField(last && successOf(last), 'status') === 'AVAILABLE';
+  return stringField(last && successOf(last), 'status') === 'AVAILABLE';
 }
 
 /** Polls until an attach is complete or has failed; returns whether the volume is attached to the instance. */
@@ -101,7 +101,7 @@ export async function pollAttached(
     (...seen) => isAttached(...seen) || isOver(seen[0]),
     beside,
   );
-  return last !== undefined && isAttached(textField(successOf(last), 'status'), successOf(last));
+  return last !== undefined && isAttached(stringField(successOf(last), 'status'), successOf(last));
 }
 
 /**
@@ -134,7 +134,7 @@ export async function detach(
   const asked = await session.post(`${step}/post`, volumePath(volume, '/detach'), body);
   if (!isSuccess(asked)) return false;
   const isDetached: Reached = (status, shown) => {
-    const holders = textsField(shown, 'attached_instance_ids');
+    const holders = stringsField(shown, 'attached_instance_ids');
     if (status === 'ATTACHED') return isShared && instance !== undefined && !holders.includes(instance.id);
     return status === 'AVAILABLE' && holders.length === 0;
   };
@@ -144,7 +144,7 @@ export async function detach(
     volume,
     (status, shown) => isDetached(status, shown) || isOver(status),
   );
-  return last !== undefined && isDetached(textField(successOf(last), 'status'), successOf(last));
+  return last !== undefined && isDetached(stringField(successOf(last), 'status'), successOf(last));
 }
 
 /** Polls a volume until it reads 404, and marks it as gone in the ledger. */
@@ -157,7 +157,7 @@ export async function pollGone(session: Session, step: string, volume: Volume): 
 
 /** Whether an ATTACHED volume may be attached to the instance; the list of instances is optional. */
 function mayBeAttached(shown: JsonObject | undefined, instanceId: string): boolean {
-  return !showsAttachments(shown) || textsField(shown, 'attached_instance_ids').includes(instanceId);
+  return !showsAttachments(shown) || stringsField(shown, 'attached_instance_ids').includes(instanceId);
 }
 
 /** Whether a read tells the instances that the volume is attached to. */

@@ -1,5 +1,5 @@
 import { volumePath } from '../../contract/paths.ts';
-import { type JsonObject, textField, textsField } from '../../text/json.ts';
+import { type JsonObject, stringField, stringsField } from '../../text/json.ts';
 import { isSuccess, successOf } from '../../transcript/exchange.ts';
 import type { Exchange } from '../../transcript/records.ts';
 import { BAD_CREDENTIALS } from '../access/bad-credentials.ts';
@@ -64,9 +64,9 @@ export function placeOf(session: Session, type: 'first' | 'last' = 'first'): Vol
   const { locations, primary } = session;
   const own = locations?.find((location) => location['id'] === primary?.region);
   const location: JsonObject | undefined = own ?? locations?.[0];
-  const region = textField(location, 'id');
+  const region = stringField(location, 'id');
   if (region !== undefined)
-    return { region, type: textsField(location, 'types').at(type === 'first' ? 0 : -1) };
+    return { region, type: stringsField(location, 'types').at(type === 'first' ? 0 : -1) };
   const reason =
     locations === undefined
       ? 'GET /volumes/locations is not there'
@@ -217,7 +217,7 @@ async function withoutCredential(session: Session, volume: Volume, instance: Ins
     after = await session.get(`${step}/after`, path);
   }
   if (after?.answer?.status === 404) return false;
-  if (after === undefined || textField(successOf(after), 'status') === 'ATTACHED') return true;
+  if (after === undefined || stringField(successOf(after), 'status') === 'ATTACHED') return true;
   await attach(session, 'volumes/attach-anew', volume, instance);
   await waitBackOnline(session, 'volumes/attach-anew/instance', instance);
   return true;
@@ -263,7 +263,7 @@ export async function waitBackOnline(session: Session, step: string, instance: I
     status !== undefined && !['STOPPING', 'STOPPED', 'PROVISIONING'].includes(status);
   const last = await session.poll(step, instance, isOver, 'the instance to be ONLINE again');
   const shown = last === undefined ? undefined : successOf(last);
-  const isOnline = textField(shown, 'status') === 'ONLINE';
+  const isOnline = stringField(shown, 'status') === 'ONLINE';
   if (instance !== session.primary) return;
   session.online = isOnline ? shown : undefined;
   if (isOnline) session.lastOnline = shown;
