@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { configurationSchema } from '../contract/configuration.ts';
 import { restartStatusSchema } from '../contract/extensions.ts';
 import { instanceSchema } from '../contract/instance.ts';
+import { toOneLine } from '../contract/values.ts';
 import { volumeLocationListSchema, volumeSchema } from '../contract/volume.ts';
 
 /**
@@ -52,3 +53,11 @@ export const tokenAnswerSchema = z.object({
 
 /** O: Errors. Which codes there are is "not shown": any text is one. */
 export const errorAnswerSchema = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+
+const MAX_LENGTH = 200;
+
+/** A provider's text as one line of at most 200 characters, without control characters and without `secrets`. */
+export function toLine(text: string, secrets: readonly string[] = []): string {
+  const safe = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[credential]'), text);
+  return toOneLine(safe, MAX_LENGTH);
+}

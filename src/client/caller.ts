@@ -1,9 +1,9 @@
 import type { Clock } from '../ports/clock.ts';
+import { toLine } from './answers.ts';
 import type { BearerSource } from './credential.ts';
 import { TookTooLong, withDeadline } from './deadline.ts';
 import type { ReadAnswer } from './elements.ts';
 import { type CallOptions, ProviderError, type ProviderProblem } from './orchestrator-client.ts';
-import { toLine } from './provider-text.ts';
 import { type Answer, type Call, readWhole } from './receive.ts';
 import { NotConnected, type OutgoingRequest, type Transport } from './transport.ts';
 

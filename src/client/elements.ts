@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatPath } from '../contract/errors.ts';
-import { toLine } from './provider-text.ts';
+import { toLine } from './answers.ts';
 import { type Answer, type Call, invalidAnswer, readJson } from './receive.ts';
 
 /** Told of what was left out of a list. `call` is such as `GET /configurations`. */

@@ -1,6 +1,5 @@
-import { errorAnswerSchema } from './answers.ts';
+import { errorAnswerSchema, toLine } from './answers.ts';
 import { ProviderError, type ProviderProblem } from './orchestrator-client.ts';
-import { toLine } from './provider-text.ts';
 import type { IncomingAnswer } from './transport.ts';
 
 /** An answer that came as a whole. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toOneLine } from './one-line.ts';
+import { toOneLine } from './values.ts';
 
 it.each([
   ['a\r\nBcc: all@example.com', 'a Bcc: all@example.com'],

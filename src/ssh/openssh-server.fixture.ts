@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
-import { fingerprintOf } from './query-key.ts';
+import { fingerprintOf } from './query.ts';
 
 const SSHD = '/usr/sbin/sshd';
 export const hasOpenSshServer = existsSync(SSHD);

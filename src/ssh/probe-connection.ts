@@ -2,8 +2,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import ssh2, { type AnyAuthMethod, type ParsedKey } from 'ssh2';
 import type { SshPublicKey } from '../contract/ssh-key.ts';
 import type { ProbeResult, ProbeStep, SshTarget } from '../ports/ssh-probe.ts';
-import { allowedLookup, ForbiddenAddress } from './allowed-lookup.ts';
-import { fingerprintOf, toQueryKey } from './query-key.ts';
+import { allowedLookup, ForbiddenAddress, fingerprintOf, toQueryKey } from './query.ts';
 
 export type StepTimeouts = Record<ProbeStep, number>;
 

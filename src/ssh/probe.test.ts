@@ -8,7 +8,7 @@ import type { SshTarget } from '../ports/ssh-probe.ts';
 import { hasOpenSshServer, type OpenSshServer, startOpenSshServer } from './openssh-server.fixture.ts';
 import { createSshProbe } from './probe.ts';
 import { publicKeys } from './public-keys.fixture.ts';
-import { fingerprintOf } from './query-key.ts';
+import { fingerprintOf } from './query.ts';
 
 const everyKey = Object.values(publicKeys);
 const ed25519 = publicKeys['ssh-ed25519'] ?? '';

@@ -1,7 +1,7 @@
 import { parseSshPublicKey, type SshPublicKey } from '../contract/ssh-key.ts';
 import type { ProbeResult, ProbeStep, SshProbe, SshTarget } from '../ports/ssh-probe.ts';
 import { ProbeConnection, type ProbeLimits, type StepTimeouts } from './probe-connection.ts';
-import { fingerprintOf } from './query-key.ts';
+import { fingerprintOf } from './query.ts';
 
 /** Fewer than sshd drops at (`MaxStartups 10`), more than one, so that many keys are proved within one call. */
 const AT_ONCE = 4;

@@ -4,7 +4,7 @@ import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts
 import { type Marketplace, startMarketplace } from '../../src/compose/marketplace.ts';
 import { loadGpuTypes } from '../../src/compose/providers.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
-import type { Mailer } from '../../src/marketplace/model/mailer.ts';
+import type { Mailer } from '../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
 import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
 import type { Log } from '../../src/ports/log.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, request as send } from 'undici';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
-import type { Mailer } from '../../src/marketplace/model/mailer.ts';
+import type { Mailer } from '../../src/marketplace/mail/mailer.ts';
 import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
 import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';

@@ -5,7 +5,7 @@ import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts
 import { startMarketplace } from '../../src/compose/marketplace.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
 import { grant } from '../../src/marketplace/ledger/credit.ts';
-import type { Mailer } from '../../src/marketplace/model/mailer.ts';
+import type { Mailer } from '../../src/marketplace/mail/mailer.ts';
 import {
   defaultOptions,
   defaultRateLimits,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace.ts';
-import type { Mailer } from '../../../src/marketplace/model/mailer.ts';
+import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Log } from '../../../src/ports/log.ts';

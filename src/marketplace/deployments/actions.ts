@@ -1,10 +1,8 @@
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { assertNoAction } from '../model/assert-no-action.ts';
-import type { Caller } from '../model/caller.ts';
-import type { Action, DeploymentRecord } from '../model/deployment-record.ts';
-import { ownDeployment } from '../model/own-rows.ts';
+import { type Action, assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
+import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Store, Transaction } from '../model/store.ts';
 
 /** A deployment of which a request changes something at the provider. */

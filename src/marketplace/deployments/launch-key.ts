@@ -1,6 +1,6 @@
 import type { CreateDeployment } from '../contract/deployment.ts';
 import { invalid, invalidRequest } from '../contract/errors.ts';
-import type { Caller } from '../model/caller.ts';
+import type { Caller } from '../model/own-rows.ts';
 import type { SshKeyRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { type ParsedPublicKey, parsePublicKey } from '../ssh-keys/parse-public-key.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createInstanceRequestSchema } from '../../contract/instance.ts';
-import { toProviderName } from '../model/provider-names.ts';
+import { toProviderName } from '../model/names.ts';
 import { toLaunchRequest } from './plan-deployment.ts';
 
 const deploymentId = `dep-${'0123456789abcdef'.repeat(2)}`;

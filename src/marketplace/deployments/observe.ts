@@ -1,7 +1,6 @@
 import type { ProviderProblem } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
-import { toOneLine } from '../../contract/one-line.ts';
-import { microUsdFromUsd } from '../../contract/values.ts';
+import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
 import type { DeploymentRecord, Suspicion } from '../model/deployment-record.ts';
 import type { MarketplaceOptions } from '../model/options.ts';

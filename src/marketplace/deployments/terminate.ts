@@ -7,9 +7,8 @@ import {
 import { ApiError } from '../contract/errors.ts';
 import { toTimestampOrNull } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
-import type { Caller } from '../model/caller.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import { ownDeployment } from '../model/own-rows.ts';
+import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Reader } from '../model/store.ts';
 import { endsAt } from './refusal.ts';
 import { runningMs } from './to-deployment.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
 import { openBooks } from '../ledger/ledger.fixture.ts';
-import { OperatorError } from '../model/operator-error.ts';
+import { OperatorError } from '../model/own-rows.ts';
 import { assessVolumeDiscounts, volumePercentage } from './assess-volume.ts';
 import { assignDiscount, endDiscount } from './discounts.ts';
 

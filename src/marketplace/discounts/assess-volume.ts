@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import { newId } from '../model/ids.ts';
+import { newId } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
-import { newId } from '../model/ids.ts';
-import { OperatorError } from '../model/operator-error.ts';
+import { newId } from '../model/names.ts';
+import { OperatorError } from '../model/own-rows.ts';
 import type { DiscountRecord } from '../model/people.ts';
 
 /** M: Offer: "5 to 50 percent". */

@@ -1,12 +1,17 @@
+import type { RequestListener } from 'node:http';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { readBody } from '../../http/api/body.ts';
 import { assembleApp } from '../../http/api/create-app.ts';
+import { appListener } from '../../http/api/listener.ts';
 import type { FindProblem } from '../../http/api/operations.ts';
 import { requestContext } from '../../http/api/request-context.ts';
+import { clientAddress } from '../../http/wire/client-address.ts';
+import type { Log } from '../../ports/log.ts';
 import { admission, tell } from './authentication.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { createRouter, errors } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
+import { type RateLimits, rateLimitHeaders } from './rate-limits.ts';
 import { configRoutes } from './routes/config.ts';
 import { deploymentRoutes } from './routes/deployments.ts';
 import { lifecycleRoutes } from './routes/lifecycle.ts';
@@ -52,4 +57,18 @@ function createApi(deps: HttpDeps): OpenAPIHono<HttpEnv> {
   api.route('/', volumeActionRoutes(deps));
   api.route('/', teamRoutes(deps));
   return api;
+}
+
+/** What node:http calls: every reply carries the rate-limit headers, also to what is no request to the app (M: Limits). */
+export function createListener(
+  app: OpenAPIHono<HttpEnv>,
+  { log, rateLimits, nextId }: { log: Log; rateLimits: RateLimits; nextId: () => string },
+): RequestListener {
+  const listener = appListener(app.fetch, { errors, log, nextId });
+  return (request, response) => {
+    const address = clientAddress(request.socket.remoteAddress, undefined, 0);
+    const headers = rateLimitHeaders(rateLimits.peek('other', address));
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    return listener(request, response);
+  };
 }

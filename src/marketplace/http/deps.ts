@@ -1,6 +1,6 @@
 import type { RequestEnv, RequestVariables } from '../../http/api/request-context.ts';
 import type { Deps } from '../deps.ts';
-import type { Caller } from '../model/caller.ts';
+import type { Caller } from '../model/own-rows.ts';
 import type { Authenticator } from '../teams/authenticate.ts';
 import type { Metrics } from './metrics.ts';
 import type { RateLimits } from './rate-limits.ts';

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { Price } from '../discounts/price.ts';
-import { newId } from '../model/ids.ts';
 import type { SegmentRecord, SubjectKind } from '../model/ledger-records.ts';
+import { newId } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { closeSegment, splitAtPriceChanges } from './segments.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { teamId } from '../../store/marketplace/records.fixture.ts';
-import { OperatorError } from '../model/operator-error.ts';
+import { OperatorError } from '../model/own-rows.ts';
 import { realTimeBalance } from './balance.ts';
 import { endBilling, startBilling } from './bill.ts';
 import { adjust, grant, topUp } from './credit.ts';

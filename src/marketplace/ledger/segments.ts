@@ -1,8 +1,8 @@
 import { toDollars, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { Discounts } from '../discounts/price.ts';
-import { newId } from '../model/ids.ts';
 import type { SegmentRecord } from '../model/ledger-records.ts';
+import { newId } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { continued, owedOf, priceChange } from './price-change.ts';
 

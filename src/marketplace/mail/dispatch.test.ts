@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { mail, now, userId } from '../../store/marketplace/records.fixture.ts';
 import { type Books, openBooks } from '../ledger/ledger.fixture.ts';
 import type { MailRecord } from '../model/ledger-records.ts';
-import type { Mailer } from '../model/mailer.ts';
 import { MailDispatcher } from './dispatch.ts';
+import type { Mailer } from './mailer.ts';
 import { queueMail } from './outbox.ts';
 import { startSmtpServer } from './smtp.fixture.ts';
 

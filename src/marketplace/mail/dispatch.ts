@@ -2,8 +2,8 @@ import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
 import type { MailRecord } from '../model/ledger-records.ts';
-import { type Mailer, MailRefused } from '../model/mailer.ts';
 import type { Store } from '../model/store.ts';
+import { type Mailer, MailRefused } from './mailer.ts';
 
 const EVERY_MS = 5_000;
 const BATCH = 20;

@@ -1,4 +1,4 @@
-import { toOneLine } from '../../contract/one-line.ts';
+import { toOneLine } from '../../contract/values.ts';
 import { failureReasons } from '../contract/deployment.ts';
 import { toDollars, toTimestamp } from '../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import { newId } from '../model/ids.ts';
 import type { MailRecord } from '../model/ledger-records.ts';
+import { newId } from '../model/names.ts';
 import type { TeamRecord, UserRecord } from '../model/people.ts';
 import type { Transaction } from '../model/store.ts';
 import { deploymentFailedMessage, deploymentReadyMessage } from './messages.ts';

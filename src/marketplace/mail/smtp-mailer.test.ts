@@ -1,7 +1,7 @@
 import type { SMTPServerOptions } from 'smtp-server';
 import { expect, it } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../../conformance/http/certificates.fixture.ts';
-import { MailRefused } from '../model/mailer.ts';
+import { MailRefused } from './mailer.ts';
 import { startSmtpServer } from './smtp.fixture.ts';
 
 const mail = { id: 'mail-1', to: 'ada@example.com', subject: 'Hello', text: 'A text.\n.\nAnother line.\n' };

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { onTestFinished } from 'vitest';
-import { SmtpMailer, type SmtpOptions } from './smtp-mailer.ts';
+import { SmtpMailer, type SmtpOptions } from './mailer.ts';
 
 export interface ReceivedMail {
   from: string;

@@ -1,8 +1,8 @@
 import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { leasedJob } from '../model/fenced-store.ts';
-import { newId } from '../model/ids.ts';
-import { OperatorError } from '../model/operator-error.ts';
+import { newId } from '../model/names.ts';
+import { OperatorError } from '../model/own-rows.ts';
 import type { StockAlertRecord } from '../model/people.ts';
 import type { Store } from '../model/store.ts';
 import type { CatalogOffer, Providers } from '../providers/provider.ts';

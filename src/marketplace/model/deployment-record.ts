@@ -1,7 +1,9 @@
 import type { CreateInstanceRequest, InstanceStatus, PortForward } from '../../contract/instance.ts';
 import type { ProbeStep } from '../../ports/ssh-probe.ts';
 import { activeStatuses, type DeploymentStatus, type FailureReason } from '../contract/deployment.ts';
+import { ApiError } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
+import type { MarketplaceOptions } from './options.ts';
 
 /** How far the making of the instance at the provider has got. */
 export interface Launch {
@@ -140,4 +142,23 @@ export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | '
 /** Whether it may still run, and cost. */
 export function isActive({ status }: DeploymentRecord): boolean {
   return activeStatuses.includes(status);
+}
+
+const inWords: Readonly<Record<Action['kind'], string>> = {
+  pause: 'It is being stopped.',
+  resume: 'It is being started.',
+  restart: 'It is being restarted.',
+  volume: 'A volume of it is being changed.',
+};
+
+/**
+ * One change at a time (M: 409, "Another change (volume change, earlier restart) is in flight").
+ *
+ * @throws {ApiError} CHANGE_IN_PROGRESS
+ */
+export function assertNoAction({ action }: DeploymentRecord, now: number, options: MarketplaceOptions): void {
+  if (action === null || now - action.since >= options.polling.actionMs) return;
+  throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a few minutes and try again.`, {
+    details: { action: action.kind },
+  });
 }

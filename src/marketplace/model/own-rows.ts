@@ -1,7 +1,6 @@
+import { Fatal } from '../../ports/fatal.ts';
 import { forbidden, notFound } from '../contract/errors.ts';
-import type { Caller } from './caller.ts';
 import type { DeploymentRecord } from './deployment-record.ts';
-import { OperatorError } from './operator-error.ts';
 import type { TeamRecord } from './people.ts';
 import type { Reader, TeamReader } from './store.ts';
 import type { VolumeRecord } from './volume-record.ts';
@@ -46,4 +45,14 @@ export async function findTeam(teams: TeamReader, idOrSlug: string): Promise<Tea
   if (team === null)
     throw new OperatorError(`There is no team "${idOrSlug}": see \`berth marketplace teams list\`.`);
   return team;
+}
+
+/** Who sends a request. What else is known of them is read where it is needed, in the transaction that needs it. */
+export interface Caller {
+  userId: string;
+}
+
+/** An operator asked for what cannot be done; the message says why, and what to do. */
+export class OperatorError extends Fatal {
+  override readonly name = 'OperatorError';
 }

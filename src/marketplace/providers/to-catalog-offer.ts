@@ -1,7 +1,6 @@
 import type { Configuration } from '../../contract/configuration.ts';
 import { berthExtrasSchema } from '../../contract/extensions.ts';
-import { toOneLine } from '../../contract/one-line.ts';
-import { microUsdFromUsd } from '../../contract/values.ts';
+import { microUsdFromUsd, toOneLine } from '../../contract/values.ts';
 import { longest, longestReservation } from './capabilities.ts';
 import { CPU, type GpuType, type GpuTypes } from './gpu-types.ts';
 import { type Markups, markedUp, markedUpStopped } from './markup.ts';

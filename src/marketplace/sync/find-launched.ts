@@ -1,7 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isBeingDestroyed, isNamed } from '../model/provider-names.ts';
+import { isBeingDestroyed, isNamed } from '../model/names.ts';
 import type { TendingContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
 import { fail } from './settle-action.ts';

@@ -1,18 +1,22 @@
 import { LeaseLost, type LeaseRecord } from '../../work/lease.ts';
 import { LeaseHolder } from '../../work/lease-holder.ts';
+import { activeStatuses } from '../contract/deployment.ts';
 import { logNames } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { endFailedVolumes } from '../volumes/sync/end-failed.ts';
 import { tendVolumes } from '../volumes/sync/sync-volumes.ts';
+import { cleanUp } from './cleanup.ts';
 import { Observations, type TendingContext, type TendingDeps } from './context.ts';
+import { findLaunched } from './find-launched.ts';
+import { launch } from './launch.ts';
+import { poll } from './poll.ts';
 import { proveSsh } from './prove-ssh.ts';
 import { ProviderHealth } from './provider-health.ts';
 import { Schedule } from './schedule.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { Sweep } from './sweep.ts';
-import { tendDeployment } from './sync-deployment.ts';
 
 /** What other processes have written is noticed so soon. */
 const REREAD_MS = 5_000;
@@ -198,5 +202,23 @@ export class ProviderWorker {
     if (deploymentId === undefined) return {};
     const record = await this.#deps.store.read.deployments.byId(deploymentId).catch(() => null);
     return record === null ? { deployment: deploymentId } : logNames(record);
+  }
+}
+
+/** Does for a deployment what comes next. Returns after how many milliseconds to go on; null: nothing is left to do. */
+async function tendDeployment(context: TendingContext, id: string): Promise<number | null> {
+  const record = await context.store.read.deployments.byId(id);
+  if (record === null) return null;
+  if (!activeStatuses.includes(record.status))
+    return record.cleanup === 'wanted' ? cleanUp(context, record) : null;
+  switch (record.launch.state) {
+    case 'wanted':
+      return launch(context, record);
+    case 'sent':
+      return findLaunched(context, record);
+    case 'made':
+      return poll(context, record);
+    case 'over':
+      return null;
   }
 }

@@ -2,7 +2,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import { isBeingDestroyed, ownName } from '../model/provider-names.ts';
+import { isBeingDestroyed, ownName } from '../model/names.ts';
 import type { TendingContext } from './context.ts';
 
 /**

@@ -9,7 +9,7 @@ import { openMarket, publicKey } from '../deployments/market.fixture.ts';
 import { toLaunchRequest } from '../deployments/plan-deployment.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import { toProviderName } from '../model/provider-names.ts';
+import { toProviderName } from '../model/names.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { Observations, type TendingContext } from './context.ts';

@@ -1,7 +1,7 @@
 import { ApiError, forbidden, notFound } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { bestDiscount } from '../discounts/price.ts';
-import type { Caller } from '../model/caller.ts';
+import type { Caller } from '../model/own-rows.ts';
 import type { MemberRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { createPersonalTeam } from './teams.ts';

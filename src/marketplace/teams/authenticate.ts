@@ -1,7 +1,7 @@
 import { digestSecret } from '../../keys/api-key.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { ApiError } from '../contract/errors.ts';
-import type { Caller } from '../model/caller.ts';
+import type { Caller } from '../model/own-rows.ts';
 import type { ApiKeyRecord } from '../model/people.ts';
 import type { Store } from '../model/store.ts';
 

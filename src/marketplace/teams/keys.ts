@@ -1,8 +1,8 @@
 import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
 import type { Clock, Random, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
-import { newId } from '../model/ids.ts';
-import { OperatorError } from '../model/operator-error.ts';
+import { newId } from '../model/names.ts';
+import { OperatorError } from '../model/own-rows.ts';
 import type { ApiKeyRecord } from '../model/people.ts';
 import type { Store } from '../model/store.ts';
 import type { Authenticator } from './authenticate.ts';

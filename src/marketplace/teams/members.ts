@@ -1,7 +1,6 @@
 import type { TeamRole } from '../contract/team.ts';
 import type { Deps } from '../deps.ts';
-import { OperatorError } from '../model/operator-error.ts';
-import { findTeam } from '../model/own-rows.ts';
+import { findTeam, OperatorError } from '../model/own-rows.ts';
 import type { MemberRecord } from '../model/people.ts';
 import { findUser } from './users.ts';
 

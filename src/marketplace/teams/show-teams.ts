@@ -4,7 +4,7 @@ import type { Balance, Team } from '../contract/team.ts';
 import { toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import { accrued } from '../ledger/balance.ts';
-import type { Caller } from '../model/caller.ts';
+import type { Caller } from '../model/own-rows.ts';
 import type { TeamRecord } from '../model/people.ts';
 import type { Reader } from '../model/store.ts';
 import { assertMember, resolveTeam } from './access.ts';

@@ -1,10 +1,8 @@
 import { notFound } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import { quietWatch } from '../ledger/balance-watch.ts';
-import type { Caller } from '../model/caller.ts';
-import { newId } from '../model/ids.ts';
-import { OperatorError } from '../model/operator-error.ts';
-import { findTeam } from '../model/own-rows.ts';
+import { newId } from '../model/names.ts';
+import { type Caller, findTeam, OperatorError } from '../model/own-rows.ts';
 import type { TeamRecord } from '../model/people.ts';
 import { Duplicate, type Transaction } from '../model/store.ts';
 import { findUser } from './users.ts';

@@ -1,7 +1,6 @@
 import type { Clock, Random } from '../../ports/clock.ts';
-import { newId } from '../model/ids.ts';
-import { OperatorError } from '../model/operator-error.ts';
-import { findTeam } from '../model/own-rows.ts';
+import { newId } from '../model/names.ts';
+import { findTeam, OperatorError } from '../model/own-rows.ts';
 import type { UserRecord } from '../model/people.ts';
 import { Duplicate, type Store, type UserReader } from '../model/store.ts';
 

@@ -1,7 +1,6 @@
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import { assertNoAction } from '../model/assert-no-action.ts';
-import type { DeploymentRecord } from '../model/deployment-record.ts';
+import { assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';

@@ -1,9 +1,8 @@
 import { ApiError, invalid } from '../contract/errors.ts';
 import { type AttachedVolume, attachedVolumeSchema } from '../contract/volume.ts';
 import { assertNotFrozen } from '../ledger/assert-affordable.ts';
-import type { Caller } from '../model/caller.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import { ownDeployment, ownVolume } from '../model/own-rows.ts';
+import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';

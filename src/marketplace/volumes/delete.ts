@@ -1,8 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
-import type { Caller } from '../model/caller.ts';
 import { isActive } from '../model/deployment-record.ts';
-import { ownVolume } from '../model/own-rows.ts';
+import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
 import { sellerOf } from '../providers/volume-provider.ts';

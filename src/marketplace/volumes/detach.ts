@@ -1,9 +1,7 @@
 import { invalid } from '../contract/errors.ts';
 import { type DetachedVolume, detachedVolumeSchema } from '../contract/volume.ts';
-import { assertNoAction } from '../model/assert-no-action.ts';
-import type { Caller } from '../model/caller.ts';
-import { type DeploymentRecord, isActive } from '../model/deployment-record.ts';
-import { ownDeployment, ownVolume } from '../model/own-rows.ts';
+import { assertNoAction, type DeploymentRecord, isActive } from '../model/deployment-record.ts';
+import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';

@@ -1,8 +1,7 @@
 import { ApiError, invalid } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
-import type { Caller } from '../model/caller.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import { ownVolume } from '../model/own-rows.ts';
+import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';

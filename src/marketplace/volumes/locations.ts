@@ -1,6 +1,8 @@
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
 import type { VolumePricing, VolumeRegion, VolumeRegions } from '../contract/volume.ts';
+import { type Price, priceFor } from '../discounts/price.ts';
+import type { Reader } from '../model/store.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
 import type { CatalogOffer, Provider, ProviderCatalog, Providers } from '../providers/provider.ts';
 import { ratePerGb, type VolumeSeller, volumeSeller } from '../providers/volume-provider.ts';
@@ -121,4 +123,14 @@ export function readVolumePricing(
   if (isNamed) findPlace(seller, { region, cloudId });
   const rate = ratePerGb(seller.profile, { region: region ?? '', cloudId });
   return { provider, hourlyRatePerGb: usdFromMicroUsd(rate) };
+}
+
+/** M: Volume, `hourlyRate`: "Discounted rate locked at create/resize". */
+export async function newPrice(
+  read: Pick<Reader, 'discounts'>,
+  teamId: string,
+  originalRateMicroUsd: number,
+  now: number,
+): Promise<Price & { discountEndsAt: number | null; lastPriceUpdateAt: number }> {
+  return { ...(await priceFor(read, teamId, originalRateMicroUsd, now)), lastPriceUpdateAt: now };
 }

@@ -1,8 +1,7 @@
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { type Volume, type VolumeFilter, type VolumePage, volumeStatuses } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
-import type { Caller } from '../model/caller.ts';
-import { ownVolume } from '../model/own-rows.ts';
+import { type Caller, ownVolume } from '../model/own-rows.ts';
 import { logNames } from '../model/volume-record.ts';
 import { sellerOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';

@@ -1,8 +1,7 @@
 import { invalid } from '../contract/errors.ts';
 import { type UpdatedVolume, type UpdateVolume, updatedVolumeSchema } from '../contract/volume.ts';
 import { assertAffordable } from '../ledger/assert-affordable.ts';
-import type { Caller } from '../model/caller.ts';
-import { ownVolume } from '../model/own-rows.ts';
+import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
@@ -10,7 +9,7 @@ import { hourlyRate, requireSeller, type VolumeSeller } from '../providers/volum
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { actionAfter, assertIdle } from './actions.ts';
 import { assertName, assertSize } from './limits.ts';
-import { newPrice } from './new-price.ts';
+import { newPrice } from './locations.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
 import { isInTransit, transactOnVolume, writeVolume } from './snapshot.ts';
 import { advanceUntil } from './sync/sync-volume.ts';

@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { offerPageSchema, offerQuerySchema, reservedOfferQuerySchema } from '../../contract/offer.ts';
-import type { Caller } from '../../model/caller.ts';
+import type { Caller } from '../../model/own-rows.ts';
 import { OfferBoard } from '../../offers/offer-board.ts';
 import { listOffers, listReservedOffers } from '../../offers/offer-page.ts';
 import { callerDiscount } from '../../teams/access.ts';

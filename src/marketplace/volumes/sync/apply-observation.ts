@@ -5,7 +5,7 @@ import type { Transaction } from '../../model/store.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
 import { hourlyRate, type VolumeSeller } from '../../providers/volume-provider.ts';
 import { actionAfter, endVolumeAction, ofAttachments } from '../actions.ts';
-import { newPrice } from '../new-price.ts';
+import { newPrice } from '../locations.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import {
   isHeld,

@@ -1,4 +1,30 @@
 import type { Instance } from '../../contract/instance.ts';
+import type { Random } from '../../ports/clock.ts';
+import type { Store } from './store.ts';
+
+/** Such as `dep-0f3c…`: 128 random bits. */
+export function newId(
+  random: Pick<Random, 'bytes'>,
+  prefix: 'usr' | 'team' | 'key' | 'ssh' | 'dep' | 'vol' | 'seg' | 'txn' | 'mail' | 'disc' | 'alert',
+): string {
+  return `${prefix}-${random.bytes(16).toString('hex')}`;
+}
+
+const SETTING = 'installation_id';
+
+/** The id of this marketplace, made at its first start: what it makes at providers carries it in its name. */
+export async function ensureInstallationId({
+  store,
+  random,
+}: {
+  store: Store;
+  random: Pick<Random, 'bytes'>;
+}): Promise<string> {
+  const known = await store.read.settings.get(SETTING);
+  if (known !== null) return known;
+  const made = random.bytes(4).toString('hex');
+  return store.transact((tx) => tx.settings.putIfAbsent(SETTING, made));
+}
 
 /** What `toProviderName` makes, and what a provider may have added to it to make it unique. */
 const OURS = /^(bm-([0-9a-f]+)-[0-9a-f]{32})(-.*)?$/;
