@@ -48,16 +48,18 @@ export function stopIsTrue(
   const wasAskedFor = before.suspicion === null && before.action?.kind === 'pause';
   const history = machine?.history ?? [];
   const last = history.findLast(({ status }) => status === 'STOPPED')?.at;
-  const { pausedAt } = record;
+  const { pausedAt, startedAt } = record;
+  // It may have stopped while the answer by which it began was on its way: no time of it is charged as running then.
+  const latest = pausedAt !== null && pausedAt === startedAt ? pausedAt : (last ?? 0);
   const isWithin = (from: number, until: number) =>
     pausedAt !== null && pausedAt >= from - errorMs && pausedAt <= until + errorMs;
   hold(
     'I20',
     last !== undefined &&
       (wasAskedFor
-        ? isWithin(last, last)
+        ? isWithin(last, latest)
         : (pausedAt ?? 0) >= (before.observedAt ?? 0) &&
-          isWithin(0, last) &&
+          isWithin(0, latest) &&
           timesAway(history).some(({ from, until }) => isWithin(from - LONGEST_CALL_MS, until))),
     () => `${record.id} is stopped from ${pausedAt}, and its machine was from ${last}`,
     wordsOf(record),
