@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { CHECKS } from '../checks/index.ts';
-import { SCENARIOS } from '../scenarios/index.ts';
-import { includes } from '../transcript/records.ts';
-import { loadRequirements } from './requirements.ts';
+import { CHECKS } from './checks/index.ts';
+import { loadRequirements } from './contract/requirements.ts';
+import { SCENARIOS } from './scenarios/index.ts';
+import { includes } from './transcript/records.ts';
 
 const { rows } = loadRequirements();
 
