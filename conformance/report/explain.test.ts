@@ -23,7 +23,7 @@ it('explains a requirement: the clause, its place, its weight, how it is seen an
       a failed check: the target is NON-CONFORMANT
 
     How it is tested
-      from --level lifecycle on, in what the run does as create, online
+      from --level lifecycle on, by the scenarios create, online
 
     Usual cause of a failure
       A read replica that lags behind, a cache that forgets, or an error of the platform that is mapped to 404. Answer 5xx where you do not know.

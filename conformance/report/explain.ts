@@ -23,7 +23,7 @@ export function explain(requirement: Requirement, checks: readonly Check[]): str
   if (excluded !== undefined) lines.push(`  not tested: ${excluded}`);
   for (const check of own)
     lines.push(
-      `  ${check.id === id ? '' : `by ${check.id}, `}from --level ${check.level} on, in what the run does as ${check.scenarios.join(', ')}`,
+      `  ${check.id === id ? '' : `by ${check.id}, `}from --level ${check.level} on, by the scenarios ${check.scenarios.join(', ')}`,
     );
   if (cause !== undefined) lines.push('', 'Usual cause of a failure', `  ${cause}`);
   const only = own.map((check) => check.id).join(',');
