@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts';
 import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
 import { Fatal } from '../ports/fatal.ts';
 import type { Log } from '../ports/log.ts';
-import { fileProblem } from '../store/sqlite/database-refused.ts';
+import { fileProblem } from '../store/sqlite/errors.ts';
 
 /** Takes the address that the configuration names. @throws {Fatal} */
 export async function listen(

@@ -4,7 +4,7 @@ import type { Store } from '../orchestrator/model/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { Fatal } from '../ports/fatal.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
-import { toAddress } from '../store/postgres/address.ts';
+import { toAddress } from '../store/postgres/errors.ts';
 import type { PostgresOptions } from '../store/postgres/store.ts';
 import { backUpDatabase } from '../store/sqlite/backup.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';

@@ -21,7 +21,7 @@ import type { SshProbe } from '../ports/ssh-probe.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { createSshProbe } from '../ssh/probe.ts';
-import { fileProblem } from '../store/sqlite/database-refused.ts';
+import { fileProblem } from '../store/sqlite/errors.ts';
 import { toMarkups } from './options.ts';
 
 /** What providers call their GPUs, from the file that comes with Berth. */

@@ -76,7 +76,7 @@ const schema = `
 const SQLITE_MAGIC = 'SQLite format 3\0';
 /** Where SQLite's file header has the application id, four bytes, the highest first. */
 const APPLICATION_ID_OFFSET = 68;
-/** Berth's databases ("Brth", "Brtm") and a backup ("Brtb"), as src/store/sqlite/file-format.ts marks them. */
+/** Berth's databases ("Brth", "Brtm") and a backup ("Brtb"), as src/store/sqlite/database-format.ts marks them. */
 const BERTH_IDS = ['Brth', 'Brtb', 'Brtm'];
 
 /** The file is Berth's database or a backup of it, in which the simulator has nothing to write. */

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { escapeLiteral, type QueryResult } from 'pg';
-import { BerthClient } from './client.ts';
-import { connectionOptions } from './pool.ts';
-import { toFailure } from './postgres-error.ts';
+import { toFailure } from './errors.ts';
+import { BerthClient, connectionOptions } from './pool.ts';
 
 /** What `pg_stat_activity` shows for the connection of a feed. */
 export const FEED_NAME = 'berth commits';

@@ -1,11 +1,9 @@
 import { Client } from 'pg';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
-import { toAddress } from './address.ts';
 import { type DatabaseFormat, orchestratorFormat, ownerOf } from './database-format.ts';
-import { refusalOf } from './database-refused.ts';
+import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
-import { asFailure } from './postgres-error.ts';
 
 /** `pg_current_xact_id`, by which the outcome of a commit is asked, came with 13; the one before 14 is out of care. */
 const OLDEST_SERVER = 140_000;

@@ -7,11 +7,9 @@ import { orchestratorTables } from '../schema/orchestrator.ts';
 import { postgres } from '../schema/postgres.ts';
 import { ASK_TIME, CommitFeed, defaultTiming, type FeedTiming, type OwnCommit } from './commit-feed.ts';
 import { lockingConnections, skippingLocked, toConnection } from './connection.ts';
-import { refusalOf } from './database-refused.ts';
+import { asFailure, fromPostgres, refusalOf } from './errors.ts';
 import { type OpenOptions, prepareDatabase } from './open-database.ts';
-import { createPool } from './pool.ts';
-import { asFailure, fromPostgres } from './postgres-error.ts';
-import { proveWrites } from './prove-writes.ts';
+import { createPool, proveWrites } from './pool.ts';
 import { OutcomeUnknown, runTransaction } from './transaction.ts';
 
 /** Those that wait for a lock must leave some to those that read. */

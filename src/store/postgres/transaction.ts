@@ -4,8 +4,8 @@ import type { Pool, PoolClient, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 import type { Connection } from '../queries/connection.ts';
 import type { ConnectionOf } from './connection.ts';
+import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';
 import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
-import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './postgres-error.ts';
 
 const MAX_TRIES = 6;
 /** A row that was in the way is seen by the next try; where it still is in the way, the caller must hear of it. */
@@ -141,4 +141,27 @@ async function isRolledBack(client: PoolClient): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/**
+ * Runs `body` on a connection whose reads are all of the moment of the first.
+ *
+ * @throws {PostgresFailure}
+ */
+export async function runSnapshot<T, Schema>(
+  pool: Pool,
+  connectionOf: ConnectionOf<Schema>,
+  body: (connection: Connection<Schema>) => Promise<T>,
+): Promise<T> {
+  const client = await asFailure(pool.connect());
+  try {
+    await asFailure(client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
+    return await body(connectionOf(client));
+  } finally {
+    const isBroken = await client.query('ROLLBACK').then(
+      () => false,
+      () => true,
+    );
+    client.release(isBroken);
+  }
 }

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, readSync, realpathSync, statSync, writeSync } from 'node:fs';
 import { DatabaseRefused } from '../database-refused.ts';
-import { APPLICATION_ID, BACKUP_ID } from './file-format.ts';
+import { APPLICATION_ID, BACKUP_ID } from './database-format.ts';
 
 /** Where SQLite's file header has the application id, four bytes, the highest first. */
 const OFFSET = 68;

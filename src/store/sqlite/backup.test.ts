@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { backUpDatabase } from './backup.ts';
-import { BACKUP_ID } from './file-format.ts';
+import { BACKUP_ID } from './database-format.ts';
 import { openDatabase } from './open-database.ts';
 
 const TAKEN_AT = Date.UTC(2026, 10, 21);

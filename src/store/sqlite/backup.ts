@@ -5,9 +5,9 @@ import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';
 import { isBackup } from './backup-mark.ts';
 import { checkIdentity, findDamage, isThere, pragmaNumber } from './check-database.ts';
-import { damaged, fileProblem, refusalOf } from './database-refused.ts';
-import { putInPlace, removeDraft, sync } from './draft-file.ts';
-import { BACKUP_ID } from './file-format.ts';
+import { putInPlace, removeDraft, sync } from './database-file.ts';
+import { BACKUP_ID } from './database-format.ts';
+import { damaged, fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 /** The keys' digests are in it, and what cloud_init held. */

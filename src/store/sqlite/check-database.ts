@@ -1,8 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
-import { damaged } from './database-refused.ts';
-import { type FileFormat, ownerOf } from './file-format.ts';
+import { type DatabaseFormat, ownerOf } from './database-format.ts';
+import { damaged } from './errors.ts';
 
 /** SQLite takes a file that is shorter than its header for a new one, and would write over it. */
 const HEADER_BYTES = 100;
@@ -40,7 +40,12 @@ export function isThere(path: string): boolean {
  *
  * @throws {DatabaseRefused | SqliteError}
  */
-export function checkDatabase(db: Database.Database, path: string, newest: number, format: FileFormat): void {
+export function checkDatabase(
+  db: Database.Database,
+  path: string,
+  newest: number,
+  format: DatabaseFormat,
+): void {
   const version = checkIdentity(db, path, newest, format);
   const damage = findDamage(db, path, version, format);
   if (damage !== undefined) throw damaged(path, damage);
@@ -51,7 +56,7 @@ export function checkIdentity(
   db: Database.Database,
   path: string,
   newest: number,
-  { command }: FileFormat,
+  { command }: DatabaseFormat,
 ): number {
   const owner = ownerOf(pragmaNumber(db, 'application_id'));
   if (owner === undefined)
@@ -70,7 +75,7 @@ export function findDamage(
   db: Database.Database,
   path: string,
   version: number,
-  { unreadable }: FileFormat,
+  { unreadable }: DatabaseFormat,
 ): string | undefined {
   if (version === 0) return 'its version number is missing';
   if (statSync(path).size % pragmaNumber(db, 'page_size') !== 0) return 'the file is cut short';

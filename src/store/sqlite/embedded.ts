@@ -1,10 +1,10 @@
 import { realpathSync } from 'node:fs';
 import type Database from 'better-sqlite3';
-import type { FileFormat } from './file-format.ts';
-import { FileIdentity } from './file-identity.ts';
+import { FileIdentity } from './database-file.ts';
+import type { DatabaseFormat } from './database-format.ts';
+import { fromSqlite } from './errors.ts';
 import { JournalTruncation } from './journal-truncation.ts';
 import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
-import { fromSqlite } from './sqlite-error.ts';
 
 /** More than the rows of one create. */
 const PROOF_BYTES = 65_536;
@@ -21,7 +21,7 @@ export class EmbeddedDatabase {
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   /** @throws {DatabaseRefused} if the file cannot be used as it is. */
-  constructor(path: string, options: OpenOptions, format: FileFormat) {
+  constructor(path: string, options: OpenOptions, format: DatabaseFormat) {
     this.writer = openDatabase(path, options, format);
     this.reader = openReader(path);
     // The journal is there from the first read on.

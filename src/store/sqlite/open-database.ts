@@ -5,9 +5,9 @@ import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
 import { checkDatabase, isThere } from './check-database.ts';
-import { fileProblem, refusalOf } from './database-refused.ts';
-import { putInPlace, removeDraft, sync } from './draft-file.ts';
-import type { FileFormat } from './file-format.ts';
+import { putInPlace, removeDraft, sync } from './database-file.ts';
+import type { DatabaseFormat } from './database-format.ts';
+import { fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 export interface OpenOptions {
@@ -30,7 +30,7 @@ export interface OpenOptions {
 export function openDatabase(
   path: string,
   { migrations: given, beforeWriting = () => undefined, mayMigrate = true }: OpenOptions = {},
-  format: FileFormat = orchestratorFormat,
+  format: DatabaseFormat = orchestratorFormat,
 ): Database.Database {
   const migrations = given ?? readMigrations(format.migrations);
   const newest = migrations.at(-1)?.version ?? 0;
@@ -82,7 +82,7 @@ function setDurable(db: Database.Database): void {
   db.pragma('busy_timeout = 5000');
 }
 
-function connectSound(path: string, newest: number, format: FileFormat): Database.Database {
+function connectSound(path: string, newest: number, format: DatabaseFormat): Database.Database {
   const db = new Database(path, { fileMustExist: true });
   try {
     checkDatabase(db, path, newest, format);
@@ -93,7 +93,12 @@ function connectSound(path: string, newest: number, format: FileFormat): Databas
   }
 }
 
-function assertNewest(db: Database.Database, path: string, newest: number, { command }: FileFormat): void {
+function assertNewest(
+  db: Database.Database,
+  path: string,
+  newest: number,
+  { command }: DatabaseFormat,
+): void {
   const version = Number(db.pragma('user_version', { simple: true }));
   if (version < newest) throw refusedVersion(path, version, newest, command);
 }
@@ -113,7 +118,7 @@ function makeFolder(folder: string, path: string): void {
  * Makes the file under another name and puts it in its place whole, so that a file at `path` is never an
  * unfinished one, whenever the process ends. Of several processes at once one wins, and all open what it made.
  */
-function createDatabase(path: string, migrations: readonly Migration[], format: FileFormat): void {
+function createDatabase(path: string, migrations: readonly Migration[], format: DatabaseFormat): void {
   const draft = `${path}.new-${process.pid}`;
   removeDraft(draft);
   try {
@@ -135,7 +140,7 @@ function createDatabase(path: string, migrations: readonly Migration[], format: 
 function migrate(
   db: Database.Database,
   migrations: readonly Migration[],
-  { applicationId }: FileFormat,
+  { applicationId }: DatabaseFormat,
 ): void {
   const step = db.transaction(({ version, sql }: Migration) => {
     if (Number(db.pragma('user_version', { simple: true })) >= version) return;

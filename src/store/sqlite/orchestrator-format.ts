@@ -1,6 +1,5 @@
 import { instanceStatusSchema } from '../../contract/instance.ts';
-import { APPLICATION_ID, type FileFormat } from './file-format.ts';
-import { lacksAny } from './json-columns.ts';
+import { APPLICATION_ID, type DatabaseFormat, lacksAny } from './database-format.ts';
 
 const specTypes = {
   instanceType: ['text'],
@@ -25,7 +24,7 @@ const UNREADABLE = `
   LIMIT 1`;
 
 /** The file of `berth serve`. */
-export const orchestratorFormat: FileFormat = {
+export const orchestratorFormat: DatabaseFormat = {
   command: 'berth serve',
   applicationId: APPLICATION_ID,
   hasBackups: true,

@@ -5,9 +5,9 @@ import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
 import { EmbeddedDatabase, guarded } from './embedded.ts';
+import { fromSqlite } from './errors.ts';
 import type { OpenOptions } from './open-database.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
-import { fromSqlite } from './sqlite-error.ts';
 
 const tables = orchestratorTables(sqlite);
 

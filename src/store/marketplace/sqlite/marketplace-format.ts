@@ -1,5 +1,4 @@
-import { type FileFormat, MARKETPLACE_ID } from '../../sqlite/file-format.ts';
-import { lacksAny } from '../../sqlite/json-columns.ts';
+import { type DatabaseFormat, lacksAny, MARKETPLACE_ID } from '../../sqlite/database-format.ts';
 
 const statuses = {
   deployments: ['deploying', 'running', 'stopped', 'failed', 'terminated', 'terminated-provider'],
@@ -44,7 +43,7 @@ const UNREADABLE = `
   ) LIMIT 1`;
 
 /** The file of `berth marketplace`. */
-export const marketplaceFormat: FileFormat = {
+export const marketplaceFormat: DatabaseFormat = {
   command: 'berth marketplace',
   applicationId: MARKETPLACE_ID,
   hasBackups: false,

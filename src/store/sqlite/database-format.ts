@@ -9,7 +9,7 @@ export const BACKUP_ID = 0x42727462;
 export const MARKETPLACE_ID = 0x4272746d;
 
 /** What tells the files of one of Berth's programs from those of the other. */
-export interface FileFormat {
+export interface DatabaseFormat {
   command: Command;
   applicationId: number;
   /** Whether a file may be a backup that `berth backup` made. */
@@ -23,4 +23,13 @@ export interface FileFormat {
 export function ownerOf(applicationId: number): Command | undefined {
   if (applicationId === MARKETPLACE_ID) return 'berth marketplace';
   return applicationId === APPLICATION_ID || applicationId === BACKUP_ID ? 'berth serve' : undefined;
+}
+
+/** The SQL condition that a JSON column's text has not, for each key, one of the types that `json_type` may say. */
+export function lacksAny(column: string, types: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(types)
+    .map(
+      ([key, allowed]) => `coalesce(json_type(${column}, '$.${key}'), '') NOT IN ('${allowed.join("','")}')`,
+    )
+    .join(' OR ');
 }

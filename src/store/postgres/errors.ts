@@ -1,0 +1,150 @@
+import { DrizzleQueryError } from 'drizzle-orm/errors';
+import { DatabaseError } from 'pg';
+import { StoreUnavailable } from '../../ports/store-unavailable.ts';
+import { DatabaseRefused } from '../database-refused.ts';
+
+/** The classes of SQLSTATE whose messages speak of connections, locks and privileges, and never of values. */
+const SPEAKS_OF_NO_VALUES = /^(08|25|28|3D|40|42501|53|55|57|58)/;
+const INTEGRITY = /^23/;
+const DUPLICATE = '23505';
+const LOST_RACE = /^(40001|40P01)$/;
+const LOST_CONNECTION = /^(08|57P0)/;
+
+/** What PostgreSQL or the way to it said, without what the statement carried: its values may be secrets. */
+export class PostgresFailure extends Error {
+  override readonly name = 'PostgresFailure';
+  /** The SQLSTATE, or the name that the operating system has for it. */
+  readonly code: string;
+  /** Whether the connection is gone, and with it the answer to what was under way. */
+  readonly isConnectionLost: boolean;
+
+  constructor(error: Error) {
+    const { code = '' } = error as { code?: string };
+    const isAnswer = error instanceof DatabaseError;
+    super(isAnswer && !SPEAKS_OF_NO_VALUES.test(code) ? describeRefused(error) : error.message);
+    this.code = code;
+    this.isConnectionLost =
+      !isAnswer || LOST_CONNECTION.test(code) || /^(FATAL|PANIC)$/.test(error.severity ?? '');
+  }
+
+  /** Whether another transaction was first, so that the same one may succeed now. */
+  get isLostRace(): boolean {
+    return LOST_RACE.test(this.code) || this.isDuplicate;
+  }
+
+  get isDuplicate(): boolean {
+    return this.code === DUPLICATE;
+  }
+}
+
+function describeRefused({ code, table, constraint }: DatabaseError): string {
+  const what = constraint ?? table;
+  return `PostgreSQL refuses a statement with ${code}${what === undefined ? '' : ` (${what})`}`;
+}
+
+/** Undefined: the error is not the database's. */
+export function toFailure(error: unknown): PostgresFailure | undefined {
+  if (error instanceof PostgresFailure) return error;
+  if (error instanceof DatabaseError) return new PostgresFailure(error);
+  if (error instanceof DrizzleQueryError && error.cause instanceof Error)
+    return new PostgresFailure(error.cause);
+  return undefined;
+}
+
+/**
+ * The core knows one storage failure; what PostgreSQL said is its cause, for the log. A broken constraint is a fault
+ * of the program and stays itself.
+ */
+export function fromPostgres(error: unknown): unknown {
+  const failure = toFailure(error);
+  if (failure === undefined || INTEGRITY.test(failure.code)) return failure ?? error;
+  return unavailable(failure);
+}
+
+function unavailable(failure: PostgresFailure): StoreUnavailable {
+  return new StoreUnavailable(`${failure.code || 'connection'}: ${failure.message}`, { cause: failure });
+}
+
+/** What the driver threw outside of a query of the core: always the database's. */
+export async function asFailure<T>(answer: Promise<T>): Promise<T> {
+  return answer.catch((error) =>
+    Promise.reject(
+      toFailure(error) ?? new PostgresFailure(error instanceof Error ? error : new Error(String(error))),
+    ),
+  );
+}
+
+/** What went wrong while a database was opened, as a sentence where it is about the database and not about us. */
+export function refusalOf(error: unknown, url: string): Error {
+  if (error instanceof DatabaseRefused) return error;
+  const failure = toFailure(error);
+  if (failure === undefined) return error instanceof Error ? error : new Error(String(error));
+  const sentence = sentenceFor(failure, toAddress(url));
+  return sentence === undefined ? failure : new DatabaseRefused(sentence, { cause: failure });
+}
+
+function sentenceFor(
+  { code, message, isConnectionLost }: PostgresFailure,
+  address: string,
+): string | undefined {
+  const known = sentences.find(([pattern]) => pattern.test(code === '' ? message : code));
+  if (known !== undefined) return known[1](address, message);
+  if (isConnectionLost)
+    return `The database ${address} cannot be reached (${message}): check that it runs, and the address in --database.`;
+  return undefined;
+}
+
+/** By SQLSTATE or the operating system's code, and where there is none by the driver's words. */
+const sentences: readonly [RegExp, (address: string, message: string) => string][] = [
+  [
+    /^28/,
+    (address, message) =>
+      `The server of the database ${address} refuses the login (${message}): check the user and the password in --database, and the server's pg_hba.conf.`,
+  ],
+  [
+    /password must be a/,
+    (address) =>
+      `The server of the database ${address} asks for a password, and --database has none: write postgres://USER:PASSWORD@HOST/NAME.`,
+  ],
+  [
+    /^3D000$/,
+    (address) =>
+      `There is no database ${address} on its server: make it with \`createdb\`, or give --database another one.`,
+  ],
+  [
+    /^42501$/,
+    (address, message) =>
+      `The user of the database ${address} lacks a privilege (${message}): grant it, or make the user the database's owner.`,
+  ],
+  [
+    /^25006$/,
+    (address) => `The database ${address} is read-only: give --database the primary server, not a standby.`,
+  ],
+  [
+    /^55P03$/,
+    (address) =>
+      `The database ${address} is locked by another Berth that brings it to a new version: start again when that is done.`,
+  ],
+  [
+    /^53300$/,
+    (address) =>
+      `The server of the database ${address} takes no more connections: raise its max_connections, or stop what else uses it.`,
+  ],
+  [
+    /^57P03$/,
+    (address, message) =>
+      `The server of the database ${address} is not ready (${message}): start again soon.`,
+  ],
+  [
+    /(CERT|SIGNED|ERR_TLS|LEAF_SIGNATURE)|SSL connections?/,
+    (address, message) =>
+      `The database ${address} cannot be reached over TLS (${message}): set sslmode and sslrootcert in --database.`,
+  ],
+];
+
+/** What a message may say of a database: its URL without the password, and without parameters, which may hold one. */
+export function toAddress(url: string): string {
+  const { username, host, pathname, searchParams } = new URL(url);
+  const user = username === '' ? '' : `${username}@`;
+  return `postgres://${user}${host || (searchParams.get('host') ?? '')}${pathname}`;
+}
