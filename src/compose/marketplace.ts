@@ -27,6 +27,7 @@ import { Authenticator } from '../marketplace/teams/authenticate.ts';
 import { KeyUses } from '../marketplace/teams/keys.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
+import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
 
 export interface MarketplaceDeps {
@@ -138,9 +139,8 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
 }
 
 function withWritesWatched(store: Store, writes: WriteHealth): Store {
-  return {
-    ...store,
+  return withOverrides(store, {
     transact: (body) => writes.watch(() => store.transact(body)),
     countRequest: (window) => writes.watch(() => store.countRequest(window)),
-  };
+  });
 }

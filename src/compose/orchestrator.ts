@@ -32,6 +32,7 @@ import { Recovery } from '../orchestrator/recovery/recovery.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
+import { withOverrides } from '../ports/with-overrides.ts';
 import { WriteHealth } from '../runtime/write-health.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 import { toReconcileOptions } from './options.ts';
@@ -116,11 +117,10 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
 }
 
 function withWritesWatched(store: Store, writes: WriteHealth): Store {
-  return {
-    ...store,
+  return withOverrides(store, {
     transact: (body) => writes.watch(() => store.transact(body)),
     claimWork: (claim) => writes.watch(() => store.claimWork(claim)),
-  };
+  });
 }
 
 function composeHttp(

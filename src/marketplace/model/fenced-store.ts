@@ -1,19 +1,11 @@
+import { withOverrides } from '../../ports/with-overrides.ts';
 import { fenced, type LeaseRecord } from '../../work/lease.ts';
 import { type Job, LeasedJob, type LeasedJobDeps } from '../../work/leased-job.ts';
 import type { Store } from './store.ts';
 
 /** The store as the holder of a lease writes it: each of its transactions is {@link fenced}. */
 export function fencedStore(store: Store, lease: LeaseRecord): Store {
-  return {
-    get read() {
-      return store.read;
-    },
-    transact: (body) => store.transact(fenced(lease, body)),
-    snapshot: (body) => store.snapshot(body),
-    countRequest: (window) => store.countRequest(window),
-    proveWrites: () => store.proveWrites(),
-    close: () => store.close(),
-  };
+  return withOverrides(store, { transact: (body) => store.transact(fenced(lease, body)) });
 }
 
 /** A job of the marketplace, in whichever process holds its lease. */

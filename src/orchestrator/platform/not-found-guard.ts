@@ -1,7 +1,8 @@
 import { ApiError } from '../../contract/errors.ts';
+import { withOverrides } from '../../ports/with-overrides.ts';
 import type { OwnerRef } from '../model/platform-driver.ts';
 import { idOf } from '../model/platform-resource.ts';
-import type { Reader, Store, Transaction } from '../model/store.ts';
+import type { Reader, Store } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 
 const RETRY_AFTER_SECONDS = 2;
@@ -121,30 +122,28 @@ export class NotFoundGuard {
  * there. O: a 404 is taken for DESTROYED, so every doubt is `unavailable`.
  */
 export function guardNotFound(store: Store, notFoundGuard: NotFoundGuard): Store {
-  return {
-    ...store,
-    read: { ...store.read, ...doubting(store.read, notFoundGuard) },
-    transact: (body) =>
-      store.transact((tx) => {
-        const { instances, volumes } = doubting<Transaction>(tx, notFoundGuard);
-        return body({ ...tx, instances, volumes });
-      }),
-  };
+  return withOverrides(store, {
+    read: guardReads(store.read, notFoundGuard),
+    transact: (body) => store.transact((tx) => body(guardReads(tx, notFoundGuard))),
+  });
 }
 
-function doubting<Part extends Reader>(
-  { instances, volumes }: Pick<Part, 'instances' | 'volumes'>,
+function guardReads<Reads extends Pick<Reader, 'instances' | 'volumes'>>(
+  reads: Reads,
   notFoundGuard: NotFoundGuard,
-): Pick<Part, 'instances' | 'volumes'> {
-  return {
-    instances: {
-      ...instances,
+): Reads {
+  const { instances, volumes } = reads;
+  const guarded: Partial<Reads> = {
+    instances: withOverrides(instances, {
       byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), instances.byId(id)),
       page: (filter) => unlessInDoubt(notFoundGuard.isListComplete, instances.page(filter)),
       list: (filter) => unlessInDoubt(notFoundGuard.isListComplete, instances.list(filter)),
-    },
-    volumes: { ...volumes, byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), volumes.byId(id)) },
-  };
+    }),
+    volumes: withOverrides(volumes, {
+      byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), volumes.byId(id)),
+    }),
+  } as Partial<Reads>;
+  return withOverrides(reads, guarded);
 }
 
 /** @throws {ApiError} `unavailable` */

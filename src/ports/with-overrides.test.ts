@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { withOverrides } from './with-overrides.ts';
+
+class Counter {
+  #count = 0;
+  step = 1;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(times: number): void {
+    this.#count += times * this.step;
+  }
+}
+
+it('replaces the members that are given, and leaves the target as it is', () => {
+  const counter = new Counter();
+  const doubled = withOverrides(counter, { add: (times) => counter.add(2 * times) });
+  doubled.add(1);
+  expect(doubled.count).toBe(2);
+  counter.add(1);
+  expect(doubled.count).toBe(3);
+});
+
+it('gives methods and getters their instance, and reads what changes anew', () => {
+  const counter = new Counter();
+  const wrapped = withOverrides(withOverrides(counter, {}), {});
+  const { add } = wrapped;
+  counter.step = 5;
+  add(1);
+  expect([wrapped.count, wrapped.step]).toEqual([5, 5]);
+  expect(wrapped).toBeInstanceOf(Counter);
+});
+
+it('can be spread with what it replaces', () => {
+  const target = { a: 1, b: 2 };
+  expect({ ...withOverrides(target, { b: 3 }) }).toEqual({ a: 1, b: 3 });
+});
