@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { toReconcileOptions } from '../compose/options.ts';
 import type { Reader } from '../orchestrator/model/store.ts';
-import { countLosses, HELD, type LossCount } from '../orchestrator/platform/loss-cap.ts';
+import { countLosses, type LossCount } from '../orchestrator/platform/loss-cap.ts';
 import type { LossCapOptions } from '../orchestrator/platform/options.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { type DatabaseFlags, onDatabase, withDatabase } from './database.ts';
@@ -66,7 +66,7 @@ interface Held {
 async function findHeld({ instances, work }: Pick<Reader, 'instances' | 'work'>): Promise<Held[]> {
   const held: Held[] = [];
   for (const record of await instances.list({}))
-    if ((await work.of(record.id))?.lastError === HELD) held.push(record);
+    if ((await work.of(record.id))?.isHeld === true) held.push(record);
   return held;
 }
 

@@ -117,10 +117,14 @@ export interface WorkWriter extends WorkReader {
    * up to date: the end of an outage may have moved it since the claim.
    */
   check(lease: Lease): Promise<LeaseState>;
-  /** Gives the lease back; `later` is when and with which note the same step goes on. */
+  /**
+   * Gives the lease back; `later` is when and with which note the same step goes on. What it does not say of a wait or a
+   * hold is over.
+   */
   release(
     lease: Lease,
-    later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> & { attempt?: number },
+    later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
+      Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
   ): Promise<void>;
   /** Every open step's deadline is moved by `byMs`: a time in which nothing could be done does not count. */
   extendDeadlines(byMs: number): Promise<void>;

@@ -31,6 +31,10 @@ export interface Work {
   /** When the step counts as failed; null: never. */
   deadlineAt: number | null;
   lastError: string | null;
+  /** The attempt before which the step waited for what an earlier create may still have made; null: it did not. */
+  waitedAttempt: number | null;
+  /** Whether the instance would end by a loss beyond the cap: it is asked for again until an operator accepts it. */
+  isHeld: boolean;
 }
 
 /**

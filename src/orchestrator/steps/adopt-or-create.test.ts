@@ -21,7 +21,8 @@ const lease = (changes: Partial<Lease>): Lease =>
 const waited = (attempt: number): Lease => {
   const next = waitForEarlier(lease({ attempt }), VISIBLE_MS);
   if (next.step !== 'again') throw new Error('it does not wait');
-  return lease({ attempt: (next.attempt ?? attempt) + 1, lastError: next.problem ?? null });
+  const { problem: lastError = null, waitedAttempt = null } = next;
+  return lease({ attempt: (next.attempt ?? attempt) + 1, lastError, waitedAttempt });
 };
 const young = { ownerRef: 'r', createdAt: STARTED_AT };
 const old = { ownerRef: 'r', createdAt: STARTED_AT - 1 };

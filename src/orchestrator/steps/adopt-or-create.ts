@@ -34,7 +34,7 @@ export async function findEarlierCreate<T>(
   const found: Presence<T> = await observe(context, () => get(ownerRef));
   if (found.answer !== 'gone') return found;
   // A first attempt that is made again was refused, and not counted: nothing of it was sent.
-  const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.lastError === waitingText(lease);
+  const hasWaited = lease.attempt === 1 ? lease.lastError !== null : lease.waitedAttempt === lease.attempt;
   return { answer: 'absent', waitMs: hasWaited ? 0 : context.driver.manifest.createVisibleWithinMs };
 }
 
@@ -43,11 +43,9 @@ export async function findEarlierCreate<T>(
  * still tells how often the create has failed; whoever dies after it leaves a claim that counts, and the next waits.
  */
 export function waitForEarlier(lease: Lease, waitMs: number): Next {
-  return { step: 'again', afterMs: waitMs, attempt: lease.attempt - 1, problem: waitingText(lease) };
-}
-
-function waitingText({ attempt }: Lease): string {
-  return `an earlier create may still turn up before attempt ${attempt}`;
+  const { attempt } = lease;
+  const problem = `an earlier create may still turn up before attempt ${attempt}`;
+  return { step: 'again', afterMs: waitMs, attempt: attempt - 1, waitedAttempt: attempt, problem };
 }
 
 /** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */

@@ -52,7 +52,7 @@ export async function recordLoss(
   end: () => Promise<Next>,
 ): Promise<Next> {
   if (await context.losses.admits(tx, record)) return end();
-  return { step: 'again', afterMs: pauseMs(context, lease), problem: HELD };
+  return { step: 'again', afterMs: pauseMs(context, lease), problem: HELD, isHeld: true };
 }
 
 /** The machine is there and has failed, without our doing. */

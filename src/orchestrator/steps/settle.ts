@@ -20,7 +20,16 @@ export type Next =
    * The same step goes on. `attempt` counts from there on, where the claim that ends here is not to count. `isAlarm`: an
    * operator is to know that it keeps failing.
    */
-  | { step: 'again'; afterMs: number; cookie?: string; problem?: string; isAlarm?: boolean; attempt?: number }
+  | {
+      step: 'again';
+      afterMs: number;
+      cookie?: string;
+      problem?: string;
+      isAlarm?: boolean;
+      attempt?: number;
+      waitedAttempt?: number;
+      isHeld?: boolean;
+    }
   /** Another step follows. */
   | { step: Work['kind']; deadlineAt?: number | null; afterMs?: number };
 
@@ -179,13 +188,15 @@ async function follow({ clock }: ReconcileContext, tx: Transaction, lease: Lease
     await tx.work.put({ resourceId, resourceKind, kind, notBefore: now + afterMs, deadlineAt });
     return tx.work.release(lease);
   }
-  const { cookie = null, afterMs, problem = null } = next;
+  const { cookie = null, afterMs, problem = null, waitedAttempt = null, isHeld = false } = next;
   // A call that made progress is no failed attempt: the pause after a failure starts anew.
   const attempt = next.attempt ?? (cookie === null ? undefined : 1);
   await tx.work.release(lease, {
     cookie,
     notBefore: now + afterMs,
     lastError: problem,
+    waitedAttempt,
+    isHeld,
     ...(attempt !== undefined && { attempt }),
   });
 }

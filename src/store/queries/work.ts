@@ -75,6 +75,7 @@ export function workReader(connection: Connection): WorkReader {
   };
 }
 
+const noWait = { waitedAttempt: null, isHeld: false };
 const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 
 export function workWriter(connection: Connection, onWrite: () => void): WorkWriter {
@@ -93,6 +94,7 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
         attempt: 0,
         lastError: null,
         waitsSince: notBefore,
+        ...noWait,
       };
       await db
         .insert(work)
@@ -116,7 +118,13 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
       return 'held';
     },
     release: async ({ resourceId, token }, later) => {
-      await releaseLease(connection, { ...noLease, ...later, resourceId, token });
+      await releaseLease(connection, {
+        ...noLease,
+        ...(later !== undefined && noWait),
+        ...later,
+        resourceId,
+        token,
+      });
       onWrite();
     },
     extendDeadlines: async (byMs) =>

@@ -172,6 +172,8 @@ export function orchestratorTables({
       leaseOwner: text('lease_owner'),
       leaseUntil: bigint('lease_until').notNull(),
       waitsSince: bigint('waits_since'),
+      waitedAttempt: integer('waited_attempt'),
+      isHeld: boolean('is_held').notNull(),
     },
     (t) => [index('work_by_due').on(t.resourceKind, t.notBefore)],
   );
