@@ -161,7 +161,7 @@ it.each([
   ['src/orchestrator/http/app.ts', "const db = await import('../../store/sqlite/store.ts');"],
   ['src/orchestrator/http/routes/a.ts', "import '../../../store/sqlite/store.ts';"],
   ['src/drivers/libvirt/driver.ts', "export type { Guest } from '../simulator/guest.ts';"],
-  ['src/drivers/simulator/driver.ts', "type Db = import('../../store/sqlite/db.ts').Db;"],
+  ['src/drivers/simulator/platform/simulator.ts', "type Db = import('../../store/sqlite/db.ts').Db;"],
   ['src/drivers/kit/a.ts', "import { x } from '../simulator/driver.ts';"],
   ['src/store/sqlite/a.ts', "import { x } from '../../drivers/kit/faults.ts';"],
   ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],

@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runMain } from '../../test/support/run-main.ts';
 import { snapshotOf } from '../../test/support/snapshot.ts';
-import { createSimulator } from '../drivers/simulator/driver.ts';
+import { createSimulator } from '../drivers/simulator/platform/simulator.ts';
 import { ensureAccess } from '../orchestrator/accounts/accounts.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';

@@ -2,11 +2,15 @@ import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
-import { createSimulator, type Simulator } from '../drivers/simulator/driver.ts';
 import type { SimulatedCapacity } from '../drivers/simulator/options.ts';
-import { connectSimulator } from '../drivers/simulator/remote-driver.ts';
-import { assertStateFile, NotAState } from '../drivers/simulator/state.ts';
-import { assertStateFree, StateInUse } from '../drivers/simulator/state-lock.ts';
+import { createSimulator, type Simulator } from '../drivers/simulator/platform/simulator.ts';
+import {
+  assertStateFile,
+  assertStateFree,
+  NotAState,
+  StateInUse,
+} from '../drivers/simulator/platform/state-file.ts';
+import { connectSimulator } from '../drivers/simulator/remote/driver.ts';
 import type { Catalog } from '../orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../orchestrator/model/platform-driver.ts';
 import type { Clock } from '../ports/clock.ts';

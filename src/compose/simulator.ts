@@ -3,7 +3,7 @@ import { getRequestListener } from '@hono/node-server';
 import { loadCatalog } from '../config/load-catalog.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
-import { createRemoteServer } from '../drivers/simulator/remote-server.ts';
+import { createRemoteServer } from '../drivers/simulator/remote/server.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { readSecret } from '../keys/read-secret.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bundledCatalogFile } from '../../src/config/load.ts';
 import { loadCatalog } from '../../src/config/load-catalog.ts';
-import type { SimulatorTruth } from '../../src/drivers/simulator/driver.ts';
+import type { SimulatorTruth } from '../../src/drivers/simulator/platform/simulator.ts';
 import { type Books, disagreements } from './books.ts';
 
 const catalog = loadCatalog(bundledCatalogFile());

@@ -1,5 +1,5 @@
-import type { SimulatorTruth } from '../../src/drivers/simulator/driver.ts';
-import type { UnitEvent } from '../../src/drivers/simulator/unit-history.ts';
+import type { SimulatorTruth } from '../../src/drivers/simulator/platform/simulator.ts';
+import type { UnitEvent } from '../../src/drivers/simulator/platform/unit-history.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 
 /** What the orchestrator's database holds. */

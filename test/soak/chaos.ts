@@ -1,4 +1,4 @@
-import type { RemoteFault } from '../../src/drivers/simulator/remote-faults.ts';
+import type { RemoteFault } from '../../src/drivers/simulator/remote/faults.ts';
 import type { SoakDatabase } from './database.ts';
 import { Dice, insistently, sleep } from './dice.ts';
 import type { Journal } from './journal.ts';

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SimulatorTruth } from '../../src/drivers/simulator/driver.ts';
-import type { FaultSettings } from '../../src/drivers/simulator/remote-faults.ts';
+import type { SimulatorTruth } from '../../src/drivers/simulator/platform/simulator.ts';
+import type { FaultSettings } from '../../src/drivers/simulator/remote/faults.ts';
 import { BerthProcess } from '../support/process.ts';
 
 const SECRETS = {

@@ -1,6 +1,6 @@
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { type DriverSuiteContext, describeDriver } from '../kit/driver.suite.ts';
-import { createSimulator } from './driver.ts';
+import { createSimulator } from './platform/simulator.ts';
 import { machineSpec } from './simulator.fixture.ts';
 
 for (const attachVolume of ['hot', 'cold'] as const) {

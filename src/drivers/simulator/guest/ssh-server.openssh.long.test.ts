@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ssh2 from 'ssh2';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import type { Endpoint, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { createSimulator } from '../platform/simulator.ts';
+import { doneValue, endpointOf, instantly, machineSpec, Workstation } from '../simulator.fixture.ts';
+import { SoftwareSecurityKey, startAgent } from './security-key-agent.fixture.ts';
+
+const keyKinds: [string, string[]][] = [
+  ['ed25519', ['-t', 'ed25519']],
+  ['ecdsa-256', ['-t', 'ecdsa', '-b', '256']],
+  ['ecdsa-384', ['-t', 'ecdsa', '-b', '384']],
+  ['ecdsa-521', ['-t', 'ecdsa', '-b', '521']],
+  ['rsa', ['-t', 'rsa', '-b', '2048']],
+];
+const securityKeys = [
+  new SoftwareSecurityKey('sk-ssh-ed25519@openssh.com'),
+  new SoftwareSecurityKey('sk-ecdsa-sha2-nistp256@openssh.com'),
+];
+
+let user: Workstation;
+let sshKeys: string[];
+let driver: PlatformDriver;
+let clock: VirtualClock;
+let endpoint: Endpoint;
+
+beforeAll(() => {
+  user = new Workstation();
+  sshKeys = keyKinds.map(([name, options]) => user.makeKey(name, ...options));
+  user.makeKey('stranger', '-t', 'ed25519');
+});
+afterAll(() => user.close());
+
+beforeEach(async () => {
+  clock = new VirtualClock();
+  const capacity = [{ offerId: 'h100', datacenter: 'fra', units: 1, spot: false }];
+  driver = await createSimulator({ stateFile: ':memory:', capacity, platform: instantly }, clock);
+  const spec = machineSpec({ sshKeys: [...sshKeys, ...securityKeys.map((key) => key.line)] });
+  endpoint = endpointOf(doneValue(await driver.create(spec, null)));
+});
+afterEach(async () => {
+  await driver.close();
+  expect(clock.pendingTimers, 'timers left behind').toBe(0);
+});
+
+describe("OpenSSH's ssh", () => {
+  it.each(keyKinds)('logs in with an %s key', async (name) => {
+    expect(await user.ssh(endpoint, name, ['whoami'])).toEqual({ status: 0, stdout: 'ubuntu\n', stderr: '' });
+  });
+
+  it('is refused with a key that was not injected', async () => {
+    const outcome = await user.ssh(endpoint, 'stranger', ['whoami']);
+    expect(outcome).toMatchObject({
+      status: 255,
+      stderr: expect.stringContaining('Permission denied (publickey)'),
+    });
+  });
+
+  it('is refused as another user', async () => {
+    expect(await user.ssh(endpoint, 'ed25519', ['whoami'], { username: 'root' })).toMatchObject({
+      status: 255,
+    });
+  });
+
+  it('is refused with RSA over SHA-1', async () => {
+    const sha1 = ['-o', 'PubkeyAcceptedAlgorithms=ssh-rsa', 'whoami'];
+    expect(await user.ssh(endpoint, 'rsa', sha1)).toMatchObject({ status: 255 });
+  });
+
+  it('brings back the exit status, the output and the errors', async () => {
+    expect(await user.ssh(endpoint, 'ed25519', ['nope; echo out; exit 7'])).toEqual({
+      status: 7,
+      stdout: 'out\n',
+      stderr: 'bash: nope: command not found\n',
+    });
+  });
+
+  it('sends its input to the command', async () => {
+    const outcome = await user.ssh(endpoint, 'ed25519', ['cat > note && cat note'], {
+      input: 'over the wire\n',
+    });
+    expect(outcome).toMatchObject({ status: 0, stdout: 'over the wire\n' });
+  });
+
+  it('has an interactive shell on a pty, with echo, prompt and line editing', async () => {
+    const input = 'echo oops\u007f\u007f\u007f\u007fyes\rnproc\rexit 3\r';
+    const { status, stdout } = await user.ssh(endpoint, 'ed25519', ['-tt'], { input });
+    expect(status).toBe(3);
+    expect(stdout).toContain('ubuntu@gpu-1:~$ ');
+    expect(stdout).toContain('\r\nyes\r\n');
+    expect(stdout).toContain('\r\n8\r\n');
+    expect(stdout).toMatch(/logout\r\n$/);
+  });
+
+  it('ends an interactive shell with Ctrl-D, and a command with Ctrl-C', async () => {
+    const { status, stdout } = await user.ssh(endpoint, 'ed25519', ['-tt'], {
+      input: 'sleep 600\r\u0003\u0004',
+    });
+    expect(status).toBe(130);
+    expect(stdout).toContain('^C\r\n');
+  });
+
+  it('ends an interactive shell when the input ends, after what was typed has run', async () => {
+    expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: '' })).toMatchObject({ status: 0 });
+    expect(await user.ssh(endpoint, 'ed25519', ['-tt'], { input: 'false\r' })).toMatchObject({ status: 1 });
+  });
+
+  it('runs a script that is piped to a shell without a pty', async () => {
+    const outcome = await user.ssh(endpoint, 'ed25519', ['-T'], { input: 'cd /tmp\npwd\nfalse\n' });
+    expect(outcome).toEqual({ status: 1, stdout: '/tmp\n', stderr: '' });
+  });
+
+  it('is refused a subsystem and a forwarding', async () => {
+    expect(await user.ssh(endpoint, 'ed25519', ['-s', 'sftp'])).toMatchObject({
+      status: 255,
+      stderr: expect.stringContaining('subsystem request failed'),
+    });
+    expect(await user.ssh(endpoint, 'ed25519', ['-W', '127.0.0.1:1'])).toMatchObject({ status: 255 });
+  });
+
+  it('loses its connection when the machine is stopped', async () => {
+    const sleeping = user.ssh(endpoint, 'ed25519', ['echo ready > /tmp/ready; sleep 600']);
+    await expect.poll(() => user.ssh(endpoint, 'ed25519', ['cat /tmp/ready'])).toMatchObject({ status: 0 });
+    doneValue(await driver.stop('berth-1', null));
+    expect(await sleeping).toMatchObject({ status: 255 });
+  });
+});
+
+it('ends the command of a session that is closed while its connection stays', async () => {
+  const client = new ssh2.Client();
+  const privateKey = readFileSync(join(user.directory, 'ed25519'));
+  client.connect({
+    host: endpoint.publicIp,
+    port: endpoint.sshPort,
+    username: endpoint.sshUsername,
+    privateKey,
+  });
+  await once(client, 'ready');
+  const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) => {
+    client.exec('sleep 600', (error, opened) => (error ? reject(error) : resolve(opened)));
+  });
+  await expect.poll(() => clock.pendingTimers).toBe(1);
+  channel.close();
+  await expect.poll(() => clock.pendingTimers).toBe(0);
+  client.end();
+  await once(client, 'close');
+});
+
+describe('a security key', () => {
+  /** Logs in with OpenSSH, an agent of ours holding the key. */
+  async function logIn(key: SoftwareSecurityKey): Promise<{ status: number; stdout: string }> {
+    const path = join(tmpdir(), `berth-agent-${randomUUID()}`);
+    const agent = await startAgent(key, path);
+    try {
+      return await user.ssh(endpoint, undefined, ['whoami'], {
+        env: { SSH_AUTH_SOCK: path },
+      });
+    } finally {
+      await new Promise((resolve) => agent.close(resolve));
+    }
+  }
+
+  it.each(securityKeys)('of type $type logs in', async (key) => {
+    key.flags = 1;
+    expect(await logIn(key)).toMatchObject({ status: 0, stdout: 'ubuntu\n' });
+  });
+
+  it.each(securityKeys)('of type $type is refused without user presence', async (key) => {
+    key.flags = 0;
+    expect(await logIn(key)).toMatchObject({ status: 255 });
+  });
+
+  it.each(securityKeys)('of type $type is refused when another key signs', async (key) => {
+    const forger = new SoftwareSecurityKey(key.type);
+    Object.defineProperty(forger, 'blob', { value: key.blob });
+    expect(await logIn(forger)).toMatchObject({ status: 255 });
+  });
+});
+
+describe('a client that connects and says nothing', () => {
+  it('is cut off after the login grace time', async () => {
+    const socket = connect(endpoint.sshPort, endpoint.publicIp);
+    socket.resume();
+    await once(socket, 'data');
+    const closed = once(socket, 'close');
+    await clock.advance(29_999);
+    expect(socket.closed).toBe(false);
+    await clock.advance(1);
+    await closed;
+  });
+
+  it('does not hold up the closing of the platform', async () => {
+    const socket = connect(endpoint.sshPort, endpoint.publicIp);
+    await once(socket.resume(), 'data');
+    await Promise.all([driver.close(), once(socket, 'close')]);
+  });
+});

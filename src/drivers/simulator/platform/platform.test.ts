@@ -1,0 +1,230 @@
+import { connect } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
+import { doneValue, endpointOf, instantly, machineSpec, observe } from '../simulator.fixture.ts';
+import { createSimulator } from './simulator.ts';
+
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+async function simulator(
+  platform: SimulatorOptions['platform'] = {},
+): Promise<{ driver: PlatformDriver; clock: VirtualClock }> {
+  const clock = new VirtualClock();
+  const capacity = [
+    { offerId: 'h100', datacenter: 'fra', units: 1, spot: false },
+    { offerId: 'h100-spot', datacenter: 'fra', units: 1, spot: true },
+  ];
+  const driver = await createSimulator({ stateFile: ':memory:', capacity, platform }, clock);
+  cleanups.push(async () => {
+    await driver.close();
+    expect(clock.pendingTimers, 'timers left behind').toBe(0);
+  });
+  return { driver, clock };
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const answer = (listens: boolean) => () => {
+      socket.destroy();
+      resolve(listens);
+    };
+    socket.once('connect', answer(true)).once('error', answer(false));
+  });
+}
+
+describe('a create', () => {
+  it('is pending for the drawn boot time, then done', async () => {
+    const { driver, clock } = await simulator({ boot_ms: [2000, 2000] });
+    expect(await driver.create(machineSpec(), null)).toMatchObject({ outcome: 'pending', pollAfterMs: 1000 });
+    expect(await observe(driver, 'berth-1')).toEqual({
+      ref: 'berth-1',
+      note: 'a note',
+      power: 'building',
+      createdAt: clock.now(),
+    });
+
+    await clock.advance(1999);
+    expect(await driver.create(machineSpec(), 'any')).toMatchObject({ outcome: 'pending', pollAfterMs: 1 });
+    await clock.advance(1);
+    const { endpoint } = doneValue(await driver.create(machineSpec(), 'any'));
+    expect(endpoint).toEqual({
+      publicIp: '127.0.0.1',
+      privateIp: expect.stringMatching(/^10\./),
+      sshPort: expect.any(Number),
+      sshUsername: 'ubuntu',
+      portForwards: [{ internal_port: 22, external_port: endpoint?.sshPort }],
+      hostKeyFingerprint: expect.stringMatching(/^SHA256:[A-Za-z0-9+/]{43}$/),
+    });
+  });
+
+  it.each([
+    ['an unknown offer', { offerId: 'h200' }],
+    ['an unknown datacenter', { datacenter: 'ams' }],
+    ['a ref that no platform takes', { ref: '../berth' }],
+  ])('is invalid for %s', async (_name, overrides) => {
+    const { driver } = await simulator();
+    expect(await driver.create(machineSpec(overrides), null)).toMatchObject({
+      code: 'invalid',
+      sideEffect: 'none',
+    });
+  });
+
+  it('does not take a machine of another offer for its own', async () => {
+    const { driver } = await simulator();
+    await driver.create(machineSpec(), null);
+    expect(await driver.create(machineSpec({ offerId: 'h100-spot' }), null)).toMatchObject({
+      code: 'already_exists',
+    });
+  });
+
+  it('fails when the boot fails; the machine stays, failed, until it is destroyed', async () => {
+    const { driver } = await simulator({ ...instantly, boot_failure_rate: 1 });
+    expect(await driver.create(machineSpec(), null)).toMatchObject({
+      outcome: 'failed',
+      code: 'boot_failed',
+      sideEffect: 'certain',
+    });
+    expect(await observe(driver, 'berth-1')).toMatchObject({
+      power: 'failed',
+      detail: expect.stringContaining('boot failed'),
+    });
+    expect(await driver.create(machineSpec({ ref: 'berth-2' }), null)).toMatchObject({ code: 'capacity' });
+    doneValue(await driver.destroy('berth-1', null));
+    expect(await driver.get('berth-1')).toEqual({ answer: 'gone' });
+  });
+
+  it('is done for a machine whose SSH never comes up', async () => {
+    const { driver } = await simulator({ ...instantly, ssh_never_up_rate: 1 });
+    const { sshPort } = endpointOf(doneValue(await driver.create(machineSpec(), null)));
+    expect(await isListening(sshPort)).toBe(false);
+  });
+});
+
+describe('SSH', () => {
+  it('listens only while the machine runs, on the port that it keeps', async () => {
+    const { driver } = await simulator(instantly);
+    const { sshPort } = endpointOf(doneValue(await driver.create(machineSpec(), null)));
+    expect(await isListening(sshPort)).toBe(true);
+
+    doneValue(await driver.stop('berth-1', null));
+    expect(await isListening(sshPort)).toBe(false);
+
+    expect(endpointOf(doneValue(await driver.start('berth-1', null))).sshPort).toBe(sshPort);
+    expect(await isListening(sshPort)).toBe(true);
+
+    doneValue(await driver.destroy('berth-1', null));
+    expect(await isListening(sshPort)).toBe(false);
+  });
+
+  it('comes up by itself when the boot time has passed', async () => {
+    const { driver, clock } = await simulator({ boot_ms: [10, 10], stop_ms: [10, 10], start_ms: [10, 10] });
+    await driver.create(machineSpec(), null);
+    await clock.advance(10);
+    const { sshPort } = endpointOf(await observe(driver, 'berth-1'));
+    await driver.stop('berth-1', null);
+    await clock.advance(10);
+    await driver.start('berth-1', null);
+    await clock.advance(10);
+    await expect.poll(() => isListening(sshPort)).toBe(true);
+  });
+});
+
+describe('the capacity', () => {
+  it('is given back by a stop; a start without a free unit changes nothing', async () => {
+    const { driver } = await simulator(instantly);
+    doneValue(await driver.create(machineSpec(), null));
+    doneValue(await driver.stop('berth-1', null));
+    doneValue(await driver.create(machineSpec({ ref: 'berth-2' }), null));
+
+    expect(await driver.start('berth-1', null)).toMatchObject({ code: 'capacity', sideEffect: 'none' });
+    expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'stopped' });
+
+    doneValue(await driver.destroy('berth-2', null));
+    doneValue(await driver.start('berth-1', null));
+  });
+
+  it('is never oversold by creates at the same time', async () => {
+    const { driver } = await simulator();
+    const steps = await Promise.all(
+      ['berth-1', 'berth-2', 'berth-3'].map((ref) => driver.create(machineSpec({ ref }), null)),
+    );
+    expect(steps.map((step) => step.outcome).sort()).toEqual(['failed', 'failed', 'pending']);
+  });
+});
+
+describe('orders that do not fit the state', () => {
+  it('are conflicts that say when to come back', async () => {
+    const { driver, clock } = await simulator({ boot_ms: [50, 50], stop_ms: [50, 50] });
+    const conflict = { outcome: 'failed', code: 'conflict', sideEffect: 'none', retryAfterMs: 50 };
+    await driver.create(machineSpec(), null);
+    expect(await driver.stop('berth-1', null)).toMatchObject(conflict);
+    await clock.advance(50);
+    expect(await driver.stop('berth-1', null)).toMatchObject({ outcome: 'pending' });
+    expect(await driver.start('berth-1', null)).toMatchObject(conflict);
+  });
+});
+
+describe('the platform by itself', () => {
+  it('reaps a machine that has been stopped for long', async () => {
+    const { driver, clock } = await simulator({ ...instantly, reap_stopped_after_s: 60 });
+    doneValue(await driver.create(machineSpec(), null));
+    doneValue(await driver.stop('berth-1', null));
+    await clock.advance(59_999);
+    expect(await driver.get('berth-1')).toMatchObject({ answer: 'observed' });
+    await clock.advance(1);
+    expect(await driver.get('berth-1')).toEqual({ answer: 'gone' });
+  });
+
+  it('reclaims machines of spot offers only', async () => {
+    const { driver, clock } = await simulator({ ...instantly, reclaim_spot_after_s: [60, 60] });
+    doneValue(await driver.create(machineSpec(), null));
+    doneValue(await driver.create(machineSpec({ ref: 'berth-2', offerId: 'h100-spot' }), null));
+    await clock.advance(60_000);
+    expect(await driver.get('berth-2')).toEqual({ answer: 'gone' });
+    expect(await observe(driver, 'berth-1')).toMatchObject({ power: 'running' });
+  });
+});
+
+describe('the configuration', () => {
+  it('has a default for everything', () => {
+    expect(simulatorConfigSchema.parse({})).toMatchObject({
+      driver: 'simulator',
+      boot_ms: [1000, 3000],
+      attach_volume: 'hot',
+    });
+  });
+
+  it.each([
+    ['an unknown name', { boot: [1, 2] }],
+    ['a range that runs backwards', { boot_ms: [2, 1] }],
+    ['a rate above 1', { boot_failure_rate: 2 }],
+  ])('refuses %s', (_name, config) => {
+    expect(simulatorConfigSchema.safeParse(config).success).toBe(false);
+  });
+});
+
+it('gives the same draws for the same seed, whatever else was asked', async () => {
+  const bootMs = async (refs: string[]): Promise<number> => {
+    const { driver } = await simulator({ boot_ms: [1, 999], seed: 'fixed' });
+    for (const ref of refs) await driver.create(machineSpec({ ref, offerId: 'h100-spot' }), null);
+    const step = await driver.create(machineSpec(), null);
+    return step.outcome === 'pending' ? step.pollAfterMs : 0;
+  };
+  expect(await bootMs([])).toBe(await bootMs(['berth-other']));
+});
+
+it('answers nothing any more once it is closed', async () => {
+  const { driver } = await simulator(instantly);
+  doneValue(await driver.create(machineSpec(), null));
+  await driver.close();
+  await expect(driver.get('berth-1')).rejects.toThrow('closed');
+  await expect(driver.list()).rejects.toThrow('closed');
+  await expect(driver.volumes?.get('vol-1')).rejects.toThrow('closed');
+  await expect(driver.close()).resolves.toBeUndefined();
+});

@@ -1,0 +1,284 @@
+import type { OwnerRef, Step } from '../../../orchestrator/model/platform-driver.ts';
+import type { Clock, Timer } from '../../../ports/clock.ts';
+import { GUEST_USER, type GuestFacts } from '../guest/guest.ts';
+import { type GuestPlatform, type HostedGuest, openGuest } from '../guest/host.ts';
+import type { Draws, SimulatorConfig } from '../options.ts';
+import { GuestFiles, rootDisk } from './disk-files.ts';
+import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
+import { isGuestUp, machineAt, nextChangeAt, privateIpOf } from './lifecycle.ts';
+import type { MachineRecord } from './records.ts';
+import type { SimulatorState } from './state.ts';
+import type { SimulatedVolumes } from './volumes.ts';
+
+interface Parts {
+  state: SimulatorState;
+  clock: Clock;
+  draws: Draws;
+  config: SimulatorConfig;
+  host: string;
+  volumes: SimulatedVolumes;
+}
+
+/** A guest that cannot be brought up, or is lost again, is tried again after this, then twice that, up to the longest. */
+const RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 60_000;
+/** Whose last setback is longer ago is tried again at once. */
+const CALM_MS = 2 * LONGEST_RETRY_MS;
+
+/** What a machine has in this process while its guest is up. */
+interface RunningGuest {
+  hosted: HostedGuest;
+  /** Whether a runcmd line runs now. */
+  isRunningLine: boolean;
+  /** Ends when the runcmd lines have run or the guest went down. */
+  firstBoot: Promise<void>;
+}
+
+/**
+ * Makes the machines real: brings each one's record, SSH server and guest to what the time says they
+ * are. One machine's work is done one step after another, different machines' side by side.
+ */
+export class Runtime {
+  readonly #parts: Parts;
+  readonly #guests = new Map<OwnerRef, RunningGuest>();
+  readonly #timers = new Map<OwnerRef, Timer>();
+  readonly #queues = new Map<OwnerRef, Promise<unknown>>();
+  /** How often in a row the guest was lost or not brought up, and when last. */
+  readonly #setbacks = new Map<OwnerRef, { count: number; at: number }>();
+  #isClosed = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Brings every machine up to date after the platform's process was started. */
+  async restore(): Promise<void> {
+    await Promise.all(this.#parts.state.machines.all().map((record) => this.settle(record.spec.ref)));
+  }
+
+  /** The record as it is at `now`; undefined: gone. */
+  current(record: MachineRecord, now: number): MachineRecord | undefined {
+    const reapAfterS = this.#parts.config.reap_stopped_after_s;
+    return machineAt(record, now, reapAfterS === undefined ? undefined : reapAfterS * 1000);
+  }
+
+  /** Brings the machine up to date; its record, or undefined when it is gone with all that it had. */
+  settle(ref: OwnerRef): Promise<MachineRecord | undefined> {
+    return this.#inTurn(ref, () => this.#settle(ref));
+  }
+
+  /**
+   * Shows `decide` the machine as it is, writes the record that it returns, if any, and brings the
+   * machine up to date with it. A failure that it returns is the answer.
+   */
+  order(
+    ref: OwnerRef,
+    decide: (record: MachineRecord | undefined) => MachineRecord | Step<never> | undefined,
+  ): Promise<Step<never> | { settled: MachineRecord | undefined }> {
+    return this.#inTurn(ref, async () => {
+      const decision = decide(await this.#settle(ref));
+      if (decision !== undefined && 'outcome' in decision) return decision;
+      if (decision !== undefined) this.#parts.state.machines.put(ref, decision);
+      return { settled: await this.#settle(ref) };
+    });
+  }
+
+  /** Closes every server and timer; the records stay. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+    await Promise.all(this.#queues.values());
+    await Promise.all([...this.#guests.keys()].map((ref) => this.#bringDown(ref)));
+  }
+
+  /** Runs `work` after all earlier work on the machine has ended. */
+  #inTurn<T>(ref: OwnerRef, work: () => Promise<T>): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new Error('the simulator is closed'));
+    const turn = (this.#queues.get(ref) ?? Promise.resolve()).then(work);
+    const ended = turn
+      .catch(() => {})
+      .then(() => {
+        if (this.#queues.get(ref) === ended) this.#queues.delete(ref);
+      });
+    this.#queues.set(ref, ended);
+    return turn;
+  }
+
+  async #settle(ref: OwnerRef): Promise<MachineRecord | undefined> {
+    const { state, clock, volumes } = this.#parts;
+    const record = state.machines.get(ref);
+    const current = record && this.current(record, clock.now());
+    if (current !== undefined && current !== record) state.machines.put(ref, current);
+    if (current !== undefined && isGuestUp(current, clock.now())) await this.#bringUp(current);
+    else await this.#bringDown(ref);
+    if (record !== undefined && current === undefined) {
+      state.transaction(() => {
+        volumes.release(ref);
+        state.deleteDisk(rootDisk(ref));
+        state.machines.delete(ref);
+      });
+    }
+    this.#arm(ref);
+    return state.machines.get(ref);
+  }
+
+  /** Sees to it that the machine is looked at when it changes next, or at `retryAt` if that is earlier. */
+  #arm(ref: OwnerRef, retryAt = Number.POSITIVE_INFINITY): void {
+    this.#timers.get(ref)?.cancel();
+    this.#timers.delete(ref);
+    const { state, clock } = this.#parts;
+    const record = state.machines.get(ref);
+    const changeAt = record && nextChangeAt(record, clock.now());
+    const at = Math.min(retryAt, changeAt ?? Number.POSITIVE_INFINITY);
+    if (at === Number.POSITIVE_INFINITY || this.#isClosed) return;
+    this.#timers.set(
+      ref,
+      clock.setTimer(at - clock.now(), () => this.#settleInBackground(ref)),
+    );
+  }
+
+  /** What fails here is told when somebody asks about the machine, and tried again later. */
+  #settleInBackground(ref: OwnerRef): void {
+    this.settle(ref).catch(() => this.#settleLater(ref));
+  }
+
+  #settleLater(ref: OwnerRef): void {
+    const now = this.#parts.clock.now();
+    const last = this.#setbacks.get(ref);
+    const count = last === undefined || now - last.at > CALM_MS ? 0 : last.count + 1;
+    this.#setbacks.set(ref, { count, at: now });
+    const delayMs = count === 0 ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), LONGEST_RETRY_MS);
+    this.#arm(ref, now + delayMs);
+  }
+
+  async #bringUp(record: MachineRecord): Promise<void> {
+    const { ref } = record.spec;
+    if (this.#guests.has(ref)) return;
+    const { clock, host, draws, config } = this.#parts;
+    const platform = this.#platformOf(ref);
+    const { files } = platform;
+    if (record.memoryOf !== record.bootedAt) {
+      files.forgetMemory();
+      this.#update(ref, { memoryOf: record.bootedAt });
+    }
+    if (record.cloudInitUntil === null) {
+      writeFirstFiles(record.spec, files);
+      const settlingMs = draws.durationMs(`${ref}/cloud-init`, config.boot_ms) / 2;
+      this.#update(ref, { cloudInitUntil: (record.bootedAt ?? clock.now()) + settlingMs });
+    }
+    const { sshPort: port, sshHostKey, sshListens: listens, spec } = record;
+    const { sshKeys: authorizedKeys } = spec;
+    const server = {
+      host,
+      port,
+      hostKey: sshHostKey.privateKey,
+      username: GUEST_USER,
+      authorizedKeys,
+      listens,
+    };
+    // The address is given even where nothing will ever answer there.
+    const hosted = await openGuest(server, platform);
+    if (hosted.port !== port) this.#update(ref, { sshPort: hosted.port });
+    const running: RunningGuest = { hosted, isRunningLine: false, firstBoot: Promise.resolve() };
+    this.#guests.set(ref, running);
+    running.firstBoot = this.#runFirstBoot(ref, running, files);
+    void hosted.lost.then(() => this.#lose(ref, running));
+  }
+
+  async #bringDown(ref: OwnerRef): Promise<void> {
+    this.#setbacks.delete(ref);
+    const guest = this.#guests.get(ref);
+    if (guest === undefined) return;
+    this.#guests.delete(ref);
+    await guest.hosted.close();
+    await guest.firstBoot;
+  }
+
+  /**
+   * Runs the runcmd lines that have not run yet. Each counts before it runs: one that ends the process is not run again
+   * by the next.
+   */
+  async #runFirstBoot(ref: OwnerRef, running: RunningGuest, files: GuestFiles): Promise<void> {
+    const isUp = (): boolean => this.#guests.get(ref) === running;
+    while (isUp()) {
+      const record = this.#parts.state.machines.get(ref);
+      const line = record?.spec.cloudInit?.runcmd?.[record.runcmdDone];
+      if (record === undefined || line === undefined) return;
+      this.#update(ref, { runcmdDone: record.runcmdDone + 1 });
+      running.isRunningLine = true;
+      const output = await running.hosted.run(line);
+      running.isRunningLine = false;
+      if (isUp()) logFirstBoot(files, output);
+    }
+  }
+
+  /** The thread of all guests has ended: this one is brought up again. */
+  #lose(ref: OwnerRef, lost: RunningGuest): void {
+    if (this.#guests.get(ref) !== lost) return;
+    this.#guests.delete(ref);
+    this.#settleLater(ref);
+  }
+
+  #platformOf(ref: OwnerRef): GuestPlatform & { files: GuestFiles } {
+    const { state, clock, volumes } = this.#parts;
+    const attachedVolumes = (): string[] => volumes.attachedTo(ref).map((volume) => volume.spec.ref);
+    return {
+      files: new GuestFiles(state, ref, attachedVolumes, () => clock.now()),
+      clock,
+      facts: () => this.#factsOf(ref),
+      powerOff: () =>
+        this.#goDown(ref, {
+          power: 'stopping',
+          until: this.#downAt(ref, 'stop', this.#parts.config.stop_ms),
+        }),
+      reboot: () => this.#goDown(ref, { bootedAt: this.#downAt(ref, 'reboot', this.#parts.config.start_ms) }),
+    };
+  }
+
+  /** @throws {Error} for a machine that is gone */
+  #recordOf(ref: OwnerRef): MachineRecord {
+    const record = this.#parts.state.machines.get(ref);
+    if (record === undefined) throw new Error(`machine ${ref} is gone`);
+    return record;
+  }
+
+  #factsOf(ref: OwnerRef): GuestFacts {
+    const { clock, volumes } = this.#parts;
+    const now = clock.now();
+    const record = this.#recordOf(ref);
+    const { spec, bootedAt, cloudInitUntil, runcmdDone } = record;
+    const isRunning =
+      (cloudInitUntil ?? Number.POSITIVE_INFINITY) > now ||
+      runcmdDone < (spec.cloudInit?.runcmd?.length ?? 0) ||
+      this.#guests.get(ref)?.isRunningLine === true;
+    return {
+      spec,
+      now,
+      bootedAt: bootedAt ?? now,
+      privateIp: privateIpOf(record),
+      cloudInit: isRunning ? 'running' : 'done',
+      volumes: volumes
+        .attachedTo(ref)
+        .map((volume) => ({ ref: volume.spec.ref, sizeGb: volume.spec.sizeGb })),
+    };
+  }
+
+  #downAt(ref: OwnerRef, name: string, range: [number, number]): number {
+    const { clock, draws } = this.#parts;
+    const record = this.#recordOf(ref);
+    return clock.now() + draws.durationMs(`${record.spec.ref}/${record.boots}/${name}`, range);
+  }
+
+  /** The guest goes down by its own doing. The command that asked for it ends first. */
+  #goDown(ref: OwnerRef, change: Partial<MachineRecord>): void {
+    if (this.#parts.state.machines.get(ref)?.power !== 'running') return;
+    this.#update(ref, change);
+    setImmediate(() => this.#settleInBackground(ref));
+  }
+
+  #update(ref: OwnerRef, change: Partial<MachineRecord>): void {
+    const record = this.#parts.state.machines.get(ref);
+    if (record !== undefined) this.#parts.state.machines.put(ref, { ...record, ...change });
+  }
+}

@@ -1,0 +1,41 @@
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import { createSimulator } from './simulator.ts';
+import { assertStateFree, StateInUse, takeStateLock } from './state-file.ts';
+
+let folder: string;
+let stateFile: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-lock-'));
+  stateFile = join(folder, 'simulator.db');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const open = (file = stateFile) => createSimulator({ stateFile: file, capacity: [] }, new VirtualClock());
+
+it('lets one run the machines of a state at a time, whatever the file is called', async () => {
+  const first = await open();
+  const alias = join(folder, 'alias.db');
+  symlinkSync(stateFile, alias);
+  await expect(open()).rejects.toThrow(StateInUse);
+  await expect(open(alias)).rejects.toThrow(StateInUse);
+  expect(() => assertStateFree(stateFile)).toThrow(StateInUse);
+  await first.close();
+  assertStateFree(stateFile);
+  await (await open(alias)).close();
+});
+
+it('makes no file to find out whether a state is free', () => {
+  assertStateFree(stateFile);
+  assertStateFree(join(folder, 'none', 'simulator.db'));
+  expect(existsSync(`${stateFile}.lock`)).toBe(false);
+});
+
+it('is given back when the state cannot be opened', async () => {
+  takeStateLock(join(folder, 'x'))();
+  await expect(open(folder)).rejects.toThrow();
+  takeStateLock(folder)();
+});

@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import { type DriverSuiteContext, describeDriver } from '../../kit/driver.suite.ts';
+import { doneValue, instantly, machineSpec } from '../simulator.fixture.ts';
+import { connectSimulator } from './driver.ts';
+import { ORDER_VALID_MS } from './protocol.ts';
+import { type RemotePair, startRemotePair } from './remote.fixture.ts';
+
+for (const attachVolume of ['hot', 'cold'] as const) {
+  let pair: RemotePair;
+  describeDriver(`the simulator in another process, with ${attachVolume} volumes`, {
+    setup: async (): Promise<DriverSuiteContext> => {
+      pair = await startRemotePair({ attach_volume: attachVolume });
+      return {
+        driver: pair.driver,
+        machineSpec: (ref) => machineSpec({ ref }),
+        volumeSpec: (ref) => ({ ref, datacenter: 'fra', sizeGb: 10, type: undefined, note: 'a note' }),
+        units: 2,
+        wait: (ms) => pair.clock.advance(ms),
+      };
+    },
+    teardown: async () => pair[Symbol.asyncDispose](),
+  });
+}
+
+/** A server that is no simulator; its driver, and how to end both. */
+async function against(answer: (socket: Socket) => void) {
+  const server = createTcpServer(answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const driver = connectSimulator({ address, attachVolume: 'hot', token: undefined }, new VirtualClock());
+  return {
+    driver,
+    async [Symbol.asyncDispose]() {
+      await driver.close();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const reply = (body: string): string =>
+  `HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`;
+
+describe('a simulator that cannot be reached proves nothing', () => {
+  it('fails an order without a side effect when nobody listens, and knows nothing', async () => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    const options = { address: `http://127.0.0.1:${port}`, attachVolume: 'hot', token: undefined } as const;
+    const driver = connectSimulator(options, new VirtualClock());
+    const reason = expect.stringContaining('no simulator answers');
+    expect(await driver.get('a')).toEqual({ answer: 'unknown', reason });
+    expect(await driver.list()).toEqual({ answer: 'unknown', reason });
+    expect(await driver.volumes?.get('a')).toEqual({ answer: 'unknown', reason });
+    expect(await driver.destroy('a', null)).toEqual({
+      outcome: 'failed',
+      code: 'transient',
+      sideEffect: 'none',
+      detail: reason,
+    });
+    await driver.close();
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['a connection that ends', (socket) => socket.once('data', () => socket.destroy())],
+    [
+      'an answer that is cut',
+      (socket) => socket.once('data', () => socket.end(reply('{"answer":"gone"}').slice(0, -3))),
+    ],
+    ['an answer that is no JSON', (socket) => socket.once('data', () => socket.end(reply('gone')))],
+    [
+      'an answer to another question',
+      (socket) => socket.once('data', () => socket.end(reply('{"answer":"absent"}'))),
+    ],
+    ['a 500', (socket) => socket.once('data', () => socket.end(reply('{}').replace('200 OK', '500 No')))],
+  ])('leaves the outcome open after %s', async (_name, answer) => {
+    await using server = await against((socket) => {
+      socket.on('error', () => undefined);
+      answer(socket);
+    });
+    expect(await server.driver.get('a')).toMatchObject({ answer: 'unknown' });
+    expect(await server.driver.volumes?.list()).toMatchObject({ answer: 'unknown' });
+    await expect(server.driver.destroy('a', null)).rejects.toThrow();
+  });
+
+  it('is refused without the token, and has done nothing', async () => {
+    await using pair = await startRemotePair(instantly);
+    const stranger = pair.connect('another-token-than-that');
+    expect(await stranger.create(machineSpec(), null)).toMatchObject({ code: 'auth', sideEffect: 'none' });
+    expect(await stranger.get('berth-1')).toMatchObject({ answer: 'unknown' });
+    expect((await pair.truth()).machines).toEqual([]);
+  });
+});
+
+it('begins no order that was sent too long ago', async () => {
+  await using pair = await startRemotePair(instantly);
+  await pair.setFaults({ rates: { hang: 1 } });
+  const late = pair.driver.create(machineSpec({ ref: 'late' }), null);
+  await expect.poll(() => pair.faultCounts()).toEqual({ hang: 1 });
+  await pair.clock.advance(ORDER_VALID_MS + 1);
+  await pair.setFaults({ rates: {} });
+  expect(await late).toMatchObject({ outcome: 'failed', code: 'transient', sideEffect: 'none' });
+  expect(await pair.driver.get('late')).toEqual({ answer: 'gone' });
+  doneValue(await pair.driver.create(machineSpec({ ref: 'in-time' }), null));
+});
+
+it('injects faults by name and rate, the same ones for the same seed', async () => {
+  const drawn = async (seed: string): Promise<string[]> => {
+    await using pair = await startRemotePair(instantly);
+    await pair.setFaults({ seed, rates: { 'fail-before': 0.3, 'fail-after': 0.3, auth: 0.3 } });
+    const outcomes: string[] = [];
+    for (let index = 0; index < 20; index++)
+      outcomes.push(
+        await pair.driver
+          .create(machineSpec({ ref: `machine-${index}` }), null)
+          .then((step) => (step.outcome === 'failed' ? step.code : step.outcome))
+          .catch(() => 'rejected'),
+      );
+    return [...outcomes, ...(await pair.truth()).units.map(({ ref }) => ref)];
+  };
+  const first = await drawn('a');
+  expect(new Set(first)).toContain('rejected');
+  expect(new Set(first)).toContain('auth');
+  expect(await drawn('a')).toEqual(first);
+  expect(await drawn('b')).not.toEqual(first);
+});
+
+it('lies with an empty listing, only where it is asked to', async () => {
+  await using pair = await startRemotePair(instantly);
+  doneValue(await pair.driver.create(machineSpec(), null));
+  await pair.setFaults({ rates: { 'lie-empty': 1 } });
+  expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
+  expect(await pair.driver.get('berth-1')).toMatchObject({ answer: 'observed' });
+  expect((await pair.truth()).machines).toHaveLength(1);
+});
+
+it('has no control without a token', async () => {
+  await using pair = await startRemotePair(instantly, { token: undefined });
+  doneValue(await pair.driver.create(machineSpec(), null));
+  const headers = { 'Content-Type': 'application/json', Connection: 'close' };
+  expect((await fetch(`${pair.address}/control/truth`, { headers })).status).toBe(404);
+  const body = JSON.stringify({ seed: 'a', rates: { hang: 1 } });
+  expect((await fetch(`${pair.address}/control/faults`, { method: 'PUT', headers, body })).status).toBe(404);
+});
+
+it('does not hear what a web page could send', async () => {
+  await using pair = await startRemotePair(instantly, { token: undefined });
+  const body = JSON.stringify({ sentAt: pair.clock.now(), arguments: [machineSpec(), null] });
+  const headers = { 'Content-Type': 'text/plain', Connection: 'close' };
+  const response = await fetch(`${pair.address}/driver/create`, { method: 'POST', headers, body });
+  expect(response.status).toBe(415);
+  expect(await pair.driver.list()).toEqual({ answer: 'listed', items: [] });
+});
+
+it('remembers what became of each unit', async () => {
+  await using pair = await startRemotePair({ ...instantly, destroy_ms: [100, 100], stop_ms: [200, 200] });
+  const { driver, clock } = pair;
+  const begun = clock.now();
+  for (const ref of ['a', 'b']) doneValue(await driver.create(machineSpec({ ref }), null));
+  expect(await driver.create(machineSpec({ ref: 'c' }), null)).toMatchObject({ code: 'capacity' });
+  await driver.destroy('a', null);
+  await driver.stop('b', null);
+  await clock.advance(300);
+  doneValue(await driver.start('b', null));
+  const told = (await pair.truth()).units.map(({ at, event, ref }) => `${at - begun} ${event} ${ref}`);
+  expect(told).toEqual([
+    '0 taken a',
+    '0 taken b',
+    '0 refused c',
+    '100 freed a',
+    '200 freed b',
+    '300 taken b',
+  ]);
+});

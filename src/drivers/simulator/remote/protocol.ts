@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { cloudInitSchema } from '../../../contract/cloud-init.ts';
+import { portForwardSchema } from '../../../contract/instance.ts';
+import type {
+  Listing,
+  MachineSpec,
+  ObservedMachine,
+  ObservedVolume,
+  Presence,
+  Step,
+  VolumeSpec,
+} from '../../../orchestrator/model/platform-driver.ts';
+
+/**
+ * An order that has not been begun so long after it was sent is not begun at all: who lost the answer, or died over
+ * it, knows from then on that nothing will turn up. Both ends read the clock of one machine.
+ */
+export const ORDER_VALID_MS = 2_000;
+
+/** `POST /driver/<call>` carries this, and is answered 200 with the call's answer. */
+export const requestSchema = z.object({
+  /** Milliseconds since the epoch. */
+  sentAt: z.number(),
+  arguments: z.array(z.unknown()).max(3),
+});
+export type RemoteRequest = z.infer<typeof requestSchema>;
+
+/** The other answers, by status; each has a body `{ error }`. */
+export const refusals = {
+  /** The token is missing or wrong: nothing was done. */
+  unauthorized: 401,
+  /** An order came too late and was not begun. */
+  too_late: 408,
+} as const;
+
+const ref = z.string();
+const cookie = z.string().nullable();
+const empty = z.null();
+
+const machineSpec = z
+  .object({
+    ref,
+    offerId: z.string(),
+    datacenter: z.string(),
+    hostname: z.string(),
+    image: z.string(),
+    vcpus: z.number(),
+    memoryGb: z.number(),
+    rootDiskGb: z.number(),
+    gpuCount: z.number(),
+    gpuType: z.string().optional(),
+    sshKeys: z.array(z.string()),
+    cloudInit: cloudInitSchema.optional(),
+    note: z.string(),
+  })
+  .transform(({ gpuType, cloudInit, ...spec }): MachineSpec => ({ ...spec, gpuType, cloudInit }));
+
+const volumeSpec = z
+  .object({
+    ref,
+    datacenter: z.string(),
+    sizeGb: z.number(),
+    type: z.string().optional(),
+    note: z.string(),
+  })
+  .transform(({ type, ...spec }): VolumeSpec => ({ ...spec, type }));
+
+const machine: z.ZodType<ObservedMachine> = z.object({
+  ref,
+  power: z.enum(['building', 'running', 'stopping', 'stopped', 'starting', 'failed', 'destroying']),
+  createdAt: z.number(),
+  endpoint: z
+    .object({
+      publicIp: z.string(),
+      privateIp: z.string().exactOptional(),
+      sshPort: z.number(),
+      sshUsername: z.string(),
+      portForwards: z.array(portForwardSchema).exactOptional(),
+      hostKeyFingerprint: z.string().exactOptional(),
+    })
+    .exactOptional(),
+  detail: z.string().exactOptional(),
+  note: z.string().exactOptional(),
+});
+
+const volume: z.ZodType<ObservedVolume> = z.object({
+  ref,
+  attachedTo: z.array(ref),
+  createdAt: z.number(),
+  sizeGb: z.number().exactOptional(),
+  note: z.string().exactOptional(),
+});
+
+const unknown = z.object({ answer: z.literal('unknown'), reason: z.string() });
+
+function presenceOf<T>(value: z.ZodType<T>): z.ZodType<Presence<T>> {
+  const observed = z.object({ answer: z.literal('observed'), value });
+  return z.union([observed, z.object({ answer: z.literal('gone') }), unknown]) as z.ZodType<Presence<T>>;
+}
+
+function listingOf<T>(item: z.ZodType<T>): z.ZodType<Listing<T>> {
+  return z.union([z.object({ answer: z.literal('listed'), items: z.array(item) }), unknown]);
+}
+
+const failed = z.object({
+  outcome: z.literal('failed'),
+  code: z.enum([
+    ...(['capacity', 'quota', 'invalid', 'unsupported', 'image_missing', 'conflict', 'transient'] as const),
+    ...(['unknown_outcome', 'auth', 'gone', 'already_exists', 'boot_failed', 'device_fault'] as const),
+    'internal',
+  ]),
+  sideEffect: z.enum(['none', 'possible', 'certain']),
+  detail: z.string(),
+  retryAfterMs: z.number().exactOptional(),
+});
+const pending = z.object({ outcome: z.literal('pending'), cookie: z.string(), pollAfterMs: z.number() });
+
+function stepOf<T>(value: z.ZodType<T>): z.ZodType<Step<T>> {
+  const done = z.object({ outcome: z.literal('done'), value });
+  return z.union([done, pending, failed]) as z.ZodType<Step<T>>;
+}
+
+/** The driver's port on the wire: what each call carries, and what it is answered with. */
+export const calls = {
+  get: { arguments: z.tuple([ref]), answer: presenceOf(machine) },
+  list: { arguments: z.tuple([]), answer: listingOf(machine) },
+  create: { arguments: z.tuple([machineSpec, cookie]), answer: stepOf(machine) },
+  stop: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
+  start: { arguments: z.tuple([ref, cookie]), answer: stepOf(machine) },
+  restart: { arguments: z.tuple([ref, z.string(), cookie]), answer: stepOf(machine) },
+  destroy: { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
+  'volumes.get': { arguments: z.tuple([ref]), answer: presenceOf(volume) },
+  'volumes.list': { arguments: z.tuple([]), answer: listingOf(volume) },
+  'volumes.create': { arguments: z.tuple([volumeSpec, cookie]), answer: stepOf(volume) },
+  'volumes.attach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
+  'volumes.detach': { arguments: z.tuple([ref, ref, cookie]), answer: stepOf(empty) },
+  'volumes.resize': { arguments: z.tuple([ref, z.number(), cookie]), answer: stepOf(volume) },
+  'volumes.destroy': { arguments: z.tuple([ref, cookie]), answer: stepOf(empty) },
+} satisfies Record<string, { arguments: z.ZodType<readonly unknown[]>; answer: z.ZodType }>;
+
+export type CallName = keyof typeof calls;
+export type CallArguments<Name extends CallName> = z.output<(typeof calls)[Name]['arguments']>;
+export type CallAnswer<Name extends CallName> = z.output<(typeof calls)[Name]['answer']>;
