@@ -30,6 +30,7 @@ const places: readonly Place[] = [
   { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE] },
   { path: /^src\/drivers\/kit\//, mayImport: [CORE] },
+  { path: /^src\/drivers\/registry\.ts$/, mayImport: [/^src\/drivers\/(kit\/|[^/]+\/driver\.ts$)/] },
   { path: /^src\/drivers\/([^/]+)\//, mayImport: [CORE, /^src\/drivers\/kit\//] },
   {
     path: /^src\/store\//,
@@ -41,7 +42,7 @@ const places: readonly Place[] = [
     mayImport: [
       /^src\/contract\//,
       /^src\/orchestrator\/catalog\//,
-      /^src\/drivers\/[^/]+\/options\.ts$/,
+      /^src\/drivers\/(registry|kit\/driver-definition)\.ts$/,
       /^src\/marketplace\/(model\/options|providers\/profile)\.ts$/,
       /^src\/client\/base-url\.ts$/,
       PORTS,
@@ -167,6 +168,9 @@ it.each([
   ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],
   ['src/ssh/a.ts', "import { x } from '../store/sqlite/store.ts';"],
   ['src/config/a.ts', "import { x } from '../drivers/simulator/driver.ts';"],
+  ['src/config/a.ts', "import { x } from '../drivers/simulator/options.ts';"],
+  ['src/drivers/registry.ts', "import { x } from './simulator/options.ts';"],
+  ['src/drivers/registry.ts', "import { x } from '../config/schema.ts';"],
   ['src/config/a.ts', "import { x } from '../orchestrator/instances/create.ts';"],
   ['src/runtime/a.ts', "import { x } from '../contract/errors.ts';"],
   ['src/ports/a.ts', "import { z } from 'zod';"],
@@ -203,7 +207,8 @@ it.each([
   ['src/contract/a.ts', "import { z } from 'zod'; import { hash } from 'node:crypto'; import './b.ts';"],
   ['src/orchestrator/http/routes/a.ts', "import { x } from '../../instances/create.ts'; import 'hono';"],
   ['src/drivers/libvirt/driver.ts', "import { x } from '../kit/faults.ts'; import './client.ts';"],
-  ['src/config/a.ts', "import { x } from '../drivers/libvirt/options.ts';"],
+  ['src/config/a.ts', "import { drivers } from '../drivers/registry.ts';"],
+  ['src/drivers/registry.ts', "import { libvirt } from './libvirt/driver.ts';"],
   ['src/compose/a.ts', "import { x } from '../orchestrator/http/app.ts'; import '../store/sqlite/store.ts';"],
   [
     'src/cli/a.ts',

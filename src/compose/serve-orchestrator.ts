@@ -5,6 +5,7 @@ import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { ApiError } from '../contract/errors.ts';
+import { driverNamed } from '../drivers/registry.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { digestSecret } from '../keys/api-key.ts';
 import { readSecret } from '../keys/read-secret.ts';
@@ -17,7 +18,6 @@ import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
 import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { createServerClock, type ServerClock } from './clock.ts';
-import { checkDriver, createDriver, simulatorStateFile } from './create-driver.ts';
 import { listen, listenAdmin, warnOfPlainHttp } from './listen.ts';
 import { describeDatabase, openStore } from './open-store.ts';
 import { startOrchestrator } from './orchestrator.ts';
@@ -62,13 +62,15 @@ export async function serveOrchestrator(
   ports: ServePorts = {},
 ): Promise<Serving> {
   const environmentKey = readEnvironmentKey(env);
-  const simulatorToken = readSecret(env, 'BERTH_SIMULATOR_TOKEN');
   const catalog = loadCatalog(config.catalog);
   const log = createLog(config.log.level);
   const { clock, hearTime }: ServerClock =
     ports.clock === undefined ? createServerClock(config.database, log) : { clock: ports.clock };
   const { random = systemRandom, failpoint = () => undefined, wrapStore = (store) => store } = ports;
 
+  const databaseFile = isPostgres(config.database) ? undefined : sqlitePath(config.database);
+  const setting = { catalog, databaseFile, env, clock };
+  const definition = driverNamed(config.platform.driver);
   const nextId = requestIds(random);
   let listener: RequestListener = answerNotReady(nextId);
   const wire = { nextId, refuse: refuseWire, log };
@@ -78,19 +80,18 @@ export async function serveOrchestrator(
   try {
     const admin = await listenAdmin(config, ADMIN_PORT, wire, listener);
     undo.push(() => admin?.close());
-    const stateFile = simulatorStateFile(config.database);
     const opened = await openStore(
       config.database,
       () => {
-        if (!isPostgres(config.database)) assertNotServed(sqlitePath(config.database));
-        checkDriver(config, stateFile);
-        if (!isPostgres(config.database)) undo.push(takeServeLock(sqlitePath(config.database)));
+        if (databaseFile !== undefined) assertNotServed(databaseFile);
+        definition.check(config.platform, setting);
+        if (databaseFile !== undefined) undo.push(takeServeLock(databaseFile));
       },
       { log, ...(hearTime && { hearTime }) },
     );
     undo.unshift(() => opened.close());
     const store = wrapStore(opened);
-    const driver = await createDriver(config, catalog, { stateFile, clock, token: simulatorToken });
+    const driver = await definition.open(config.platform, setting);
     undo.unshift(() => driver.close());
     const { apiKey, accountId } = await ensureAccess({ store, clock, random }, environmentKey);
     const orchestrator = await startOrchestrator({

@@ -3,14 +3,13 @@ import { getRequestListener } from '@hono/node-server';
 import { loadCatalog } from '../config/load-catalog.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
+import { checkState, openSimulator, readToken, simulator } from '../drivers/simulator/driver.ts';
 import { createRemoteServer } from '../drivers/simulator/remote/server.ts';
 import { requestIds } from '../http/api/request-context.ts';
-import { readSecret } from '../keys/read-secret.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
 import { Fatal } from '../ports/fatal.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
-import { checkDriver, openSimulator } from './create-driver.ts';
 import { isLoopback, listen } from './listen.ts';
 
 const DEFAULT_PORT = 8090;
@@ -46,13 +45,18 @@ export async function serveSimulator({
   host,
   port = portOf(config),
 }: ServeSimulatorOptions): Promise<ServingSimulator> {
-  const token = readSecret(env, 'BERTH_SIMULATOR_TOKEN');
+  const { platform } = config;
+  if (platform.driver !== simulator.name)
+    throw new Fatal(
+      `The configuration is for the driver ${platform.driver}, which no simulator stands in for.`,
+    );
+  const token = readToken(env);
   if (token === undefined && !isLoopback(host))
     throw new Fatal(
       `--host ${host} lets others than this machine in: give the simulator and its servers the same BERTH_SIMULATOR_TOKEN.`,
     );
   const catalog = loadCatalog(config.catalog);
-  checkDriver({ ...config, platform: { ...config.platform, address: undefined } }, stateFile);
+  checkState(stateFile);
   const log = createLog(config.log.level);
   const clock = systemClock;
 
@@ -66,9 +70,9 @@ export async function serveSimulator({
   );
   try {
     const isNew = !existsSync(stateFile);
-    const simulator = await openSimulator(config, catalog, { stateFile, clock });
-    listener = getRequestListener(createRemoteServer({ simulator, token, clock }).fetch);
-    const { length: machines } = (await simulator.inspect()).machines;
+    const running = await openSimulator(platform, catalog, stateFile, clock);
+    listener = getRequestListener(createRemoteServer({ simulator: running, token, clock }).fetch);
+    const { length: machines } = (await running.inspect()).machines;
     log.info({ base_url: origin, state: stateFile, isNew, machines, catalog: config.catalog }, 'simulating');
     return {
       address: origin,
@@ -76,7 +80,7 @@ export async function serveSimulator({
       machines: isNew ? null : machines,
       stop: async () => {
         await server.close(0);
-        await simulator.close();
+        await running.close();
       },
     };
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { collectFindings, type Finding, toFindings, toPlainIssues } from './findings.ts';
 import { catalogFileOf } from './load.ts';
 import { readCatalogFile } from './load-catalog.ts';
@@ -10,12 +11,12 @@ import { readYamlFile, type YamlFile } from './yaml-file.ts';
  * Everything that is wrong with a config file, of an orchestrator or of a marketplace, and with the files that it
  * points at; nothing, if Berth can serve with them. Without a file: the bundled catalog is checked.
  */
-export function checkConfig(file: string | undefined): Finding[] {
+export function checkConfig(file: string | undefined, schema: z.ZodType = configSchema): Finding[] {
   if (file === undefined) return collectFindings(() => catalogFindings(catalogFileOf(undefined, undefined)));
   return collectFindings(() => {
     const yaml = readYamlFile(file);
     if (isMarketplaceFile(yaml)) return marketplaceFindings(yaml);
-    const parsed = configSchema.safeParse(yaml.value);
+    const parsed = schema.safeParse(yaml.value);
     const config = parsed.success ? [] : toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
     return [...config, ...tlsFindings(yaml), ...collectFindings(() => pointedAtFindings(yaml))];
   });

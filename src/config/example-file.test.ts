@@ -27,14 +27,18 @@ describe('berth.example.yaml', () => {
     const lines = readFileSync(file, 'utf8').split('\n');
     const keys = keysOf(z.toJSONSchema(configSchema, { io: 'input' }));
     expect(keys.length).toBeGreaterThan(30);
+    expect(keys).toContain('boot_failure_rate');
     const absent = keys.filter((key) => !lines.some((line) => new RegExp(`^[ #]*${key}:`).test(line)));
     expect(absent).toEqual([]);
   });
 });
 
-function keysOf({ properties = {} }: z.core.JSONSchema.BaseSchema): string[] {
-  return Object.entries(properties).flatMap(([key, inner]) => [
-    key,
-    ...(typeof inner === 'boolean' ? [] : keysOf(inner)),
-  ]);
+function keysOf({ properties = {}, oneOf = [] }: z.core.JSONSchema.BaseSchema): string[] {
+  return [
+    ...oneOf.flatMap(keysOf),
+    ...Object.entries(properties).flatMap(([key, inner]) => [
+      key,
+      ...(typeof inner === 'boolean' ? [] : keysOf(inner)),
+    ]),
+  ];
 }

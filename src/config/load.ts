@@ -1,6 +1,13 @@
 import { dirname, join, resolve } from 'node:path';
+import type { z } from 'zod';
 import { packageRoot } from './package-root.ts';
-import { type ConfigSources, createPathResolver, parseConfig, resolveServerPaths } from './parse-config.ts';
+import {
+  type ConfigSources,
+  createPathResolver,
+  parseConfig,
+  resolveServerPaths,
+  type ServerPaths,
+} from './parse-config.ts';
 import { type Config, configSchema } from './schema.ts';
 import { type ConfigFlags, type Environment, readOverrides } from './settings.ts';
 import { readYamlFile } from './yaml-file.ts';
@@ -23,10 +30,18 @@ export interface LoadOptions {
  *
  * @throws {ConfigError} with every finding.
  */
-export function loadConfig({ file = undefined, flags, env }: LoadOptions): LoadedConfig {
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  return loadConfigAs(configSchema, options);
+}
+
+/** The same by another schema: one that is made for other drivers. @throws {ConfigError} */
+export function loadConfigAs<File extends ServerPaths & { catalog?: string | undefined }>(
+  schema: z.ZodType<File>,
+  { file = undefined, flags, env }: LoadOptions,
+): { config: File & { catalog: string }; sources: ConfigSources } {
   const path = file ?? (env['BERTH_CONFIG'] || undefined);
   const yaml = path === undefined ? undefined : readYamlFile(path);
-  const { config, sources } = parseConfig(configSchema, yaml, readOverrides(flags, env));
+  const { config, sources } = parseConfig(schema, yaml, readOverrides(flags, env));
   if (!sources.has('catalog')) sources.set('catalog', 'default');
   return {
     config: {

@@ -35,7 +35,7 @@ export function createPathResolver(
   return (setting, path) => resolve(sources.get(setting) === 'file' ? fileFolder : '.', path);
 }
 
-interface ServerPaths {
+export interface ServerPaths {
   server: { tls?: { cert: string; key: string } | undefined };
   database: string;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { simulatorConfigSchema } from '../drivers/simulator/options.ts';
+import type { DriverDefinition } from '../drivers/kit/driver-definition.ts';
+import { drivers } from '../drivers/registry.ts';
 import { databaseSchema, limitsSchema, logSchema, secondsSchema, serverSchema } from './server-schema.ts';
 
 /** A token bucket: `burst` requests at once, refilled at `per_second`. */
@@ -73,28 +74,56 @@ const quotasSchema = z
   })
   .prefault({});
 
-/** `berth.yaml`. Every key has a default; an unknown key is an error. */
-export const configSchema = z.strictObject({
-  server: serverSchema(8080).prefault({}),
-  database: databaseSchema.default('sqlite:./.berth/berth.db'),
-  /** Undefined: the catalog that comes with Berth. */
-  catalog: z.string().min(1).optional(),
-  platform: simulatorConfigSchema.prefault({}),
-  limits: limitsSchema,
-  rate_limits: rateLimitsSchema,
-  quotas: quotasSchema,
-  reconcile: reconcileSchema,
-  auth: z
-    .strictObject({
-      token_ttl_s: z
-        .int()
-        .min(60)
-        .max(30 * 24 * 3600)
-        .default(3600),
-    })
-    .prefault({}),
-  log: logSchema,
-});
+type Drivers = readonly [DriverDefinition, ...DriverDefinition[]];
+
+/** The options of the driver that `driver` names; without it those of the first one. */
+function platformSchema<const Registered extends Drivers>(registered: Registered) {
+  type Schema = Registered[number]['configSchema'];
+  const [{ name: usual }] = registered;
+  const schemas = registered.map(({ configSchema }) => configSchema) as unknown as [Schema, ...Schema[]];
+  const names = registered.map(({ name }) => JSON.stringify(name));
+  const expected = `expected ${names.length === 1 ? '' : 'one of '}${names.join(', ')}`;
+  return z
+    .preprocess(
+      (options) => (isPlain(options) && !('driver' in options) ? { ...options, driver: usual } : options),
+      z.discriminatedUnion('driver', schemas, {
+        error: ({ code }) => (code === 'invalid_union' ? expected : undefined),
+      }),
+    )
+    .prefault({});
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `berth.yaml` with these drivers to choose from. Every key has a default; an unknown key is an error. */
+export function configSchemaFor<const Registered extends Drivers>(registered: Registered) {
+  return z.strictObject({
+    server: serverSchema(8080).prefault({}),
+    database: databaseSchema.default('sqlite:./.berth/berth.db'),
+    /** Undefined: the catalog that comes with Berth. */
+    catalog: z.string().min(1).optional(),
+    platform: platformSchema(registered),
+    limits: limitsSchema,
+    rate_limits: rateLimitsSchema,
+    quotas: quotasSchema,
+    reconcile: reconcileSchema,
+    auth: z
+      .strictObject({
+        token_ttl_s: z
+          .int()
+          .min(60)
+          .max(30 * 24 * 3600)
+          .default(3600),
+      })
+      .prefault({}),
+    log: logSchema,
+  });
+}
+
+/** With the drivers that come with Berth. */
+export const configSchema = configSchemaFor(drivers);
 
 /** What a config file says, before paths are resolved. */
 export type ConfigFile = z.infer<typeof configSchema>;

@@ -9,7 +9,7 @@ const MIN_LENGTH = 16;
  */
 export function readSecret(
   env: Readonly<Record<string, string | undefined>>,
-  name: 'BERTH_API_KEY' | 'BERTH_SIMULATOR_TOKEN',
+  name: string,
 ): string | undefined {
   const secret = env[name] || undefined;
   if (secret !== undefined && (secret.length < MIN_LENGTH || !/^[A-Za-z0-9._~+/=-]{1,512}$/.test(secret)))

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDriver } from '../../src/compose/create-driver.ts';
 import { startOrchestrator } from '../../src/compose/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { loadCatalog } from '../../src/config/load-catalog.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { driverNamed } from '../../src/drivers/registry.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
@@ -88,7 +88,8 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
   } = options;
   await putEmptyDatabase('orchestrator', databasePath);
   const store = wrapStore(openSqliteStore(databasePath));
-  const simulator = await createDriver(config, catalog, { stateFile: `${databasePath}.simulator`, clock });
+  const setting = { catalog, databaseFile: databasePath, env: {}, clock };
+  const simulator = await driverNamed(config.platform.driver).open(config.platform, setting);
   const driver = wrapDriver(simulator);
   const deps = { store, clock, random: systemRandom };
   const account = await createAccount(deps, 'default');

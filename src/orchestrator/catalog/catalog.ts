@@ -33,6 +33,8 @@ export interface Placement {
 
 export interface Offer {
   id: string;
+  /** Of several drivers, the one whose platform has its machines. Absent: there is one driver, so far always. */
+  driver?: string;
   name: string;
   description: string | undefined;
   instanceType: InstanceType;

@@ -1,0 +1,36 @@
+import type { z } from 'zod';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../ports/clock.ts';
+
+/** What an operator writes under `platform:` in berth.yaml, read by the driver that it names. */
+export interface DriverOptions {
+  driver: string;
+}
+
+/** What a driver is given beside its options. */
+export interface DriverSetting {
+  /** What it sells: the offers whose machines it is to make. */
+  catalog: Catalog;
+  /** The SQLite file of the orchestrator, beside which a driver may keep files; undefined: it is on PostgreSQL. */
+  databaseFile: string | undefined;
+  /** The environment, for secrets. */
+  env: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+}
+
+/** A driver as its folder exports it, in `driver.ts`, for the list in `drivers/registry.ts`. */
+export interface DriverDefinition<Options extends DriverOptions = DriverOptions> {
+  /** What `platform.driver` names it by. */
+  readonly name: Options['driver'];
+  /** Its keys under `platform:`, a strict object with `driver: z.literal(name)`. */
+  readonly configSchema: z.ZodType<Options> & z.core.$ZodTypeDiscriminable;
+  /**
+   * Whether it could be opened, as far as this machine can tell. Writes nothing and calls nothing.
+   *
+   * @throws {Fatal} with a sentence for the operator
+   */
+  check(options: Options, setting: DriverSetting): void;
+  /** @throws {Fatal} with a sentence for the operator */
+  open(options: Options, setting: DriverSetting): Promise<PlatformDriver>;
+}

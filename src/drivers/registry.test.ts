@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { checkConfig } from '../config/check.ts';
+import { toLine } from '../config/findings.ts';
+import { loadConfigAs } from '../config/load.ts';
+import { loadCatalog } from '../config/load-catalog.ts';
+import { configSchemaFor } from '../config/schema.ts';
+import { Fatal } from '../ports/fatal.ts';
+import type { DriverDefinition, DriverSetting } from './kit/driver-definition.ts';
+import { driverNamed, drivers } from './registry.ts';
+import { simulator } from './simulator/driver.ts';
+
+const hypervisorSchema = z.strictObject({
+  driver: z.literal('hypervisor'),
+  host: z.string().min(1),
+  retries: z.int().max(9).default(3),
+});
+type HypervisorOptions = z.infer<typeof hypervisorSchema>;
+
+/** A driver that nobody has: on a simulator, so that it opens. */
+const hypervisor: DriverDefinition<HypervisorOptions> = {
+  name: 'hypervisor',
+  configSchema: hypervisorSchema,
+  check: ({ host }) => {
+    if (host === 'down') throw new Fatal('The hypervisor down cannot be used: name another.');
+  },
+  open: async (_options, setting) => {
+    const driver = await simulator.open(simulator.configSchema.parse({ driver: 'simulator' }), setting);
+    return { ...driver, manifest: { ...driver.manifest, name: 'hypervisor' } };
+  },
+};
+const registered = [...drivers, hypervisor] as const;
+const schema = configSchemaFor(registered);
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-registry-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function write(text: string): string {
+  const file = join(folder, 'berth.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+const load = (text: string) => loadConfigAs(schema, { file: write(text), flags: {}, env: {} }).config;
+
+describe('a driver that is registered', () => {
+  it('is chosen by its name, and its options are read', () => {
+    const { platform } = load('platform: { driver: hypervisor, host: rack-1 }\n');
+    expect(platform).toEqual({ driver: 'hypervisor', host: 'rack-1', retries: 3 });
+  });
+
+  it.each(['', 'platform: { seed: 7 }\n', 'platform: { driver: simulator, seed: 7 }\n'])(
+    'leaves a file that does not name it to the simulator: %j',
+    (text) => {
+      expect(load(text).platform).toMatchObject({ driver: 'simulator', boot_ms: [1000, 3000] });
+    },
+  );
+
+  it.each([
+    [
+      'an option that is missing',
+      'platform:\n  driver: hypervisor\n',
+      '1:1 platform.host is required: a string',
+    ],
+    [
+      'an option of another driver',
+      'platform:\n  driver: hypervisor\n  host: rack-1\n  boot_ms: [1, 2]\n',
+      '4:3 platform.boot_ms: unknown key; remove it or correct its spelling',
+    ],
+    [
+      'an option out of its range',
+      'platform: { driver: hypervisor, host: rack-1, retries: 10 }\n',
+      '1:56 platform.retries: expected at most 9',
+    ],
+    [
+      'an option of it where the simulator is meant',
+      'platform:\n  host: rack-1\n',
+      '2:3 platform.host: unknown key; remove it or correct its spelling',
+    ],
+    [
+      'a driver that nobody registered',
+      'platform: { driver: vmware }\n',
+      '1:21 platform.driver: expected one of "simulator", "hypervisor"',
+    ],
+    ['no options at all', 'platform: 5\n', '1:11 platform: expected an object, got a number'],
+  ])('is refused with the line of %s', (_what, text, finding) => {
+    expect(checkConfig(write(text), schema).map(toLine)).toEqual([
+      `${join(folder, 'berth.yaml')}:${finding}`,
+    ]);
+    expect(() => load(text)).toThrow(finding);
+  });
+
+  it('is checked and opened with what the configuration says', async () => {
+    const { platform, catalog } = load('platform: { driver: hypervisor, host: rack-1 }\n');
+    const setting: DriverSetting = {
+      catalog: loadCatalog(catalog),
+      databaseFile: join(folder, 'berth.db'),
+      env: {},
+      clock: new VirtualClock(),
+    };
+    const definition = driverNamed(platform.driver, registered);
+    definition.check(platform, setting);
+    expect(() => definition.check({ ...platform, host: 'down' } as typeof platform, setting)).toThrow(Fatal);
+    const driver = await definition.open(platform, setting);
+    expect(driver.manifest.name).toBe('hypervisor');
+    expect(await driver.list()).toEqual({ answer: 'listed', items: [] });
+    await driver.close();
+  });
+});
+
+it('each driver has a name of its own, which its schema asks for', () => {
+  expect(new Set(drivers.map(({ name }) => name)).size).toBe(drivers.length);
+  for (const { name, configSchema } of drivers)
+    expect(configSchema.safeParse({ driver: `not-${name}` }).success).toBe(false);
+});

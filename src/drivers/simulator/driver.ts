@@ -1,0 +1,88 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { readSecret } from '../../keys/read-secret.ts';
+import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
+import { Fatal } from '../../ports/fatal.ts';
+import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
+import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
+import type { Simulator } from './platform/simulator.ts';
+import { assertStateFile, assertStateFree, NotAState, StateInUse } from './platform/state-file.ts';
+
+/**
+ * A platform that comes with Berth: inside the orchestrator's process, or as a `berth simulator` at `address`, which
+ * several orchestrators share. What runs it is loaded when it is opened.
+ */
+export const simulator: DriverDefinition<SimulatorConfig> = {
+  name: 'simulator',
+  configSchema: simulatorConfigSchema,
+  check({ address }, { env, databaseFile }) {
+    readToken(env);
+    if (address === undefined) checkState(stateFileOf(databaseFile));
+  },
+  async open(options, { catalog, databaseFile, env, clock }) {
+    const { address, attach_volume: attachVolume } = options;
+    if (address === undefined) return openSimulator(options, catalog, stateFileOf(databaseFile), clock);
+    const { connectSimulator } = await import('./remote/driver.ts');
+    return connectSimulator({ address, attachVolume, token: readToken(env) }, clock);
+  },
+};
+
+/** What a `berth simulator` asks of its callers; undefined: nothing. @throws {Fatal} */
+export function readToken(env: DriverSetting['env']): string | undefined {
+  return readSecret(env, 'BERTH_SIMULATOR_TOKEN');
+}
+
+/** The simulator in this process, with the units of the catalog. @throws {Fatal} */
+export async function openSimulator(
+  platform: SimulatorConfig,
+  catalog: Catalog,
+  stateFile: string,
+  clock: DriverSetting['clock'],
+): Promise<Simulator> {
+  const { createSimulator } = await import('./platform/simulator.ts');
+  try {
+    mkdirSync(dirname(stateFile), { recursive: true, mode: 0o700 });
+    return await createSimulator({ stateFile, capacity: capacityOf(catalog), platform }, clock);
+  } catch (error) {
+    throw unusableState(stateFile, error);
+  }
+}
+
+/** Whether a simulator in this process could use the file; writes nothing. @throws {Fatal} */
+export function checkState(stateFile: string): void {
+  try {
+    assertStateFile(stateFile);
+    assertStateFree(stateFile);
+  } catch (error) {
+    throw unusableState(stateFile, error);
+  }
+}
+
+/** Beside the orchestrator's database; where that is no file, in the working directory. */
+function stateFileOf(databaseFile: string | undefined): string {
+  return databaseFile === undefined ? resolve('.berth', 'simulator.db') : `${databaseFile}.simulator`;
+}
+
+function unusableState(stateFile: string, error: unknown): Fatal {
+  if (error instanceof NotAState)
+    return new Fatal(
+      `${stateFile} is no state of the simulator (${error.message}): give --state another file, such as that database's name with .simulator at its end.`,
+      { cause: error },
+    );
+  const sentence =
+    error instanceof StateInUse
+      ? `Another process runs the simulator of ${stateFile}: to share its machines, run one \`berth simulator --state ${stateFile}\` and set platform.address in every berth.yaml.`
+      : `The simulator cannot use its state ${stateFile} (${error instanceof Error ? error.message : error}): restore it from a backup together with the database, or delete both to start with nothing.`;
+  return new Fatal(sentence, { cause: error });
+}
+
+function capacityOf({ offers, regions }: Catalog): SimulatedCapacity[] {
+  return [...offers.values()].flatMap(({ id, instanceType, placements }) =>
+    placements.map(({ region, units }) => ({
+      offerId: id,
+      datacenter: regions.get(region)?.datacenter ?? region,
+      units,
+      spot: instanceType === 'SPOT',
+    })),
+  );
+}
