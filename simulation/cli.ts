@@ -2,10 +2,10 @@ import { fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { describeFailure, Summary } from './report.ts';
-import type { Outcome } from './run.ts';
-import { shrink } from './shrink.ts';
-import { prepareSimulation } from './subject.ts';
+import type { Outcome } from './orchestrator/run.ts';
+import { describeFailure, Summary } from './runner/report.ts';
+import { shrink } from './runner/shrink.ts';
+import { prepareSimulation } from './simulations.ts';
 
 const { values } = parseArgs({
   options: {

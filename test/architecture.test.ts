@@ -197,7 +197,7 @@ it.each([
   ['src/main.ts', "import { run } from '../conformance/run/run.ts';"],
   ['src/compose/a.ts', "import { x } from '../drivers/simulator/simulator.fixture.ts';"],
   ['src/cli/a.ts', "import { x } from '../../test/support/keys.ts';"],
-  ['src/cli/a.ts', "import { run } from '../../simulation/run.ts';"],
+  ['src/cli/a.ts', "import { run } from '../../simulation/orchestrator/run.ts';"],
   ['src/utils/a.ts', 'export const x = 1;'],
 ])('catches a planted violation: %s with %s', (path, text) => {
   expect(violations(new Map([[path, text]]))).toHaveLength(1);

@@ -3,9 +3,9 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser } from '../../src/marketplace/teams/users.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { makeFolder } from '../replicas/database.ts';
-import { Chance } from '../world/chance.ts';
-import { START_AT } from '../world.ts';
+import { Chance } from '../kernel/chance.ts';
+import { makeFolder } from '../orchestrator/replicas/database.ts';
+import { START_AT } from '../orchestrator/world.ts';
 
 /** Somebody with a team of their own. */
 export interface MarketUser {

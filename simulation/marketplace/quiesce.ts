@@ -1,4 +1,4 @@
-import { hold, Violation } from '../invariants/violation.ts';
+import { hold, Violation } from '../kernel/violation.ts';
 import { booksAreExact, ledgerVerifies } from './invariants/books.ts';
 import {
   billsAreFresh,

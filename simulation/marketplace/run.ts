@@ -1,13 +1,13 @@
-import { Violation } from '../invariants/violation.ts';
-import type { Failure, Outcome } from '../run.ts';
-import { START_AT } from '../world.ts';
+import { Violation } from '../kernel/violation.ts';
+import type { Failure, Outcome } from '../orchestrator/run.ts';
+import { START_AT } from '../orchestrator/world.ts';
 import type { MarketPrepared } from './accounts.ts';
+import { marketMishaps } from './fault-injection.ts';
 import { booksAreExact } from './invariants/books.ts';
 import { machinesAreSingle } from './invariants/rest.ts';
-import { marketMishaps } from './mishaps.ts';
 import { credit } from './operator.ts';
 import { quiesceMarket, shutDownMarket } from './quiesce.ts';
-import { marketCommand } from './users/commands.ts';
+import { marketCommand } from './workload/commands.ts';
 import { MarketWorld } from './world.ts';
 
 const TRACE_LINES = 40;

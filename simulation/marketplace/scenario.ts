@@ -1,5 +1,5 @@
 import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/model/options.ts';
-import type { Chance } from '../world/chance.ts';
+import type { Chance } from '../kernel/chance.ts';
 import type { MarketTrouble } from './replicas/store.ts';
 
 /** How often what happens between two commands happens. */

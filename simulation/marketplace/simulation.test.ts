@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeFailure } from '../report.ts';
+import { describeFailure } from '../runner/report.ts';
 import { type MarketPrepared, prepareMarket } from './accounts.ts';
 import { runMarket } from './run.ts';
 

@@ -1,7 +1,7 @@
-import { Chance } from '../world/chance.ts';
-import { Journal } from '../world/journal.ts';
-import { Scheduler } from '../world/scheduler.ts';
-import { START_AT, type Tally } from '../world.ts';
+import { Chance } from '../kernel/chance.ts';
+import { Journal } from '../kernel/journal.ts';
+import { Scheduler } from '../kernel/scheduler.ts';
+import { START_AT, type Tally } from '../orchestrator/world.ts';
 import type { MarketPrepared } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
 import { profiles } from './providers/profiles.ts';
@@ -9,7 +9,7 @@ import { TrueProvider } from './providers/truth.ts';
 import { MarketDatabase } from './replicas/database.ts';
 import { MarketReplica } from './replicas/replica.ts';
 import { drawMarketScenario, type MarketScenario } from './scenario.ts';
-import { Users } from './users/users.ts';
+import { Users } from './workload/users.ts';
 
 /** One run: marketplaces, their database, their providers and their users, in virtual time and by one seed. */
 export class MarketWorld {

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import type { Subject } from '../subject.ts';
+import type { Subject } from '../simulations.ts';
 import type { Mutant } from './mutants.ts';
 
 /** What a hunt came to. */

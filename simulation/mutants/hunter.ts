@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { prepareSimulation, type Subject, subjects } from '../subject.ts';
+import { prepareSimulation, type Subject, subjects } from '../simulations.ts';
 import { HUNT_COMMANDS, type Hunted } from './hunt.ts';
 
 /** Runs seeds from `first` to `last` in this process until an invariant is broken; null: none was. */

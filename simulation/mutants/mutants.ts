@@ -1,4 +1,4 @@
-import type { Subject } from '../subject.ts';
+import type { Subject } from '../simulations.ts';
 import { marketMutants } from './market-mutants.ts';
 
 /** A change of production source that takes a protection away. `find` occurs exactly once in `file`. */

@@ -1,4 +1,4 @@
-import { toRepro } from '../report.ts';
+import { toRepro } from '../runner/report.ts';
 import { HUNT_COMMANDS, type Hunted } from './hunt.ts';
 import type { Mutant } from './mutants.ts';
 

@@ -1,7 +1,7 @@
 import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
 import type { SegmentRecord, SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
 import type { Store } from '../../../src/marketplace/model/store.ts';
-import { hold } from '../../invariants/violation.ts';
+import { hold } from '../../kernel/violation.ts';
 import { clockErrorMs } from '../scenario.ts';
 import type { MarketWorld } from '../world.ts';
 import type { Cause } from './causes.ts';

@@ -3,8 +3,8 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
 import type { Transaction } from '../../../src/marketplace/model/store.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import { hold, Violation } from '../../invariants/violation.ts';
-import type { Life } from '../../replicas/life.ts';
+import type { Life } from '../../kernel/process.ts';
+import { hold, Violation } from '../../kernel/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
 import { clockErrorMs } from '../scenario.ts';

@@ -1,5 +1,5 @@
 import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
-import { hold } from '../../invariants/violation.ts';
+import { hold } from '../../kernel/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
 import { clockErrorMs } from '../scenario.ts';
 import type { MarketWorld } from '../world.ts';

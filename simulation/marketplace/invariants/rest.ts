@@ -1,7 +1,7 @@
 import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import { hold } from '../../invariants/violation.ts';
+import { hold } from '../../kernel/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
 import type { MarketWorld } from '../world.ts';
 

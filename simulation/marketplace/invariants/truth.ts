@@ -1,5 +1,5 @@
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
-import { hold } from '../../invariants/violation.ts';
+import { hold } from '../../kernel/violation.ts';
 import type { Machine, Moment } from '../providers/truth.ts';
 
 /** A look that began before what it saw. */

@@ -1,6 +1,6 @@
 import { volumeTransitions } from '../../../src/marketplace/contract/volume.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import { hold } from '../../invariants/violation.ts';
+import { hold } from '../../kernel/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
 
 /** I5, I16, I21, I15, I24: a commit leaves a volume in a lawful state that somebody looks after. */

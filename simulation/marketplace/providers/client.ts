@@ -1,8 +1,8 @@
 import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
 import { plainProviderClient } from '../../../test/support/plain-provider-client.ts';
 import type { ProviderFaults, ProviderMethod } from '../../../test/support/provider-faults.ts';
-import type { Life } from '../../replicas/life.ts';
-import type { Chance } from '../../world/chance.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { Life } from '../../kernel/process.ts';
 import type { MarketWorld } from '../world.ts';
 import type { TrueProvider } from './truth.ts';
 

@@ -1,6 +1,6 @@
 import type { ProbeResult, SshProbe, SshTarget } from '../../../src/ports/ssh-probe.ts';
-import type { Life } from '../../replicas/life.ts';
-import type { Chance } from '../../world/chance.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { Life } from '../../kernel/process.ts';
 import type { MarketWorld } from '../world.ts';
 import type { TrueProvider } from './truth.ts';
 

@@ -2,8 +2,8 @@ import type { Instance, InstanceStatus } from '../../../src/contract/instance.ts
 import type { ProviderProfile } from '../../../src/marketplace/providers/profile.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import { PlainProvider } from '../../../test/support/plain-provider.ts';
-import type { Chance } from '../../world/chance.ts';
-import type { Scheduler } from '../../world/scheduler.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import { configurations, REGIONS } from './profiles.ts';
 
 /** What a machine was from a moment on; `gone`: nothing is left of it. */

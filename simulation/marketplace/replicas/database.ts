@@ -2,7 +2,7 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Store } from '../../../src/marketplace/model/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
-import { copySynced } from '../../replicas/database.ts';
+import { copySynced } from '../../orchestrator/replicas/database.ts';
 
 /** The one database that all replicas share: the real store, on a copy of a file that can lose its power. */
 export class MarketDatabase {

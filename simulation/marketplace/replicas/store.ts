@@ -1,10 +1,10 @@
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
-import type { Life } from '../../replicas/life.ts';
-import { throughEach } from '../../replicas/through-each.ts';
-import type { Chance } from '../../world/chance.ts';
-import type { Scheduler } from '../../world/scheduler.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import { throughEach } from '../../kernel/intercept-methods.ts';
+import type { Life } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 
 const LONGEST_STALL_MS = 3_000;
 

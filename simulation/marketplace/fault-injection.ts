@@ -1,0 +1,148 @@
+import type { Instance } from '../../src/contract/instance.ts';
+import type { Chance } from '../kernel/chance.ts';
+import type { TrueProvider } from './providers/truth.ts';
+import { type MarketMishaps, SET_RIGHT_WITHIN_MS } from './scenario.ts';
+import type { MarketWorld } from './world.ts';
+
+/** Lets happen what the scenario says may happen between two commands. */
+export async function marketMishaps(world: MarketWorld, chance: Chance): Promise<void> {
+  for (const name of Object.keys(world.scenario.mishaps) as (keyof MarketMishaps)[])
+    if (chance.happens(world.scenario.mishaps[name])) await happen(world, chance, name);
+}
+
+async function happen(world: MarketWorld, chance: Chance, name: keyof MarketMishaps): Promise<void> {
+  const provider = chance.pick(world.providers);
+  world.journal.note('world', `${name} ${provider.id}`);
+  switch (name) {
+    case 'crash':
+      chance.pick(world.replicas).crash('');
+      break;
+    case 'powerCut':
+      return cutPower(world);
+    case 'clockJump':
+      return jump(world, chance);
+    case 'volumeBreak':
+      return breakVolume(world, chance, provider);
+    case 'pause':
+      chance.pick(world.replicas).pause(chance);
+      break;
+    case 'outage':
+      outage(world, chance, provider);
+      break;
+    case 'denial':
+      denial(world, chance, provider);
+      break;
+    case 'soldOut':
+      soldOut(world, chance, provider);
+      break;
+    default:
+      befall(world, chance, provider, name);
+  }
+}
+
+async function cutPower(world: MarketWorld): Promise<void> {
+  world.tally.powerCuts++;
+  for (const replica of world.replicas) replica.end();
+  await world.scheduler.settle();
+  await world.database.cutPower();
+  await world.inspector.recovered();
+  for (const replica of world.replicas) replica.start();
+}
+
+/** A clock is set wrong, and right again soon: the servers share leases and bills by it. */
+function jump(world: MarketWorld, chance: Chance): void {
+  if (world.scenario.skewMs === 0) return;
+  const replica = chance.pick(world.replicas);
+  replica.clockOffsetMs = chance.pick([1, -1]) * chance.pick([1_000, 30_000, 3_600_000]);
+  world.journal.note(replica.name, `has a clock that is set ${replica.clockOffsetMs} ms off`);
+  world.tally.clockJumps++;
+  world.scheduler.after(chance.whole(1_000, SET_RIGHT_WITHIN_MS), () => {
+    replica.clockOffsetMs = 0;
+  });
+}
+
+function breakVolume(world: MarketWorld, chance: Chance, { plain }: TrueProvider): void {
+  const whole = plain.volumes.filter(({ status }) => status !== 'DELETING' && status !== 'CREATING');
+  if (whole.length === 0) return;
+  const { id } = chance.pick(whole);
+  world.journal.note('world', `breaks ${id}`);
+  plain.breakVolume(id);
+}
+
+function befall(world: MarketWorld, chance: Chance, provider: TrueProvider, name: Befalls): void {
+  const candidates = provider.living.filter((instance) => befalls[name].fits(instance, provider));
+  if (candidates.length === 0) return;
+  const instance = chance.pick(candidates);
+  world.journal.note('world', `${name} ${instance.id}`);
+  befalls[name].happen(provider, instance, chance, world);
+  provider.watch();
+}
+
+function outage(world: MarketWorld, chance: Chance, provider: TrueProvider): void {
+  world.tally.outages++;
+  provider.outageUntil = world.scheduler.now + chance.pick([5_000, 60_000, 240_000]);
+}
+
+/** Long enough for a 404 to be confirmed of all that there is. */
+function denial(world: MarketWorld, chance: Chance, provider: TrueProvider): void {
+  provider.deniesUntil = world.scheduler.now + chance.pick([60_000, 240_000, 400_000]);
+}
+
+function soldOut(world: MarketWorld, chance: Chance, { plain }: TrueProvider): void {
+  const configuration = chance.pick(plain.configurations);
+  configuration.available = false;
+  world.scheduler.after(chance.whole(10_000, 120_000), () => {
+    configuration.available = true;
+  });
+}
+
+type Befalls = Exclude<
+  keyof MarketMishaps,
+  'crash' | 'powerCut' | 'clockJump' | 'pause' | 'outage' | 'denial' | 'soldOut' | 'volumeBreak'
+>;
+const isSpot = ({ configuration_id: id }: Instance): boolean => id === 'spot';
+const isOnline = ({ status }: Instance): boolean => status === 'ONLINE';
+
+/** What becomes of one machine. */
+const befalls: Readonly<
+  Record<
+    Befalls,
+    {
+      fits: (instance: Instance, provider: TrueProvider) => boolean;
+      happen: (provider: TrueProvider, instance: Instance, chance: Chance, world: MarketWorld) => void;
+    }
+  >
+> = {
+  reclaim: {
+    fits: (instance) => isSpot(instance) && isOnline(instance),
+    happen: ({ plain }, { id }) => plain.reclaim(id),
+  },
+  blink: {
+    fits: (instance, { machines }) =>
+      !isSpot(instance) && isOnline(instance) && machines.get(instance.id)?.hasBlinked === false,
+    happen: (provider, { id }, chance, { scenario, scheduler }) => {
+      const machine = provider.machines.get(id);
+      const ms = chance.whole(5_000, Math.floor(scenario.options.polling.blinkMs * 0.8));
+      if (machine !== undefined)
+        Object.assign(machine, { hasBlinked: true, blinksUntil: scheduler.now + ms });
+      provider.plain.blink(id, chance.pick(['STOPPED', 'OFFLINE', 'STOPPING', 'DESTROYING']), ms);
+    },
+  },
+  break: {
+    fits: ({ status }) => status === 'ONLINE' || status === 'PROVISIONING',
+    happen: ({ plain }, { id }) => plain.set(id, { status: 'ERROR', error: 'the host broke' }),
+  },
+  vanish: { fits: isOnline, happen: ({ plain }, { id }) => plain.vanish(id) },
+  reprice: {
+    fits: (instance) => isSpot(instance) && isOnline(instance),
+    happen: ({ plain }, { id }, chance) => plain.reprice(id, chance.whole(300_001, 2_999_999) / 1_000_000),
+  },
+  powerOff: {
+    fits: (instance) => !isSpot(instance) && isOnline(instance),
+    happen: (provider, { id }) => {
+      const machine = provider.machines.get(id);
+      if (machine !== undefined) machine.hasBlinked = true;
+      provider.plain.set(id, { status: 'STOPPED' });
+    },
+  },
+};

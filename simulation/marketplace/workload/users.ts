@@ -1,0 +1,120 @@
+import type { Chance } from '../../kernel/chance.ts';
+import type { Life } from '../../kernel/process.ts';
+import { hold, Violation } from '../../kernel/violation.ts';
+import type { MarketUser } from '../accounts.ts';
+import type { MarketReplica } from '../replicas/replica.ts';
+import type { MarketWorld } from '../world.ts';
+
+export interface MarketAsked {
+  method: string;
+  path: string;
+  body?: object;
+}
+
+export interface MarketReply {
+  status: number;
+  body: unknown;
+}
+
+/** What a request may be answered with; `other`: it names what belongs to another team. */
+export type ExpectedMachine = 'own' | 'other' | 'unknown';
+
+/** A user gives up on a request after this long. */
+const PATIENCE_MS = 60_000;
+
+/** The users, and how their requests reach a server and come back, or do not. */
+export class Users {
+  readonly all: readonly MarketUser[];
+  readonly chance: Chance;
+  readonly #world: MarketWorld;
+  #sent = 0;
+
+  constructor(world: MarketWorld, all: readonly MarketUser[]) {
+    this.#world = world;
+    this.all = all;
+    this.chance = world.chance.fork('users');
+  }
+
+  /** Sends a request to one of the servers; undefined: no answer came, and nobody knows whether it was applied. */
+  async ask(
+    user: MarketUser,
+    asked: MarketAsked,
+    expected: ExpectedMachine,
+  ): Promise<MarketReply | undefined> {
+    const { scheduler, journal, replicas, scenario } = this.#world;
+    const serving = replicas.filter((replica) => replica.serving !== undefined);
+    if (serving.length === 0) return undefined;
+    const replica = this.chance.pick(serving);
+    const { life, marketplace } = replica.serving as NonNullable<typeof replica.serving>;
+    if (asked.method !== 'GET') this.#mayDie(replica, life);
+    const label = `${user.name}#${++this.#sent}`;
+    const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
+    journal.note(label, `${asked.method} ${asked.path} to ${life.name}`);
+    const answer = life.reach(() => life.orDeath(async () => send(marketplace.app, asked, user.key)));
+    const reply = await Promise.race([
+      answer.catch(() => undefined),
+      life.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
+    ]);
+    scheduler.stir();
+    if (reply === undefined || isLost) {
+      journal.note(label, 'has no answer');
+      return undefined;
+    }
+    journal.note(label, `${reply.status} ${brief(reply.body)}`);
+    try {
+      inspectReply(asked, reply, expected);
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      this.#world.fail(error);
+    }
+    return reply;
+  }
+
+  /** A server dies most dangerously while what a request has begun is under way. */
+  #mayDie(replica: MarketReplica, life: Life): void {
+    const { scheduler, scenario } = this.#world;
+    if (!this.chance.happens(2 * scenario.mishaps.crash)) return;
+    scheduler.after(this.chance.whole(1, 3_000), () => {
+      if (!this.#world.isCalm && replica.life === life) replica.crash('while a request is under way');
+    });
+  }
+}
+
+interface App {
+  request(path: string, init: RequestInit): Response | Promise<Response>;
+}
+
+async function send(app: App, { method, path, body }: MarketAsked, key: string): Promise<MarketReply> {
+  const response = await app.request(path, {
+    method,
+    headers: {
+      Authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
+}
+
+/** I18: what is another's is 403, what nobody has 404, and what is one's own neither; nothing is a 500. */
+function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: ExpectedMachine): void {
+  const what = (): string => `${method} ${path} → ${reply.status} ${JSON.stringify(reply.body)}`;
+  hold('crash', reply.status !== 500, what, [path]);
+  if (reply.status === 503 && codeOf(reply.body) === 'UNAVAILABLE') return;
+  if (expected === 'other') hold('I18', reply.status === 403, what, [path]);
+  else if (expected === 'unknown') hold('I8', reply.status === 404, what, [path]);
+  else hold('I8', ![401, 403, 404, 429].includes(reply.status), what, [path]);
+}
+
+function codeOf(body: unknown): string | undefined {
+  return typeof body === 'object' && body !== null && 'code' in body ? String(body.code) : undefined;
+}
+
+function brief(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return '';
+  const { id, status, code, error } = body as Record<string, unknown>;
+  return [id, status, code, typeof error === 'string' ? error.slice(0, 60) : undefined]
+    .filter((part) => typeof part === 'string')
+    .join(' ');
+}

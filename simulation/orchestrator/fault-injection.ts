@@ -1,0 +1,139 @@
+import type { Chance } from '../kernel/chance.ts';
+import { servesItsOwnPlatform } from './invariants/platform.ts';
+import type { Machine } from './platform/machine.ts';
+import type { Mishaps } from './scenario.ts';
+import type { World } from './world.ts';
+
+/** Lets happen what the scenario says may happen between two commands. */
+export async function mishaps(world: World, chance: Chance): Promise<void> {
+  for (const name of Object.keys(world.scenario.mishaps) as (keyof Mishaps)[])
+    if (chance.happens(world.scenario.mishaps[name])) await happen(world, chance, name);
+}
+
+async function happen(world: World, chance: Chance, name: keyof Mishaps): Promise<void> {
+  switch (name) {
+    case 'crash':
+      return chance.pick(world.replicas).crash('');
+    case 'powerCut':
+      return cutPower(world);
+    case 'pause':
+      return chance.pick(world.replicas).pause(chance);
+    case 'partition':
+      return partition(world, chance);
+    case 'clockJump':
+      return jump(world, chance);
+    case 'outage':
+      return outage(world, chance);
+    case 'revokedCredential':
+      if (!hasMany(world)) return;
+      world.journal.note('platform', 'shows an empty account');
+      world.tally.outages++;
+      return world.faults.revoke(chance.between(10_000, 240_000));
+    case 'wrongPlatform':
+      return misconfigure(world, chance);
+    default:
+      return befall(world, chance, name);
+  }
+}
+
+async function cutPower(world: World): Promise<void> {
+  world.journal.note('world', 'loses its power');
+  world.tally.powerCuts++;
+  for (const replica of world.replicas) replica.end();
+  await world.scheduler.settle();
+  await world.database.cutPower();
+  await world.inspector.recovered();
+  for (const replica of world.replicas) replica.start();
+}
+
+function partition(world: World, chance: Chance): void {
+  const { news, name } = chance.pick(world.replicas);
+  if (news === undefined || world.scenario.replicas === 1) return;
+  world.journal.note(name, 'hears of no commits');
+  world.tally.partitions++;
+  news.partition();
+  world.scheduler.after(chance.between(500, 90_000), () => news.heal());
+}
+
+const LONG_ENOUGH_TO_START_MS = 2_000;
+
+/** L7: a server is started again with the driver of another platform, where all that there is would look gone. */
+async function misconfigure(world: World, chance: Chance): Promise<void> {
+  const hasLive = world.inspector.history.instances().some(({ status }) => status !== 'DESTROYED');
+  const replica = chance.pick(world.replicas);
+  if (!hasLive || replica.life === undefined) return;
+  world.journal.note(replica.name, 'is configured for another platform');
+  replica.end();
+  replica.start('another');
+  await world.scheduler.runUntil(world.scheduler.now + LONG_ENOUGH_TO_START_MS);
+  const isServing = replica.serving !== undefined && replica.platform === 'another';
+  world.inspector.check(() => servesItsOwnPlatform(replica.name, isServing));
+  replica.end();
+  replica.start();
+}
+
+/** Longest that the clock of one of several servers stays wrong. */
+const SET_RIGHT_WITHIN_MS = 40_000;
+
+/** One server alone may keep a wrong clock; of several, each is set right soon: they share leases by the clock. */
+function jump(world: World, chance: Chance): void {
+  const replica = chance.pick(world.replicas);
+  const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
+  replica.clockOffsetMs = Math.round(ms);
+  world.journal.note(replica.name, `has a clock that is ${replica.clockOffsetMs} ms off`);
+  world.tally.clockJumps++;
+  if (world.scenario.replicas === 1) return;
+  world.scheduler.after(chance.between(1_000, SET_RIGHT_WITHIN_MS), () => {
+    replica.clockOffsetMs = 0;
+  });
+}
+
+function outage(world: World, chance: Chance): void {
+  const ms = chance.happens(0.7) ? chance.between(20_000, 300_000) : chance.between(300_000, 3_600_000);
+  world.journal.note('platform', `is away for ${Math.round(ms / 1_000)} s`);
+  world.tally.outages++;
+  world.faults.beginOutage(ms);
+}
+
+/** Something happens to one machine. */
+function befall(
+  world: World,
+  chance: Chance,
+  name: 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss' | 'move',
+): void {
+  const fitting = world.machines.all().filter((machine) => fits(name, machine));
+  if (fitting.length === 0) return;
+  const machine = chance.pick(fitting);
+  const { ref } = machine.spec;
+  world.journal.note('platform', `${name} of ${ref}`);
+  if (name === 'reclaim' || name === 'breakDown') world.inspector.suffered(ref);
+  const { machines } = world;
+  const befalls = {
+    reclaim: () => machines.lose(machine, 'reclaimed'),
+    reap: () => machines.lose(machine, 'reaped'),
+    powerOff: () => machines.powerOff(machine),
+    breakDown: () => machines.breakDown(machine),
+    loss: () => machines.lose(machine, 'lost'),
+    move: () => machines.move(machine),
+  };
+  befalls[name]();
+}
+
+const SETTLED = new Set(['ONLINE', 'STOPPED']);
+const MANY = 4;
+
+/**
+ * Whether so many instances are settled that a platform which shows none of them gives itself away. Of one or two
+ * nobody can tell a lie from a loss.
+ */
+export function hasMany({ inspector, machines, isLossAccepted }: World): boolean {
+  if (isLossAccepted) return false;
+  const settled = inspector.history.instances().filter(({ status }) => SETTLED.has(status));
+  return settled.filter(({ ownerRef }) => machines.of(ownerRef).length > 0).length >= MANY;
+}
+
+function fits(name: keyof Mishaps, { power, spec }: Machine): boolean {
+  if (name === 'reap') return power === 'stopped';
+  if (name === 'reclaim') return power === 'running' && spec.offerId === 'spot';
+  return power === 'running';
+}

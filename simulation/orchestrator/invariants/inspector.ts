@@ -1,0 +1,259 @@
+import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import type { Lease } from '../../../src/orchestrator/model/work.ts';
+import type { Life } from '../../kernel/process.ts';
+import { Violation } from '../../kernel/violation.ts';
+import type { Machine } from '../platform/machine.ts';
+import type { Cause, MachineObserver } from '../platform/machines.ts';
+import type { Call } from '../platform/network.ts';
+import type { TrueVolume, VolumeObserver } from '../platform/volumes.ts';
+import type { StoreObserver } from '../replicas/store.ts';
+import type { World } from '../world.ts';
+import { History } from './history.ts';
+import { type Holder, leaseIsHeld } from './leases.ts';
+import {
+  callsAreSerial,
+  diskIsKept,
+  nothingMadeForTheDead,
+  oneMachineForARow,
+  onlyDeletedVolumesAreRemoved,
+  onlyTheEndedAreRemoved,
+  rowComesFirst,
+  singleStaysSingle,
+} from './platform.ts';
+import {
+  createIsNotGivenUp,
+  destroyedIsProved,
+  endIsTrue,
+  errorSaysWhy,
+  followsTheTable,
+  nothingIsForgotten,
+  onlineIsEarned,
+  timeGoesOn,
+} from './rows.ts';
+import {
+  noVolumeForTheDead,
+  noVolumeIsForgotten,
+  rowComesBeforeVolume,
+  type VolumeWritten,
+  volumeEndIsTrue,
+  volumeFollowsTheTable,
+  volumeGoneIsProved,
+} from './volume-rows.ts';
+
+const KEPT_CALLS = 12;
+
+/** Sees all that happens and holds it against the invariants. What is broken is kept, and thrown by `assertHeld`. */
+export class Inspector implements MachineObserver, VolumeObserver, StoreObserver {
+  readonly history = new History();
+  readonly #world: World;
+  readonly #holders = new Map<string, Holder>();
+  readonly #calls = new Map<string, Call[]>();
+  readonly #suffered = new Set<string>();
+  readonly #made = new Set<string>();
+  /** Owner refs of which a create landed later than any promise of the platform. */
+  readonly #late = new Set<string>();
+  #landing: Call | undefined;
+  #broken: Violation | undefined;
+  /** Losses that the platform really had. */
+  losses = 0;
+  /** Whether the units that are taken have to be counted again. */
+  areClaimsWritten = true;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** @throws {Violation} the first that was found */
+  assertHeld(): void {
+    if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  /** Runs a check where a throw would be lost in what is checked. */
+  check(body: () => void): void {
+    try {
+      body();
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      if (this.#broken === undefined) this.#world.journal.note('!', error.message);
+      this.#broken ??= error;
+    }
+  }
+
+  /** Runs what a call does to the platform: it is known then whose doing it is. */
+  land<T>(call: Call, apply: () => T): T {
+    this.#landing = call;
+    try {
+      return apply();
+    } finally {
+      this.#landing = undefined;
+    }
+  }
+
+  instancesWritten(records: readonly InstanceRecord[]): void {
+    for (const record of records) {
+      const before = this.history.add(this.#world.scheduler.now, record);
+      if (before?.status !== record.status)
+        this.#world.journal.note(
+          'row',
+          `${record.id} ${before?.status ?? 'new'} → ${record.status} ${record.error ?? ''}`,
+        );
+      this.check(() => this.#checkWritten(before, record));
+    }
+  }
+
+  /** After a power cut: what was committed is there. */
+  async recovered(): Promise<void> {
+    const { read } = this.#world.database.store;
+    for (const record of this.history.instances()) {
+      const found = await read.instances.byId(record.id);
+      this.check(() => nothingIsForgotten(record, found));
+    }
+    for (const volume of this.history.volumes()) {
+      const found = await read.volumes.byId(volume.id);
+      this.check(() => noVolumeIsForgotten(volume, found));
+    }
+  }
+
+  volumeWritten(volume: VolumeRecord): void {
+    const before = this.history.addVolume(this.#world.scheduler.now, volume);
+    if (before?.status !== volume.status || before.deletedAt !== volume.deletedAt)
+      this.#world.journal.note('row', `${volume.id} → ${volume.deletedAt === null ? volume.status : 'gone'}`);
+    this.check(() => this.#checkVolumeWritten({ before, after: volume }));
+  }
+
+  claimed(life: Life, leases: readonly Lease[]): void {
+    for (const lease of leases) {
+      this.#holders.set(lease.resourceId, { life: life.name, token: lease.token });
+      this.#world.journal.note(life.name, `claims ${lease.kind} of ${lease.resourceId} #${lease.attempt}`);
+    }
+  }
+
+  claimsWritten(): void {
+    this.areClaimsWritten = true;
+  }
+
+  checked(life: Life, lease: Lease, hasWritten: boolean): void {
+    this.check(() => leaseIsHeld(lease, hasWritten, this.#holders.get(lease.resourceId), life.name));
+  }
+
+  called(call: Call): void {
+    if (call.ref === undefined) return;
+    const calls = this.#calls.get(call.ref) ?? [];
+    const isOwned = this.history.byRef(call.ref)?.status !== 'DESTROYED';
+    if (isOwned) this.check(() => callsAreSerial(call, calls, this.#world.callTimeoutMs));
+    calls.push(call);
+    this.#calls.set(call.ref, calls.slice(-KEPT_CALLS));
+  }
+
+  made(machine: Machine): void {
+    const { ref } = machine.spec;
+    this.#world.journal.note('platform', `makes ${ref} (${machine.diskId})`);
+    if (this.isLandingLate()) this.#late.add(ref);
+    const row = this.history.byRef(ref);
+    this.check(() => rowComesFirst(ref, row));
+    const wasOnline =
+      row !== undefined && this.history.versions(row.id).some(({ record }) => record.status === 'ONLINE');
+    if (!this.#late.has(ref))
+      this.check(() => {
+        oneMachineForARow(this.#world.machines.of(ref));
+        nothingMadeForTheDead(ref, row);
+        if (this.#made.has(ref)) diskIsKept(ref, { wasOnline, isLost: this.#suffered.has(ref) });
+      });
+    this.#made.add(ref);
+  }
+
+  condemned({ spec: { ref } }: Machine): void {
+    if (!this.#late.has(ref)) this.check(() => onlyTheEndedAreRemoved(ref, this.history.byRef(ref)));
+  }
+
+  removed({ spec: { ref } }: Machine, cause: Cause): void {
+    this.#world.journal.note('platform', `has no ${ref} any more: ${cause}`);
+    if (cause !== 'destroyed') this.suffered(ref);
+  }
+
+  /** The machine was lost, or broke down. */
+  suffered(ref: string): void {
+    if (!this.#suffered.has(ref)) this.losses++;
+    this.#suffered.add(ref);
+  }
+
+  volumeMade({ spec: { ref } }: TrueVolume): void {
+    this.#world.journal.note('platform', `makes ${ref}`);
+    if (this.isLandingLate()) this.#late.add(ref);
+    const row = this.history.volumeByRef(ref);
+    this.check(() => rowComesBeforeVolume(ref, row));
+    if (!this.#late.has(ref)) this.check(() => noVolumeForTheDead(ref, row));
+  }
+
+  /** Whether something of the ref came later than any promise: a volume that then has no row is told of, and kept. */
+  isLate(ref: string): boolean {
+    return this.#late.has(ref);
+  }
+
+  volumeRemoved({ spec: { ref } }: TrueVolume): void {
+    this.#world.journal.note('platform', `has no ${ref} any more`);
+    this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
+  }
+
+  attached(volume: TrueVolume): void {
+    const holders = this.#world.volumes.holders(volume);
+    this.check(() => singleStaysSingle(volume.spec.ref, volume.spec.type, holders));
+  }
+
+  #checkWritten(before: InstanceRecord | undefined, after: InstanceRecord): void {
+    const { machines, ssh, scheduler, scenario, clients, tally, database } = this.#world;
+    const written = { before, after };
+    followsTheTable(written);
+    errorSaysWhy(written);
+    timeGoesOn(written);
+    const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
+    // A server that stood still between the proof and its write does not know of it.
+    const stoodStillMs = Math.max(0, (database.writer?.pausedUntil ?? 0) - (proof?.at ?? 0));
+    onlineIsEarned(written, proof, {
+      now: scheduler.now - stoodStillMs,
+      withinMs: 2_000 * scenario.leaseS,
+    });
+    const createdAt = this.history.versions(after.id)[0]?.at ?? 0;
+    const isEarly = scheduler.now < createdAt + after.spec.onlineWithinMs && tally.clockJumps === 0;
+    const truth = {
+      machines: machines.of(after.ownerRef),
+      isEarly,
+      hasSuffered: this.#suffered.has(after.ownerRef),
+      isDeleteSent: clients.hasAskedToDelete(after.id),
+    };
+    endIsTrue(written, truth);
+    createIsNotGivenUp(written, truth);
+    if (!this.#late.has(after.ownerRef)) destroyedIsProved(written, machines.of(after.ownerRef));
+  }
+
+  #checkVolumeWritten(written: VolumeWritten): void {
+    const { volumes, clients } = this.#world;
+    const { id, ownerRef } = written.after;
+    volumeFollowsTheTable(written);
+    if (this.#late.has(ownerRef)) return;
+    const exists = volumes.all().some(({ spec }) => spec.ref === ownerRef);
+    const truth = { exists, isDeleteSent: clients.hasAskedToDelete(id) };
+    volumeGoneIsProved(written, truth);
+    volumeEndIsTrue(written, truth);
+  }
+
+  promiseLeftMs(): number {
+    const { scheduler, traits } = this.#world;
+    const { createVisibleWithinMs } = traits.manifest;
+    const sentAt = this.#landing?.sentAt ?? scheduler.now;
+    return Math.max(0, sentAt + createVisibleWithinMs - scheduler.now);
+  }
+
+  /**
+   * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
+   * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
+   */
+  isLandingLate(): boolean {
+    const call = this.#landing;
+    if (call === undefined) return false;
+    const { scheduler, traits, callTimeoutMs } = this.#world;
+    // Until then its caller waits for it, and holds the lease.
+    const promisedMs = Math.max(traits.manifest.createVisibleWithinMs, callTimeoutMs);
+    return scheduler.now - call.sentAt > promisedMs || call.life.pausedUntil > 0;
+  }
+}

@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest';
+import { Life } from '../../kernel/process.ts';
+import { Scheduler } from '../../kernel/scheduler.ts';
+import { leaseIsHeld } from './leases.ts';
+import {
+  callsAreSerial,
+  diskIsKept,
+  nothingMadeForTheDead,
+  oneMachineForARow,
+  onlyDeletedVolumesAreRemoved,
+  onlyTheEndedAreRemoved,
+  rowComesFirst,
+  servesItsOwnPlatform,
+  singleStaysSingle,
+} from './platform.ts';
+import { aCall, aMachine, aRecord, aVolume } from './samples.fixture.ts';
+
+const REF = 'berth-inst-1';
+
+it('I2: two machines of one row', () => {
+  expect(() => oneMachineForARow([aMachine(), aMachine({ serial: 2 })])).toThrow('I2');
+  oneMachineForARow([aMachine()]);
+});
+
+it('I2: a machine that no row owns', () => {
+  expect(() => rowComesFirst(REF, undefined)).toThrow('I2');
+  rowComesFirst(REF, aRecord());
+});
+
+it('I12: a machine for what is DESTROYED', () => {
+  expect(() => nothingMadeForTheDead(REF, aRecord({ status: 'DESTROYED' }))).toThrow('I12');
+  nothingMadeForTheDead(REF, aRecord({ status: 'DESTROYING' }));
+});
+
+it('I14: a second, empty disk', () => {
+  expect(() => diskIsKept(REF, { wasOnline: true, isLost: false })).toThrow('I14');
+  diskIsKept(REF, { wasOnline: false, isLost: false });
+  diskIsKept(REF, { wasOnline: true, isLost: true });
+});
+
+it.each(['PROVISIONING', 'ONLINE', 'STOPPING', 'STOPPED'] as const)(
+  'I3: the machine of what is %s is removed',
+  (status) => {
+    expect(() => onlyTheEndedAreRemoved(REF, aRecord({ status }))).toThrow('I3');
+    onlyTheEndedAreRemoved(REF, aRecord({ status: 'ERROR' }));
+    onlyTheEndedAreRemoved(REF, undefined);
+  },
+);
+
+it('I3: a server of another platform', () => {
+  expect(() => servesItsOwnPlatform('r1', true)).toThrow('I3');
+  servesItsOwnPlatform('r1', false);
+});
+
+it('I15: a volume that its user did not delete', () => {
+  expect(() => onlyDeletedVolumesAreRemoved('berth-vol-1', aVolume())).toThrow('I15');
+  onlyDeletedVolumesAreRemoved('berth-vol-1', aVolume({ status: 'DELETING' }));
+});
+
+it('I15: a volume that cannot be shared on two machines', () => {
+  expect(() => singleStaysSingle('berth-vol-1', 'single', ['a', 'b'])).toThrow('I15');
+  singleStaysSingle('berth-vol-1', 'shared', ['a', 'b']);
+  singleStaysSingle('berth-vol-1', 'single', ['a']);
+});
+
+it('I25: two calls that change one instance at once', () => {
+  const [first, second] = [aCall(), aCall({ method: 'destroy', sentAt: 4_000 })];
+  expect(() => callsAreSerial(second, [first], 10_000)).toThrow('I25');
+  callsAreSerial(second, [{ ...first, answeredAt: 3_000 }], 10_000);
+  callsAreSerial({ ...second, sentAt: 10_000 }, [first], 10_000);
+  callsAreSerial({ ...second, method: 'get' }, [first], 10_000);
+  const dead = new Life('r2.1', new Scheduler(0));
+  dead.kill();
+  callsAreSerial(second, [{ ...first, life: dead }], 10_000);
+});
+
+it('I25: a write after the lease was lost', () => {
+  const lease = { resourceId: 'inst-1', token: 'old', kind: 'create' } as const;
+  const holder = { life: 'r2.1', token: 'new' };
+  expect(() => leaseIsHeld(lease, true, holder, 'r1.1')).toThrow('I25');
+  leaseIsHeld(lease, false, holder, 'r1.1');
+  leaseIsHeld({ ...lease, token: 'new' }, true, holder, 'r2.1');
+});

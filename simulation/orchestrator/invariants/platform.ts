@@ -1,0 +1,82 @@
+import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import { hold } from '../../kernel/violation.ts';
+import type { Machine } from '../platform/machine.ts';
+import type { Call } from '../platform/network.ts';
+
+/** I2: the row is there before its machine: what is made, a row owns. */
+export function rowComesFirst(ref: string, row: InstanceRecord | undefined): void {
+  hold('I2', row !== undefined, () => `a machine was made for ${ref}, which no row owns`, [ref]);
+}
+
+/** I2: a row has at most one machine. `machines`: those that carry the ref of the new one, itself included. */
+export function oneMachineForARow(machines: readonly Machine[]): void {
+  const ref = machines[0]?.spec.ref ?? '';
+  hold('I2', machines.length <= 1, () => `${machines.length} machines carry ${ref}`, [ref]);
+}
+
+/** I12: nothing is made for an instance that is proved gone. */
+export function nothingMadeForTheDead(ref: string, row: InstanceRecord | undefined): void {
+  hold('I12', row?.status !== 'DESTROYED', () => `a machine was made for ${ref}, which is DESTROYED`, [ref]);
+}
+
+/** I14: an instance that was ONLINE once keeps its machine, and so its disk. */
+export function diskIsKept(
+  ref: string,
+  { wasOnline, isLost }: { wasOnline: boolean; isLost: boolean },
+): void {
+  hold('I14', !wasOnline || isLost, () => `${ref} was given a second machine, with an empty disk`, [ref]);
+}
+
+const ENDING = new Set(['DESTROYING', 'DESTROYED', 'ERROR', 'OFFLINE']);
+
+/** I3: no machine of a live instance is removed by us. */
+export function onlyTheEndedAreRemoved(ref: string, row: InstanceRecord | undefined): void {
+  hold(
+    'I3',
+    row === undefined || ENDING.has(row.status),
+    () => `the machine of ${ref} was removed while it is ${row?.status}`,
+    [ref],
+  );
+}
+
+/** I15: a user's volume is removed only when its user asked for that, or when it never came to be. */
+export function onlyDeletedVolumesAreRemoved(ref: string, row: VolumeRecord | undefined): void {
+  const mayGo =
+    row === undefined || row.status === 'DELETING' || row.status === 'ERROR' || row.deletedAt !== null;
+  hold('I15', mayGo, () => `the volume ${ref} was removed while it is ${row?.status}`, [ref]);
+}
+
+/** I15: what cannot be shared is on one machine at a time. */
+export function singleStaysSingle(ref: string, type: string | undefined, holders: readonly string[]): void {
+  hold('I15', type === 'shared' || holders.length <= 1, () => `${ref} is on ${holders.join(' and ')}`, [ref]);
+}
+
+const ORDERS = new Set(['create', 'stop', 'start', 'restart', 'destroy']);
+
+/** I25: the calls that change one instance come one after another, from whoever holds its lease. */
+export function callsAreSerial(call: Call, earlier: readonly Call[], callTimeoutMs: number): void {
+  if (!ORDERS.has(call.method) || isExcused(call)) return;
+  const overlapping = earlier.find(
+    (other) =>
+      ORDERS.has(other.method) &&
+      !isExcused(other) &&
+      other.answeredAt === undefined &&
+      call.sentAt < other.sentAt + callTimeoutMs,
+  );
+  hold(
+    'I25',
+    overlapping === undefined,
+    () => `${call.method} by ${call.life.name} beside ${overlapping?.method} by ${overlapping?.life.name}`,
+    [(call.ref ?? '').replace(/^berth-/, '')],
+  );
+}
+
+/** Who was paused, or is dead, does not know better. */
+function isExcused({ life }: Call): boolean {
+  return life.isDead || life.pausedUntil > 0;
+}
+
+/** I3: a database with live instances is not served with another platform's driver: they would all look gone. */
+export function servesItsOwnPlatform(name: string, isServingAnother: boolean): void {
+  hold('I3', !isServingAnother, () => `${name} serves live instances of another platform`, [name]);
+}

@@ -1,0 +1,104 @@
+import { expect, it } from 'vitest';
+import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
+import {
+  createIsNotGivenUp,
+  destroyedIsProved,
+  endIsTrue,
+  errorSaysWhy,
+  followsTheTable,
+  nothingIsForgotten,
+  onlineIsEarned,
+  type Truth,
+  timeGoesOn,
+} from './rows.ts';
+import { aMachine, aRecord } from './samples.fixture.ts';
+
+const before = aRecord({ status: 'PROVISIONING' });
+const next = (changes: Partial<InstanceRecord>): InstanceRecord =>
+  aRecord({ version: 2, updatedAt: 2_000, ...changes });
+
+it('I5: refuses what the table has no edge for, and two steps in one commit are fine', () => {
+  const online = aRecord({ status: 'ONLINE' });
+  expect(() => followsTheTable({ before: online, after: next({ status: 'PROVISIONING' }) })).toThrow('I5');
+  expect(() => followsTheTable({ before: undefined, after: online })).toThrow('I5');
+  followsTheTable({ before: online, after: next({ status: 'DESTROYED' }) });
+  followsTheTable({ before: undefined, after: before });
+});
+
+it('I6: wants a young proof of each key at the address that is told', () => {
+  const after = next({ status: 'ONLINE' });
+  const proof = { at: 1_000, host: '203.0.113.1', keys: after.spec.sshKeys };
+  const time = { now: 5_000, withinMs: 10_000 };
+  const check = (changes: Partial<typeof proof>): void =>
+    onlineIsEarned({ before, after }, { ...proof, ...changes }, time);
+  check({});
+  expect(() => onlineIsEarned({ before, after }, undefined, time)).toThrow('never reached');
+  expect(() => check({ at: -20_000 })).toThrow('old');
+  expect(() => check({ host: '203.0.113.2' })).toThrow('reached at');
+  expect(() => check({ keys: [] })).toThrow('each key');
+});
+
+it('I7: ERROR without a text', () => {
+  expect(() => errorSaysWhy({ before, after: next({ status: 'ERROR', error: null }) })).toThrow('I7');
+  expect(() => errorSaysWhy({ before, after: next({ status: 'ERROR', error: ' ' }) })).toThrow('I7');
+  errorSaysWhy({ before, after: next({ status: 'ERROR', error: 'why' }) });
+});
+
+it.each([
+  ['updated before it was created', next({ updatedAt: 10 })],
+  ['version', next({ version: 1 })],
+  ['went back', next({ updatedAt: 1_500 })],
+  ['nothing else', next({ updatedAt: 3_000 })],
+])('I16: %s', (message, after) => {
+  expect(() => timeGoesOn({ before: aRecord({ updatedAt: 1_800 }), after })).toThrow(message);
+});
+
+it('I16: what is seen moves updated_at', () => {
+  timeGoesOn({ before, after: next({ status: 'ONLINE' }) });
+  timeGoesOn({ before, after: next({ updatedAt: before.updatedAt, attachCycle: true }) });
+});
+
+const truth: Truth = { machines: [], hasSuffered: true, isDeleteSent: false, isEarly: true };
+
+it.each([
+  ['STOPPED', { status: 'OFFLINE' }],
+  ['ONLINE', { status: 'ERROR', error: 'The platform no longer has the machine of this instance.' }],
+  ['ONLINE', { status: 'DESTROYING' }],
+  ['PROVISIONING', { status: 'ERROR', error: 'the machine is gone from the platform' }],
+] as const)('I3: no end of what is %s by a lie', (status, changes) => {
+  const written = { before: aRecord({ status }), after: next(changes) };
+  endIsTrue(written, truth);
+  expect(() => endIsTrue(written, { ...truth, machines: [aMachine({})] })).toThrow('its machine is there');
+  endIsTrue(written, { ...truth, machines: [aMachine({ power: 'destroying' })] });
+});
+
+it('I3: no end of a live instance for a loss that never was', () => {
+  const written = { before: aRecord({ status: 'STOPPED' }), after: next({ status: 'OFFLINE' }) };
+  expect(() => endIsTrue(written, { ...truth, hasSuffered: false })).toThrow('never was');
+});
+
+it('I3: its tenant may end it whatever the machine is', () => {
+  const written = { before: aRecord({ status: 'ONLINE' }), after: next({ status: 'DESTROYING' }) };
+  endIsTrue(written, { ...truth, isDeleteSent: true, machines: [aMachine({})] });
+});
+
+it('I3: a create is not given up while its machine is on its way', () => {
+  const written = { before, after: next({ status: 'ERROR', error: 'lost' }) };
+  const machines = [aMachine({ power: 'building' })];
+  expect(() => createIsNotGivenUp(written, { ...truth, machines })).toThrow('is building');
+  createIsNotGivenUp(written, { ...truth, machines, isEarly: false });
+  for (const power of ['failed', 'starting'] as const)
+    createIsNotGivenUp(written, { ...truth, machines: [aMachine({ power })] });
+});
+
+it('I12: DESTROYED with a machine', () => {
+  const written = { before: aRecord({ status: 'DESTROYING' }), after: next({ status: 'DESTROYED' }) };
+  expect(() => destroyedIsProved(written, [aMachine({})])).toThrow('I12');
+  destroyedIsProved(written, []);
+});
+
+it('I9: what a power cut forgot', () => {
+  expect(() => nothingIsForgotten(before, null)).toThrow('I9');
+  expect(() => nothingIsForgotten(next({}), before)).toThrow('I9');
+  nothingIsForgotten(before, before);
+});

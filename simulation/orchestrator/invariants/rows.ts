@@ -1,0 +1,158 @@
+import { type InstanceStatus, instanceTransitions } from '../../../src/contract/instance.ts';
+import { canTransition } from '../../../src/contract/transitions.ts';
+import { toInstance } from '../../../src/orchestrator/instances/list.ts';
+import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
+import { hold } from '../../kernel/violation.ts';
+import type { Machine } from '../platform/machine.ts';
+import type { Proof } from '../platform/ssh.ts';
+
+/** One write of a row. */
+export interface Written {
+  before: InstanceRecord | undefined;
+  after: InstanceRecord;
+}
+
+/** I5: what is written follows the table; one commit may hold two steps of it. */
+export function followsTheTable({ before, after }: Written): void {
+  if (before === undefined) {
+    hold('I5', after.status === 'PROVISIONING', () => `${after.id} began as ${after.status}`, [after.id]);
+    return;
+  }
+  if (before.status === after.status) return;
+  const isLegal =
+    canTransition(instanceTransitions, before.status, after.status) ||
+    instanceTransitions[before.status].some((between) =>
+      canTransition(instanceTransitions, between, after.status),
+    );
+  hold('I5', isLegal, () => `${after.id} went from ${before.status} to ${after.status}`, [after.id]);
+}
+
+/** I6: ONLINE is written only after the machine itself was reached where the row says, with each of its keys. */
+export function onlineIsEarned(
+  { before, after }: Written,
+  proof: Proof | undefined,
+  { now, withinMs }: { now: number; withinMs: number },
+): void {
+  if (after.status !== 'ONLINE' || before?.status === 'ONLINE') return;
+  const words = [after.id];
+  hold('I6', proof !== undefined, () => `${after.id} is ONLINE and was never reached by SSH`, words);
+  hold(
+    'I6',
+    now - proof.at <= withinMs,
+    () => `${after.id} is ONLINE by a proof ${now - proof.at} ms old`,
+    words,
+  );
+  hold(
+    'I6',
+    proof.host === after.endpoint?.publicIp,
+    () => `${after.id} was reached at ${proof.host}`,
+    words,
+  );
+  const missing = after.spec.sshKeys.filter((key) => !proof.keys.includes(key));
+  hold('I6', missing.length === 0, () => `${after.id} is ONLINE without a proof of each key`, words);
+}
+
+/** I7: ERROR says why. */
+export function errorSaysWhy({ after }: Written): void {
+  const hasText = after.error !== null && after.error.trim() !== '';
+  hold('I7', after.status !== 'ERROR' || hasText, () => `${after.id} is ERROR without a text`, [after.id]);
+}
+
+/** I16: time never goes back, and `updated_at` moves only with what a client sees. */
+export function timeGoesOn({ before, after }: Written): void {
+  const words = [after.id];
+  hold(
+    'I16',
+    after.updatedAt >= after.createdAt,
+    () => `${after.id} was updated before it was created`,
+    words,
+  );
+  if (before === undefined) return;
+  hold('I16', after.version > before.version, () => `${after.id} has version ${after.version} twice`, words);
+  hold('I16', after.updatedAt >= before.updatedAt, () => `updated_at of ${after.id} went back`, words);
+  if (after.updatedAt === before.updatedAt) return;
+  const seen = (record: InstanceRecord): string => JSON.stringify({ ...toInstance(record), updated_at: '' });
+  hold('I16', seen(before) !== seen(after), () => `updated_at of ${after.id} moved, and nothing else`, words);
+}
+
+/** What is true of an instance's machine when its row is written. */
+export interface Truth {
+  machines: readonly Machine[];
+  /** Whether one of its machines was ever lost, reaped, reclaimed or broke down. */
+  hasSuffered: boolean;
+  /** Whether its tenant ever sent a DELETE. */
+  isDeleteSent: boolean;
+  /** Whether the window of its create was open still; false where a clock was wrong, and nobody can tell. */
+  isEarly: boolean;
+}
+
+const GONE_TEXT = /no longer has the machine|is gone from the platform/;
+
+/** I3: the platform ends an instance only where the machine is really lost: never on a lie, a doubt or an outage. */
+export function endIsTrue({ before, after }: Written, truth: Truth): void {
+  if (before === undefined || before.status === after.status) return;
+  if (!endsByPlatform(before.status, after, truth)) return;
+  const isLost = !truth.machines.some(({ power }) => power !== 'destroying' && power !== 'failed');
+  hold(
+    'I3',
+    isLost,
+    () =>
+      `${after.id} went from ${before.status} to ${after.status} (${after.error}), and its machine is there`,
+    [after.id, after.ownerRef],
+  );
+  hold(
+    'I3',
+    truth.hasSuffered || before.status === 'PROVISIONING',
+    () => `${after.id} was ended for a loss that never was`,
+    [after.id, after.ownerRef],
+  );
+}
+
+const ON_ITS_WAY = new Set<string>(['building', 'running']);
+
+/** I3: a create is not given up before its time while its machine is on its way (L12: "create failed" was wrong). */
+export function createIsNotGivenUp({ before, after }: Written, { machines, isEarly }: Truth): void {
+  if (before?.status !== 'PROVISIONING' || after.status !== 'ERROR' || !isEarly) return;
+  const own = machines.find(({ power }) => ON_ITS_WAY.has(power));
+  hold(
+    'I3',
+    own === undefined,
+    () => `${after.id} is ERROR (${after.error}), and its machine is ${own?.power}`,
+    [...[after.id, after.ownerRef]],
+  );
+}
+
+function endsByPlatform(before: InstanceStatus, { status, error }: InstanceRecord, truth: Truth): boolean {
+  switch (status) {
+    case 'OFFLINE':
+      return true;
+    case 'DESTROYING':
+      return !truth.isDeleteSent;
+    case 'ERROR':
+      return before === 'PROVISIONING' ? GONE_TEXT.test(error ?? '') : true;
+    default:
+      return false;
+  }
+}
+
+/** I12: DESTROYED is written only when nothing of the machine is left. */
+export function destroyedIsProved({ before, after }: Written, machines: readonly Machine[]): void {
+  if (after.status !== 'DESTROYED' || before?.status === 'DESTROYED') return;
+  hold(
+    'I12',
+    machines.length === 0,
+    () => `${after.id} is DESTROYED and its machine is ${machines[0]?.power}`,
+    [after.id, after.ownerRef],
+  );
+}
+
+/** I9: what was committed outlives a power cut. */
+export function nothingIsForgotten(
+  { id, version, status }: Pick<InstanceRecord, 'id' | 'version' | 'status'>,
+  found: Pick<InstanceRecord, 'version' | 'status'> | null,
+): void {
+  const isThere = found !== null && found.version === version;
+  hold('I9', isThere, () => `${id} was ${status}, and is ${found?.status ?? 'not there'} after a power cut`, [
+    id,
+  ]);
+}

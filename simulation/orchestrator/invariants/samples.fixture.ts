@@ -1,0 +1,123 @@
+import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import { Life } from '../../kernel/process.ts';
+import { Scheduler } from '../../kernel/scheduler.ts';
+import type { Machine } from '../platform/machine.ts';
+import type { Call } from '../platform/network.ts';
+import type { Reply } from './replies.ts';
+
+/** Histories are made of these: each is sound, and a test changes what is to be found. */
+export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
+  return {
+    id: 'inst-1',
+    accountId: 'acct-a',
+    ownerRef: 'berth-inst-1',
+    name: 'alpha-i1',
+    offerId: 'cpu',
+    region: 'eu-north',
+    status: 'ONLINE',
+    hostKeyFingerprint: null,
+    attachCycle: false,
+    spec: {
+      instanceType: 'DEDICATED',
+      vcpus: 4,
+      memoryGb: 16,
+      storageGb: 80,
+      gpuCount: undefined,
+      gpuType: undefined,
+      image: 'ubuntu-24.04',
+      sshKeys: ['ssh-ed25519 AAAA a'],
+      cloudInit: undefined,
+      onStop: 'release',
+      resumable: true,
+      onlineWithinMs: 90_000,
+    },
+    endpoint: { publicIp: '203.0.113.1', sshPort: 22, sshUsername: 'ubuntu' },
+    ...{
+      priceMicroUsdPerHour: 89_000,
+      error: null,
+      createdAt: 1_000,
+      updatedAt: 1_000,
+      version: 1,
+      createOpenUntil: null,
+    },
+    ...changes,
+  };
+}
+
+export function aMachine(changes: Partial<Machine> = {}): Machine {
+  return {
+    serial: 1,
+    spec: {
+      ref: 'berth-inst-1',
+      offerId: 'cpu',
+      datacenter: 'dc-north-1',
+      hostname: 'h',
+      image: 'i',
+      vcpus: 4,
+      memoryGb: 16,
+      rootDiskGb: 80,
+      gpuCount: 0,
+      gpuType: undefined,
+      sshKeys: [],
+      cloudInit: undefined,
+      note: '',
+    },
+    createdAt: 0,
+    visibleAt: 0,
+    power: 'running',
+    until: Number.POSITIVE_INFINITY,
+    becomes: 'running',
+    ...{
+      ip: '203.0.113.1',
+      staleIp: null,
+      staleUntil: 0,
+      hostKey: 'SHA256:a',
+      sshReadyAt: 0,
+      restartId: null,
+    },
+    diskId: 'd',
+    holdsUnit: true,
+    ...changes,
+  };
+}
+
+export function aVolume(changes: Partial<VolumeRecord> = {}): VolumeRecord {
+  return {
+    id: 'vol-1',
+    accountId: 'acct-a',
+    ownerRef: 'berth-vol-1',
+    name: 'alpha-v1',
+    sizeGb: 20,
+    region: 'eu-north',
+    type: 'single',
+    status: 'AVAILABLE',
+    priceMicroUsdPerHour: 1,
+    createdAt: 1_000,
+    deletedAt: null,
+    createOpenUntil: null,
+    requestId: null,
+    ...changes,
+  };
+}
+
+export function aReply(changes: Partial<Reply> = {}): Reply {
+  return {
+    tenant: 'alpha',
+    method: 'GET',
+    path: '/v1/instances/inst-1',
+    status: 200,
+    body: {},
+    text: '{}',
+    etag: '"e"',
+    contentType: 'application/json',
+    isReplay: false,
+    sentAt: 10_000,
+    arrivedAt: 10_100,
+    ...changes,
+  };
+}
+
+export function aCall(changes: Partial<Call> = {}): Call {
+  const life = new Life('r1.1', new Scheduler(0));
+  return { life, method: 'create', ref: 'berth-inst-1', sentAt: 0, answeredAt: undefined, ...changes };
+}

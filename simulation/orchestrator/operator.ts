@@ -1,0 +1,18 @@
+import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
+import type { World } from './world.ts';
+
+const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);
+
+/** Instances that had a machine, which the platform really lost, or that really broke down. */
+function lost({ inspector, machines }: World): InstanceRecord[] {
+  return inspector.history
+    .instances()
+    .filter(({ status, endpoint }) => LIVE.has(status) || (status === 'PROVISIONING' && endpoint !== null))
+    .filter(({ ownerRef }) => !machines.of(ownerRef).some(({ power }) => power !== 'failed'));
+}
+
+/** The operator looks at the platform: what is really lost may be written as lost. Needed for nothing else. */
+export async function lookAtLosses(world: World): Promise<void> {
+  if (world.isLossAccepted || world.faults.isRevoked || lost(world).length === 0) return;
+  await world.acceptLosses();
+}

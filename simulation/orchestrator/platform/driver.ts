@@ -1,0 +1,152 @@
+import type {
+  Listing,
+  PlatformDriver,
+  Presence,
+  Step,
+  VolumeDriver,
+} from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { Life } from '../../kernel/process.ts';
+import type { Machines } from './machines.ts';
+import type { Lies, Network } from './network.ts';
+import { done, failed } from './steps.ts';
+import type { Traits } from './traits.ts';
+import type { Volumes } from './volumes.ts';
+
+/** What a process of a replica reaches of the platform. */
+export interface Reach {
+  network: Network;
+  machines: Machines;
+  volumes: Volumes;
+  traits: Traits;
+  chance: Chance;
+}
+
+const unknown = () => ({ answer: 'unknown', reason: 'the service is unavailable' }) as const;
+/** A platform that does not know the credential any more and shows an empty account. */
+const nothingThere = () => ({ answer: 'gone' }) as const;
+const nothingListed = () => ({ answer: 'listed', items: [] }) as const satisfies Listing<never>;
+const notThere = () => failed('gone', 'there is no such resource');
+
+/** The driver of one process, over the truth. */
+export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
+  const { network, machines, traits } = reach;
+  return {
+    manifest: traits.manifest,
+    get: (ref) => network.send(life, { method: 'get', ref }, () => machines.get(ref), lookLies()),
+    list: () =>
+      network.send(
+        life,
+        { method: 'list', ref: undefined },
+        () => ({ answer: 'listed', items: machines.list() }),
+        listLies(reach.chance),
+      ),
+    create: (spec, cookie) =>
+      network.send(life, { method: 'create', ref: spec.ref }, () => machines.create(spec, cookie), {
+        revoked: () => failed('auth', 'the credential is not known'),
+      }),
+    stop: (ref) =>
+      network.send(
+        life,
+        { method: 'stop', ref },
+        () => machines.stop(ref),
+        idleLies(() => machines.get(ref)),
+      ),
+    start: (ref) =>
+      network.send(life, { method: 'start', ref }, () => machines.start(ref), {
+        ...idleLies(() => machines.get(ref)),
+        'no-capacity': () =>
+          machines.of(ref)[0]?.power === 'stopped' ? failed('capacity', 'no host has room') : undefined,
+      }),
+    restart: (ref, id) =>
+      network.send(
+        life,
+        { method: 'restart', ref },
+        () => machines.restart(ref, id),
+        idleLies(() => machines.get(ref)),
+      ),
+    destroy: (ref) =>
+      network.send(life, { method: 'destroy', ref }, () => machines.destroy(ref), {
+        idle: () => done(null),
+        revoked: notThere,
+      }),
+    volumes: volumeDriver(reach, life),
+    close: async () => undefined,
+  };
+}
+
+function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDriver {
+  return {
+    get: (ref) => network.send(life, { method: 'volumes.get', ref }, () => volumes.get(ref), lookLies()),
+    list: () =>
+      network.send(
+        life,
+        { method: 'volumes.list', ref: undefined },
+        () => ({ answer: 'listed', items: volumes.list() }),
+        listLies(chance),
+      ),
+    create: (spec, cookie) =>
+      network.send(life, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec, cookie), {
+        revoked: () => failed('auth', 'the credential is not known'),
+      }),
+    attach: (ref, machine) =>
+      network.send(life, { method: 'volumes.attach', ref }, () => volumes.attach(ref, machine), {
+        revoked: () => failed('auth', 'the credential is not known'),
+      }),
+    detach: (ref, machine) =>
+      network.send(life, { method: 'volumes.detach', ref }, () => volumes.detach(ref, machine), {
+        revoked: () => failed('auth', 'the credential is not known'),
+      }),
+    resize: (ref, sizeGb, cookie) =>
+      network.send(
+        life,
+        { method: 'volumes.resize', ref },
+        () => volumes.resize(ref, sizeGb, cookie),
+        idleLies(() => volumes.get(ref)),
+      ),
+    destroy: (ref) =>
+      network.send(life, { method: 'volumes.destroy', ref }, () => volumes.destroy(ref), {
+        idle: () => done(null),
+        revoked: notThere,
+      }),
+  };
+}
+
+function lookLies<T>(): Lies<Presence<T>> {
+  return { unknown, revoked: nothingThere };
+}
+
+function listLies<T>(chance: Chance): Lies<Listing<T>> {
+  return {
+    unknown,
+    empty: nothingListed,
+    revoked: nothingListed,
+    partial: (answer) =>
+      answer.answer === 'listed'
+        ? { answer: 'listed', items: answer.items.filter(() => chance.happens(0.5)) }
+        : answer,
+  };
+}
+
+/** "Done", with the machine as it would be, and nothing was done. */
+function idleLies<T>(look: () => Presence<T>): Lies<Step<T>> {
+  return {
+    idle: () => {
+      const found = look();
+      return found.answer === 'observed' ? done(found.value) : notThere();
+    },
+    revoked: notThere,
+  };
+}
+
+/** A platform that has nothing of ours. */
+export const emptyDriver: Omit<PlatformDriver, 'manifest'> = {
+  get: async () => nothingThere(),
+  list: async () => nothingListed(),
+  create: async () => notThere(),
+  stop: async () => notThere(),
+  start: async () => notThere(),
+  restart: async () => notThere(),
+  destroy: async () => done(null),
+  close: async () => undefined,
+};

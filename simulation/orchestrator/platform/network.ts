@@ -1,0 +1,215 @@
+import type { Listing, Presence, Step } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { Journal } from '../../kernel/journal.ts';
+import type { Life } from '../../kernel/process.ts';
+import type { Scheduled, Scheduler } from '../../kernel/scheduler.ts';
+import type { Fault, Faults, Method } from './faults.ts';
+import { failed } from './steps.ts';
+
+/** A call on its way to the platform. */
+export interface Call {
+  life: Life;
+  method: Method;
+  ref: string | undefined;
+  sentAt: number;
+  /** When its answer came; undefined: it has not. */
+  answeredAt: number | undefined;
+}
+
+/** What a platform answers instead of the truth. */
+export interface Lies<T> {
+  unknown?: () => T;
+  empty?: () => T;
+  partial?: (answer: T) => T;
+  idle?: () => T;
+  /** Undefined: it would be no refusal, the machine is on its way already. */
+  'no-capacity'?: () => T | undefined;
+  revoked: () => T;
+}
+
+/** Who is told of calls. */
+export interface CallObserver {
+  called(call: Call): void;
+  /** The call reaches the platform. */
+  land<T>(call: Call, apply: () => T): T;
+}
+
+interface Flight {
+  call: Call;
+  landing: Scheduled;
+  /** Ends the waiting of a caller that is still there. */
+  abandon: () => void;
+}
+
+/** The answer did not come, or none was to come. */
+class CallFailed extends Error {
+  override readonly name = 'CallFailed';
+}
+
+/** Lets a platform's answer to a caller, or what goes wrong, take its time. */
+export class Network {
+  readonly #scheduler: Scheduler;
+  readonly #chance: Chance;
+  readonly #faults: Faults;
+  readonly #journal: Journal;
+  readonly #observer: CallObserver;
+  readonly #flights = new Set<Flight>();
+
+  constructor(parts: {
+    scheduler: Scheduler;
+    chance: Chance;
+    faults: Faults;
+    journal: Journal;
+    observer: CallObserver;
+  }) {
+    this.#scheduler = parts.scheduler;
+    this.#chance = parts.chance;
+    this.#faults = parts.faults;
+    this.#journal = parts.journal;
+    this.#observer = parts.observer;
+  }
+
+  send<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(
+    life: Life,
+    { method, ref }: { method: Method; ref: string | undefined },
+    apply: () => T,
+    lies: Lies<T>,
+  ): Promise<T> {
+    return life.reach(() => {
+      const call: Call = { life, method, ref, sentAt: this.#scheduler.now, answeredAt: undefined };
+      const fault = this.#faults.draw(method);
+      this.#observer.called(call);
+      this.#journal.note(life.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
+      return this.#carry(call, fault, () => this.#observer.land(call, apply), lies).then(
+        (answer) => {
+          return this.#answered(call, answer);
+        },
+        (error) => {
+          call.answeredAt = this.#scheduler.now;
+          throw error;
+        },
+      );
+    });
+  }
+
+  /** Of a process that ended some calls are lost, and some still reach the platform. */
+  died(life: Life): void {
+    for (const flight of [...this.#flights]) {
+      if (flight.call.life !== life) continue;
+      if (this.#chance.happens(0.5)) this.#drop(flight);
+    }
+  }
+
+  /** What hangs fails: nothing of it reaches the platform any more. */
+  clear(): void {
+    for (const flight of [...this.#flights]) {
+      this.#drop(flight);
+      flight.abandon();
+    }
+  }
+
+  #drop(flight: Flight): void {
+    flight.landing.cancel();
+    this.#flights.delete(flight);
+  }
+
+  #answered<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(call: Call, answer: T): T {
+    call.answeredAt = this.#scheduler.now;
+    const { life, method, ref } = call;
+    if (call.answeredAt > call.sentAt || method !== 'list')
+      this.#journal.note(life.name, `← ${method} ${ref ?? ''} ${summarize(answer)}`);
+    return answer;
+  }
+
+  async #carry<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(
+    call: Call,
+    fault: Fault | undefined,
+    apply: () => T,
+    lies: Lies<T>,
+  ): Promise<T> {
+    const chance = this.#chance;
+    switch (fault) {
+      case undefined:
+        return this.#land(call, chance.happens(0.5) ? 0 : chance.between(5, 300), apply);
+      case 'before':
+        throw new CallFailed('the connection was refused');
+      case 'after':
+        await this.#land(call, chance.between(0, 300), apply);
+        throw new CallFailed('the connection broke off');
+      case 'slow': {
+        const answer = await this.#land(call, chance.between(200, 6_000), apply);
+        await this.#scheduler.sleep(chance.between(0, 3_000));
+        return answer;
+      }
+      case 'hang':
+        return this.#land(call, this.#hangMs(call.method), apply);
+      case 'mute':
+        await this.#land(call, chance.between(0, 300), apply);
+        return this.#land(call, 3_600_000, () => {
+          throw new CallFailed('the connection timed out');
+        });
+      case 'outage':
+        return this.#away(call, lies);
+      case 'refused':
+        return failed(chance.happens(0.5) ? 'conflict' : 'transient', 'the server is locked') as T;
+      case 'auth':
+        return failed('auth', 'the credential is not known') as T;
+      case 'partial': {
+        const answer = await this.#land(call, 0, apply);
+        return lies.partial?.(answer) ?? answer;
+      }
+      case 'revoked':
+      case 'unknown':
+      case 'empty':
+      case 'idle':
+      case 'no-capacity':
+        return lies[fault]?.() ?? this.#land(call, 0, apply);
+    }
+  }
+
+  /** Mostly longer than a caller waits, and sometimes longer than its lease. */
+  #hangMs(method: Method): number {
+    if (method.startsWith('volumes.')) return this.#chance.between(11_000, 25_000);
+    return this.#chance.happens(0.2)
+      ? this.#chance.between(31_000, 300_000)
+      : this.#chance.between(11_000, 28_000);
+  }
+
+  async #away<T>(call: Call, lies: Lies<T>): Promise<T> {
+    const how = this.#chance.next();
+    if (how < 0.4) throw new CallFailed('no route to the platform');
+    if (how < 0.7 && lies.unknown !== undefined) return lies.unknown();
+    if (how < 0.7) return failed('transient', 'the service is unavailable') as T;
+    return this.#land(call, 60_000, () => {
+      throw new CallFailed('the connection timed out');
+    });
+  }
+
+  #land<T>(call: Call, afterMs: number, apply: () => T): Promise<T> {
+    if (afterMs === 0) return Promise.resolve().then(apply);
+    return new Promise((resolve, reject) => {
+      const flight: Flight = {
+        call,
+        abandon: () => reject(new CallFailed('the connection was closed')),
+        landing: this.#scheduler.after(afterMs, () => {
+          this.#flights.delete(flight);
+          try {
+            resolve(apply());
+          } catch (error) {
+            reject(error);
+          }
+        }),
+      };
+      this.#flights.add(flight);
+    });
+  }
+}
+
+function summarize(answer: Step<unknown> | Presence<unknown> | Listing<unknown>): string {
+  if ('outcome' in answer)
+    return answer.outcome === 'failed' ? `failed ${answer.code} (${answer.detail})` : answer.outcome;
+  if (answer.answer === 'listed') return `listed ${answer.items.length}`;
+  if (answer.answer !== 'observed') return answer.answer;
+  const { value } = answer;
+  return typeof value === 'object' && value !== null && 'power' in value ? String(value.power) : 'observed';
+}

@@ -1,0 +1,69 @@
+import type { ProbeResult, SshProbe } from '../../../src/ports/ssh-probe.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import type { Life } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
+import type { Faults } from './faults.ts';
+import { SSH_PORT } from './machine.ts';
+import type { Machines } from './machines.ts';
+
+/** A proof that was given: at which machine, when, and for how many keys. */
+export interface Proof {
+  at: number;
+  host: string;
+  keys: readonly string[];
+}
+
+const KEPT_PROOFS = 8;
+
+/** Proves SSH against the machines that there are. */
+export class TrueSsh {
+  readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults };
+  /** What the machines of an owner ref proved, the last first. */
+  readonly #proofs = new Map<string, Proof[]>();
+
+  constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults }) {
+    this.#parts = parts;
+  }
+
+  /** The last proof with all `keys`, or else the last: who takes the address for another's may ask for fewer. */
+  proof(ref: string, keys: readonly string[]): Proof | undefined {
+    const proofs = this.#proofs.get(ref) ?? [];
+    return proofs.find((proof) => keys.every((key) => proof.keys.includes(key))) ?? proofs[0];
+  }
+
+  of(life: Life): SshProbe {
+    const { chance, faults, scheduler } = this.#parts;
+    return {
+      probe: (target, keys, fingerprint) =>
+        life.reach(async () => {
+          if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
+          if (!faults.isOver && chance.happens(0.05))
+            return { ok: false, step: 'banner', detail: 'the connection broke off' };
+          return this.#probe(target, keys, fingerprint);
+        }),
+    };
+  }
+
+  #probe(
+    { host, port }: { host: string; port: number },
+    keys: readonly string[],
+    fingerprint?: string,
+  ): ProbeResult {
+    const { machines, scheduler } = this.#parts;
+    const machine = machines
+      .all()
+      .find(({ ip, power }) => ip === host && port === SSH_PORT && power === 'running');
+    if (machine === undefined || machine.sshReadyAt > scheduler.now)
+      return { ok: false, step: 'connect', detail: 'connection refused' };
+    if (fingerprint !== undefined && fingerprint !== machine.hostKey)
+      return { ok: false, step: 'host_key', detail: 'another host key' };
+    const keyIndex = keys.findIndex((key) => !machine.spec.sshKeys.includes(key));
+    if (keyIndex !== -1) return { ok: false, step: 'auth', keyIndex, detail: 'the key was refused' };
+    const { ref } = machine.spec;
+    this.#proofs.set(
+      ref,
+      [{ at: scheduler.now, host, keys }, ...(this.#proofs.get(ref) ?? [])].slice(0, KEPT_PROOFS),
+    );
+    return { ok: true, hostKeyFingerprint: machine.hostKey };
+  }
+}

@@ -1,0 +1,24 @@
+import type { FailureCode, Step } from '../../../src/orchestrator/model/platform-driver.ts';
+
+export function done<T>(value: T): Step<T> {
+  return { outcome: 'done', value };
+}
+
+export function pending(cookie: string, pollAfterMs: number): Step<never> {
+  return { outcome: 'pending', cookie, pollAfterMs: Math.max(1, Math.ceil(pollAfterMs)) };
+}
+
+export function failed(
+  code: FailureCode,
+  detail: string,
+  sideEffect: 'none' | 'possible' | 'certain' = 'none',
+  retryAfterMs?: number,
+): Step<never> {
+  return {
+    outcome: 'failed',
+    code,
+    sideEffect,
+    detail,
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.max(1, Math.ceil(retryAfterMs)) }),
+  };
+}

@@ -1,0 +1,136 @@
+import { hold, Violation } from '../kernel/violation.ts';
+import { catalog } from './catalog.ts';
+import {
+  attachmentsMatch,
+  callsAreFew,
+  claimsMatchRows,
+  createsAreCounted,
+  everyIntentEnds,
+  growthIsClaimed,
+  noStorageIsOversold,
+  nothingIsLeft,
+  nothingIsOversold,
+  rowsMatchMachines,
+  sizeIsTrue,
+  storageClaimsMatch,
+  volumesAreThere,
+} from './invariants/quiescence.ts';
+import { lookAtLosses } from './operator.ts';
+import type { World } from './world.ts';
+
+const STEP_MS = 30_000;
+const MINUTE_MS = 60_000;
+/** By then every backoff, reservation, clock that was off and grace is over. */
+const LONGEST_MS = 5 * 60 * MINUTE_MS;
+const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
+const STEADY_MS = 60_000;
+/** Longer than any call that is under way. */
+const LONGEST_CLOSE_MS = 20_000;
+
+/** Ends all faults, lets everything settle, and holds what then is against the invariants. */
+export async function quiesce(world: World): Promise<void> {
+  const { scheduler, inspector } = world;
+  calm(world);
+  const calmSince = scheduler.now;
+  const end = calmSince + LONGEST_MS;
+  let problem = await findProblem(world);
+  while (problem !== undefined && scheduler.now < end) {
+    await scheduler.runUntil(scheduler.now + STEP_MS);
+    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await lookAtLosses(world);
+    inspector.assertHeld();
+    problem = await findProblem(world);
+  }
+  if (problem !== undefined) throw problem;
+  const callsBefore = world.faults.calls;
+  await scheduler.runUntil(scheduler.now + STEADY_MS);
+  inspector.assertHeld();
+  const again = await findProblem(world);
+  if (again !== undefined) throw again;
+  const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
+  callsAreFew(world.faults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
+}
+
+/** The servers end in order; nothing of them may stay. */
+export async function shutDown(world: World): Promise<void> {
+  world.isOver = true;
+  const { scheduler, replicas } = world;
+  const closing = replicas.map(({ serving }) => serving?.orchestrator.close());
+  await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
+  await Promise.all(closing);
+  for (const { life, news } of replicas)
+    nothingIsLeft({ timers: life?.openTimers ?? 0, subscriptions: news?.subscriptions ?? 0 });
+}
+
+function calm(world: World): void {
+  world.journal.note('world', 'comes to rest');
+  world.isCalm = true;
+  world.faults.end();
+  world.network.clear();
+  for (const replica of world.replicas) {
+    replica.clockOffsetMs = 0;
+    replica.life?.resume();
+    replica.news?.heal();
+  }
+}
+
+/** The first thing that is not as it should be at rest. */
+async function findProblem(world: World): Promise<Violation | undefined> {
+  try {
+    await checkRest(world);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Violation) return error;
+    throw error;
+  }
+}
+
+async function checkRest(world: World): Promise<void> {
+  const { machines, volumes, clients, inspector } = world;
+  const { history } = inspector;
+  const { read } = world.database.store;
+  hold('I24', world.running === 0, () => `${world.running} requests have no answer`);
+  const { count } = await read.work.backlog();
+  const instances = history.instances();
+  everyIntentEnds(instances, history.volumes(), count);
+  rowsMatchMachines(instances, machines.all());
+  const holds = new Map<string, boolean>();
+  for (const { id } of instances) holds.set(id, await read.claims.isHeldBy(id));
+  claimsMatchRows(instances, holds);
+  await checkCapacity(world);
+  for (const { creates } of clients.tenants)
+    createsAreCounted(creates.values(), (wanted) => instances.filter(({ name }) => name === wanted).length);
+  const truth = new Map(volumes.all().map((volume) => [volume.spec.ref, volume]));
+  const inTime = history
+    .volumes()
+    .filter(({ ownerRef, deletedAt }) => deletedAt === null || !inspector.isLate(ownerRef));
+  volumesAreThere(inTime, new Set(truth.keys()));
+  for (const volume of history.volumes()) {
+    storageClaimsMatch(volume, await read.storageClaims.heldBy(volume.id));
+    const real = truth.get(volume.ownerRef);
+    if (real !== undefined) {
+      sizeIsTrue(volume, volumes.sizeGbOf(real));
+      attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(volume.id), volumes.holders(real));
+    }
+  }
+}
+
+/** I1, at any time: after each step that may have changed what is taken. */
+export async function checkCapacity({ database, inspector, volumes }: World): Promise<void> {
+  for (const volume of volumes.all()) {
+    const row = inspector.history.volumeByRef(volume.spec.ref);
+    const hasGrown = volumes.sizeGbOf(volume) > volume.spec.sizeGb;
+    if (row === undefined || !hasGrown || row.deletedAt !== null) continue;
+    growthIsClaimed(row, volumes.sizeGbOf(volume), await database.store.read.storageClaims.heldBy(row.id));
+  }
+  if (!inspector.areClaimsWritten) return;
+  inspector.areClaimsWritten = false;
+  nothingIsOversold(
+    await database.store.read.claims.use(),
+    (offerId, region) =>
+      catalog.offers.get(offerId)?.placements.find((place) => place.region === region)?.units ?? 0,
+  );
+  noStorageIsOversold(
+    await database.store.read.storageClaims.use(),
+    (region) => catalog.regions.get(region)?.storageGb,
+  );
+}

@@ -1,0 +1,183 @@
+import { type Orchestrator, startOrchestrator } from '../../../src/compose/orchestrator.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import type { PlatformDriver } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Store } from '../../../src/orchestrator/model/store.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import { Life } from '../../kernel/process.ts';
+import { catalog } from '../catalog.ts';
+import { emptyDriver, simulatedDriver } from '../platform/driver.ts';
+import type { World } from '../world.ts';
+import { CommitNews } from './commit-news.ts';
+import { noTrouble, replicaStore } from './store.ts';
+
+/** One of the servers: a process at a time, with a clock of its own. */
+export class Replica {
+  readonly name: string;
+  readonly #world: World;
+  readonly #chance: Chance;
+  readonly #config: Config;
+  #processes = 0;
+  #platform = '';
+  #life: Life | undefined;
+  #news: CommitNews | undefined;
+  #store: Store | undefined;
+  #orchestrator: Orchestrator | undefined;
+  /** How far its wall clock is off, in milliseconds. */
+  clockOffsetMs = 0;
+  #clock: Clock | undefined;
+
+  constructor(name: string, world: World, config: Config) {
+    this.name = name;
+    this.#world = world;
+    this.#chance = world.chance.fork(name);
+    this.#config = config;
+  }
+
+  get life(): Life | undefined {
+    return this.#life;
+  }
+
+  get news(): CommitNews | undefined {
+    return this.#news;
+  }
+
+  /** Of the process that runs; undefined while there is none that serves. */
+  get serving(): { life: Life; orchestrator: Orchestrator; store: Store } | undefined {
+    const [life, orchestrator, store] = [this.#life, this.#orchestrator, this.#store];
+    return life === undefined || orchestrator === undefined || store === undefined
+      ? undefined
+      : { life, orchestrator, store };
+  }
+
+  /** The name of the platform that the process was configured for. */
+  get platform(): string {
+    return this.#platform;
+  }
+
+  /** What its process takes for the time; undefined: none was started. */
+  get now(): number | undefined {
+    return this.#clock?.now();
+  }
+
+  /** Starts a process; one that cannot start ends, and is started again. */
+  start(platform = this.#world.traits.manifest.name): void {
+    this.#platform = platform;
+    const { scheduler, journal, database, scenario, inspector } = this.#world;
+    const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
+    const chance = this.#chance.fork(String(this.#processes));
+    const news = new CommitNews(scheduler, chance.fork('news'), life);
+    const store = replicaStore({
+      database,
+      news,
+      life,
+      chance: chance.fork('store'),
+      observer: inspector,
+      isShared: scenario.replicas > 1,
+      trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
+      die: () => this.crash('in a transaction'),
+    });
+    [this.#life, this.#news, this.#store] = [life, news, store];
+    if (scenario.replicas > 1) this.clockOffsetMs = 0;
+    journal.note(life.name, 'starts');
+    const clock = life.clock(() => this.clockOffsetMs);
+    this.#clock = clock;
+    startOrchestrator({
+      config: this.#config,
+      catalog,
+      store,
+      environmentKey: undefined,
+      driver: this.#driver(life),
+      probe: this.#world.ssh.of(life),
+      clock,
+      random: chance.fork('random'),
+      log: this.#log(life),
+      failpoint: (point) => this.#failpoint(life, chance, point),
+    }).then(
+      (orchestrator) => {
+        if (life.isDead) return;
+        this.#orchestrator = orchestrator;
+        journal.note(life.name, 'serves');
+      },
+      (error: unknown) => {
+        if (life.isDead) return;
+        this.crash(`could not start: ${error instanceof Error ? error.message : String(error)}`);
+      },
+    );
+  }
+
+  /** The process ends at once; another is started after a while. */
+  crash(why: string): void {
+    const life = this.#life;
+    if (life === undefined || life.isDead) return;
+    this.#world.journal.note(life.name, `dies ${why}`);
+    this.#world.tally.crashes++;
+    this.#end(life);
+    const delayMs = this.#world.isCalm ? 1_000 : this.#chance.between(500, 40_000);
+    this.#world.scheduler.after(delayMs, () => {
+      if (this.#life === undefined && !this.#world.isOver) this.start();
+    });
+  }
+
+  /** The process stands still for a while; it does not know when it goes on. */
+  pause(chance: Chance, leastMs = 1_000): void {
+    const life = this.#life;
+    if (life === undefined || life.isPaused) return;
+    const { scheduler, journal, tally } = this.#world;
+    const ms = Math.max(leastMs, chance.pick([1_000, 10_000, 40_000, 300_000])) * chance.between(0.5, 1.5);
+    journal.note(life.name, `is paused for ${Math.round(ms / 1_000)} s`);
+    tally.pauses++;
+    life.pause();
+    scheduler.after(ms, () => {
+      if (!life.isDead) journal.note(life.name, 'goes on');
+      life.resume();
+    });
+  }
+
+  /** The process ends, and no other follows by itself. */
+  end(): void {
+    if (this.#life !== undefined) this.#end(this.#life);
+  }
+
+  /** Of the platform that it is configured for; of another one nothing is there. */
+  #driver(life: Life): PlatformDriver {
+    const driver = simulatedDriver(this.#world, life);
+    const { manifest } = driver;
+    return this.#platform === manifest.name
+      ? driver
+      : { ...emptyDriver, manifest: { ...manifest, name: this.#platform } };
+  }
+
+  #end(life: Life): void {
+    life.kill();
+    this.#world.network.died(life);
+    this.#life = undefined;
+    this.#news = undefined;
+    this.#orchestrator = undefined;
+  }
+
+  /** It may die anywhere in a step, and stand still between what the platform answered and what is written of it. */
+  #failpoint(life: Life, chance: Chance, point: string): void {
+    if (life.isDead || this.#world.isCalm) return;
+    const rate = this.#world.scenario.trouble.death * 4;
+    if (chance.happens(rate)) this.crash('at a failpoint');
+    else if (point.endsWith(':after-call') && chance.happens(10 * rate)) this.pause(chance, 40_000);
+  }
+
+  #log(life: Life): Log {
+    const write = (level: string) => (fields: object, message: string) => {
+      if (life.isDead) return;
+      this.#world.journal.note(life.name, `${level} ${message} ${brief(fields)}`);
+    };
+    return { debug: () => undefined, info: () => undefined, warn: write('warn'), error: write('error') };
+  }
+}
+
+function brief(fields: object): string {
+  const parts = Object.entries(fields).map(([name, value]) => {
+    const text = value instanceof Error ? `${value.name}: ${value.message}` : String(value);
+    return `${name}=${text.slice(0, 120)}`;
+  });
+  return parts.join(' ');
+}

@@ -1,0 +1,135 @@
+import type { VolumeRecord } from '../../../src/orchestrator/model/records.ts';
+import {
+  type Reader,
+  type Store,
+  StoreUnavailable,
+  type Transaction,
+} from '../../../src/orchestrator/model/store.ts';
+import type { Lease } from '../../../src/orchestrator/model/work.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import { throughEach } from '../../kernel/intercept-methods.ts';
+import type { Life } from '../../kernel/process.ts';
+import type { CommitNews } from './commit-news.ts';
+import type { Database } from './database.ts';
+
+/** How often what goes wrong between a replica and its database, for each call. */
+export interface StoreTrouble {
+  unavailable: number;
+  /** Committed, and the answer lost. */
+  unknownOutcome: number;
+  /** The process dies in the middle of a transaction. */
+  death: number;
+}
+
+export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, death: 0 };
+
+/** Who is told of what is committed. */
+export interface StoreObserver {
+  claimed(life: Life, leases: readonly Lease[]): void;
+  /** A transaction asked for a lease, and wrote a row or did not. */
+  checked(life: Life, lease: Lease, hasWritten: boolean): void;
+  volumeWritten(volume: VolumeRecord): void;
+  /** Units may have been taken or given back. */
+  claimsWritten(): void;
+}
+
+export interface FacadeParts {
+  database: Database;
+  news: CommitNews;
+  life: Life;
+  isShared: boolean;
+  chance: Chance;
+  trouble: () => StoreTrouble;
+  /** Ends the process now. */
+  die: () => void;
+  observer: StoreObserver;
+}
+
+const WRITES = new Set(['insert', 'update', 'putAttachment', 'removeAttachment', 'take', 'put', 'finish']);
+
+/** The shared database as one process of a replica reaches it. */
+export function replicaStore(parts: FacadeParts): Store {
+  const { database, news, life, isShared, observer } = parts;
+  const ask = <T>(question: () => Promise<T>): Promise<T> =>
+    life.reach(async () => {
+      fail(parts, 'unavailable');
+      return question();
+    });
+  return {
+    isShared,
+    hearsCommits: () => news.hears(),
+    read: readsThrough(ask, () => database.store.read),
+    transact: (body) => ask(() => transact(parts, body)),
+    claimWork: (claim) =>
+      ask(async () => {
+        const claimed = await life.orDeath(() => database.claimWork(claim));
+        observer.claimed(life, claimed);
+        fail(parts, 'unknownOutcome');
+        return claimed;
+      }),
+    nextWorkAt: () => ask(() => database.nextWorkAt()),
+    endAbandonedLeases: () => ask(async () => (isShared ? undefined : database.endAbandonedLeases())),
+    proveWrites: () => ask(async () => undefined),
+    subscribe: (listener) => news.subscribe(listener),
+    close: async () => undefined,
+  };
+}
+
+function fail({ chance, trouble }: FacadeParts, kind: keyof StoreTrouble): void {
+  if (chance.happens(trouble()[kind])) throw new StoreUnavailable(`simulated: ${kind}`);
+}
+
+async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
+  const { database, life, observer } = parts;
+  const seen: Seen = { checks: [], volumes: [], hasWritten: false, hasWrittenWork: false, hasClaimed: false };
+  const result = await database
+    .transact((tx) => {
+      database.writer = life;
+      return life.orDeath(async () => {
+        const outcome = await body(watched(parts, tx, seen));
+        fail(parts, 'unavailable');
+        return outcome;
+      });
+    })
+    .finally(() => seen.hasWrittenWork && database.workWritten());
+  if (seen.hasClaimed) observer.claimsWritten();
+  for (const lease of seen.checks) observer.checked(life, lease, seen.hasWritten);
+  for (const volume of seen.volumes) observer.volumeWritten(volume);
+  fail(parts, 'unknownOutcome');
+  return result;
+}
+
+interface Seen {
+  checks: Lease[];
+  volumes: VolumeRecord[];
+  hasWritten: boolean;
+  hasWrittenWork: boolean;
+  hasClaimed: boolean;
+}
+
+/** The transaction with each of its calls seen; the process may die at any of them. */
+function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
+  const { life, chance, trouble, die } = parts;
+  return throughEach(tx, (part, name, call, args) => {
+    if (chance.happens(trouble().death)) die();
+    if (life.isDead) return new Promise(() => undefined);
+    if (part === 'work' && name === 'check') seen.checks.push(args[0] as Lease);
+    if (part === 'volumes' && (name === 'insert' || name === 'update'))
+      seen.volumes.push(args[0] as VolumeRecord);
+    if (WRITES.has(name)) seen.hasWritten = true;
+    if (part === 'work' && name !== 'of' && name !== 'check') seen.hasWrittenWork = true;
+    if (part === 'claims' || part === 'storageClaims') seen.hasClaimed = true;
+    return call();
+  });
+}
+
+function readsThrough(ask: <T>(question: () => Promise<T>) => Promise<T>, read: () => Reader): Reader {
+  return throughEach(read(), (part: keyof Reader, name, _call, args) =>
+    ask(() => {
+      const methods = read()[part] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+      const method = methods[name];
+      if (method === undefined) throw new TypeError(`a reader has no ${part}.${name}`);
+      return method(...args);
+    }),
+  );
+}

@@ -1,0 +1,32 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeFailure } from '../runner/report.ts';
+import { prepare } from './accounts.ts';
+import { run } from './run.ts';
+import type { Prepared } from './world.ts';
+
+let prepared: Prepared;
+beforeAll(async () => {
+  prepared = await prepare();
+});
+afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
+
+it('repeats a run exactly by its seed (I27)', async () => {
+  const [once, again] = [await run(prepared, 'again', 60), await run(prepared, 'again', 60)];
+  expect(again.hash).toBe(once.hash);
+  expect(again.events).toBe(once.events);
+  const other = await run(prepared, 'other', 60);
+  expect(other.hash).not.toBe(once.hash);
+});
+
+const SEEDS = 15;
+const COMMANDS = 8;
+
+it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 300_000 }, async () => {
+  const failures: string[] = [];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const outcome = await run(prepared, String(seed), COMMANDS);
+    if (outcome.failure !== undefined) failures.push(describeFailure(outcome));
+  }
+  expect(failures).toEqual([]);
+});

@@ -1,0 +1,139 @@
+import { createKey, revokeKey } from '../../../src/orchestrator/accounts/accounts.ts';
+import type { Chance } from '../../kernel/chance.ts';
+import { drawSshKey } from '../../kernel/ssh-keys.ts';
+import { type Accounts, TENANTS } from '../accounts.ts';
+import { inspectReply } from '../invariants/inspect-reply.ts';
+import { type Reply, Validators } from '../invariants/replies.ts';
+import type { World } from '../world.ts';
+import { type Key, Tenant } from './tenant.ts';
+
+export interface Asked {
+  method: string;
+  path: string;
+  body?: object;
+  idempotencyKey?: string;
+}
+
+/** A client gives up on a request after this long. */
+const PATIENCE_MS = 60_000;
+
+/** The tenants, and how their requests reach a server and come back, or do not. */
+export class Clients {
+  readonly tenants: readonly Tenant[];
+  readonly chance: Chance;
+  readonly sshKeys: readonly string[];
+  readonly #world: World;
+  readonly #validators = new Validators();
+  #sent = 0;
+
+  constructor(world: World, accounts: Accounts) {
+    this.#world = world;
+    this.chance = world.chance.fork('clients');
+    this.tenants = TENANTS.map((name) => new Tenant(name, accounts[name], world.scheduler.now));
+    this.sshKeys = [1, 2, 3].map((index) => drawSshKey(this.chance.fork(`ssh-key/${index}`), `key-${index}`));
+  }
+
+  hasAskedToDelete(id: string): boolean {
+    return this.tenants.some(({ deleteSent }) => deleteSent.has(id));
+  }
+
+  tenantOf(accountId: string): Tenant | undefined {
+    return this.tenants.find((tenant) => tenant.accountId === accountId);
+  }
+
+  /** Sends a request to one of the servers; undefined: no answer came, and nobody knows whether it was applied. */
+  async ask(tenant: Tenant, asked: Asked): Promise<Reply | undefined> {
+    const { scheduler, journal, scenario, replicas } = this.#world;
+    const serving = replicas.flatMap((replica) => replica.serving ?? []);
+    if (serving.length === 0) return undefined;
+    const { life, orchestrator } = this.chance.pick(serving);
+    const key = this.#drawKey(tenant);
+    const label = `${tenant.name}#${++this.#sent}`;
+    const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
+    const sentAt = scheduler.now;
+    journal.note(label, `${asked.method} ${asked.path} to ${life.name}`);
+    const answer = life.reach(() => life.orDeath(async () => send(orchestrator.app, asked, key.text)));
+    const response = await Promise.race([
+      answer.catch(() => undefined),
+      life.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
+    ]);
+    scheduler.stir();
+    if (response === undefined || isLost) {
+      journal.note(label, response === undefined ? 'has no answer' : `lost its answer ${response.status}`);
+      return undefined;
+    }
+    const reply: Reply = {
+      tenant: tenant.name,
+      method: asked.method,
+      path: asked.path,
+      ...response,
+      sentAt,
+      arrivedAt: scheduler.now,
+    };
+    journal.note(label, `${reply.status} ${brief(reply.body)}`);
+    this.#world.inspector.check(() =>
+      inspectReply(this.#world, { reply, tenant, key, validators: this.#validators }),
+    );
+    return reply;
+  }
+
+  /** The operator gives a tenant another key. */
+  async addKey(tenant: Tenant): Promise<void> {
+    const { database, scheduler, chance } = this.#world;
+    database.writer = null;
+    const clock = { now: () => Math.floor(scheduler.now), setTimer: () => ({ cancel: () => undefined }) };
+    const random = chance.fork(`key/${tenant.name}/${tenant.keys.length}`);
+    const { key, record } = await createKey({ store: database.store, clock, random }, tenant.name);
+    tenant.keys.push({ id: record.id, text: key, validFrom: scheduler.now, revokedAt: undefined });
+  }
+
+  /** The operator revokes the tenant's oldest key that still is valid. */
+  async revokeKey(tenant: Tenant): Promise<void> {
+    const { database, scheduler, journal } = this.#world;
+    database.writer = null;
+    const valid = tenant.keys.filter(({ revokedAt }) => revokedAt === undefined);
+    const [oldest] = valid;
+    if (oldest === undefined || valid.length < 2) return;
+    const clock = { now: () => Math.floor(scheduler.now), setTimer: () => ({ cancel: () => undefined }) };
+    oldest.revokedAt = scheduler.now;
+    await revokeKey({ store: database.store, clock, random: this.chance }, oldest.id);
+    journal.note('operator', `revokes a key of ${tenant.name}`);
+  }
+
+  /** Mostly a valid one; sometimes one that was revoked. */
+  #drawKey({ keys }: Tenant): Key {
+    const valid = keys.filter(({ revokedAt }) => revokedAt === undefined);
+    return this.chance.pick(this.chance.happens(0.05) ? keys : valid);
+  }
+}
+
+interface App {
+  request(path: string, init: RequestInit): Response | Promise<Response>;
+}
+
+async function send(app: App, { method, path, body, idempotencyKey }: Asked, key: string) {
+  const response = await app.request(path, {
+    method,
+    headers: {
+      Authorization: `Bearer ${key}`,
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    text,
+    body: text === '' ? null : (JSON.parse(text) as unknown),
+    etag: response.headers.get('etag'),
+    contentType: response.headers.get('content-type'),
+    isReplay: response.headers.get('idempotent-replayed') === 'true',
+  };
+}
+
+function brief(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return '';
+  const { id, status, error } = body as { id?: string; status?: string; error?: { code?: string } };
+  return [id, status, typeof error === 'object' ? error.code : undefined].filter(Boolean).join(' ');
+}

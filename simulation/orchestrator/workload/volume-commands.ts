@@ -1,0 +1,78 @@
+import { catalog } from '../catalog.ts';
+import type { World } from '../world.ts';
+import type { Tenant } from './tenant.ts';
+
+/** Sends a command about a volume. */
+export async function volumeCommand(
+  world: World,
+  tenant: Tenant,
+  what:
+    | 'createVolume'
+    | 'pollVolume'
+    | 'attach'
+    | 'detach'
+    | 'resizeVolume'
+    | 'destroyVolume'
+    | 'hurryVolume',
+): Promise<void> {
+  const { clients } = world;
+  const { chance } = clients;
+  if (what === 'createVolume' || what === 'hurryVolume') {
+    const id = await createVolume(world, tenant);
+    if (id !== undefined && what === 'hurryVolume') await deleteSoon(world, tenant, id);
+    return;
+  }
+  if (tenant.volumes.length === 0) return;
+  const id = chance.pick(tenant.volumes.slice(-6));
+  const path = `/v1/volumes/${id}`;
+  const [instance] = tenant.instances.length === 0 ? [] : [chance.pick(tenant.instances.slice(-8))];
+  switch (what) {
+    case 'pollVolume':
+      await clients.ask(tenant, { method: 'GET', path });
+      return;
+    case 'attach':
+      if (instance !== undefined)
+        await clients.ask(tenant, {
+          method: 'POST',
+          path: `${path}/attach`,
+          body: { instance_ids: [instance] },
+        });
+      return;
+    case 'detach':
+      await clients.ask(tenant, { method: 'POST', path: `${path}/detach`, body: {} });
+      return;
+    case 'resizeVolume': {
+      // A volume of these is made with 20 GB; a size that it has already, or had, is asked for too.
+      const body = { size_gb: chance.pick([15, 20, 25, 30, 30, 40, 60]) };
+      await clients.ask(tenant, { method: 'POST', path: `/v1/x/volumes/${id}/resize`, body });
+      return;
+    }
+    case 'destroyVolume':
+      tenant.deleteSent.add(id);
+      await clients.ask(tenant, { method: 'DELETE', path });
+      return;
+  }
+}
+
+async function createVolume(world: World, tenant: Tenant): Promise<string | undefined> {
+  const { chance } = world.clients;
+  const region = chance.pick([...catalog.regions.keys()]);
+  const body = {
+    name: `${tenant.name}-v${tenant.volumes.length + 1}`,
+    region,
+    size_gb: 20,
+    type: chance.pick(['single', 'shared']),
+  };
+  const reply = await world.clients.ask(tenant, { method: 'POST', path: '/v1/volumes', body });
+  if (reply?.status !== 201) return undefined;
+  const { id } = reply.body as { id: string };
+  tenant.learnVolume(id);
+  return id;
+}
+
+/** While it is made, or just after: before the platform shows it, where that takes its time. */
+async function deleteSoon({ clients, scheduler }: World, tenant: Tenant, id: string): Promise<void> {
+  await scheduler.sleep(clients.chance.between(0, 9_000));
+  tenant.deleteSent.add(id);
+  await clients.ask(tenant, { method: 'DELETE', path: `/v1/volumes/${id}` });
+}

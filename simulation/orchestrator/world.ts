@@ -1,0 +1,171 @@
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { callTimeoutMs } from '../../src/orchestrator/platform/options.ts';
+import { Chance } from '../kernel/chance.ts';
+import { Journal } from '../kernel/journal.ts';
+import { Scheduler } from '../kernel/scheduler.ts';
+import type { Accounts } from './accounts.ts';
+import { hasMany } from './fault-injection.ts';
+import { Inspector } from './invariants/inspector.ts';
+import { Faults } from './platform/faults.ts';
+import { Machines } from './platform/machines.ts';
+import { Network } from './platform/network.ts';
+import { TrueSsh } from './platform/ssh.ts';
+import type { Traits } from './platform/traits.ts';
+import { Volumes } from './platform/volumes.ts';
+import { Database } from './replicas/database.ts';
+import { Replica } from './replicas/replica.ts';
+import { drawScenario, LEAST_GRACE_S, type Scenario } from './scenario.ts';
+import { Clients } from './workload/clients.ts';
+
+/** What a report counts. */
+export interface Tally {
+  commands: number;
+  crashes: number;
+  powerCuts: number;
+  pauses: number;
+  partitions: number;
+  clockJumps: number;
+  outages: number;
+}
+
+const ACCEPTED_FOR_MS = 180_000;
+/** At rest: longer than any clock was ahead. A server comes back to its clock by a tenth of the time that passes. */
+const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
+
+export const START_AT = Date.UTC(2026, 10, 21);
+
+/** What all runs of a process begin with: a database with two accounts in it. */
+export interface Prepared {
+  folder: string;
+  database: string;
+  accounts: Accounts;
+}
+
+/** One run: servers, their database, their platform and their clients, in virtual time and by one seed. */
+export class World {
+  readonly chance: Chance;
+  readonly scenario: Scenario;
+  readonly traits: Traits;
+  readonly scheduler = new Scheduler(START_AT);
+  readonly journal = new Journal(() => this.scheduler.now);
+  readonly inspector: Inspector;
+  readonly faults: Faults;
+  readonly machines: Machines;
+  readonly volumes: Volumes;
+  readonly network: Network;
+  readonly ssh: TrueSsh;
+  readonly database: Database;
+  readonly replicas: readonly Replica[];
+  readonly clients: Clients;
+  readonly callTimeoutMs: number;
+  readonly tally: Tally = {
+    commands: 0,
+    crashes: 0,
+    powerCuts: 0,
+    pauses: 0,
+    partitions: 0,
+    clockJumps: 0,
+    outages: 0,
+  };
+  /** From now on nothing goes wrong. */
+  isCalm = false;
+  isOver = false;
+  /** Commands that have not come to their end. */
+  running = 0;
+  #lossesAcceptedUntil = 0;
+  #failure: { error: unknown } | undefined;
+
+  constructor(seed: string, { folder, database, accounts }: Prepared) {
+    const { scheduler, journal } = this;
+    this.chance = new Chance(seed);
+    this.scenario = drawScenario(this.chance.fork('scenario'));
+    this.traits = this.scenario.traits;
+    this.inspector = new Inspector(this);
+    const { chance, traits, inspector } = this;
+    this.faults = new Faults(scheduler, chance.fork('faults'), this.scenario.faultRate, () => hasMany(this));
+    const { faults } = this;
+    this.machines = new Machines({ scheduler, traits, chance: chance.fork('machines'), observer: inspector });
+    const { machines } = this;
+    this.volumes = new Volumes({
+      scheduler,
+      traits,
+      machines,
+      chance: chance.fork('volumes'),
+      observer: inspector,
+    });
+    this.network = new Network({
+      scheduler,
+      faults,
+      journal,
+      chance: chance.fork('network'),
+      observer: inspector,
+    });
+    this.ssh = new TrueSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
+    this.database = new Database(folder, database, {
+      instancesChanged: (records) => this.#committed({ instances: records }),
+      workChanged: () => this.#committed({ work: true }),
+    });
+    this.clients = new Clients(this, accounts);
+    this.callTimeoutMs = callTimeoutMs(this.scenario.leaseS * 1_000);
+    const config = this.#config(join(folder, 'none'));
+    this.replicas = Array.from(
+      { length: this.scenario.replicas },
+      (_, index) => new Replica(`r${index + 1}`, this, config),
+    );
+  }
+
+  /** Whether the operator has said that what the platform lacks is lost. */
+  get isLossAccepted(): boolean {
+    const times = this.replicas.map(({ now }) => now ?? this.scheduler.now);
+    return Math.min(this.scheduler.now, ...times) < this.#lossesAcceptedUntil;
+  }
+
+  /** The operator says so, for some minutes; at rest for some hours. */
+  async acceptLosses(): Promise<void> {
+    this.journal.note('operator', 'accepts the losses');
+    const forMs = this.isCalm ? ACCEPTED_AT_REST_MS : ACCEPTED_FOR_MS;
+    const until = Math.ceil(this.scheduler.now) + forMs;
+    // Clocks that are off count it as longer.
+    this.#lossesAcceptedUntil = until + ACCEPTED_FOR_MS;
+    this.database.writer = null;
+    await this.database.transact((tx) => tx.marks.put('losses_accepted_until', until));
+  }
+
+  /** Something threw where nobody waits. */
+  fail(error: unknown): void {
+    this.#failure ??= { error };
+  }
+
+  /** @throws what was thrown where nobody waited */
+  assertSound(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  #committed(news: Parameters<NonNullable<Replica['news']>['tellNow']>[0]): void {
+    if ('instances' in news) this.inspector.instancesWritten(news.instances);
+    const { writer } = this.database;
+    for (const { life, news: ofReplica } of this.replicas)
+      if (life !== undefined && life === writer) ofReplica?.tellNow(news);
+      else ofReplica?.tellSoon(news);
+  }
+
+  #config(catalogPath: string): Config {
+    const { config } = loadConfig({ flags: {}, env: {} });
+    const { leaseS, watchIntervalS, probeIntervalS } = this.scenario;
+    return {
+      ...config,
+      catalog: catalogPath,
+      rate_limits: { ...config.rate_limits, enabled: false },
+      reconcile: {
+        ...config.reconcile,
+        lease_s: leaseS,
+        watch_interval_s: watchIntervalS,
+        ssh_probe_interval_s: probeIntervalS,
+        orphans: 'reap',
+        orphan_grace_s: LEAST_GRACE_S,
+      },
+    };
+  }
+}
