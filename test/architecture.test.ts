@@ -17,6 +17,9 @@ const KEYS = /^src\/keys\//;
 const HTTP = /^src\/http\//;
 const WORK = /^src\/work\//;
 const CORE = /^src\/(ports|keys|work|contract|orchestrator\/(?!http\/))/;
+/** What an adapter is written against: the records and ports of the orchestrator, and nothing that decides. */
+const MODEL = /^src\/(ports|keys|work|contract|orchestrator\/model)\//;
+const CATALOG = /^src\/orchestrator\/catalog\/catalog\.ts$/;
 /** Everything but the command line, which nothing imports but `main.ts`. */
 const COMPOSITION = [/^src\/(?!cli\/|main\.ts$)/];
 
@@ -29,14 +32,14 @@ const places: readonly Place[] = [
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
   { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE] },
-  { path: /^src\/drivers\/kit\//, mayImport: [CORE] },
+  { path: /^src\/drivers\/kit\//, mayImport: [MODEL, CATALOG] },
   { path: /^src\/drivers\/registry\.ts$/, mayImport: [/^src\/drivers\/(kit\/|[^/]+\/driver\.ts$)/] },
-  { path: /^src\/drivers\/([^/]+)\//, mayImport: [CORE, /^src\/drivers\/kit\//] },
+  { path: /^src\/drivers\/([^/]+)\//, mayImport: [MODEL, CATALOG, /^src\/drivers\/kit\//] },
   {
     path: /^src\/store\//,
-    mayImport: [CORE, /^src\/marketplace\/model\//],
+    mayImport: [MODEL, /^src\/marketplace\/model\//],
   },
-  { path: /^src\/ssh\//, mayImport: [CORE] },
+  { path: /^src\/ssh\//, mayImport: [PORTS, /^src\/contract\//] },
   {
     path: /^src\/config\//,
     mayImport: [
@@ -166,6 +169,9 @@ it.each([
   ['src/drivers/kit/a.ts', "import { x } from '../simulator/driver.ts';"],
   ['src/store/sqlite/a.ts', "import { x } from '../../drivers/kit/faults.ts';"],
   ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],
+  ['src/store/queries/a.ts', "import { x } from '../../orchestrator/instances/transition.ts';"],
+  ['src/drivers/simulator/a.ts', "import { x } from '../../orchestrator/steps/settle.ts';"],
+  ['src/ssh/a.ts', "import type { X } from '../orchestrator/model/store.ts';"],
   ['src/ssh/a.ts', "import { x } from '../store/sqlite/store.ts';"],
   ['src/config/a.ts', "import { x } from '../drivers/simulator/driver.ts';"],
   ['src/config/a.ts', "import { x } from '../drivers/simulator/options.ts';"],

@@ -35,6 +35,26 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'http',
   ],
   'src/http': ['wire', 'api'],
+  conformance: [
+    'text',
+    'contract',
+    'transcript',
+    'http',
+    'ssh',
+    'resources',
+    'scenarios',
+    'evidence',
+    'checks',
+    'verdict',
+    'plan',
+    'doctor',
+    'run',
+    'report',
+    'mutants',
+    'cli',
+    'cli.ts',
+    'index.ts',
+  ],
 };
 
 type Files = ReadonlyMap<string, string>;
