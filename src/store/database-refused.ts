@@ -1,14 +1,14 @@
 import { Fatal } from '../ports/fatal.ts';
 
-/** Why a database cannot be opened, in one sentence with the remedy. Nothing was changed. */
+/** A database cannot be opened. The message is one sentence that says why and what to do; nothing was changed. */
 export class DatabaseRefused extends Fatal {
   override readonly name = 'DatabaseRefused';
 }
 
-/** The command that serves from a database, as sentences name it. */
+/** The command that serves from a database, as error messages name it. */
 export type Command = 'berth serve' | 'berth marketplace';
 
-/** Its schema is of another version than the newest that this program knows, and nothing may be migrated. */
+/** The schema version is not the newest that this program knows, and it may not be migrated. */
 export function refusedVersion(
   database: string,
   version: number,
@@ -24,7 +24,7 @@ export function refusedVersion(
   );
 }
 
-/** It belongs to the other of Berth's programs. */
+/** The database belongs to Berth's other program. */
 export function refusedOwner(database: string, owner: Command, command: Command): DatabaseRefused {
   return new DatabaseRefused(
     `The database ${database} is that of \`${owner}\`: give \`${command}\` one of its own with --database.`,

@@ -7,7 +7,7 @@ export interface Migration {
   sql: string;
 }
 
-/** What the names of a database's migrations begin with. */
+/** The prefix of a database's migration files. */
 export type MigrationsOf = 'sqlite' | 'postgres' | 'marketplace-sqlite' | 'marketplace-postgres';
 
 /** The migrations of one database in order; `sqlite-0003-….sql` brings a SQLite file to version 3. */

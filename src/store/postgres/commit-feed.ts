@@ -217,7 +217,7 @@ export class CommitFeed {
     if (notice.from === this.#self) {
       if (notice.echo !== undefined && notice.echo === this.#echo?.number) this.#echo.heard();
       else this.#awaitAnswer(notice);
-    } else this.#tellOf(notice);
+    } else this.#notifyListeners(notice);
   }
 
   /** The answer to the commit comes at any moment, or it stalls and the notice counts. */
@@ -226,7 +226,7 @@ export class CommitFeed {
     if (isTold()) return;
     const waiting = pause(OWN_ANSWER_AFTER_MS, undefined, { ref: false }).then(() => {
       this.#waiting.delete(waiting);
-      if (!isTold()) this.#tellOf(notice);
+      if (!isTold()) this.#notifyListeners(notice);
     });
     this.#waiting.add(waiting);
   }
@@ -237,7 +237,7 @@ export class CommitFeed {
     await this.#told;
   }
 
-  #tellOf({ instances }: Notice): void {
+  #notifyListeners({ instances }: Notice): void {
     if (instances.length === 0) return;
     for (const id of instances) this.#pending.add(id);
     this.#told = this.#told.then(() => this.#tell());

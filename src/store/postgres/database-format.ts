@@ -1,11 +1,11 @@
 import type { Command } from '../database-refused.ts';
 import type { MigrationsOf } from '../migrations.ts';
 
-/** What tells the databases of one of Berth's programs from those of the other. */
+/** The database of one of Berth's programs. */
 export interface DatabaseFormat {
   command: Command;
   migrations: MigrationsOf;
-  /** Holds the version of the schema in its only row. */
+  /** The table whose only row holds the schema's version. */
   versionTable: 'berth_schema' | 'berth_marketplace_schema';
 }
 
@@ -21,7 +21,7 @@ export const marketplaceFormat: DatabaseFormat = {
   versionTable: 'berth_marketplace_schema',
 };
 
-/** The program whose databases have that table; undefined: none of Berth's. */
+/** The program that the table belongs to; undefined: none of Berth's. */
 export function ownerOf(table: unknown): Command | undefined {
   return [orchestratorFormat, marketplaceFormat].find(({ versionTable }) => versionTable === table)?.command;
 }

@@ -3,19 +3,19 @@ import { DatabaseError } from 'pg';
 import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
-/** The classes of SQLSTATE whose messages speak of connections, locks and privileges, and never of values. */
+/** The SQLSTATE classes whose messages name connections, locks and privileges, and never values. */
 const SPEAKS_OF_NO_VALUES = /^(08|25|28|3D|40|42501|53|55|57|58)/;
 const INTEGRITY = /^23/;
 const DUPLICATE = '23505';
 const LOST_RACE = /^(40001|40P01)$/;
 const LOST_CONNECTION = /^(08|57P0)/;
 
-/** What PostgreSQL or the way to it said, without what the statement carried: its values may be secrets. */
+/** An error of PostgreSQL or of the connection, without the statement's values, which may be secrets. */
 export class PostgresFailure extends Error {
   override readonly name = 'PostgresFailure';
-  /** The SQLSTATE, or the name that the operating system has for it. */
+  /** The SQLSTATE, or the operating system's error code. */
   readonly code: string;
-  /** Whether the connection is gone, and with it the answer to what was under way. */
+  /** Whether the connection is lost, and with it the answer to the statement under way. */
   readonly isConnectionLost: boolean;
 
   constructor(error: Error) {
@@ -27,7 +27,7 @@ export class PostgresFailure extends Error {
       !isAnswer || LOST_CONNECTION.test(code) || /^(FATAL|PANIC)$/.test(error.severity ?? '');
   }
 
-  /** Whether another transaction was first, so that the same one may succeed now. */
+  /** Whether a concurrent transaction won, so that a retry may succeed. */
   get isLostRace(): boolean {
     return LOST_RACE.test(this.code) || this.isDuplicate;
   }
@@ -42,7 +42,7 @@ function describeRefused({ code, table, constraint }: DatabaseError): string {
   return `PostgreSQL refuses a statement with ${code}${what === undefined ? '' : ` (${what})`}`;
 }
 
-/** Undefined: the error is not the database's. */
+/** Undefined: the error does not come from the database. */
 export function toFailure(error: unknown): PostgresFailure | undefined {
   if (error instanceof PostgresFailure) return error;
   if (error instanceof DatabaseError) return new PostgresFailure(error);
@@ -52,8 +52,8 @@ export function toFailure(error: unknown): PostgresFailure | undefined {
 }
 
 /**
- * The core knows one storage failure; what PostgreSQL said is its cause, for the log. A broken constraint is a fault
- * of the program and stays itself.
+ * Translates an error of PostgreSQL into `StoreUnavailable`, with the original as its cause for the log. A violated
+ * constraint is a fault of the program and stays a `PostgresFailure`.
  */
 export function fromPostgres(error: unknown): unknown {
   const failure = toFailure(error);
@@ -65,7 +65,7 @@ function unavailable(failure: PostgresFailure): StoreUnavailable {
   return new StoreUnavailable(`${failure.code || 'connection'}: ${failure.message}`, { cause: failure });
 }
 
-/** What the driver threw outside of a query of the core: always the database's. */
+/** For direct calls of the driver: every error becomes a `PostgresFailure`. */
 export async function asFailure<T>(answer: Promise<T>): Promise<T> {
   return answer.catch((error) =>
     Promise.reject(
@@ -74,7 +74,7 @@ export async function asFailure<T>(answer: Promise<T>): Promise<T> {
   );
 }
 
-/** What went wrong while a database was opened, as a sentence where it is about the database and not about us. */
+/** Turns an error while opening a database into a `DatabaseRefused` where the database is at fault, not the program. */
 export function refusalOf(error: unknown, url: string): Error {
   if (error instanceof DatabaseRefused) return error;
   const failure = toFailure(error);
@@ -94,7 +94,7 @@ function sentenceFor(
   return undefined;
 }
 
-/** By SQLSTATE or the operating system's code, and where there is none by the driver's words. */
+/** By SQLSTATE or the operating system's error code; without one, by the driver's message. */
 const sentences: readonly [RegExp, (address: string, message: string) => string][] = [
   [
     /^28/,
@@ -142,7 +142,7 @@ const sentences: readonly [RegExp, (address: string, message: string) => string]
   ],
 ];
 
-/** What a message may say of a database: its URL without the password, and without parameters, which may hold one. */
+/** A database's URL for messages: without the password, and without parameters, which may hold one. */
 export function toAddress(url: string): string {
   const { username, host, pathname, searchParams } = new URL(url);
   const user = username === '' ? '' : `${username}@`;

@@ -5,24 +5,26 @@ import { type DatabaseFormat, orchestratorFormat, ownerOf } from './database-for
 import { asFailure, refusalOf, toAddress } from './errors.ts';
 import { connectionOptions } from './pool.ts';
 
-/** `pg_current_xact_id`, by which the outcome of a commit is asked, came with 13; the one before 14 is out of care. */
+/** `pg_current_xact_id`, by which a commit's outcome is looked up, came with 13, which is no longer maintained. */
 const OLDEST_SERVER = 140_000;
-/** "Brth": of the locks that a program can name, the one under which Berth's databases are brought to a version. */
+/** "Brth": the advisory lock for migrations. */
 const MIGRATION_LOCK = 0x42727468;
-/** How long, in milliseconds, another Berth may take over that. */
+/** How long, in milliseconds, another server's migration is waited for. */
 const MIGRATION_LOCK_MS = 60_000;
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
-  /** Called when the database is found sound or empty, before anything is written; a throw leaves all as it is. */
+  /**
+   * Called once the database is checked or found empty, before anything is written. If it throws, nothing is changed.
+   */
   beforeWriting?: () => void;
-  /** Whether an empty or older database is brought to the newest version, or refused. Default: brought. */
+  /** Whether an empty or older database is migrated or refused. Default: migrated. */
   mayMigrate?: boolean;
 }
 
 /**
- * Checks the database that `url` names and brings it to the newest version: forwards only, one process at a time,
- * all or nothing.
+ * Checks the database at `url` and migrates it to the newest version: all migrations in one transaction, one process
+ * at a time.
  *
  * @throws {DatabaseRefused} if it cannot be reached or used, or is not this program's or newer than it; then nothing
  *   was changed.
@@ -33,7 +35,7 @@ export async function prepareDatabase(
   format: DatabaseFormat = orchestratorFormat,
 ): Promise<void> {
   const migrations = given ?? readMigrations(format.migrations);
-  // A migration may take long; what is waited for without end is nothing that it does.
+  // A migration may take long. It waits for locks only, and those have a limit.
   const client = new Client({ ...connectionOptions(url), query_timeout: 0 });
   client.on('error', () => undefined);
   try {
@@ -58,13 +60,13 @@ export async function prepareDatabase(
   }
 }
 
-/** What a server says of itself and of the database. */
+/** Facts about a server and the database. */
 export interface ServerFacts {
   /** Such as 180003. */
   number: number;
   version: string;
   encoding: string;
-  /** Where tables are made and found; null: nowhere. */
+  /** The schema of the tables; null: the user may use none. */
   schema: string | null;
 }
 

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { Client, type ClientBase, Pool, type PoolConfig, type QueryResult } from 'pg';
 import { asFailure } from './errors.ts';
 
-/** How long, in milliseconds, each thing may take until it counts as failed. */
+/** Timeouts, in milliseconds. */
 const CONNECT_MS = 5_000;
 const LOCK_MS = 8_000;
 const STATEMENT_MS = 10_000;
-/** Longer than the server's own limit, which gives the better message. */
+/** Longer than the server's own limit, whose message is better. */
 const ANSWER_MS = 12_000;
-/** A process that is paused in a transaction keeps its locks so long. */
+/** How long a process that is paused in a transaction keeps its locks. */
 export const IDLE_IN_TRANSACTION_MS = 5_000;
 
-/** What every connection of Berth's is made with. */
+/** The options of every connection. */
 export function connectionOptions(url: string): PoolConfig {
   return {
     connectionString: url,
@@ -24,17 +24,17 @@ export function connectionOptions(url: string): PoolConfig {
 }
 
 /**
- * Connections of which each keeps what it answers for: a commit is on the disk, and nothing is waited for too long.
+ * A pool whose connections wait for a commit to be on disk, and have a timeout for everything.
  */
 export function createPool(url: string, max: number): Pool {
   const pool = new Pool({
     ...connectionOptions(url),
     max,
     Client: BerthClient,
-    // The pool awaits it; its type does not say so.
+    // The pool awaits it, though its type does not say so.
     onConnect: ((client: ClientBase) => prepareSession(client)) as unknown as (client: ClientBase) => void,
   });
-  // A connection that breaks while nobody uses it is replaced; without a listener it would end the process.
+  // An idle connection that breaks is replaced. Without a listener the error would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
@@ -51,10 +51,10 @@ async function prepareSession(client: ClientBase): Promise<void> {
     SET idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`);
 }
 
-/** How long, in milliseconds, a server is given to say goodbye. */
+/** How long, in milliseconds, closing a connection may take. */
 const GOODBYE_MS = 2_000;
 
-/** A connection that closes in time also where nobody answers, and that asks for no text which cannot be. */
+/** A client that closes in time even if the server does not answer, and that can search for text with a NUL. */
 export class BerthClient extends Client {
   override end(): Promise<void>;
   override end(callback: (error: Error) => void): void;
@@ -74,8 +74,8 @@ export class BerthClient extends Client {
 }
 
 /**
- * PostgreSQL holds no text with a NUL and refuses to be asked for one: what is looked for is some text that it does
- * not hold either. What is written stays as it is, and is refused.
+ * PostgreSQL stores no text with a NUL and refuses it as a parameter. A SELECT gets a random text instead, which finds
+ * nothing either. A write is left as it is, and refused.
  */
 function findable(query: unknown, values: unknown): unknown {
   if (!Array.isArray(values) || !values.some(hasNul)) return values;
@@ -86,12 +86,12 @@ function findable(query: unknown, values: unknown): unknown {
 
 const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0');
 
-/** More than the rows of one create. */
+/** More than one create writes. */
 const PROOF_BYTES = 65_536;
 
 /**
- * Takes new pages in the data and in the write-ahead log, and gives them back. Two servers that do so at once wait for
- * each other. EXTERNAL: what is compressed would take no room.
+ * Proves that the disk has room: allocates pages in the data and in the write-ahead log, and frees them. Two servers
+ * that do so at once wait for each other. EXTERNAL storage turns compression off.
  *
  * @throws {PostgresFailure}
  */

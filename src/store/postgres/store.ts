@@ -1,7 +1,7 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
 import type { Log } from '../../ports/log.ts';
 import { instancesByIds } from '../queries/instances.ts';
-import { Changes, readerOn, tellOf, transactionOn } from '../queries/repositories.ts';
+import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/repositories.ts';
 import { claimWork, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { postgres } from '../schema/postgres.ts';
@@ -12,7 +12,7 @@ import { type OpenOptions, prepareDatabase } from './open-database.ts';
 import { createPool, proveWrites } from './pool.ts';
 import { OutcomeUnknown, runTransaction } from './transaction.ts';
 
-/** Those that wait for a lock must leave some to those that read. */
+/** Reads have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const READS_AT_ONCE = 5;
 
@@ -20,7 +20,7 @@ const tables = orchestratorTables(postgres);
 
 export interface PostgresOptions extends OpenOptions {
   timing?: FeedTiming;
-  /** Told when commits are not heard any more, and when they are again. */
+  /** Logs when commits of other servers are not heard any more, and when they are again. */
   log?: Pick<Log, 'info' | 'warn'>;
   /** Hears the database's time, once before the store is there and then with each heartbeat. See `CommitFeed`. */
   hearTime?: (ask: () => Promise<number>) => Promise<void>;
@@ -52,7 +52,7 @@ export async function openPostgresStore(
     url,
     {
       changed: async (ids) => {
-        tellOf(listeners, await instancesByIds(outside, ids));
+        notifyListeners(listeners, await instancesByIds(outside, ids));
       },
       missed: () => {
         for (const listener of listeners) listener.commitsMissed?.();
@@ -103,7 +103,7 @@ export async function openPostgresStore(
         else ended();
         throw error;
       });
-      tellOf(listeners, changes.instances.values(), changes.work);
+      notifyListeners(listeners, changes.instances.values(), changes.work);
       ended();
       return value;
     },

@@ -1,4 +1,4 @@
-/** Asks for the database's time again and again, so that a clock that follows it does not run away. */
+/** Asks for the database's time periodically, so that a clock that follows it does not drift. */
 export class TimeAsker {
   readonly #ask: () => Promise<void>;
   readonly #everyMs: number;
@@ -6,7 +6,7 @@ export class TimeAsker {
   #asked: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  /** `ask` may reject: it is asked again as if it had answered. */
+  /** `ask` may reject; it is called again all the same. */
   constructor(ask: () => Promise<void>, everyMs: number) {
     this.#ask = ask;
     this.#everyMs = everyMs;
@@ -21,7 +21,7 @@ export class TimeAsker {
     }, this.#everyMs).unref();
   }
 
-  /** Waits for what is being asked. */
+  /** Waits for the question under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);

@@ -8,36 +8,36 @@ import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './erro
 import { IDLE_IN_TRANSACTION_MS } from './pool.ts';
 
 const MAX_TRIES = 6;
-/** A row that was in the way is seen by the next try; where it still is in the way, the caller must hear of it. */
+/** The next try sees the conflicting row; if it conflicts still, the caller gets the error. */
 const MAX_TRIES_OF_DUPLICATE = 3;
 /** The pause before another try, in milliseconds; it grows with each. */
 const PAUSE_MS = [5, 40] as const;
-/** By then the server has given up a transaction whose client it does not hear. */
+/** By then the server has rolled back a transaction whose client is silent. */
 const ASK_FOR_MS = IDLE_IN_TRANSACTION_MS + 1_000;
 const ASK_AGAIN_AFTER_MS = 100;
 
 export interface Pools {
   /** For transactions. */
   pool: Pool;
-  /** For reads outside of them, and to ask what became of one whose connection is gone. */
+  /** For reads outside of transactions, and to look up the outcome of one whose connection is lost. */
   readPool: Pool;
 }
 
 export interface Outcome<T> {
   result: T;
-  /** Statements that go with the commit, in one round trip. */
+  /** Statements that are sent with the commit, in one round trip. */
   last: string;
 }
 
-/** The connection broke at the commit, and the transaction was found rolled back. */
+/** The connection broke at the commit, and the transaction is rolled back. */
 class RolledBack extends StoreUnavailable {}
 
-/** The connection broke at the commit, and nobody could be asked: it may have happened, or happen yet. */
+/** The connection broke at the commit, and the outcome could not be looked up: it may have happened, or happen yet. */
 export class OutcomeUnknown extends StoreUnavailable {}
 
 /**
- * Runs `body` in one transaction, once more where another transaction was first, and finds out what became of a
- * commit whose answer was lost.
+ * Runs `body` in one transaction, again if a concurrent transaction won, and looks up the outcome of a commit whose
+ * answer was lost.
  *
  * @throws {OutcomeUnknown} if the answer to the commit was lost for good
  * @throws {StoreUnavailable} if the database cannot answer; then nothing has happened
@@ -97,7 +97,7 @@ async function commit(client: PoolClient, last: string): Promise<PostgresFailure
   try {
     const results: unknown = await asFailure(client.query(`${last}COMMIT`));
     const { command } = [results].flat().at(-1) as QueryResult;
-    // PostgreSQL answers so to the end of a transaction in which a statement failed, whoever caught the error.
+    // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which a statement failed.
     if (command !== 'COMMIT')
       throw new Error('a statement of the transaction failed, and its error was lost');
     return undefined;
@@ -144,7 +144,7 @@ async function isRolledBack(client: PoolClient): Promise<boolean> {
 }
 
 /**
- * Runs `body` on a connection whose reads are all of the moment of the first.
+ * Runs `body` on a connection whose reads all see the same snapshot.
  *
  * @throws {PostgresFailure}
  */

@@ -106,7 +106,7 @@ export function idempotencyWriter({
 }: Connection): Transaction['idempotency'] {
   return {
     find: async (accountId, key) => {
-      // The second of two requests with one key waits here for the first, and finds what that one made.
+      // Of two concurrent requests with the same key, the second waits here for the first and then finds its record.
       await locking.name(`idempotency ${JSON.stringify([accountId, key])}`);
       const [found] = await db
         .select()

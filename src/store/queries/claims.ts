@@ -39,7 +39,7 @@ export function claimReader(connection: Connection): ClaimReader {
   };
 }
 
-/** What is free is counted from the claims, never kept beside them: it cannot drift. */
+/** Free capacity is computed from the claims and never stored, so it cannot drift. */
 export function claimWriter(connection: Connection): ClaimWriter {
   const {
     db,
@@ -50,7 +50,7 @@ export function claimWriter(connection: Connection): ClaimWriter {
   return {
     ...reader,
     take: async ({ instanceId, offerId, region, capacity }) => {
-      // Two that count at once would both find the last unit free; of one placement, one counts at a time.
+      // Two transactions that count at once would both find the last unit free: one counts at a time.
       await locking.name(`placement ${JSON.stringify([offerId, region])}`);
       if (await reader.isHeldBy(instanceId)) return true;
       const [found] = await countOfPlacement(connection, { offerId, region });
@@ -63,7 +63,7 @@ export function claimWriter(connection: Connection): ClaimWriter {
   };
 }
 
-/** Sums are kept in whole MB: what fits exactly is not refused for a rounding error. */
+/** Storage is summed in whole MB, so that a rounding error does not refuse what fits exactly. */
 function toMb(gb: number): number {
   return Math.ceil(Math.round(gb * 1e6) / 1e3);
 }
@@ -88,7 +88,7 @@ export function storageClaimReader({ db, tables: { storageClaims } }: Connection
   };
 }
 
-/** As with units, what is free is counted from the claims, never kept beside them. */
+/** Free storage is computed from the claims, like free units. */
 export function storageClaimWriter(connection: Connection): StorageClaimWriter {
   const {
     db,

@@ -6,23 +6,23 @@ export type Db = NodePgDatabase;
 
 export type Tables = ReturnType<typeof orchestratorTables>;
 
-/** A query for rows, as far as a lock is put on them. */
+/** A query whose rows can be locked. */
 export interface Lockable {
   for(strength: 'no key update' | 'share', options?: { skipLocked: true }): unknown;
 }
 
 /**
- * What several processes on one database need of each other, and one process on a file does not. A lock is held
- * until the transaction ends.
+ * Locks between processes that share a database; a file of one process needs none. A lock is held until the transaction
+ * ends.
  */
 export interface Locking {
-  /** Locks the rows that `query` finds, and waits for whoever holds one of them. */
+  /** Locks the rows that `query` finds, and waits for other holders. */
   rows<Query extends Lockable>(query: Query): Query;
-  /** Keeps the rows that `query` finds from being written; others may do so at the same time. */
+  /** Takes a shared lock on the rows that `query` finds: nobody may write them. */
   sharedRows<Query extends Lockable>(query: Query): Query;
-  /** Locks the rows that `query` finds, and passes over those that somebody holds. */
+  /** Locks the rows that `query` finds, and skips those that are locked. */
   freeRows<Query extends Lockable>(query: Query): Query;
-  /** Waits until nobody else holds `name`: for what no row stands for yet. */
+  /** Locks a name, where there is no row to lock yet. */
   name(name: string): Promise<void>;
 }
 

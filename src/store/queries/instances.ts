@@ -16,7 +16,7 @@ export function instanceReader(connection: Connection): InstanceReader {
   } = connection;
   const find = async (condition: SQL): Promise<InstanceRecord | null> =>
     (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
-  // As one value, so that the index leads to the first of them.
+  // Compared as one row value, so that the index finds the first row.
   const isAfter = ({ createdAt, id }: Pick<InstanceRecord, 'createdAt' | 'id'>): SQL =>
     sql`(${instances.createdAt}, ${instances.id}) > (${createdAt}, ${id})`;
   return {
@@ -41,7 +41,7 @@ export function instanceReader(connection: Connection): InstanceReader {
         .from(instances)
         .where(
           and(
-            // In the words of the partial index.
+            // The same text as the partial index's condition, so that the index is used.
             sql`${instances.status} <> 'DESTROYED'`,
             eq(instances.accountId, accountId),
             region === undefined ? undefined : eq(instances.region, region),
@@ -54,13 +54,13 @@ export function instanceReader(connection: Connection): InstanceReader {
       db
         .select({ status: instances.status, count: count() })
         .from(instances)
-        // In the words of the partial index, which counts without reading a row.
+        // The same text as the partial index's condition, so that the rows are counted in the index.
         .where(sql`${instances.status} <> 'DESTROYED'`)
         .groupBy(instances.status),
   };
 }
 
-/** Those that there are, tombstones included, in no order. */
+/** The rows that exist, tombstones included, in no order. */
 export async function instancesByIds(
   { db, tables: { instances } }: Connection,
   ids: readonly string[],

@@ -22,7 +22,7 @@ export class Changes {
   work = false;
 }
 
-/** `toCoreError` gives what a query threw the name that the core knows. */
+/** `toCoreError` translates a query's error into one that the core knows. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
   const translated = <Repository extends object>(repository: Repository): Repository =>
     withErrors(repository, toCoreError);
@@ -57,8 +57,8 @@ export function transactionOn(connection: Connection, changes: Changes): Transac
   };
 }
 
-/** Tells listeners what was committed. */
-export function tellOf(
+/** Notifies the listeners of a commit. */
+export function notifyListeners(
   listeners: Iterable<CommitListener>,
   instances: Iterable<InstanceRecord>,
   work = false,

@@ -19,9 +19,9 @@ import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
 /**
- * No pause and no lease is this long, in milliseconds. A moment that is further away was written while a clock was
- * wrong and counts as come, so that nothing waits for ever. A holder that is robbed so writes nothing: its token is
- * no longer the row's.
+ * No pause and no lease is this long, in milliseconds. A later time was written while a clock was wrong and counts as
+ * past, so that nothing waits for ever. A holder that loses its lease this way writes nothing: the row has another
+ * token.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
@@ -144,7 +144,7 @@ const claimDue = prepared(
     { owner, now, farthest, leaseUntil, limit, resourceKind, token }: Claim,
   ) => {
     const hasCome = (moment: Column): SQL | undefined => or(lte(moment, now), gt(moment, farthest));
-    // A query of its own ahead of the update is run once; as a condition it may be run for each row.
+    // A separate query before the update runs once; as a condition it may run for each row.
     const due = db.$with('due').as(
       locking.freeRows(
         db
@@ -203,7 +203,7 @@ function earlier(moment: SQL, other: number): SQL<number> {
   return sql<number>`CASE WHEN ${moment} < ${other} THEN ${moment} ELSE ${other} END`;
 }
 
-/** PostgreSQL's driver gives the least of 64-bit numbers as text. */
+/** PostgreSQL's driver returns the minimum of 64-bit numbers as text. */
 function least(value: Column | SQL): SQL<number | null> {
   return sql<number | null>`min(${value})`.mapWith(Number);
 }

@@ -9,8 +9,8 @@ import type { PeopleTables } from './marketplace-people.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
- * The books. Triggers refuse to change a row of theirs but a segment, and the transaction of a slice may be booked after
- * it: drizzle cannot say either, so both stand in the migrations only.
+ * The ledger. Two things stand in the migrations only, because drizzle cannot express them: triggers make its tables
+ * append-only, except segments; and the reference from a slice to its transaction is checked at the commit.
  */
 export function ledgerTables(
   { table, text, verbatim, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,

@@ -13,7 +13,7 @@ import type { AttachmentRecord, VolumeRecord } from '../../marketplace/model/vol
 import type { PeopleTables } from './marketplace-people.ts';
 import type { Dialect } from './postgres.ts';
 
-/** What a team has at the providers. */
+/** Deployments and volumes at the providers. */
 export function resourceTables(
   { table, text, verbatim, boolean, integer, bigint, double, json, primaryKey, index }: Dialect,
   { teams, users }: PeopleTables,

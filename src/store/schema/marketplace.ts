@@ -6,8 +6,8 @@ import { resourceTables } from './marketplace-resources.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
- * The marketplace's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME` writes
- * it. STRICT, defaults, triggers and DEFERRABLE stand in the migrations only: drizzle has no words for them.
+ * The marketplace's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME`
+ * writes it. STRICT, defaults, triggers and DEFERRABLE are in the migrations only.
  */
 export function marketplaceTables(dialect: Dialect) {
   const people = peopleTables(dialect);
@@ -33,7 +33,7 @@ export function requestCountTables({ table, text, bigint, index }: Dialect) {
   return { requestCounts };
 }
 
-/** Mails that wait to be sent, leases of jobs, and what the program keeps for itself. */
+/** The mail outbox, the leases of jobs, and settings of the program. */
 function operationTables({ table, text, verbatim, integer, bigint, index }: Dialect) {
   const mails = table(
     'mails',

@@ -8,8 +8,8 @@ import type { ResourceKind, Work } from '../../orchestrator/model/work.ts';
 import type { Dialect } from './postgres.ts';
 
 /**
- * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME` writes
- * it. STRICT and defaults stand in the migrations only.
+ * The orchestrator's tables, in either dialect. A change here needs a migration: `npm run migration:draft -- NAME`
+ * writes it. STRICT tables and defaults are in the migrations only.
  */
 export function orchestratorTables({
   table,

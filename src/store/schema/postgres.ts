@@ -14,13 +14,15 @@ import {
 } from 'drizzle-orm/pg-core';
 
 /**
- * What the tables are made of, on PostgreSQL. A timestamp is in milliseconds since 1970. JSON is kept as it was
- * written: `jsonb` would sort its keys.
+ * drizzle's builders for PostgreSQL. Timestamps are milliseconds since 1970. JSON is stored as it was written: `jsonb`
+ * would sort its keys.
  */
 export const postgres = {
   table: pgTable,
   text,
-  /** Text that somebody else chose. PostgreSQL's `text` holds no NUL, and neither database's holds a lone surrogate. */
+  /**
+   * Text that a user chose, as JSON: PostgreSQL's `text` holds no NUL, and neither database's holds a lone surrogate.
+   */
   verbatim: customType<{ data: string; driverData: string }>({
     dataType: () => 'json',
     toDriver: (text) => JSON.stringify(text),

@@ -33,7 +33,7 @@ const builders: Record<keyof Dialect, unknown> = {
 };
 
 /**
- * What the tables are made of, on SQLite. Its builders have other types than PostgreSQL's, and the methods that the
- * definitions and the queries use under the same names; the shared suites of the stores run them on both.
+ * drizzle's builders for SQLite. Their types are not PostgreSQL's, but they have the methods that the definitions and
+ * the queries use under the same names; the shared suites of the stores run on both.
  */
 export const sqlite = builders as Dialect;

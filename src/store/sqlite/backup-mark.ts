@@ -2,10 +2,13 @@ import { closeSync, fsyncSync, openSync, readSync, realpathSync, statSync, write
 import { DatabaseRefused } from '../database-refused.ts';
 import { APPLICATION_ID, BACKUP_ID } from './database-format.ts';
 
-/** Where SQLite's file header has the application id, four bytes, the highest first. */
+/** The offset of the application id in SQLite's file header: four bytes, big-endian. */
 const OFFSET = 68;
 
-/** Whether a file is a backup that nothing has been started from yet. SQLite is not asked: it would apply what lies beside it. */
+/**
+ * Whether a file is a backup from which no server was started yet. Reads the bytes: SQLite would apply a journal
+ * beside it.
+ */
 export function isBackup(path: string): boolean {
   const bytes = Buffer.alloc(4);
   const descriptor = openSync(path, 'r');
@@ -18,7 +21,8 @@ export function isBackup(path: string): boolean {
 }
 
 /**
- * A journal beside a backup is of the database that it replaces, and SQLite would write its pages into the copy.
+ * A journal beside a backup belongs to the database that the backup replaces; SQLite would write its pages into the
+ * copy.
  *
  * @throws {DatabaseRefused}
  */
@@ -35,9 +39,8 @@ export function assertAlone(path: string): void {
 }
 
 /**
- * From now on the file is a database like any other; that it was a backup, its mark `restored_from` says. One write
- * of four bytes that no page lies between: it happens or it does not, and no journal could be taken for another's.
- * No connection may be open.
+ * Turns a backup into an ordinary database; its mark `restored_from` still says that it was one. It is a single write
+ * of four bytes within one page, so it is atomic without a journal. No connection may be open.
  */
 export function makeDatabase(path: string): void {
   const bytes = Buffer.alloc(4);

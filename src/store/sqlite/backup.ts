@@ -10,16 +10,16 @@ import { BACKUP_ID } from './database-format.ts';
 import { damaged, fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
-/** The keys' digests are in it, and what cloud_init held. */
+/** The file holds the digests of keys and the contents of cloud_init. */
 const MODE = 0o600;
 const ALL_PAGES = 0x7fff_ffff;
-/** The version that brought the table of marks; what is older has no notes on the platform either. */
+/** The schema version that introduced the table of marks. */
 const MARKS_SINCE = 2;
 
 /**
- * Copies a database, also while another process writes to it: the copy is what was committed at one moment. It is
- * written under another name, checked, and put in its place whole; on a failure nothing is left. `takenAt` in
- * milliseconds since the epoch goes into the copy, which is marked as a backup.
+ * Copies a database, also while another process writes to it: the copy is a consistent snapshot. It is written under
+ * another name, checked, and then renamed; a failure leaves nothing behind. The copy is marked as a backup taken at
+ * `takenAt`, in milliseconds since the epoch.
  *
  * @throws {DatabaseRefused} if the database cannot be copied, the copy not be written, or there is a file at `target`.
  */
@@ -49,7 +49,7 @@ export async function backUpDatabase(
   }
 }
 
-/** As it is: a database of an earlier version is not brought to this one before it is backed up. */
+/** Opens the database as it is: one of an earlier version is not migrated before it is backed up. */
 function openSource(path: string): Database.Database {
   let source: Database.Database | undefined;
   try {

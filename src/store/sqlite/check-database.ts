@@ -4,7 +4,7 @@ import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refus
 import { type DatabaseFormat, ownerOf } from './database-format.ts';
 import { damaged } from './errors.ts';
 
-/** SQLite takes a file that is shorter than its header for a new one, and would write over it. */
+/** SQLite takes a file shorter than its header for a new one, and would overwrite it. */
 const HEADER_BYTES = 100;
 
 /**
@@ -30,13 +30,13 @@ export function isThere(path: string): boolean {
       `The database ${path} is an empty file: restore it from a backup, or delete it to start with nothing.`,
     );
   if (found.size < HEADER_BYTES) throw damaged(path, 'the file is cut short');
-  // SQLite opens what it may not write, and fails at the first write.
+  // SQLite opens a file that it may not write, and fails at the first write.
   accessSync(path, constants.R_OK | constants.W_OK);
   return true;
 }
 
 /**
- * Only reads: that the file is this program's, of a version that it knows, and whole.
+ * Checks that the file belongs to this program, has a version that it knows, and is undamaged. Only reads.
  *
  * @throws {DatabaseRefused | SqliteError}
  */
@@ -51,7 +51,7 @@ export function checkDatabase(
   if (damage !== undefined) throw damaged(path, damage);
 }
 
-/** That the file is this program's, and of a version that it knows, which it returns. @throws {DatabaseRefused} */
+/** Checks that the file belongs to this program, and returns its version. @throws {DatabaseRefused} */
 export function checkIdentity(
   db: Database.Database,
   path: string,
@@ -68,8 +68,8 @@ export function checkIdentity(
 }
 
 /**
- * SQLite's own check of the structure, and of what it does not know: the end of the file, and what a row must hold.
- * It takes some milliseconds for each 1000 rows.
+ * Runs SQLite's integrity check, and checks what that does not cover: the end of the file, and the contents of rows. It
+ * takes some milliseconds for each 1,000 rows.
  */
 export function findDamage(
   db: Database.Database,

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 
-/** Gives the draft its name unless there is a file of that name; whether it did. */
+/** Renames the draft unless a file of that name exists; returns whether it did. */
 export function putInPlace(draft: string, path: string): boolean {
   try {
     linkSync(draft, path);
@@ -17,12 +17,12 @@ export function putInPlace(draft: string, path: string): boolean {
   }
 }
 
-/** With what SQLite may have left beside it. */
+/** Removes the draft and the files that SQLite may have left beside it. */
 export function removeDraft(draft: string): void {
   for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${draft}${suffix}`, { force: true });
 }
 
-/** Makes what was written to a file durable, or the names in a folder. */
+/** fsyncs a file, or a folder after a change of names in it. */
 export function sync(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -33,18 +33,18 @@ export function sync(path: string): void {
 }
 
 /**
- * That an open database is still the file of its name. SQLite writes on into a file that was moved or deleted, and
- * into a journal that was, and all of it would be gone with the process.
+ * Checks that an open database is still the file at its path. SQLite keeps writing into a file or a journal that was
+ * moved or deleted, and all of that would be lost when the process ends.
  */
 export class FileIdentity {
   readonly #inodes: ReadonlyMap<string, bigint | undefined>;
 
-  /** `path` is open, and has been read: so its journal is there. */
+  /** `path` must be open and have been read once, so that its journal exists. */
   constructor(path: string) {
     this.#inodes = new Map([path, `${path}-wal`].map((file) => [file, inodeOf(file)]));
   }
 
-  /** @throws {StoreUnavailable} until each file is where it was. */
+  /** @throws {StoreUnavailable} while a file is not where it was. */
   assertInPlace(): void {
     for (const [file, inode] of this.#inodes)
       if (inodeOf(file) !== inode)

@@ -8,24 +8,24 @@ export const BACKUP_ID = 0x42727462;
 /** Marks a file as the marketplace's ("Brtm"). */
 export const MARKETPLACE_ID = 0x4272746d;
 
-/** What tells the files of one of Berth's programs from those of the other. */
+/** The file format of one of Berth's programs. */
 export interface DatabaseFormat {
   command: Command;
   applicationId: number;
   /** Whether a file may be a backup that `berth backup` made. */
   hasBackups: boolean;
   migrations: MigrationsOf;
-  /** Finds one row that cannot be read, and says which: what SQLite's own check cannot know. */
+  /** The SQL that finds a row with contents that cannot be read, which SQLite's integrity check does not see. */
   unreadable: string;
 }
 
-/** Whose a file with this application id is; undefined: it is not Berth's. */
+/** The program that a file with this application id belongs to; undefined: it is not Berth's. */
 export function ownerOf(applicationId: number): Command | undefined {
   if (applicationId === MARKETPLACE_ID) return 'berth marketplace';
   return applicationId === APPLICATION_ID || applicationId === BACKUP_ID ? 'berth serve' : undefined;
 }
 
-/** The SQL condition that a JSON column's text has not, for each key, one of the types that `json_type` may say. */
+/** The SQL condition that some key of a JSON column lacks all of its allowed types, as `json_type` names them. */
 export function lacksAny(column: string, types: Readonly<Record<string, readonly string[]>>): string {
   return Object.entries(types)
     .map(

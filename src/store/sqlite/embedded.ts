@@ -6,7 +6,7 @@ import { fromSqlite } from './errors.ts';
 import { JournalTruncation } from './journal-truncation.ts';
 import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 
-/** More than the rows of one create. */
+/** More than one create writes. */
 const PROOF_BYTES = 65_536;
 
 /**
@@ -24,7 +24,7 @@ export class EmbeddedDatabase {
   constructor(path: string, options: OpenOptions, format: DatabaseFormat) {
     this.writer = openDatabase(path, options, format);
     this.reader = openReader(path);
-    // The journal is there from the first read on.
+    // The journal exists from the first read on.
     this.reader.prepare('SELECT count(*) FROM sqlite_schema').get();
     this.#file = new FileIdentity(realpathSync(path));
     this.#journal = new JournalTruncation(
@@ -32,13 +32,13 @@ export class EmbeddedDatabase {
       (truncate) => this.#inTurn(async () => truncate()),
       options.truncateJournalAfterMs,
     );
-    // An earlier process may have been killed before it came to that.
+    // An earlier process may have been killed before it truncated the journal.
     this.#journal.plan();
   }
 
   /**
-   * All or nothing; waits for the transactions before it, so that none runs inside another's. `committed` runs right
-   * after the commit, before the next one begins.
+   * Runs one transaction, after those before it have ended. `committed` runs right after the commit, before the next
+   * transaction begins.
    */
   transact<T>(body: () => Promise<T>, committed = (): void => undefined): Promise<T> {
     return this.#inTurn(async () => {
@@ -50,7 +50,7 @@ export class EmbeddedDatabase {
     });
   }
 
-  /** One statement, which is a transaction by itself. */
+  /** Runs one statement, which is a transaction by itself. */
   write<T>(statement: () => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       this.#file.assertInPlace();
@@ -60,8 +60,8 @@ export class EmbeddedDatabase {
   }
 
   /**
-   * Takes new pages, writes them and gives them back. Pages that were in use already can be written also where the disk
-   * is full.
+   * Proves that the disk has room: allocates new pages, writes them and frees them. Pages that are already in use can be
+   * written even on a full disk.
    */
   proveWrites(): Promise<void> {
     return this.transact(async () => {

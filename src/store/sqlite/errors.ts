@@ -3,8 +3,8 @@ import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
 /**
- * The core knows one storage failure; what SQLite said is its cause, for the log. What drizzle makes of it is
- * left out: its message has the parameters of the statement, which may be secrets.
+ * Translates an error of SQLite into `StoreUnavailable`, with the original as its cause for the log. drizzle's own
+ * error is left out: its message holds the statement's parameters, which may be secrets.
  */
 export function fromSqlite(error: unknown): unknown {
   const sqliteError = findSqliteError(error);
@@ -31,7 +31,7 @@ export function damaged(path: string, what: string, cause?: unknown): DatabaseRe
   );
 }
 
-/** What went wrong while a database was opened, as a refusal where it is about the file and not about us. */
+/** Turns an error while opening a database into a `DatabaseRefused` where the file is at fault, not the program. */
 export function refusalOf(error: unknown, path: string): Error {
   if (error instanceof DatabaseRefused) return error;
   if (error instanceof Database.SqliteError) return fromSqliteError(error, path);
@@ -63,7 +63,7 @@ function cannotOpen(path: string, problem: string, orFull = ''): string {
   return `The database ${path} cannot be opened (${problem}): check that this user may read and write the file and its folder${orFull}.`;
 }
 
-/** What the operating system said about a file, in words. */
+/** The operating system's error about a file, in words. */
 export function fileProblem(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return problems[code] ?? message;

@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3';
 
-/** How long after a write the journal is emptied. */
+/** How long after a write the journal is truncated. */
 const AFTER_MS = 10_000;
 
 /**
- * Empties the write-ahead log some seconds after a write. `secure_delete` overwrites what is deleted in the database, and
- * the log still has the pages as they were: what cloud_init held would stay in it until the process ends.
+ * Truncates the write-ahead log some seconds after a write. `secure_delete` overwrites deleted data in the database
+ * only; without this the log would keep it, such as the contents of cloud_init, until the process ends.
  */
 export class JournalTruncation {
   readonly #db: Database.Database;
@@ -24,7 +24,7 @@ export class JournalTruncation {
     this.#afterMs = afterMs;
   }
 
-  /** Something was written. */
+  /** Plans a truncation after a write. */
   plan(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -37,7 +37,7 @@ export class JournalTruncation {
     this.#timer = undefined;
   }
 
-  /** Waits for nobody: while another connection reads, it is tried again later. */
+  /** Does not wait: while another connection reads, it is tried again later. */
   #truncate(): void {
     if (!this.#db.open) return;
     const timeout = Number(this.#db.pragma('busy_timeout', { simple: true }));

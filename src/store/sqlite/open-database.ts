@@ -12,9 +12,9 @@ import { orchestratorFormat } from './orchestrator-format.ts';
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
-  /** Called when the file is found sound or absent, before anything is written; a throw leaves all as it is. */
+  /** Called once the file is checked or found absent, before anything is written. If it throws, nothing is changed. */
   beforeWriting?: () => void;
-  /** False: a database of an earlier version is refused, since an earlier program may be serving it. */
+  /** False: a database of an earlier version is refused, because an earlier program may be serving it. */
   mayMigrate?: boolean;
   /** How long after a write the write-ahead log is emptied; default: some seconds. */
   truncateJournalAfterMs?: number;
@@ -22,7 +22,7 @@ export interface OpenOptions {
 
 /**
  * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), checks it, and
- * brings it to the newest version. Where there is none, it is made; a backup becomes the database.
+ * migrates it to the newest version. A missing file is created; a backup becomes the database.
  *
  * @throws {DatabaseRefused} if the file is damaged, not this program's, newer than it, or unreadable; then nothing was
  *   changed.
@@ -71,13 +71,13 @@ export function openReader(path: string): Database.Database {
 
 /**
  * SQLite keeps WAL mode in the file but not `synchronous`: a connection to a WAL file starts at NORMAL,
- * with which a power cut loses what was promised. So both are set on every open.
+ * with which a power cut loses committed transactions. So both are set on every open.
  */
 function setDurable(db: Database.Database): void {
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
   db.pragma('foreign_keys = ON');
-  // What is no longer stored, cloud_init above all, is overwritten and not left in free pages.
+  // Deleted data, cloud_init above all, is overwritten and not left in free pages.
   db.pragma('secure_delete = ON');
   db.pragma('busy_timeout = 5000');
 }
@@ -115,8 +115,8 @@ function makeFolder(folder: string, path: string): void {
 }
 
 /**
- * Makes the file under another name and puts it in its place whole, so that a file at `path` is never an
- * unfinished one, whenever the process ends. Of several processes at once one wins, and all open what it made.
+ * Creates the file under another name and then renames it, so that a file at `path` is always complete, whenever the
+ * process ends. Of several processes at once one wins, and all open its file.
  */
 function createDatabase(path: string, migrations: readonly Migration[], format: DatabaseFormat): void {
   const draft = `${path}.new-${process.pid}`;
@@ -136,7 +136,7 @@ function createDatabase(path: string, migrations: readonly Migration[], format: 
   }
 }
 
-/** Forwards only, each step and its version number in one transaction, one process at a time. */
+/** Runs the missing migrations, each with its version number in one transaction, one process at a time. */
 function migrate(
   db: Database.Database,
   migrations: readonly Migration[],

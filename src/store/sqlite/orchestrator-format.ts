@@ -14,7 +14,7 @@ const specTypes = {
 };
 const endpointTypes = { publicIp: ['text'], sshPort: ['integer'], sshUsername: ['text'] };
 
-/** SQLite keeps any text, and a flipped bit leaves it text. */
+/** SQLite accepts any text in these columns, so damage to it shows only when the row is read. */
 const UNREADABLE = `
   SELECT 'instance ' || id FROM instances
   WHERE status NOT IN (${instanceStatusSchema.options.map((status) => `'${status}'`).join()})

@@ -5,7 +5,7 @@ import { type Command, DatabaseRefused } from '../database-refused.ts';
 
 /**
  * Makes this process the only one that serves a database file. The lock is the operating system's, so it ends
- * with the process, however that ends. Returns what gives it back.
+ * with the process, however that ends. Returns a function that releases it.
  *
  * @throws {DatabaseRefused} if another process holds it.
  */
@@ -25,12 +25,12 @@ export function takeServeLock(databasePath: string, command: Command = 'berth se
   return () => lock.close();
 }
 
-/** Makes no file. @throws {DatabaseRefused} if another process serves the database. */
+/** Creates no file. @throws {DatabaseRefused} if another process serves the database. */
 export function assertNotServed(databasePath: string, command: Command = 'berth serve'): void {
   if (existsSync(lockFileOf(databasePath))) takeServeLock(databasePath, command)();
 }
 
-/** The same for every name that the file has through links. */
+/** The same for every path that leads to the file through links. */
 function lockFileOf(path: string): string {
   const real = existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path));
   return `${real}.lock`;

@@ -1,5 +1,5 @@
 import type { CommitListener, Store } from '../../orchestrator/model/store.ts';
-import { Changes, readerOn, tellOf, transactionOn } from '../queries/repositories.ts';
+import { Changes, notifyListeners, readerOn, transactionOn } from '../queries/repositories.ts';
 import { claimWork, endAbandonedLeases, nextWorkAt } from '../queries/work.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';
 import { sqlite } from '../schema/sqlite.ts';
@@ -30,7 +30,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
       const changes = new Changes();
       return database.transact(
         () => body(transactionOn(connection, changes)),
-        () => tellOf(listeners, changes.instances.values(), changes.work),
+        () => notifyListeners(listeners, changes.instances.values(), changes.work),
       );
     },
     claimWork: (claim) => database.write(() => claimWork(connection, claim)),

@@ -13,7 +13,7 @@ import { postgres } from '../../schema/postgres.ts';
 import { readerOn, transactionOn } from '../queries/repositories.ts';
 import { SharedRequestCounts } from './request-counts.ts';
 
-/** Those that wait for a lock must leave some to those that read. */
+/** Reads have connections of their own, so that transactions that wait for locks do not block them. */
 const TRANSACTIONS_AT_ONCE = 10;
 const READS_AT_ONCE = 5;
 const HEAR_TIME_EVERY_MS = 3_000;

@@ -69,7 +69,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       db
         .select({ status: deployments.status, count: count() })
         .from(deployments)
-        // In the words of the partial index, which counts without reading a row.
+        // The same text as the partial index's condition, so that the rows are counted in the index.
         .where(sql`${deployments.status} IN ('deploying', 'running', 'stopped')`)
         .groupBy(deployments.status),
     countUnproved: async () => {
@@ -80,7 +80,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .select({ providerId: deployments.providerId, count: count() })
         .from(deployments)
         .where(
-          // The first condition is that of the partial index.
+          // The first condition is the partial index's.
           sql`${deployments.status} IN ('deploying', 'running', 'stopped') AND ${deployments.status} = 'deploying'
             AND ${onlineAt} IS NOT NULL AND ${provedAt} IS NULL`,
         )
@@ -96,7 +96,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
   };
 }
 
-/** In the words of the partial index, which the database uses for a condition of these words. */
+/** The same text as the partial index's condition, so that the index is used. */
 function isToTend({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} IN ('deploying', 'running', 'stopped') OR ${deployments.cleanup} = 'wanted')`;
 }
@@ -109,14 +109,14 @@ export function deploymentWriter(connection: Connection): DeploymentWriter {
   return {
     ...deploymentReader(connection),
     insert: async (record) => void (await db.insert(deployments).values(record)),
-    // What it has cost is the ledger's.
+    // Only the ledger writes what it has cost.
     update: async ({ totalCostMicroUsd: _, lastCreditDeductionAt: __, ...record }) =>
       void (await db
         .update(deployments)
         .set({ ...record, revision: record.revision + 1 })
         .where(eq(deployments.id, record.id))),
     recordObservations: async (observations) => {
-      // In one order everywhere: two that write the same rows do not wait for each other.
+      // Sorted, so that two transactions that write the same rows cannot deadlock.
       const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));
       for (let start = 0; start < sorted.length; start += OBSERVATIONS_AT_ONCE)
         await recordBatch(connection, sorted.slice(start, start + OBSERVATIONS_AT_ONCE));
@@ -126,7 +126,7 @@ export function deploymentWriter(connection: Connection): DeploymentWriter {
   };
 }
 
-/** Both databases call the columns of a list of values column1, column2 … */
+/** Both databases name the columns of a VALUES list column1, column2 … */
 async function recordBatch(
   { db, tables: { deployments } }: Connection,
   batch: readonly { id: string; revision: number; at: number }[],

@@ -5,8 +5,8 @@ import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
 /**
- * No lease is this long, in milliseconds. One that ends further away was taken while a clock was wrong and counts as
- * run out, so that nothing waits for ever.
+ * No lease is this long, in milliseconds. One that ends later was taken while a clock was wrong and counts as
+ * expired, so that nothing waits for ever.
  */
 const FARTHEST_MS = 2 * 60 * 60 * 1000;
 
@@ -63,7 +63,7 @@ export function leaseWriter(connection: Connection): LeaseWriter {
       const [lease] = await claimLease(connection, asked);
       return lease ?? null;
     },
-    // The row stays: who comes next has a greater token.
+    // The row stays, so that the next holder gets a greater token.
     release: async (name, holder) =>
       void (await db
         .update(leases)

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 
 type Audit = Pick<LedgerReader, 'balances' | 'unbalanced' | 'malformed' | 'auditSegments' | 'auditSubjects'>;
 
-/** What the books say by themselves: of nothing that is kept beside them. Each page is one statement. */
+/** Audits of the ledger from its own rows alone. Each page is one statement. */
 export function ledgerAudit({ db, tables }: Connection): Audit {
   const { deployments, ledgerEntries, ledgerTransactions, segments, volumes } = tables;
   const { account, amountMicroUsd, transactionId } = ledgerEntries;
@@ -91,7 +91,7 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
   };
 }
 
-/** Who is so has begun to cost. */
+/** The statuses of what has begun to cost. */
 const COSTING = "'running', 'stopped', 'available', 'attached'";
 
 const ENTRIES = sql`(SELECT transaction_id, count(*) AS count,
@@ -101,14 +101,14 @@ const ENTRIES = sql`(SELECT transaction_id, count(*) AS count,
 const SLICES = sql`(SELECT transaction_id, count(*) AS count, max(slice_end) AS slice_end
   FROM slices GROUP BY transaction_id) AS slice`;
 
-/** An aggregate over the slices of the segment of a row. */
+/** An aggregate over the slices of a row's segment. */
 function ofSlices<T = number>(aggregate: string) {
   return sql<T>`${sql.raw(`(SELECT ${aggregate} FROM slices WHERE slices.segment_id = segments.id)`)}`;
 }
 
 /**
- * What the transactions of the slices took from the team, as the entries say it: each is looked up by its key, where a
- * join may read all that the team ever paid for each segment.
+ * What the slices' transactions took from the team, according to the entries. Each is looked up by its key; a join may
+ * read all that the team ever paid, for each segment.
  */
 const ENTRIES_OF_SLICES = sql<number>`(SELECT coalesce(-sum((SELECT ledger_entries.amount_micro_usd FROM ledger_entries
     WHERE ledger_entries.transaction_id = taken.transaction_id

@@ -70,7 +70,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
         isNull(segments.endedAt),
       );
       const found = await findSegment(isOpenOf);
-      // The row that was waited for may be closed by now, and the one that follows it was not there when this began.
+      // The row that was waited for may be closed now, and the statement did not see the one that follows it.
       return found === null && locking !== noLocking ? findSegment(isOpenOf) : found;
     },
     openSegmentsOfTeam: (teamId) => openSegmentsOfTeam(connection, { teamId }),
@@ -214,7 +214,7 @@ function assertBalanced({ id }: LedgerTransactionRecord, entries: readonly Entry
 }
 
 async function addToBalances(connection: Connection, entries: readonly Entry[]): Promise<void> {
-  // In one order everywhere: two that write the same teams do not wait for each other.
+  // Sorted, so that two transactions that write the same teams cannot deadlock.
   const sorted = [...entries].sort((a, b) => (a.account < b.account ? -1 : 1));
   for (const { account, amountMicroUsd } of sorted) {
     if (!account.startsWith('team:')) continue;

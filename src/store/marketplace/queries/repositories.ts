@@ -10,7 +10,7 @@ import { discountReader, discountWriter, teamReader, teamWriter } from './teams.
 import { keyReader, keyWriter, sshKeyReader, sshKeyWriter, userReader, userWriter } from './users.ts';
 import { volumeReader, volumeWriter } from './volumes.ts';
 
-/** `toCoreError` gives what a query threw the name that the core knows. */
+/** `toCoreError` translates a query's error into one that the core knows. */
 export function readerOn(connection: Connection, toCoreError: (error: unknown) => unknown): Reader {
   const translated = <Repository extends object>(repository: Repository): Repository =>
     withErrors(repository, toCoreError);

@@ -60,7 +60,7 @@ export function teamReader(connection: Connection): TeamReader {
           asc(members.joinedAt),
           asc(members.userId),
         ),
-    // Not locked: whoever asks may hold any of the team's rows, and who changes it holds the team's.
+    // Not locked: the caller may hold any of the team's rows, and whoever changes a member locks the team's.
     member: async (teamId, userId) => {
       const [record] = await memberOf(connection, { teamId, userId });
       return record ?? null;
@@ -76,7 +76,7 @@ export function teamWriter(connection: Connection): TeamWriter {
   return {
     ...teamReader(connection),
     insert: async (record) => void (await db.insert(teams).values(record)),
-    // The balance is the ledger's.
+    // Only the ledger writes the balance.
     update: async ({ balanceMicroUsd: _, ...record }) =>
       void (await db.update(teams).set(record).where(eq(teams.id, record.id))),
     putMember: async (record) =>

@@ -107,12 +107,12 @@ async function attachmentsOf(
   );
 }
 
-/** In the words of the partial index, which the database uses for a condition of these words. */
+/** The same text as the partial index's condition, so that the index is used. */
 function isToTend({ tables: { volumes } }: Connection): SQL {
   return sql`(${volumes.action} IS NOT NULL OR ${volumes.cleanup} = 'wanted')`;
 }
 
-/** In the words of its partial index, likewise. */
+/** The same text as its partial index's condition. */
 function isFailed({ tables: { volumes } }: Connection): SQL {
   return sql`(${volumes.status} = 'error' AND ${volumes.startedAt} IS NOT NULL AND ${volumes.deletedAt} IS NULL)`;
 }
@@ -125,7 +125,7 @@ export function volumeWriter(connection: Connection): VolumeWriter {
   return {
     ...volumeReader(connection),
     insert: async (record) => void (await db.insert(volumes).values(record)),
-    // What it has cost is the ledger's.
+    // Only the ledger writes what it has cost.
     update: async ({ totalCostMicroUsd: _, ...record }) =>
       void (await db
         .update(volumes)

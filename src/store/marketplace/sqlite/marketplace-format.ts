@@ -15,7 +15,7 @@ const isBroken = (column: string, types: Readonly<Record<string, readonly string
 const isBrokenIfThere = (column: string, types: Readonly<Record<string, readonly string[]>>): string =>
   `${column} IS NOT NULL AND ${isBroken(column, types)}`;
 
-/** SQLite keeps any text, and a flipped bit leaves it text. */
+/** SQLite accepts any text in these columns, so damage to it shows only when the row is read. */
 const UNREADABLE = `
   SELECT * FROM (
     SELECT 'deployment ' || id FROM deployments

@@ -1,17 +1,17 @@
 import type { Store } from '../../../marketplace/model/store.ts';
 
-/** From so many windows on, those that are over are forgotten at each new one. */
+/** Above this number of windows, each new one removes those that are over. */
 const MANY = 10_000;
-/** So many windows are kept; the one that began first goes. */
+/** The most windows that are kept; the oldest is removed first. */
 const MOST = 100_000;
 
-/** How many requests there were, for one process: nothing of it is worth a disk. */
+/** Request counts of one process, in memory: they need not survive it. */
 export class RequestCounts {
   readonly #windows = new Map<string, { count: number; endsAt: number }>();
 
   count({ name, now, lengthMs }: Parameters<Store['countRequest']>[0]): { count: number; endsAt: number } {
     const known = this.#windows.get(name);
-    // One that ends further away was begun while the clock was wrong.
+    // One that ends later was started while the clock was wrong.
     if (known !== undefined && known.endsAt > now && known.endsAt <= now + lengthMs) {
       known.count++;
       return { ...known };
@@ -23,7 +23,7 @@ export class RequestCounts {
     return { ...begun };
   }
 
-  /** In the order in which they began: of windows of one length the first is the first to be over. */
+  /** In the order of their start: windows of one length end in that order. */
   #forget(now: number): void {
     if (this.#windows.size < MANY) return;
     for (const [name, { endsAt }] of this.#windows) {

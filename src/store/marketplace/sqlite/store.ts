@@ -41,7 +41,7 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
   };
 }
 
-/** A connection whose reads are all of the moment of the first. */
+/** A connection whose reads all see the same snapshot. */
 function openSnapshot(path: string): Database.Database {
   try {
     const reader = openReader(path);
