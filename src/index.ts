@@ -21,8 +21,7 @@ export {
   serveOrchestrator,
 } from './compose/serve-orchestrator.ts';
 export { ConfigError } from './config/findings.ts';
-export { loadConfig } from './config/load.ts';
-export { loadCatalog } from './config/load-catalog.ts';
+export { loadCatalog, loadConfig } from './config/load.ts';
 export { loadMarketplaceConfig } from './config/marketplace/load.ts';
 export type { MarketplaceConfig } from './config/marketplace/schema.ts';
 export type { Config } from './config/schema.ts';

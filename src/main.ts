@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { commandsOf } from './cli/commands.ts';
 import { createProgram, loadCommands, sentenceOf, sentenceOfOldNode } from './cli/program.ts';
 import type { ServePorts } from './compose/serve-orchestrator.ts';
-import { packageVersion } from './config/package-version.ts';
+import { packageVersion } from './config/package-root.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
 export async function main(argv: readonly string[], ports: ServePorts = {}): Promise<void> {

@@ -10,12 +10,12 @@ import { type JsonFlag, printRecords, toJsonTime, withJson } from './print-recor
 export function accountsCommand(): Command {
   const accounts = new Command('accounts');
   withDatabase(accounts.command('create <name>'))
-    .description('make an account')
+    .description('create an account')
     .option('--id <id>', 'the id that it had, where the database was restored and lacks it')
     .action(async (name: string, options: DatabaseFlags & { id?: string }) =>
       onDatabase(options, async (deps) => {
         const { id } = await createAccount(deps, name, options.id);
-        printLine(`Account ${name} (${id}) is made. Give it a key: berth keys create --account ${name}`);
+        printLine(`Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`);
       }),
     );
   withJson(withDatabase(accounts.command('list')))

@@ -6,23 +6,22 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
   return [
     {
       name: 'serve',
-      description: 'serve the /v1 contract; without a config on the simulator and the bundled catalog',
+      description: 'serve the /v1 contract; without --config, the simulator and the bundled catalog',
       load: async () => (await import('./serve-command.ts')).serveCommand(ports),
     },
     {
       name: 'keys',
-      description: 'API keys: make, list and revoke them',
+      description: 'create, list and revoke API keys',
       load: async () => (await import('./keys-command.ts')).keysCommand(),
     },
     {
       name: 'accounts',
-      description: 'accounts: make and list them, set their passwords',
+      description: 'create and list accounts, set their passwords',
       load: async () => (await import('./accounts-command.ts')).accountsCommand(),
     },
     {
       name: 'losses',
-      description:
-        'what the platform has lost: how much, how much there may be, and which instances are held',
+      description: 'instances that the platform has lost: how many ended, how many may, and which are held',
       load: async () => (await import('./losses-command.ts')).lossesCommand(),
     },
     {
@@ -38,12 +37,12 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
     {
       name: 'simulator',
       description:
-        'run the simulated platform by itself, for several `berth serve` with its address as platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; with BERTH_SIMULATOR_TOKEN in the environment of all of them it answers nobody else',
+        'run the simulated platform as a server of its own, which several `berth serve` share by platform.address; it has the units of the catalog and the times of `platform:` in berth.yaml; with BERTH_SIMULATOR_TOKEN in the environment of all of them it answers nobody else',
       load: async () => (await import('./simulator-command.ts')).simulatorCommand(),
     },
     {
       name: 'marketplace',
-      description: 'serve the marketplace API on top of provider orchestrators, and set its users and teams',
+      description: 'serve the marketplace API on top of provider orchestrators; manage its users and teams',
       load: async () => (await import('./marketplace/marketplace-command.ts')).marketplaceCommand(argv),
     },
   ];

@@ -13,7 +13,7 @@ export interface NewKeyFlags {
 export function withNewKeyFlags(command: Command): Command {
   return withJson(
     command
-      .description('make a key and print it: the only time that it is shown')
+      .description('create a key and print it; it is shown only this once')
       .option('--label <text>', 'what it is for')
       .option('--expires <when>', 'when it ends: in 30m, 2h or 7d, or at an RFC 3339 time'),
   );

@@ -32,7 +32,7 @@ export function lossesCommand(): Command {
     }),
   );
   withDatabase(losses.command('accept'))
-    .description('say that what the platform lacks is lost: instances end for it until the time is over')
+    .description('accept the losses: for this long, instances that the platform no longer has are ended')
     .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
     // A flag that the command above knows too is taken by that one, wherever it stands.
     .action(async (_options: DatabaseFlags & { for: string }, command: Command) => {

@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../ports/store-unavailable.ts';
 export function createProgram(commands: readonly Command[], version: string): Command {
   // A flag after the name of a command is that command's, also where one above it has the same.
   const program = new Command('berth')
-    .description('The reference provider orchestrator, and a marketplace on top of such')
+    .description('The reference provider orchestrator, and a marketplace on top of provider orchestrators')
     .version(version, '-V, --version', 'print the version')
     .enablePositionalOptions();
   for (const command of commands) program.addCommand(command);

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { packageVersion } from '../config/package-version.ts';
+import { packageVersion } from '../config/package-root.ts';
 import type { Config } from '../config/schema.ts';
 import { adminApp, readiness } from '../http/api/operations.ts';
 import { requestIds } from '../http/api/request-context.ts';

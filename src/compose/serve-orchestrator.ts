@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { loadCatalog } from '../config/load-catalog.ts';
+import { loadCatalog } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';

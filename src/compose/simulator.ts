@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { getRequestListener } from '@hono/node-server';
-import { loadCatalog } from '../config/load-catalog.ts';
+import { loadCatalog } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { checkState, openSimulator, readToken, simulator } from '../drivers/simulator/driver.ts';

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import { collectFindings, type Finding, toFindings, toPlainIssues } from './findings.ts';
-import { catalogFileOf } from './load.ts';
-import { readCatalogFile } from './load-catalog.ts';
-import { isMarketplaceFile, marketplaceFindings } from './marketplace/check.ts';
+import { catalogFileOf, readCatalogFile } from './load.ts';
+import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
 import { configSchema } from './schema.ts';
 import { tlsFindings } from './tls-findings.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';

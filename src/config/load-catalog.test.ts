@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Offer, Region } from '../orchestrator/catalog/catalog.ts';
 import { ConfigError, toLine } from './findings.ts';
-import { bundledCatalogFile } from './load.ts';
-import { loadCatalog, readCatalogFile } from './load-catalog.ts';
+import { bundledCatalogFile, loadCatalog, readCatalogFile } from './load.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-catalog-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /**
@@ -13,4 +13,10 @@ export function packageRoot(): string {
     folder = parent;
   }
   return folder;
+}
+
+/** The version in package.json, such as "0.1.0". */
+export function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8'));
+  return String(version);
 }

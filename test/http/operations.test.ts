@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { packageVersion } from '../../src/config/package-version.ts';
+import { packageVersion } from '../../src/config/package-root.ts';
 import { collectLog } from '../support/collect-log.ts';
 import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageVersion } from '../../src/config/package-version.ts';
+import { packageVersion } from '../../src/config/package-root.ts';
 import { HttpServer } from '../../src/http/wire/server.ts';
 import { collectLog } from '../support/collect-log.ts';
 import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { loadCatalog } from '../../src/config/load-catalog.ts';
+import { loadCatalog } from '../../src/config/load.ts';
 import { packageRoot } from '../../src/config/package-root.ts';
 import type { Instance } from '../../src/contract/instance.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';

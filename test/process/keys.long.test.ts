@@ -113,7 +113,7 @@ describe('berth keys, while the server runs', () => {
 
 describe('berth accounts, while the server runs', () => {
   it('makes an account with a key of its own, which sees nothing of another', async () => {
-    expect(await run('accounts create tenant-b')).toMatch(/^Account tenant-b \(acct-\w+\) is made\./);
+    expect(await run('accounts create tenant-b')).toMatch(/^Account tenant-b \(acct-\w+\) is created\./);
     const { api_key: key } = await createKey(' --account tenant-b');
     const body = { name: 'mine', size_gb: 10, region: 'eu-frankfurt' };
     const volume = await createClient(berth.baseUrl, key).request('POST', '/volumes', { body });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bundledCatalogFile } from '../../src/config/load.ts';
-import { loadCatalog } from '../../src/config/load-catalog.ts';
+import { bundledCatalogFile, loadCatalog } from '../../src/config/load.ts';
 import type { SimulatorTruth } from '../../src/drivers/simulator/platform/simulator.ts';
 import { type Books, disagreements } from './books.ts';
 

@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundledCatalogFile } from '../../src/config/load.ts';
-import { loadCatalog } from '../../src/config/load-catalog.ts';
+import { bundledCatalogFile, loadCatalog } from '../../src/config/load.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import {
   embeddedPostgres,

@@ -20,7 +20,7 @@ import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from
 /** `berth marketplace losses`: what providers deny, and the cap beyond which an operator looks first. */
 export function marketplaceLossesCommand(): Command {
   const losses = withJson(withMarketplaceDatabase(new Command('losses')))
-    .description('what providers deny that they have: how much ended by that, and what is held')
+    .description('what providers answer 404 for: how much ended by that, and what is held')
     .enablePositionalOptions()
     .action(async (flags: JsonFlag, command: Command) =>
       onMarketplaceDatabase(command, async (deps) => {
@@ -34,7 +34,7 @@ export function marketplaceLossesCommand(): Command {
       }),
     );
   withJson(withMarketplaceDatabase(losses.command('accept <provider>')))
-    .description('say that what the provider denies is lost: it ends until the time is over')
+    .description('accept the losses: for this long, what the provider answers 404 for is ended')
     .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
     .action(async (providerId: string, flags: JsonFlag & { for: string }, command: Command) =>
       onMarketplaceDatabase(command, async (deps) => {

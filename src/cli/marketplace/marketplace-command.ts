@@ -9,27 +9,27 @@ import { withAllowPrivate, withMarketplaceDatabase } from './database.ts';
 const commands: readonly LazyCommand[] = [
   {
     name: 'users',
-    description: 'users: add and list them, set what is theirs',
+    description: 'add and list users, change their settings',
     load: async () => (await import('./users-command.ts')).usersCommand(),
   },
   {
     name: 'keys',
-    description: 'API keys of users: make, list and revoke them',
+    description: 'create, list and revoke the API keys of users',
     load: async () => (await import('./keys-command.ts')).marketplaceKeysCommand(),
   },
   {
     name: 'teams',
-    description: 'teams: make and show them, set who is in them',
+    description: 'create and show teams, manage their members',
     load: async () => (await import('./teams-command.ts')).teamsCommand(),
   },
   {
     name: 'credit',
-    description: 'balances: book payments, gifts and corrections',
+    description: 'book payments, grants and corrections of balances',
     load: async () => (await import('./credit-command.ts')).creditCommand(),
   },
   {
     name: 'discounts',
-    description: 'discounts of teams: set, list and end them',
+    description: 'set, list and end the discounts of teams',
     load: async () => (await import('./discounts-command.ts')).discountsCommand(),
   },
   {
@@ -39,22 +39,22 @@ const commands: readonly LazyCommand[] = [
   },
   {
     name: 'providers',
-    description: 'the providers of marketplace.yaml',
+    description: 'list and check the providers of marketplace.yaml',
     load: async () => (await import('./providers-command.ts')).providersCommand(),
   },
   {
     name: 'mail',
-    description: 'what was mailed, and what was not',
+    description: 'list the mails: sent, due and given up',
     load: async () => (await import('./mail-commands.ts')).mailCommand(),
   },
   {
     name: 'losses',
-    description: 'what providers deny that they have: how much ended by that, and what is held',
+    description: 'what providers answer 404 for: how much ended by that, and what is held',
     load: async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
   },
   {
     name: 'verify-ledger',
-    description: 'prove the books: balances are the sums of their entries, each second is billed once',
+    description: 'check the books: balances are the sums of their entries, each second is billed once',
     load: async () => (await import('./books-commands.ts')).verifyLedgerCommand(),
   },
   {

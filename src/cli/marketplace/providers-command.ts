@@ -13,7 +13,7 @@ import { loadMarketplaceFor, withAllowPrivate } from './database.ts';
 export function providersCommand(): Command {
   const providers = new Command('providers');
   withJson(withConfig(providers.command('list')))
-    .description('list them')
+    .description('list the providers')
     .action((flags: JsonFlag, command: Command) => {
       const { providers: entries } = loadProvidersFor(command);
       printRecords(
@@ -32,7 +32,7 @@ export function providersCommand(): Command {
       );
     });
   withJson(withConfig(providers.command('check')))
-    .description('call each of them, and say what is wrong; exit code 1 where something is')
+    .description('call each provider and say what is wrong; exit code 1 if anything is')
     .action(async ({ json }: JsonFlag, command: Command) => {
       const config = loadProvidersFor(command);
       const parts = { env: process.env, clock: systemClock, log: createLog('silent') };

@@ -24,13 +24,13 @@ import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from
 export function teamsCommand(): Command {
   const teams = new Command('teams');
   withMarketplaceDatabase(teams.command('create <name>'))
-    .description('make a team')
+    .description('create a team')
     .requiredOption('--owner <email>', 'who owns it')
     .option('--slug <slug>', 'its unique short name')
     .action(async (name: string, { owner, slug }: { owner: string; slug?: string }, command: Command) =>
       onMarketplaceDatabase(command, async (deps) => {
         const team = await createTeam(deps, { name, owner, ...(slug !== undefined && { slug }) });
-        printLine(`Team ${team.name} (${team.id}, ${team.slug}) is made.`);
+        printLine(`Team ${team.name} (${team.id}, ${team.slug}) is created.`);
       }),
     );
   withJson(withMarketplaceDatabase(teams.command('list')))
@@ -44,7 +44,7 @@ export function teamsCommand(): Command {
       onMarketplaceDatabase(command, (deps) => printTeam(deps, idOrSlug, flags)),
     );
   withMarketplaceDatabase(teams.command('add-member <team> <email>'))
-    .description('put a user into a team, or change their role')
+    .description('add a user to a team, or change their role')
     .option('--role <role>', teamRoles.join(', '), 'member')
     .action(async (team: string, user: string, { role }: { role: string }, command: Command) =>
       onMarketplaceDatabase(command, async (deps) => {
@@ -53,11 +53,11 @@ export function teamsCommand(): Command {
       }),
     );
   withMarketplaceDatabase(teams.command('remove-member <team> <email>'))
-    .description('take a user out of a team')
+    .description('remove a user from a team')
     .action(async (team: string, user: string, _flags: object, command: Command) =>
       onMarketplaceDatabase(command, async (deps) => {
         await removeMember(deps, { team, user });
-        printLine(`${user} is no member of ${team} any more.`);
+        printLine(`${user} is no longer a member of ${team}.`);
       }),
     );
   withMarketplaceDatabase(teams.command('switch <email> <team>'))

@@ -31,7 +31,7 @@ export function usersCommand(): Command {
         const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
         const user = await addUser(deps, { email, ...changes, ...(team !== undefined && { team }) });
         const where = team === undefined ? '' : `, a member of ${team}`;
-        printLine(`User ${user.email} (${user.id}) is there${where}.`);
+        printLine(`User ${user.email} (${user.id}) is added${where}.`);
       }),
     );
   withJson(withMarketplaceDatabase(users.command('list')))
@@ -40,7 +40,7 @@ export function usersCommand(): Command {
       onMarketplaceDatabase(command, async ({ store }) => printUsers(await store.read.users.list(), flags)),
     );
   withSettings(users.command('set <email>'))
-    .description('change what is set for a user')
+    .description('change the settings of a user')
     .action(async (email: string, flags: UserFlags, command: Command) =>
       onMarketplaceDatabase(command, async (deps) => {
         printUsers([await changeUser(deps, email, toChanges(flags))], {});

@@ -1,6 +1,10 @@
+import { dirname, resolve } from 'node:path';
+import { collectFindings, type Finding, toFindings, toPlainIssues } from '../findings.ts';
 import { createPathResolver, parseConfig, resolveServerPaths } from '../parse-config.ts';
 import { type ConfigFlags, type Environment, type Override, readOverrides } from '../settings.ts';
-import { readYamlFile } from '../yaml-file.ts';
+import { tlsFindings } from '../tls-findings.ts';
+import { readYamlFile, type YamlFile } from '../yaml-file.ts';
+import { loadProfile } from './load-profile.ts';
 import { type MarketplaceConfig, marketplaceConfigSchema } from './schema.ts';
 
 export interface MarketplaceFlags extends ConfigFlags {
@@ -45,4 +49,25 @@ function allowPrivateOf({ allowPrivate }: MarketplaceFlags): Override[] {
   return allowPrivate
     ? [{ path: ['allow_private'], source: 'flag', name: '--allow-private', value: true }]
     : [];
+}
+
+/** Whether a file is a marketplace's: an orchestrator has no providers. */
+export function isMarketplaceFile({ value }: YamlFile): boolean {
+  return 'providers' in value;
+}
+
+/** Everything that is wrong with a marketplace's file and with the profiles that it names. */
+export function marketplaceFindings(yaml: YamlFile): Finding[] {
+  const parsed = marketplaceConfigSchema.safeParse(yaml.value);
+  if (!parsed.success) return toFindings(yaml, toPlainIssues(yaml.value, parsed.error.issues));
+  const profiles = parsed.data.providers.flatMap(({ profile }) => profile ?? []);
+  return [
+    ...tlsFindings(yaml),
+    ...profiles.flatMap((profile) =>
+      collectFindings(() => {
+        loadProfile(resolve(dirname(yaml.file), profile));
+        return [];
+      }),
+    ),
+  ];
 }
