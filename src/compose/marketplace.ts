@@ -22,7 +22,7 @@ import {
   tellOfMissingProviders,
 } from '../marketplace/providers/create-providers.ts';
 import type { GpuTypes } from '../marketplace/providers/gpu-types.ts';
-import { Tending } from '../marketplace/sync/provider-workers.ts';
+import { ProviderWorkers } from '../marketplace/sync/provider-workers.ts';
 import { Authenticator } from '../marketplace/teams/authenticate.ts';
 import { KeyUses } from '../marketplace/teams/keys.ts';
 import type { Clock, Random } from '../ports/clock.ts';
@@ -92,10 +92,10 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     options,
     providers,
     installationId,
-    wake: (providerId) => tending.wake(providerId),
+    wake: (providerId) => workers.wake(providerId),
   };
   await tellOfMissingProviders(deps);
-  const tending = new Tending(deps);
+  const workers = new ProviderWorkers(deps);
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = new StockAlerts(deps);
@@ -113,7 +113,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
-  const jobs = [tending, accrual, stockAlerts, mail, keyUses];
+  const jobs = [workers, accrual, stockAlerts, mail, keyUses];
   providers.start();
   for (const job of jobs) job.start();
   return {

@@ -54,7 +54,7 @@ export class Population {
             () => this.#change(user, some, 'restart'),
             () => this.terminate(user, some),
           ]),
-      () => this.#tendVolumes(user),
+      () => this.#syncVolumes(user),
     ];
     await this.#dice.pick(deeds)?.();
   }
@@ -111,7 +111,7 @@ export class Population {
       this.#witness.contradict(known, `a ${shown.status} one was terminated`);
   }
 
-  async #tendVolumes(user: MarketUser): Promise<void> {
+  async #syncVolumes(user: MarketUser): Promise<void> {
     const own = [...this.#witness.volumes.values()].filter(
       ({ team, provider, chapters }) =>
         team === user.teamId && chapters.at(-1)?.state !== 'over' && this.#isUp(provider),

@@ -8,7 +8,7 @@ import { proveSsh } from '../../src/marketplace/sync/prove-ssh.ts';
 import {
   accept,
   contextOf,
-  openTended,
+  openProviderWorkers,
   read,
   stopped,
   type Tended,
@@ -20,13 +20,13 @@ import { newPublicKey } from '../support/keys.ts';
 const MINUTE_MS = 60_000;
 const GREETING = 'SECRET-OF-AN-INNER-SERVICE';
 
-let tended: Tended;
+let setup: Tended;
 const cleanups: (() => Promise<unknown>)[] = [];
 beforeEach(async () => {
-  tended = await openTended({ bootMs: 1_000 });
+  setup = await openProviderWorkers({ bootMs: 1_000 });
 });
 afterEach(async () => {
-  await tended.close();
+  await setup.close();
   for (const cleanup of cleanups.splice(0)) await cleanup();
 });
 
@@ -64,21 +64,21 @@ async function innerService(): Promise<{ port: number; connections: () => number
 
 /** A deployment whose machine is ONLINE at this address, polled and proved `rounds` times, a minute apart. */
 async function lived(probe: SshProbe, host: string, port: number, rounds: number): Promise<string> {
-  tended.provider.sshProbe = probe;
-  const id = await accept(tended);
-  tended.tending.start();
+  setup.provider.sshProbe = probe;
+  const id = await accept(setup);
+  setup.workers.start();
   // No proof is begun before the address is that of the test.
-  tended.plain.faults.plan = (method) => (method === 'getInstance' ? 'refuse' : 'none');
-  while (tended.plain.instances[0]?.status !== 'ONLINE') await tended.clock.advance(1_000);
-  await stopped(tended.clock, tended.tending);
-  tended.plain.set('i-1', { public_ip: host, ssh_port: port });
-  tended.plain.faults.plan = () => 'none';
-  const context = contextOf(tended);
-  for (let round = 0; round < rounds && (await read(tended, id)).status === 'deploying'; round++) {
-    await poll(context, await read(tended, id));
+  setup.plain.faults.plan = (method) => (method === 'getInstance' ? 'refuse' : 'none');
+  while (setup.plain.instances[0]?.status !== 'ONLINE') await setup.clock.advance(1_000);
+  await stopped(setup.clock, setup.workers);
+  setup.plain.set('i-1', { public_ip: host, ssh_port: port });
+  setup.plain.faults.plan = () => 'none';
+  const context = contextOf(setup);
+  for (let round = 0; round < rounds && (await read(setup, id)).status === 'deploying'; round++) {
+    await poll(context, await read(setup, id));
     await proveSsh(context, id);
-    await poll(context, await read(tended, id));
-    await tended.clock.advance(MINUTE_MS);
+    await poll(context, await read(setup, id));
+    await setup.clock.advance(MINUTE_MS);
   }
   return id;
 }
@@ -93,7 +93,7 @@ const closed = async () => {
 describe('a real machine', () => {
   it('that lets its user in runs', async () => {
     const id = await lived(anywhere, '127.0.0.1', await sshServer(publicKey), 1);
-    expect(await read(tended, id)).toMatchObject({ status: 'running', ipAddress: '127.0.0.1' });
+    expect(await read(setup, id)).toMatchObject({ status: 'running', ipAddress: '127.0.0.1' });
   });
 
   it.each([
@@ -112,10 +112,10 @@ describe('a real machine', () => {
     '%s fails after ten minutes, and nothing of what it says is told [real-ssh-proof-fails]',
     async (_name, portOf, words) => {
       const id = await lived(anywhere, '127.0.0.1', await portOf(), 13);
-      const record = await read(tended, id);
+      const record = await read(setup, id);
       expect(record).toMatchObject({ status: 'failed', failureReason: 'ssh_unreachable', startedAt: null });
       expect(record.failureDetails).toContain(words);
-      expect(JSON.stringify([record, tended.told])).not.toContain(GREETING);
+      expect(JSON.stringify([record, setup.told])).not.toContain(GREETING);
     },
   );
 
@@ -124,9 +124,9 @@ describe('a real machine', () => {
     async (host) => {
       const { port, connections } = await innerService();
       const id = await lived(createSshProbe({ isForbidden: isForbiddenAddress }), host, port, 2);
-      expect((await read(tended, id)).status).toBe('deploying');
+      expect((await read(setup, id)).status).toBe('deploying');
       expect(connections()).toBe(0);
-      const told = tended.told.find(({ fields }) => fields['step'] === 'connect');
+      const told = setup.told.find(({ fields }) => fields['step'] === 'connect');
       expect(told?.fields['detail']).toBe(
         `${host} is a private or reserved address, and these are not allowed`,
       );

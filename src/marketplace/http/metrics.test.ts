@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ProviderError } from '../../client/orchestrator-client.ts';
-import { accept, MINUTE_MS, openTended, read, type Tended } from '../sync/sync.fixture.ts';
+import { accept, MINUTE_MS, openProviderWorkers, read, type Tended } from '../sync/sync.fixture.ts';
 import { Metrics } from './metrics.ts';
 
-let tended: Tended;
+let setup: Tended;
 let metrics: Metrics;
 beforeEach(async () => {
-  tended = await openTended({ bootMs: 1_000 });
-  const { store, clock, deps } = tended;
+  setup = await openProviderWorkers({ bootMs: 1_000 });
+  const { store, clock, deps } = setup;
   metrics = new Metrics({
     version: '0.0.0',
     store,
@@ -16,7 +16,7 @@ beforeEach(async () => {
     writes: { areWritesTaken: true },
   });
 });
-afterEach(() => tended.close());
+afterEach(() => setup.close());
 
 /** Of each provider. */
 async function told(name: string): Promise<Record<string, number>> {
@@ -27,7 +27,7 @@ async function told(name: string): Promise<Record<string, number>> {
 
 it('machines that nobody can log in to yet are told by provider, counted at most once in five seconds', async () => {
   const name = 'berth_marketplace_deployments_waiting_for_ssh';
-  const { clock, ssh, store } = tended;
+  const { clock, ssh, store } = setup;
   let counts = 0;
   const { countUnproved } = store.read.deployments;
   store.read.deployments.countUnproved = () => {
@@ -35,9 +35,9 @@ it('machines that nobody can log in to yet are told by provider, counted at most
     return countUnproved();
   };
   ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'none' : 'closed');
-  for (const number of [1, 2, 3]) await accept(tended, { number });
+  for (const number of [1, 2, 3]) await accept(setup, { number });
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
-  tended.tending.start();
+  setup.workers.start();
   await clock.advance(2 * MINUTE_MS);
   expect(await told(name)).toEqual({ 'provider-x': 2, 'provider-y': 0 });
   for (let scrape = 0; scrape < 20; scrape++) await told(name);
@@ -49,10 +49,10 @@ it('machines that nobody can log in to yet are told by provider, counted at most
 
 it('losses that are held beyond the cap are told by provider, until the provider knows them again', async () => {
   const name = 'berth_marketplace_losses_held';
-  const { clock, plain, tending } = tended;
+  const { clock, plain, workers } = setup;
   const ids: string[] = [];
-  for (let number = 1; number <= 8; number++) ids.push(await accept(tended, { number }));
-  tending.start();
+  for (let number = 1; number <= 8; number++) ids.push(await accept(setup, { number }));
+  workers.start();
   await clock.advance(2 * MINUTE_MS);
   expect(await told(name)).toEqual({ 'provider-x': 0, 'provider-y': 0 });
   plain.faults.plan = (method) => {
@@ -60,7 +60,7 @@ it('losses that are held beyond the cap are told by provider, until the provider
     return method === 'getInstance' ? { error: new ProviderError('not_found', '404') } : 'none';
   };
   await clock.advance(10 * MINUTE_MS);
-  const records = await Promise.all(ids.map((id) => read(tended, id)));
+  const records = await Promise.all(ids.map((id) => read(setup, id)));
   const held = records.filter(({ status }) => status === 'running').length;
   expect(held).toBeGreaterThan(0);
   expect(await told(name)).toEqual({ 'provider-x': held, 'provider-y': 0 });

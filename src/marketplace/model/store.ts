@@ -107,7 +107,7 @@ export interface SshKeyWriter extends SshKeyReader {
 }
 
 /** Read for each of a provider's every few seconds: no more than that takes. */
-export type DeploymentToTend = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt' | 'launch' | 'sshProof'>;
+export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt' | 'launch' | 'sshProof'>;
 
 export interface DeploymentReader {
   byId(id: string): Promise<DeploymentRecord | null>;
@@ -120,11 +120,11 @@ export interface DeploymentReader {
     page?: { limit: number; offset: number };
   }): Promise<DeploymentRecord[]>;
   /** All of a provider that somebody must look at: the active ones, and those that still have to be cleaned up. */
-  toTend(providerId: string): Promise<DeploymentToTend[]>;
+  toSync(providerId: string): Promise<DeploymentToSync[]>;
   /** By its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
   /** How many there are to tend, of each provider that has any. */
-  countToTend(): Promise<{ providerId: string; count: number }[]>;
+  countToSync(): Promise<{ providerId: string; count: number }[]>;
   /** How many there are in each status that is not over. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
   /** How many machines of each provider are ONLINE there and could not be logged in to yet, of each that has any. */
@@ -155,7 +155,7 @@ export interface VolumeReader {
     limit: number;
   }): Promise<{ volumes: VolumeRecord[]; total: number }>;
   /** All of a provider with an action, or still to be cleaned up. */
-  toTend(providerId: string): Promise<VolumeRecord[]>;
+  toSync(providerId: string): Promise<VolumeRecord[]>;
   /** All of a provider that are in `error` and still billed. */
   failed(providerId: string): Promise<VolumeRecord[]>;
   /** How many there are that are not deleted, of each provider that has any. */

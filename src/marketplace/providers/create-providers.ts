@@ -76,7 +76,7 @@ export async function tellOfMissingProviders({
 }): Promise<void> {
   const left = new Map<string, { deployments: number; volumes: number }>();
   const entry = (id: string) => left.get(id) ?? { deployments: 0, volumes: 0 };
-  for (const { providerId, count } of await read.deployments.countToTend())
+  for (const { providerId, count } of await read.deployments.countToSync())
     left.set(providerId, { ...entry(providerId), deployments: count });
   for (const { providerId, count } of await read.volumes.countByProvider())
     left.set(providerId, { ...entry(providerId), volumes: count });

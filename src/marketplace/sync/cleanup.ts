@@ -3,7 +3,7 @@ import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
 import { isDenialBelieved } from '../providers/loss-cap.ts';
-import type { TendingContext } from './context.ts';
+import type { SyncContext } from './context.ts';
 
 const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 5 * 60_000;
@@ -15,7 +15,7 @@ const DENIED = 'the provider denies it, and too much else to be believed: see `b
  * Deletes what a deployment that is over has at its provider, until the provider says that it is gone; tried for ever.
  * Returns when to go on; null: it is done.
  */
-export async function cleanUp(context: TendingContext, record: DeploymentRecord): Promise<number | null> {
+export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;
   if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, toldAt: null });
   let reason: string;
@@ -38,7 +38,7 @@ export async function cleanUp(context: TendingContext, record: DeploymentRecord)
   return retry(context, record, reason);
 }
 
-async function isGone({ provider, call }: TendingContext, record: DeploymentRecord): Promise<boolean> {
+async function isGone({ provider, call }: SyncContext, record: DeploymentRecord): Promise<boolean> {
   const { providerInstanceId: id, region, providerName } = record;
   if (id !== null) {
     const left = await provider.client.deleteInstance(id, region, call);
@@ -53,7 +53,7 @@ async function isGone({ provider, call }: TendingContext, record: DeploymentReco
 }
 
 function retry(
-  { clock, random, log, cleanups }: TendingContext,
+  { clock, random, log, cleanups }: SyncContext,
   record: DeploymentRecord,
   reason: string,
 ): number {

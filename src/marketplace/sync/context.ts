@@ -40,13 +40,13 @@ export interface Unproved {
   seenAt: number;
 }
 
-export type TendingDeps = Pick<
+export type SyncDeps = Pick<
   Deps,
   'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
 >;
 
 /** What the steps of one provider are made of. */
-export interface TendingContext extends TendingDeps {
+export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;
   observations: Observations;

@@ -5,11 +5,11 @@ import { transition } from '../deployments/transition.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { Tending } from './provider-workers.ts';
+import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
   MINUTE_MS,
-  openTended,
+  openProviderWorkers,
   read,
   running,
   seededRandom,
@@ -77,24 +77,24 @@ class Mortal {
 
 /** Lets one die at each of its steps in turn, and another go on; until one comes through. */
 async function everyDeath(
-  prepare: (tended: Tended) => Promise<string>,
-  check: (tended: Tended, id: string) => Promise<void>,
+  prepare: (setup: Tended) => Promise<string>,
+  check: (setup: Tended, id: string) => Promise<void>,
   isAfter: boolean,
 ): Promise<number> {
   for (let diesAt = 1; ; diesAt++) {
-    const tended = await openTended();
-    const id = await prepare(tended);
-    const mortal = new Mortal(tended, diesAt, isAfter);
-    new Tending(mortal.deps).start();
-    await tended.clock.advance(MINUTE_MS);
+    const setup = await openProviderWorkers();
+    const id = await prepare(setup);
+    const mortal = new Mortal(setup, diesAt, isAfter);
+    new ProviderWorkers(mortal.deps).start();
+    await setup.clock.advance(MINUTE_MS);
     const hasDied = mortal.isDead;
     mortal.isDead = true;
-    const heir = new Tending({ ...tended.deps, random: seededRandom(1_000 + diesAt) });
+    const heir = new ProviderWorkers({ ...setup.deps, random: seededRandom(1_000 + diesAt) });
     heir.start();
-    await tended.clock.advance(6 * MINUTE_MS);
-    await check(tended, id);
-    await stopped(tended.clock, heir);
-    await tended.close();
+    await setup.clock.advance(6 * MINUTE_MS);
+    await check(setup, id);
+    await stopped(setup.clock, heir);
+    await setup.close();
     if (!hasDied || diesAt > 14) return diesAt;
   }
 }
@@ -106,13 +106,13 @@ describe.each([
   it('makes what was accepted once, or fails it and leaves nothing [crash-at-each-step]', async () => {
     const outcomes = new Set<string>();
     const deaths = await everyDeath(
-      (tended) => accept(tended),
-      async (tended, id) => {
-        const { status, failureReason } = await read(tended, id);
+      (setup) => accept(setup),
+      async (setup, id) => {
+        const { status, failureReason } = await read(setup, id);
         outcomes.add(status === 'failed' ? `failed ${failureReason}` : status);
-        expect(statuses(tended.plain)).toEqual(status === 'running' ? ['ONLINE'] : []);
-        expect(tended.plain.faults.countOf('createInstance')).toBeLessThanOrEqual(1);
-        const segments = await tended.store.read.ledger.segmentsOf('deployment', id);
+        expect(statuses(setup.plain)).toEqual(status === 'running' ? ['ONLINE'] : []);
+        expect(setup.plain.faults.countOf('createInstance')).toBeLessThanOrEqual(1);
+        const segments = await setup.store.read.ledger.segmentsOf('deployment', id);
         expect(segments.map(({ endedAt }) => endedAt)).toEqual(status === 'running' ? [null] : []);
       },
       isAfter,
@@ -124,21 +124,21 @@ describe.each([
 
   it('removes what was terminated', async () => {
     await everyDeath(
-      async (tended) => {
-        const { id } = await running(tended);
-        await stopped(tended.clock, tended.tending);
-        const at = tended.clock.now();
-        await tended.store.transact(async (tx) => {
+      async (setup) => {
+        const { id } = await running(setup);
+        await stopped(setup.clock, setup.workers);
+        const at = setup.clock.now();
+        await setup.store.transact(async (tx) => {
           const record = await tx.deployments.byId(id);
-          if (record !== null) await transition(tended.deps, tx, record, { to: 'terminated', at });
+          if (record !== null) await transition(setup.deps, tx, record, { to: 'terminated', at });
         });
         return id;
       },
-      async (tended, id) => {
-        expect(await read(tended, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
-        expect(tended.plain.instances).toEqual([]);
-        const [segment] = await tended.store.read.ledger.segmentsOf('deployment', id);
-        expect(segment?.endedAt).toBe((await read(tended, id)).stoppedAt);
+      async (setup, id) => {
+        expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
+        expect(setup.plain.instances).toEqual([]);
+        const [segment] = await setup.store.read.ledger.segmentsOf('deployment', id);
+        expect(segment?.endedAt).toBe((await read(setup, id)).stoppedAt);
       },
       isAfter,
     );

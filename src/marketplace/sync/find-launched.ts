@@ -2,7 +2,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
-import type { TendingContext } from './context.ts';
+import type { SyncContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
 import { fail } from './settle-action.ts';
 
@@ -14,7 +14,7 @@ const LAST_LOOKS_MS = 10_000;
  * several: the oldest, and the others are deleted; none for long enough: the deployment has failed, and the sweep deletes
  * what turns up later. Returns when to look again.
  */
-export async function findLaunched(context: TendingContext, record: DeploymentRecord): Promise<number> {
+export async function findLaunched(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const { clock, options, provider, health, call } = context;
   let listed: Instance[];
   try {
@@ -53,7 +53,7 @@ function byAge(a: Instance, b: Instance): number {
 
 /** What cannot be deleted now is found by the sweep. */
 async function remove(
-  { provider, health, log, call }: TendingContext,
+  { provider, health, log, call }: SyncContext,
   record: DeploymentRecord,
   instance: Instance,
 ): Promise<void> {
@@ -69,7 +69,7 @@ async function remove(
   }
 }
 
-async function countLook({ store }: TendingContext, { id }: DeploymentRecord): Promise<void> {
+async function countLook({ store }: SyncContext, { id }: DeploymentRecord): Promise<void> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record?.launch.state !== 'sent') return;

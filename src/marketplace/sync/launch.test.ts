@@ -7,59 +7,59 @@ import {
   accept,
   contextOf,
   MINUTE_MS,
-  openTended,
+  openProviderWorkers,
   read,
   statuses,
   type Tended,
   tellings,
 } from './sync.fixture.ts';
 
-let tended: Tended;
+let setup: Tended;
 beforeEach(async () => {
-  tended = await openTended();
+  setup = await openProviderWorkers();
 });
-afterEach(() => tended.close());
+afterEach(() => setup.close());
 
 function failCreate(fault: ProviderFault): void {
-  tended.plain.faults.plan = (method, nth) => (method === 'createInstance' && nth === 1 ? fault : 'none');
+  setup.plain.faults.plan = (method, nth) => (method === 'createInstance' && nth === 1 ? fault : 'none');
 }
 
 async function launched(): Promise<string> {
-  const id = await accept(tended);
-  tended.tending.start();
-  await tended.clock.advance(2 * MINUTE_MS);
+  const id = await accept(setup);
+  setup.workers.start();
+  await setup.clock.advance(2 * MINUTE_MS);
   return id;
 }
 
 describe('what is sent to a provider', () => {
   it('is the request, once, with the deployment as its key, after a look at what is available', async () => {
     const id = await launched();
-    const calls = tended.plain.faults.calls.filter(({ method }) => /create|Availability/.test(method));
+    const calls = setup.plain.faults.calls.filter(({ method }) => /create|Availability/.test(method));
     expect(calls.map(({ method }) => method)).toEqual(['listAvailability', 'createInstance']);
     expect(calls[0]?.args).toEqual(['eu-one']);
     expect(calls[1]?.args).toMatchObject([{ name: toProviderName('00c0ffee', id), region: 'eu-one' }, id]);
   });
 
   it('is nothing while it is sold out: the deployment has failed', async () => {
-    tended.plain.options.capacity = 0;
+    setup.plain.options.capacity = 0;
     const id = await launched();
-    expect(await read(tended, id)).toMatchObject({
+    expect(await read(setup, id)).toMatchObject({
       status: 'failed',
       failureReason: 'out_of_stock',
       cleanup: 'none',
       launch: { state: 'over', request: null },
     });
-    expect(tended.plain.faults.countOf('createInstance')).toBe(0);
-    const [mail] = await tended.store.read.mail.list({ limit: 10 });
+    expect(setup.plain.faults.countOf('createInstance')).toBe(0);
+    const [mail] = await setup.store.read.mail.list({ limit: 10 });
     expect(mail?.kind).toBe('deployment_failed');
   });
 
   it('waits until the provider tells what is available', async () => {
     const error = new ProviderError('failed', '500', { status: 500 });
-    tended.plain.faults.plan = (method, nth) =>
+    setup.plain.faults.plan = (method, nth) =>
       method === 'listAvailability' && nth < 4 ? { error } : 'none';
-    expect((await read(tended, await launched())).status).toBe('running');
-    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+    expect((await read(setup, await launched())).status).toBe('running');
+    expect(setup.plain.faults.countOf('createInstance')).toBe(1);
   });
 });
 
@@ -67,11 +67,11 @@ const refusal = (problem: ProviderProblem, status: number, code: string | null =
   new ProviderError(problem, `POST /instances: ${status}, no`, { status, code, said: 'no' });
 
 it('is sent once, whoever else means to send it', async () => {
-  const id = await accept(tended);
-  const record = await read(tended, id);
-  const context = contextOf(tended);
+  const id = await accept(setup);
+  const record = await read(setup, id);
+  const context = contextOf(setup);
   await Promise.all([launch(context, record), launch(context, record)]);
-  expect(tended.plain.faults.countOf('createInstance')).toBe(1);
+  expect(setup.plain.faults.countOf('createInstance')).toBe(1);
 });
 
 describe('a create that the provider refuses', () => {
@@ -103,13 +103,13 @@ describe('a create that the provider refuses', () => {
   ] as const)('has failed: %s [launch-refused]', async (failureReason, line, error) => {
     failCreate({ error });
     const id = await launched();
-    expect(await read(tended, id)).toMatchObject({
+    expect(await read(setup, id)).toMatchObject({
       status: 'failed',
       failureReason,
       failureDetails: line,
     });
-    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
-    expect(tended.plain.instances).toEqual([]);
+    expect(setup.plain.faults.countOf('createInstance')).toBe(1);
+    expect(setup.plain.instances).toEqual([]);
   });
 
   it.each([
@@ -118,16 +118,16 @@ describe('a create that the provider refuses', () => {
     ['it gave no token to send it with', { error: refusal('failed', 500) }],
   ] as const)('is sent again where %s', async (_, fault) => {
     failCreate(fault);
-    expect((await read(tended, await launched())).status).toBe('running');
-    expect(tended.plain.faults.countOf('createInstance')).toBe(2);
-    expect(tended.plain.instances).toHaveLength(1);
+    expect((await read(setup, await launched())).status).toBe('running');
+    expect(setup.plain.faults.countOf('createInstance')).toBe(2);
+    expect(setup.plain.instances).toHaveLength(1);
   });
 
   it('is sent again only until the provider has had its time', async () => {
-    tended.plain.faults.plan = (method) => (method === 'createInstance' ? 'refuse' : 'none');
+    setup.plain.faults.plan = (method) => (method === 'createInstance' ? 'refuse' : 'none');
     const id = await launched();
-    await tended.clock.advance(14 * MINUTE_MS);
-    expect(await read(tended, id)).toMatchObject({
+    await setup.clock.advance(14 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({
       status: 'failed',
       failureReason: 'provisioning_timeout',
       cleanup: 'none',
@@ -146,77 +146,77 @@ describe('a create whose answer was lost (F55) [launch-answer-lost]', () => {
   ] as const)('is found in the list, and never sent again: %s', async (_, fault) => {
     failCreate(fault);
     const id = await launched();
-    expect(await read(tended, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
-    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
-    expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
+    expect(await read(setup, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
+    expect(setup.plain.faults.countOf('createInstance')).toBe(1);
+    expect(await setup.store.read.ledger.segmentsOf('deployment', id)).toHaveLength(1);
   });
 
   it('and that made two: the older one is kept, and the user pays for one [launch-made-two]', async () => {
     failCreate('commit-then-lose');
-    const id = await accept(tended);
-    tended.tending.start();
-    await tended.clock.advance(1_000);
-    tended.plain.create({
+    const id = await accept(setup);
+    setup.workers.start();
+    await setup.clock.advance(1_000);
+    setup.plain.create({
       configuration_id: 'gpu-1',
       region: 'eu-one',
       ssh_keys: ['ssh-ed25519 AAAA'],
       name: toProviderName('00c0ffee', id),
     });
-    expect(tended.plain.instances.map(({ name }) => name?.slice(-4))).toEqual(['0001', '01-2']);
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect(await read(tended, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
-    expect(statuses(tended.plain)).toEqual(['ONLINE']);
-    expect(tellings(tended.told, 'warn', 'second instance')).toBe(1);
+    expect(setup.plain.instances.map(({ name }) => name?.slice(-4))).toEqual(['0001', '01-2']);
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({ status: 'running', providerInstanceId: 'i-1' });
+    expect(statuses(setup.plain)).toEqual(['ONLINE']);
+    expect(tellings(setup.told, 'warn', 'second instance')).toBe(1);
   });
 
   it('and that made none: the deployment has failed, and costs nothing', async () => {
     failCreate('lose');
     const id = await launched();
-    expect((await read(tended, id)).status).toBe('deploying');
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect(await read(tended, id)).toMatchObject({
+    expect((await read(setup, id)).status).toBe('deploying');
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({
       status: 'failed',
       failureReason: 'provider_error',
       cleanup: 'done',
     });
-    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
-    expect(await tended.store.read.ledger.segmentsOf('deployment', id)).toEqual([]);
+    expect(setup.plain.faults.countOf('createInstance')).toBe(1);
+    expect(await setup.store.read.ledger.segmentsOf('deployment', id)).toEqual([]);
   });
 
   it('and that makes one long after: it is deleted [launch-made-late]', async () => {
     failCreate({ lateMs: 10 * MINUTE_MS });
     const id = await launched();
-    await tended.clock.advance(9 * MINUTE_MS);
-    expect(tended.plain.instances).toHaveLength(1);
-    await tended.clock.advance(6 * MINUTE_MS);
-    expect(tended.plain.instances).toEqual([]);
-    expect((await read(tended, id)).status).toBe('failed');
+    await setup.clock.advance(9 * MINUTE_MS);
+    expect(setup.plain.instances).toHaveLength(1);
+    await setup.clock.advance(6 * MINUTE_MS);
+    expect(setup.plain.instances).toEqual([]);
+    expect((await read(setup, id)).status).toBe('failed');
   });
 
   it('waits for a list that cannot be read', async () => {
-    tended.plain.faults.plan = (method, nth) => {
+    setup.plain.faults.plan = (method, nth) => {
       if (method === 'createInstance') return 'commit-then-lose';
       return method === 'listInstances' && nth < 12 ? 'refuse' : 'none';
     };
     const id = await launched();
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect((await read(tended, id)).status).toBe('running');
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect((await read(setup, id)).status).toBe('running');
   });
 
   it('has failed when the list could not be read for as long as its provider has, and is still looked for', async () => {
-    tended.plain.faults.plan = (method) => {
+    setup.plain.faults.plan = (method) => {
       if (method === 'createInstance') return 'commit-then-lose';
       return method === 'listInstances' ? 'refuse' : 'none';
     };
     const id = await launched();
-    await tended.clock.advance(14 * MINUTE_MS);
-    expect(await read(tended, id)).toMatchObject({
+    await setup.clock.advance(14 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({
       status: 'failed',
       failureReason: 'provisioning_timeout',
       cleanup: 'wanted',
     });
-    tended.plain.faults.plan = () => 'none';
-    await tended.clock.advance(3 * MINUTE_MS);
-    expect([(await read(tended, id)).cleanup, tended.plain.instances]).toEqual(['done', []]);
+    setup.plain.faults.plan = () => 'none';
+    await setup.clock.advance(3 * MINUTE_MS);
+    expect([(await read(setup, id)).cleanup, setup.plain.instances]).toEqual(['done', []]);
   });
 });

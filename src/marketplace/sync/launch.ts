@@ -3,7 +3,7 @@ import type { CreateInstanceRequest, Instance } from '../../contract/instance.ts
 import type { FailureReason } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { deployTimeoutMinutes, shortageOf } from '../providers/capabilities.ts';
-import type { TendingContext } from './context.ts';
+import type { SyncContext } from './context.ts';
 import { unproved } from './prove-ssh.ts';
 import { fail } from './settle-action.ts';
 
@@ -15,7 +15,7 @@ const FIRST_LOOK_MS = 2_000;
  * Asks the provider for the instance of a deployment for which nothing was sent yet. That it is sent is written first,
  * and what may have been sent is never sent again. Returns when to look at it again.
  */
-export async function launch(context: TendingContext, record: DeploymentRecord): Promise<number> {
+export async function launch(context: SyncContext, record: DeploymentRecord): Promise<number> {
   if (isOverdue(context, record)) {
     await failOverdue(context, record);
     return 0;
@@ -34,7 +34,7 @@ type Refusal = { reason: FailureReason; details: string };
 
 /** O: Availability contract, 3: "The client calls it immediately before provisioning; it is the deploy-time gate." */
 async function checkAvailability(
-  { provider, health, call }: TendingContext,
+  { provider, health, call }: SyncContext,
   record: DeploymentRecord,
 ): Promise<'open' | 'unknown' | Refusal> {
   const { id, offerId, region } = record;
@@ -53,7 +53,7 @@ async function checkAvailability(
 
 /** In a commit of its own, before the call. Null: another process did it, or it is not wanted any more. */
 async function markSent(
-  { store, clock }: TendingContext,
+  { store, clock }: SyncContext,
   { id }: DeploymentRecord,
 ): Promise<CreateInstanceRequest | null> {
   return store.transact(async (tx) => {
@@ -67,7 +67,7 @@ async function markSent(
 }
 
 async function send(
-  context: TendingContext,
+  context: SyncContext,
   record: DeploymentRecord,
   request: CreateInstanceRequest,
 ): Promise<number> {
@@ -95,7 +95,7 @@ function isAnswer({ problem }: ProviderError): boolean {
 }
 
 /** Nothing was made, and nothing decided: it is sent again. */
-async function takeBack({ store }: TendingContext, { id }: DeploymentRecord): Promise<number> {
+async function takeBack({ store }: SyncContext, { id }: DeploymentRecord): Promise<number> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record?.status !== 'deploying' || record.launch.state !== 'sent') return;
@@ -140,7 +140,7 @@ function soldOut(offerId: string, region: string): string {
  * one, this one is left to the sweep.
  */
 export async function adopt(
-  { store, provider, log }: TendingContext,
+  { store, provider, log }: SyncContext,
   id: string,
   instance: Instance,
 ): Promise<void> {
@@ -168,7 +168,7 @@ const MINUTE_MS = 60_000;
 
 /** Whether the deployment had the time that its provider has, and is not running. */
 export function isOverdue(
-  { clock, provider, unproved, options }: TendingContext,
+  { clock, provider, unproved, options }: SyncContext,
   record: DeploymentRecord,
 ): boolean {
   if (record.status !== 'deploying') return false;
@@ -180,7 +180,7 @@ export function isOverdue(
   return clock.now() >= Math.max(madeBy, provedBy);
 }
 
-export async function failOverdue(context: TendingContext, record: DeploymentRecord): Promise<void> {
+export async function failOverdue(context: SyncContext, record: DeploymentRecord): Promise<void> {
   const minutes = deployTimeoutMinutes(context.provider, record);
   const details = `It was not reachable within ${minutes} minutes, and is removed.`;
   await fail(context, record, 'provisioning_timeout', details);

@@ -3,7 +3,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { createDeployment } from '../deployments/create.ts';
 import { caller, wanted } from '../deployments/market.fixture.ts';
 import { terminateDeployment } from '../deployments/terminate.ts';
-import { HOUR_MS, MINUTE_MS, openTended, read, type Tended } from './sync.fixture.ts';
+import { HOUR_MS, MINUTE_MS, openProviderWorkers, read, type Tended } from './sync.fixture.ts';
 
 const requestId = 'req-of-the-create';
 
@@ -21,9 +21,9 @@ function breakOffOnce({ plain }: Tended): void {
 }
 
 it('all lines of a deployment share its id, its team and the request that made it, to the end of its clean-up', async () => {
-  const tended = await openTended();
-  const { deps, clock, plain, ssh, tending, told } = tended;
-  breakOffOnce(tended);
+  const setup = await openProviderWorkers();
+  const { deps, clock, plain, ssh, workers, told } = setup;
+  breakOffOnce(setup);
   ssh.fault = () => 'refuses';
   plain.faults.plan = (method, nth) => {
     if (method === 'createInstance') return 'commit-then-lose';
@@ -32,16 +32,16 @@ it('all lines of a deployment share its id, its team and the request that made i
       : 'none';
   };
   const { id } = await createDeployment(deps, caller, wanted as never, { requestId });
-  tending.start();
+  workers.start();
   await clock.advance(3 * MINUTE_MS);
   ssh.fault = () => 'none';
   await clock.advance(MINUTE_MS);
-  expect(await read(tended, id)).toMatchObject({ status: 'running', launch: { requestId } });
+  expect(await read(setup, id)).toMatchObject({ status: 'running', launch: { requestId } });
   plain.create({
     configuration_id: 'gpu-1',
     region: 'eu-one',
     ssh_keys: [],
-    name: (await read(tended, id)).providerName,
+    name: (await read(setup, id)).providerName,
   });
   await clock.advance(2 * HOUR_MS);
   plain.faults.plan = (method) =>
@@ -50,8 +50,8 @@ it('all lines of a deployment share its id, its team and the request that made i
   await clock.advance(90 * MINUTE_MS);
   plain.faults.plan = () => 'none';
   await clock.advance(20 * MINUTE_MS);
-  expect(await read(tended, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
-  await tended.close();
+  expect(await read(setup, id)).toMatchObject({ status: 'terminated', cleanup: 'done' });
+  await setup.close();
   const shared = { deployment: id, team: 'team-1', request_id: requestId, provider: 'provider-x' };
   const ofTheProvider = told.filter(({ fields }) => fields['deployment'] === undefined);
   expect(ofTheProvider.map(({ message }) => message)).toEqual([

@@ -3,35 +3,43 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { transition } from '../deployments/transition.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { acceptLosses, countLosses } from '../providers/loss-cap.ts';
-import { accept, HOUR_MS, MINUTE_MS, openTended, read, type Tended, tellings } from './sync.fixture.ts';
+import {
+  accept,
+  HOUR_MS,
+  MINUTE_MS,
+  openProviderWorkers,
+  read,
+  type Tended,
+  tellings,
+} from './sync.fixture.ts';
 
 const MACHINES = 8;
 /** 20 percent of eight would be one. */
 const CAP = 5;
 
-let tended: Tended;
+let setup: Tended;
 let ids: string[];
 beforeEach(async () => {
-  tended = await openTended({ bootMs: 1_000 });
+  setup = await openProviderWorkers({ bootMs: 1_000 });
   ids = [];
-  for (let number = 1; number <= MACHINES; number++) ids.push(await accept(tended, { number }));
-  tended.tending.start();
-  await tended.clock.advance(2 * MINUTE_MS);
+  for (let number = 1; number <= MACHINES; number++) ids.push(await accept(setup, { number }));
+  setup.workers.start();
+  await setup.clock.advance(2 * MINUTE_MS);
   expect(await countOf('running')).toBe(MACHINES);
 });
-afterEach(() => tended.close());
+afterEach(() => setup.close());
 
-const records = () => Promise.all(ids.map((id) => read(tended, id)));
+const records = () => Promise.all(ids.map((id) => read(setup, id)));
 const countOf = async (status: DeploymentRecord['status']) =>
   (await records()).filter((record) => record.status === status).length;
 const losses = () =>
-  countLosses(tended.store.read, 'provider-x', tended.deps.options.maxLosses, tended.clock.now());
-const alarms = () => tellings(tended.told, 'error', 'losses accept provider-x');
+  countLosses(setup.store.read, 'provider-x', setup.deps.options.maxLosses, setup.clock.now());
+const alarms = () => tellings(setup.told, 'error', 'losses accept provider-x');
 
 /** As with the key of another account: every id is 404, and the list is empty. */
 function denyAll(): void {
-  const gone = tended.plain.get('i-1');
-  tended.plain.faults.plan = (method) => {
+  const gone = setup.plain.get('i-1');
+  setup.plain.faults.plan = (method) => {
     if (method === 'listInstances') return { instead: [] };
     if (method === 'getInstance') return { error: notFound() };
     // The client takes a 404 for a deletion that is done.
@@ -48,20 +56,20 @@ function notFound() {
 describe('a provider that denies everything', () => {
   it('ends no more than the cap, and an operator is told', async () => {
     denyAll();
-    await tended.clock.advance(10 * MINUTE_MS);
+    await setup.clock.advance(10 * MINUTE_MS);
     expect([await countOf('terminated-provider'), await countOf('running')]).toEqual([CAP, MACHINES - CAP]);
     expect(await losses()).toMatchObject({ count: CAP, cap: CAP, held: MACHINES - CAP });
     expect(alarms()).toBe(1);
-    await tended.clock.advance(HOUR_MS);
+    await setup.clock.advance(HOUR_MS);
     // However much time passes.
     expect(await countOf('running')).toBe(MACHINES - CAP);
     expect(alarms()).toBe(2);
   });
 
   it('is paid for what is held only up to its last answer', async () => {
-    const from = tended.clock.now();
+    const from = setup.clock.now();
     denyAll();
-    await tended.clock.advance(15 * MINUTE_MS);
+    await setup.clock.advance(15 * MINUTE_MS);
     for (const { status, observedAt, stoppedAt } of await records()) {
       expect(observedAt).toBeLessThanOrEqual(from);
       if (status !== 'running') expect(stoppedAt).toBeLessThanOrEqual(from);
@@ -70,30 +78,30 @@ describe('a provider that denies everything', () => {
 
   it('holds nothing any more once it knows its machines again, which ran all the time', async () => {
     denyAll();
-    await tended.clock.advance(15 * MINUTE_MS);
-    tended.plain.faults.plan = () => 'none';
-    await tended.clock.advance(MINUTE_MS);
+    await setup.clock.advance(15 * MINUTE_MS);
+    setup.plain.faults.plan = () => 'none';
+    await setup.clock.advance(MINUTE_MS);
     expect(await losses()).toMatchObject({ held: 0 });
     const live = (await records()).filter(({ status }) => status === 'running');
     expect(live).toHaveLength(MACHINES - CAP);
     for (const { suspicion, observedAt } of live) {
       expect(suspicion).toBeNull();
-      expect(observedAt).toBeGreaterThan(tended.clock.now() - MINUTE_MS);
+      expect(observedAt).toBeGreaterThan(setup.clock.now() - MINUTE_MS);
     }
     // What ended wrongly is not left there at our cost.
-    await tended.clock.advance(10 * MINUTE_MS);
-    expect(tended.plain.instances).toHaveLength(MACHINES - CAP);
-    tended.plain.vanish(live[0]?.providerInstanceId ?? '');
-    await tended.clock.advance(2 * MINUTE_MS);
+    await setup.clock.advance(10 * MINUTE_MS);
+    expect(setup.plain.instances).toHaveLength(MACHINES - CAP);
+    setup.plain.vanish(live[0]?.providerInstanceId ?? '');
+    await setup.clock.advance(2 * MINUTE_MS);
     expect(await countOf('terminated-provider')).toBe(CAP + 1);
   });
 
   it('ends all that it denies, from its last answer on, once an operator accepts', async () => {
-    const from = tended.clock.now();
+    const from = setup.clock.now();
     denyAll();
-    await tended.clock.advance(15 * MINUTE_MS);
-    await acceptLosses(tended.deps, 'provider-x', tended.clock.now() + HOUR_MS);
-    await tended.clock.advance(MINUTE_MS);
+    await setup.clock.advance(15 * MINUTE_MS);
+    await acceptLosses(setup.deps, 'provider-x', setup.clock.now() + HOUR_MS);
+    await setup.clock.advance(MINUTE_MS);
     expect(await countOf('terminated-provider')).toBe(MACHINES);
     expect((await losses()).held).toBe(0);
     for (const { stoppedAt } of await records()) expect(stoppedAt).toBeLessThanOrEqual(from);
@@ -101,44 +109,44 @@ describe('a provider that denies everything', () => {
 
   it('is not believed that a machine is gone which its user has terminated meanwhile', async () => {
     denyAll();
-    await tended.clock.advance(10 * MINUTE_MS);
+    await setup.clock.advance(10 * MINUTE_MS);
     const held = (await records()).find(({ status }) => status === 'running');
     if (held === undefined) throw new Error('none is held');
-    await tended.store.transact(async (tx) => {
+    await setup.store.transact(async (tx) => {
       const record = await tx.deployments.byId(held.id);
       if (record !== null)
-        await transition(tended.deps, tx, record, { to: 'terminated', at: tended.clock.now() });
+        await transition(setup.deps, tx, record, { to: 'terminated', at: setup.clock.now() });
     });
-    tended.tending.wake('provider-x');
-    await tended.clock.advance(30 * MINUTE_MS);
-    expect(await read(tended, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
-    await tended.clock.advance(HOUR_MS);
-    const alarm = tended.told.find(({ message }) => message.includes('not proved to be gone'));
+    setup.workers.wake('provider-x');
+    await setup.clock.advance(30 * MINUTE_MS);
+    expect(await read(setup, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
+    await setup.clock.advance(HOUR_MS);
+    const alarm = setup.told.find(({ message }) => message.includes('not proved to be gone'));
     // Nobody is sent to look for a machine of which the provider says that it is not there.
     expect(alarm?.fields).toMatchObject({
       deployment: held.id,
       reason: expect.stringMatching(/denies it, .*`berth marketplace losses`/),
     });
     expect((await losses()).held).toBe(MACHINES - CAP - 1);
-    tended.plain.faults.plan = () => 'none';
-    await tended.clock.advance(10 * MINUTE_MS);
-    expect((await read(tended, held.id)).cleanup).toBe('done');
-    expect(tended.plain.instances.some(({ id }) => id === held.providerInstanceId)).toBe(false);
+    setup.plain.faults.plan = () => 'none';
+    await setup.clock.advance(10 * MINUTE_MS);
+    expect((await read(setup, held.id)).cleanup).toBe('done');
+    expect(setup.plain.instances.some(({ id }) => id === held.providerInstanceId)).toBe(false);
   });
 });
 
 it('what ends in small numbers over time is not held', async () => {
   for (let number = 1; number <= 7; number++) {
-    tended.plain.vanish(`i-${number}`);
-    await tended.clock.advance(3 * MINUTE_MS);
+    setup.plain.vanish(`i-${number}`);
+    await setup.clock.advance(3 * MINUTE_MS);
   }
   expect(await countOf('terminated-provider')).toBe(7);
   expect(alarms()).toBe(0);
 });
 
 it('what its provider says that it ended is no denial', async () => {
-  for (let number = 1; number <= 7; number++) tended.plain.set(`i-${number}`, { status: 'DESTROYED' });
-  await tended.clock.advance(5 * MINUTE_MS);
+  for (let number = 1; number <= 7; number++) setup.plain.set(`i-${number}`, { status: 'DESTROYED' });
+  await setup.clock.advance(5 * MINUTE_MS);
   expect(await countOf('terminated-provider')).toBe(7);
   expect(await losses()).toMatchObject({ count: 0, held: 0 });
 });

@@ -2,12 +2,12 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import { type Applied, applyObservation } from '../deployments/apply-observation.ts';
 import { needsList, type Observation } from '../deployments/observe.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import type { TendingContext } from './context.ts';
+import type { SyncContext } from './context.ts';
 import { failOverdue, isOverdue } from './launch.ts';
 import { settleAction } from './settle-action.ts';
 
 /** Looks at the instance of a deployment, and writes what that means. Returns when to look again. */
-export async function poll(context: TendingContext, record: DeploymentRecord): Promise<number> {
+export async function poll(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const begunAt = context.clock.now();
   const observation = await look(context, record, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
@@ -29,11 +29,7 @@ export async function poll(context: TendingContext, record: DeploymentRecord): P
   return pauseMs(context, now, begunAt);
 }
 
-async function look(
-  context: TendingContext,
-  record: DeploymentRecord,
-  begunAt: number,
-): Promise<Observation> {
+async function look(context: SyncContext, record: DeploymentRecord, begunAt: number): Promise<Observation> {
   const { provider, health, call, options } = context;
   const id = record.providerInstanceId ?? '';
   try {
@@ -57,7 +53,7 @@ async function look(
 }
 
 function tell(
-  { health, log }: TendingContext,
+  { health, log }: SyncContext,
   record: DeploymentRecord,
   observation: Observation,
   applied: Applied,
@@ -83,11 +79,7 @@ function doubtOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | un
 }
 
 /** Between two polls of an active deployment (O: "every 10 to 30 seconds"): sooner while something is under way. */
-function pauseMs(
-  { clock, random, options }: TendingContext,
-  record: DeploymentRecord,
-  begunAt: number,
-): number {
+function pauseMs({ clock, random, options }: SyncContext, record: DeploymentRecord, begunAt: number): number {
   const [least, most] = options.polling.intervalMs;
   const isUnderWay = record.status === 'deploying' || record.action !== null || record.suspicion !== null;
   const span = (most - least) * (isUnderWay ? 0.25 : 1);

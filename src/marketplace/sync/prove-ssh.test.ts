@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runningDeployment, sshKey } from '../../store/marketplace/records.fixture.ts';
 import { publicKey } from '../deployments/market.fixture.ts';
 import { proveSsh } from './prove-ssh.ts';
-import { Tending } from './provider-workers.ts';
+import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
   billed,
   contextOf,
   MINUTE_MS,
-  openTended,
+  openProviderWorkers,
   read,
   running,
   seededRandom,
@@ -17,46 +17,44 @@ import {
   tellings,
 } from './sync.fixture.ts';
 
-let tended: Tended;
+let setup: Tended;
 beforeEach(async () => {
-  tended = await openTended();
+  setup = await openProviderWorkers();
 });
-afterEach(() => tended.close());
+afterEach(() => setup.close());
 
 /** Lets time go on in small steps until it is so. */
 async function until(isSo: () => boolean | Promise<boolean>, stepMs = 1_000): Promise<number> {
   for (let step = 0; step < 3_600; step++) {
-    if (await isSo()) return tended.clock.now();
-    await tended.clock.advance(stepMs);
+    if (await isSo()) return setup.clock.now();
+    await setup.clock.advance(stepMs);
   }
   throw new Error('it did not come about');
 }
 
-const isOnline = () => tended.plain.instances[0]?.status === 'ONLINE';
-const statusOf = async (id: string) => (await read(tended, id)).status;
+const isOnline = () => setup.plain.instances[0]?.status === 'ONLINE';
+const statusOf = async (id: string) => (await read(setup, id)).status;
 
 describe('a machine that its provider calls ONLINE', () => {
   it('runs, and is billed, from when its user can log in, and not before [ssh-proof-starts-bill]', async () => {
-    tended.ssh.fault = () => 'closed';
-    const since = tended.clock.now();
-    const id = await accept(tended);
-    tended.tending.start();
+    setup.ssh.fault = () => 'closed';
+    const since = setup.clock.now();
+    const id = await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    await tended.clock.advance(3 * MINUTE_MS);
-    expect(await read(tended, id)).toMatchObject({ status: 'deploying', startedAt: null, sshPort: null });
-    expect(await billed(tended, id, since)).toEqual([]);
-    tended.ssh.fault = () => 'none';
+    await setup.clock.advance(3 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({ status: 'deploying', startedAt: null, sshPort: null });
+    expect(await billed(setup, id, since)).toEqual([]);
+    setup.ssh.fault = () => 'none';
     await until(async () => (await statusOf(id)) === 'running');
-    const { startedAt, sshProof } = await read(tended, id);
-    const proved = tended.ssh.probes.find(({ ok }) => ok);
+    const { startedAt, sshProof } = await read(setup, id);
+    const proved = setup.ssh.probes.find(({ ok }) => ok);
     expect(proved?.target).toEqual({ host: '192.0.2.1', port: 22, username: 'ubuntu' });
     expect(proved?.keys).toEqual([publicKey]);
     expect(startedAt).toBeGreaterThanOrEqual(proved?.at ?? Number.NaN);
     expect(sshProof).toMatchObject({ provedAt: proved?.at, provedEndpoint: 'ubuntu@192.0.2.1:22', keys: [] });
-    expect(await billed(tended, id, since)).toEqual([
-      `running 2000000 ${((startedAt ?? 0) - since) / 1000}–`,
-    ]);
-    expect((await tended.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind)).toEqual([
+    expect(await billed(setup, id, since)).toEqual([`running 2000000 ${((startedAt ?? 0) - since) / 1000}–`]);
+    expect((await setup.store.read.mail.list({ limit: 9 })).map(({ kind }) => kind)).toEqual([
       'deployment_ready',
     ]);
   });
@@ -68,82 +66,82 @@ describe('a machine that its provider calls ONLINE', () => {
   ] as const)(
     'and whose SSH is %s fails after ten minutes, unbilled, and is deleted [ssh-proof-fails]',
     async (fault, words) => {
-      tended.ssh.fault = () => fault;
-      const id = await accept(tended, { tempSshKeyId: 'ssh-temp' });
-      tended.tending.start();
+      setup.ssh.fault = () => fault;
+      const id = await accept(setup, { tempSshKeyId: 'ssh-temp' });
+      setup.workers.start();
       const onlineAt = await until(isOnline);
-      await tended.clock.advance(10 * MINUTE_MS - 1_000);
+      await setup.clock.advance(10 * MINUTE_MS - 1_000);
       expect(await statusOf(id)).toBe('deploying');
       const endedAt = await until(async () => (await statusOf(id)) !== 'deploying');
       expect(endedAt - onlineAt).toBeLessThan(11 * MINUTE_MS);
-      expect(await read(tended, id)).toMatchObject({
+      expect(await read(setup, id)).toMatchObject({
         status: 'failed',
         failureReason: 'ssh_unreachable',
         startedAt: null,
         totalCostMicroUsd: 0,
         failureDetails: `It could not be logged in to by SSH within 10 minutes: ${words}. It is removed.`,
       });
-      expect(await billed(tended, id, 0)).toEqual([]);
-      await tended.clock.advance(MINUTE_MS);
-      expect([tended.plain.instances, (await read(tended, id)).cleanup]).toEqual([[], 'done']);
-      expect(await tended.store.read.sshKeys.byId('ssh-temp')).toBeNull();
-      expect(tellings(tended.told, 'warn', 'cannot be logged in to by SSH yet')).toBe(1);
+      expect(await billed(setup, id, 0)).toEqual([]);
+      await setup.clock.advance(MINUTE_MS);
+      expect([setup.plain.instances, (await read(setup, id)).cleanup]).toEqual([[], 'done']);
+      expect(await setup.store.read.sshKeys.byId('ssh-temp')).toBeNull();
+      expect(tellings(setup.told, 'warn', 'cannot be logged in to by SSH yet')).toBe(1);
     },
   );
 
   it('has its ten minutes also where the time to make it runs out meanwhile', async () => {
-    tended.plain.options.bootMs = 14 * MINUTE_MS;
-    tended.ssh.fault = () => 'closed';
-    const id = await accept(tended);
-    tended.tending.start();
+    setup.plain.options.bootMs = 14 * MINUTE_MS;
+    setup.ssh.fault = () => 'closed';
+    const id = await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    await tended.clock.advance(8 * MINUTE_MS);
+    await setup.clock.advance(8 * MINUTE_MS);
     expect(await statusOf(id)).toBe('deploying');
-    tended.ssh.fault = () => 'none';
-    await tended.clock.advance(MINUTE_MS);
+    setup.ssh.fault = () => 'none';
+    await setup.clock.advance(MINUTE_MS);
     expect(await statusOf(id)).toBe('running');
   });
 
   it('and whose provider does not answer any more ends when its time is over', async () => {
-    tended.ssh.fault = () => 'closed';
-    const id = await accept(tended);
-    tended.tending.start();
+    setup.ssh.fault = () => 'closed';
+    const id = await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    await tended.clock.advance(MINUTE_MS);
-    tended.plain.faults.plan = (method) => (method === 'getInstance' ? 'refuse' : 'none');
-    await tended.clock.advance(15 * MINUTE_MS);
-    expect(await read(tended, id)).toMatchObject({ status: 'failed', failureReason: 'provisioning_timeout' });
+    await setup.clock.advance(MINUTE_MS);
+    setup.plain.faults.plan = (method) => (method === 'getInstance' ? 'refuse' : 'none');
+    await setup.clock.advance(15 * MINUTE_MS);
+    expect(await read(setup, id)).toMatchObject({ status: 'failed', failureReason: 'provisioning_timeout' });
   });
 
   it('that names no login user is proved by its SSH server alone', async () => {
-    const id = await accept(tended);
-    tended.tending.start();
+    const id = await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    tended.plain.set('i-1', { ssh_username: '' });
-    await tended.clock.advance(MINUTE_MS);
+    setup.plain.set('i-1', { ssh_username: '' });
+    await setup.clock.advance(MINUTE_MS);
     expect(await statusOf(id)).toBe('running');
-    expect(tended.ssh.probes.at(-1)?.keys).toEqual([]);
+    expect(setup.ssh.probes.at(-1)?.keys).toEqual([]);
   });
 
   it('at a new address is proved there', async () => {
-    const id = await accept(tended);
-    tended.tending.start();
+    const id = await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    const record = await read(tended, id);
-    await tended.store.transact((tx) =>
+    const record = await read(setup, id);
+    await setup.store.transact((tx) =>
       tx.deployments.update({
         ...record,
         sshProof: {
           ...proofOf(record),
           provedEndpoint: 'ubuntu@192.0.2.99:22',
-          provedAt: tended.clock.now(),
+          provedAt: setup.clock.now(),
         },
       }),
     );
-    tended.ssh.fault = () => 'closed';
-    await tended.clock.advance(MINUTE_MS);
+    setup.ssh.fault = () => 'closed';
+    await setup.clock.advance(MINUTE_MS);
     expect(await statusOf(id)).toBe('deploying');
-    expect(tended.ssh.probes.at(-1)?.target.host).toBe('192.0.2.1');
+    expect(setup.ssh.probes.at(-1)?.target.host).toBe('192.0.2.1');
   });
 });
 
@@ -154,92 +152,92 @@ function proofOf({ sshProof }: Awaited<ReturnType<typeof read>>) {
 
 describe('a process that ends', () => {
   it('leaves the proof, and the next needs no other', async () => {
-    const id = await accept(tended);
-    tended.tending.start();
-    const provedAt = async () => (await read(tended, id)).sshProof?.provedAt ?? null;
+    const id = await accept(setup);
+    setup.workers.start();
+    const provedAt = async () => (await read(setup, id)).sshProof?.provedAt ?? null;
     // It ends before a poll sees what was proved.
-    tended.plain.faults.plan = (method) =>
-      method === 'getInstance' && tended.ssh.probes.length > 0 ? 'refuse' : 'none';
+    setup.plain.faults.plan = (method) =>
+      method === 'getInstance' && setup.ssh.probes.length > 0 ? 'refuse' : 'none';
     await until(async () => (await provedAt()) !== null, 100);
-    await stopped(tended.clock, tended.tending);
-    tended.plain.faults.plan = () => 'none';
-    tended.ssh.fault = () => 'closed';
-    const heir = new Tending({ ...tended.deps, random: seededRandom(7) });
+    await stopped(setup.clock, setup.workers);
+    setup.plain.faults.plan = () => 'none';
+    setup.ssh.fault = () => 'closed';
+    const heir = new ProviderWorkers({ ...setup.deps, random: seededRandom(7) });
     heir.start();
-    await tended.clock.advance(MINUTE_MS);
-    expect([await statusOf(id), tended.ssh.probes.length]).toEqual(['running', 1]);
-    await stopped(tended.clock, heir);
+    await setup.clock.advance(MINUTE_MS);
+    expect([await statusOf(id), setup.ssh.probes.length]).toEqual(['running', 1]);
+    await stopped(setup.clock, heir);
   });
 
   it('leaves the time that is over, and the next goes on with it', async () => {
-    tended.ssh.fault = () => 'closed';
-    const id = await accept(tended);
-    tended.tending.start();
+    setup.ssh.fault = () => 'closed';
+    const id = await accept(setup);
+    setup.workers.start();
     const onlineAt = await until(isOnline);
-    await tended.clock.advance(5 * MINUTE_MS);
-    await stopped(tended.clock, tended.tending);
-    const heir = new Tending({ ...tended.deps, random: seededRandom(7) });
+    await setup.clock.advance(5 * MINUTE_MS);
+    await stopped(setup.clock, setup.workers);
+    const heir = new ProviderWorkers({ ...setup.deps, random: seededRandom(7) });
     heir.start();
     const endedAt = await until(async () => (await statusOf(id)) === 'failed');
     expect(endedAt - onlineAt).toBeLessThan(11 * MINUTE_MS);
-    await stopped(tended.clock, heir);
+    await stopped(setup.clock, heir);
   });
 
   it('and of which none follows for long gives the machine more than one try', async () => {
-    tended.ssh.fault = () => 'closed';
-    const id = await accept(tended);
-    tended.tending.start();
-    await until(() => tended.ssh.probes.length === 1, 100);
-    await stopped(tended.clock, tended.tending);
-    await tended.clock.advance(60 * MINUTE_MS);
-    const heir = new Tending({ ...tended.deps, random: seededRandom(7) });
+    setup.ssh.fault = () => 'closed';
+    const id = await accept(setup);
+    setup.workers.start();
+    await until(() => setup.ssh.probes.length === 1, 100);
+    await stopped(setup.clock, setup.workers);
+    await setup.clock.advance(60 * MINUTE_MS);
+    const heir = new ProviderWorkers({ ...setup.deps, random: seededRandom(7) });
     heir.start();
-    await until(() => tended.ssh.probes.length === 2, 100);
-    tended.ssh.fault = () => 'none';
-    await tended.clock.advance(MINUTE_MS);
+    await until(() => setup.ssh.probes.length === 2, 100);
+    setup.ssh.fault = () => 'none';
+    await setup.clock.advance(MINUTE_MS);
     expect(await statusOf(id)).toBe('running');
-    await stopped(tended.clock, heir);
+    await stopped(setup.clock, heir);
   });
 
   it('in the middle of a try writes nothing of it where another went on', async () => {
-    const id = await accept(tended);
-    tended.tending.start();
+    const id = await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    await stopped(tended.clock, tended.tending);
-    const context = contextOf(tended);
+    await stopped(setup.clock, setup.workers);
+    const context = contextOf(setup);
     const endpoint = { ipAddress: '192.0.2.1', sshPort: 22, loginUser: 'ubuntu', portForwards: [] };
-    context.unproved.set(id, { endpoint, seenAt: tended.clock.now() });
-    tended.ssh.fault = () => 'hangs';
+    context.unproved.set(id, { endpoint, seenAt: setup.clock.now() });
+    setup.ssh.fault = () => 'hangs';
     context.call = { timeoutMs: 10_000 };
     const trying = proveSsh(context, id);
-    await tended.clock.advance(5_000);
-    const record = await read(tended, id);
-    const other = { ...proofOf(record), provedEndpoint: 'ubuntu@192.0.2.1:22', provedAt: tended.clock.now() };
-    await tended.store.transact((tx) => tx.deployments.update({ ...record, sshProof: other }));
-    await tended.clock.advance(10_000);
+    await setup.clock.advance(5_000);
+    const record = await read(setup, id);
+    const other = { ...proofOf(record), provedEndpoint: 'ubuntu@192.0.2.1:22', provedAt: setup.clock.now() };
+    await setup.store.transact((tx) => tx.deployments.update({ ...record, sshProof: other }));
+    await setup.clock.advance(10_000);
     expect(await trying).toBe(true);
-    expect((await read(tended, id)).sshProof).toEqual(other);
+    expect((await read(setup, id)).sshProof).toEqual(other);
   });
 });
 
 it('a host that hangs delays no other deployment, and no poll [ssh-proof-hang-isolated]', async () => {
-  await tended.close();
-  tended = await openTended({ bootMs: 1_000 });
-  const { id: live } = await running(tended, { number: 1 });
-  tended.ssh.fault = (instanceId) => (instanceId === 'i-42' ? 'none' : 'hangs');
-  for (let number = 2; number <= 42; number++) await accept(tended, { number });
-  const from = tended.clock.now();
-  await until(() => tended.plain.instances.length === 42);
+  await setup.close();
+  setup = await openProviderWorkers({ bootMs: 1_000 });
+  const { id: live } = await running(setup, { number: 1 });
+  setup.ssh.fault = (instanceId) => (instanceId === 'i-42' ? 'none' : 'hangs');
+  for (let number = 2; number <= 42; number++) await accept(setup, { number });
+  const from = setup.clock.now();
+  await until(() => setup.plain.instances.length === 42);
   const last = `dep-${'42'.padStart(32, '0')}`;
   const name = `bm-00c0ffee-${'42'.padStart(32, '0')}`;
   // The good one is whichever the provider made last.
-  const good = tended.plain.instances.find((it) => it.id === 'i-42')?.name ?? name;
+  const good = setup.plain.instances.find((it) => it.id === 'i-42')?.name ?? name;
   const goodId = good === name ? last : `dep-${good.slice(-32)}`;
   const ranAt = await until(async () => (await statusOf(goodId)) === 'running');
   expect(ranAt - from).toBeLessThan(45_000);
-  await tended.clock.advance(2 * MINUTE_MS);
-  const { instances } = tended.plain;
-  const polls = tended.plain.faults.calls.filter(
+  await setup.clock.advance(2 * MINUTE_MS);
+  const { instances } = setup.plain;
+  const polls = setup.plain.faults.calls.filter(
     ({ method, id, at }) => method === 'getInstance' && id === instances[0]?.id && at >= from,
   );
   const pauses = polls.slice(1).map(({ at }, index) => at - (polls[index]?.at ?? 0));
@@ -249,14 +247,14 @@ it('a host that hangs delays no other deployment, and no poll [ssh-proof-hang-is
 
 describe('what needs no proof', () => {
   it('a deployment that ran before there was one', async () => {
-    tended.ssh.fault = () => 'closed';
-    const { id: instanceId } = tended.plain.create({
+    setup.ssh.fault = () => 'closed';
+    const { id: instanceId } = setup.plain.create({
       configuration_id: 'gpu-1',
       region: 'eu-one',
       ssh_keys: [publicKey],
     });
-    await tended.clock.advance(MINUTE_MS);
-    const now = tended.clock.now();
+    await setup.clock.advance(MINUTE_MS);
+    const now = setup.clock.now();
     const old = runningDeployment({
       providerId: 'provider-x',
       offerId: 'gpu-1',
@@ -267,91 +265,91 @@ describe('what needs no proof', () => {
       observedAt: now,
       sshProof: null,
     });
-    await tended.store.transact((tx) => tx.deployments.insert(old));
-    tended.tending.start();
-    await tended.clock.advance(30 * MINUTE_MS);
-    expect([await statusOf(old.id), tended.ssh.probes]).toEqual(['running', []]);
+    await setup.store.transact((tx) => tx.deployments.insert(old));
+    setup.workers.start();
+    await setup.clock.advance(30 * MINUTE_MS);
+    expect([await statusOf(old.id), setup.ssh.probes]).toEqual(['running', []]);
   });
 
   it('one that is stopped and started: it was proved once, and what its tenant closes is theirs', async () => {
-    const { id, instanceId } = await running(tended);
-    tended.ssh.fault = () => 'closed';
-    tended.plain.stop(instanceId);
+    const { id, instanceId } = await running(setup);
+    setup.ssh.fault = () => 'closed';
+    setup.plain.stop(instanceId);
     await until(async () => (await statusOf(id)) === 'stopped');
-    tended.plain.start(instanceId);
+    setup.plain.start(instanceId);
     await until(async () => (await statusOf(id)) === 'running');
-    expect(tended.ssh.probes).toHaveLength(1);
+    expect(setup.ssh.probes).toHaveLength(1);
   });
 
   it('one of a provider that is believed (`verify_ssh: false`)', async () => {
-    tended.ssh.fault = () => 'closed';
-    tended.provider.sshProbe = null;
-    const { id } = await running(tended);
-    expect([await statusOf(id), tended.ssh.probes]).toEqual(['running', []]);
+    setup.ssh.fault = () => 'closed';
+    setup.provider.sshProbe = null;
+    const { id } = await running(setup);
+    expect([await statusOf(id), setup.ssh.probes]).toEqual(['running', []]);
   });
 
   it('but one that was being made when there was none yet does, with its saved key', async () => {
-    const id = await accept(tended);
-    tended.tending.start();
-    await tended.clock.advance(10_000);
-    const record = await read(tended, id);
+    const id = await accept(setup);
+    setup.workers.start();
+    await setup.clock.advance(10_000);
+    const record = await read(setup, id);
     expect(record.launch.state).toBe('made');
-    await tended.store.transact(async (tx) => {
+    await setup.store.transact(async (tx) => {
       if ((await tx.sshKeys.byId('ssh-1')) === null) await tx.sshKeys.insert(sshKey({ publicKey }));
       await tx.deployments.update({ ...record, sshProof: null });
     });
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect([await statusOf(id), tended.ssh.probes[0]?.keys]).toEqual(['running', [publicKey]]);
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect([await statusOf(id), setup.ssh.probes[0]?.keys]).toEqual(['running', [publicKey]]);
   });
 });
 
 describe('an alarm', () => {
-  const unreachable = () => tellings(tended.told, 'error', '`verify_ssh: false`');
-  const refusing = () => tellings(tended.told, 'error', 'whether it injects the keys');
+  const unreachable = () => tellings(setup.told, 'error', '`verify_ssh: false`');
+  const refusing = () => tellings(setup.told, 'error', 'whether it injects the keys');
 
   it('names verify_ssh when none of the machines of a provider can be reached, once in an hour [ssh-proof-alarm]', async () => {
-    tended.ssh.fault = () => 'closed';
-    await accept(tended, { number: 1 });
-    await accept(tended, { number: 2 });
-    tended.tending.start();
+    setup.ssh.fault = () => 'closed';
+    await accept(setup, { number: 1 });
+    await accept(setup, { number: 2 });
+    setup.workers.start();
     await until(isOnline);
-    await tended.clock.advance(MINUTE_MS - 10_000);
+    await setup.clock.advance(MINUTE_MS - 10_000);
     expect(unreachable()).toBe(0);
-    await tended.clock.advance(MINUTE_MS);
+    await setup.clock.advance(MINUTE_MS);
     expect([unreachable(), refusing()]).toEqual([1, 0]);
-    expect(tended.told.find(({ level }) => level === 'error')?.fields).toEqual({
+    expect(setup.told.find(({ level }) => level === 'error')?.fields).toEqual({
       provider: 'provider-x',
       machines: 2,
       steps: ['connect'],
     });
     for (let number = 3; number < 10; number++) {
-      await accept(tended, { number });
-      tended.tending.wake('provider-x');
-      await tended.clock.advance(10 * MINUTE_MS);
+      await accept(setup, { number });
+      setup.workers.wake('provider-x');
+      await setup.clock.advance(10 * MINUTE_MS);
     }
     expect(unreachable()).toBe(2);
-    tended.ssh.fault = () => 'none';
-    await accept(tended, { number: 10 });
-    await tended.clock.advance(5 * MINUTE_MS);
-    expect(tellings(tended.told, 'info', 'reached by SSH again')).toBe(1);
+    setup.ssh.fault = () => 'none';
+    await accept(setup, { number: 10 });
+    await setup.clock.advance(5 * MINUTE_MS);
+    expect(tellings(setup.told, 'info', 'reached by SSH again')).toBe(1);
   });
 
   it('is not raised for one machine where another was reached', async () => {
-    tended.ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'closed' : 'none');
-    await accept(tended, { number: 1 });
-    await accept(tended, { number: 2 });
-    tended.tending.start();
+    setup.ssh.fault = (instanceId) => (instanceId === 'i-1' ? 'closed' : 'none');
+    await accept(setup, { number: 1 });
+    await accept(setup, { number: 2 });
+    setup.workers.start();
     await until(isOnline);
-    await tended.clock.advance(8 * MINUTE_MS);
+    await setup.clock.advance(8 * MINUTE_MS);
     expect([unreachable(), refusing()]).toEqual([0, 0]);
   });
 
   it('does not name verify_ssh where machines are reached, and refuse the keys of their users', async () => {
-    tended.ssh.fault = () => 'refuses';
-    await accept(tended);
-    tended.tending.start();
+    setup.ssh.fault = () => 'refuses';
+    await accept(setup);
+    setup.workers.start();
     await until(isOnline);
-    await tended.clock.advance(3 * MINUTE_MS);
+    await setup.clock.advance(3 * MINUTE_MS);
     expect([unreachable(), refusing()]).toEqual([0, 1]);
   });
 });

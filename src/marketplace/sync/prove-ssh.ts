@@ -2,7 +2,7 @@ import type { ProbeResult, ProbeStep, SshProbe } from '../../ports/ssh-probe.ts'
 import { type Endpoint, toSshAddress } from '../deployments/endpoint.ts';
 import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames, type SshProof } from '../model/deployment-record.ts';
-import type { TendingContext, Unproved } from './context.ts';
+import type { SyncContext, Unproved } from './context.ts';
 
 /** One that could not be tried more often than this, because nobody tended it, is not given up. */
 const LEAST_ATTEMPTS = 3;
@@ -24,7 +24,7 @@ export function unproved(keys: readonly string[]): SshProof {
  * What cannot be proved in its window fails: it was never billed, and is deleted at its provider. Says whether the
  * deployment is to be polled at once.
  */
-export async function proveSsh(context: TendingContext, id: string): Promise<boolean> {
+export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
   const seen = context.unproved.get(id);
   const record = await store.read.deployments.byId(id);
@@ -53,7 +53,7 @@ function probe(
 
 /** Of a deployment that was accepted by a version that kept no keys with it. */
 async function savedKeys(
-  { store }: Pick<TendingContext, 'store'>,
+  { store }: Pick<SyncContext, 'store'>,
   { launch, sshKeyId }: DeploymentRecord,
 ): Promise<string[]> {
   if (launch.request !== null) return launch.request.ssh_keys;
@@ -71,7 +71,7 @@ function withResult(proof: SshProof, seen: Unproved, result: ProbeResult, now: n
 
 /** Nothing is written where the row was changed meanwhile: another process may have it, or it ended. */
 async function write(
-  context: TendingContext,
+  context: SyncContext,
   { id, revision }: DeploymentRecord,
   sshProof: SshProof,
   begunAt: number,
@@ -112,7 +112,7 @@ function detailsOf({ failedAt }: SshProof, windowMs: number): string {
 }
 
 async function tell(
-  { log, sshAlarm }: TendingContext,
+  { log, sshAlarm }: SyncContext,
   record: DeploymentRecord,
   endpoint: Endpoint,
   before: SshProof,

@@ -6,9 +6,9 @@ import { fencedStore } from '../model/fenced-store.ts';
 import { StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { endFailedVolumes } from '../volumes/sync/end-failed.ts';
-import { tendVolumes } from '../volumes/sync/sync-volumes.ts';
+import { syncVolumes } from '../volumes/sync/sync-volumes.ts';
 import { cleanUp } from './cleanup.ts';
-import { Observations, type TendingContext, type TendingDeps } from './context.ts';
+import { Observations, type SyncContext, type SyncDeps } from './context.ts';
 import { findLaunched } from './find-launched.ts';
 import { launch } from './launch.ts';
 import { poll } from './poll.ts';
@@ -33,12 +33,12 @@ type Chore = 'reread' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
 
 /** Tends all that is at one provider, while it has the lease. Waits for no other provider. */
 export class ProviderWorker {
-  readonly #deps: TendingDeps;
+  readonly #deps: SyncDeps;
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
   readonly #sshAlarm: SshAlarm;
   /** Of the lease that is held: its store refuses what is written once another process has it. */
-  #context: TendingContext | undefined;
+  #context: SyncContext | undefined;
   readonly #lease: LeaseHolder;
   readonly #deployments: Schedule;
   readonly #proofs: Schedule;
@@ -46,7 +46,7 @@ export class ProviderWorker {
   readonly #sweep = new Sweep();
   readonly #failing = new Set<string>();
 
-  constructor(deps: TendingDeps, provider: Provider, holder: string) {
+  constructor(deps: SyncDeps, provider: Provider, holder: string) {
     const { clock, options } = deps;
     this.#deps = deps;
     this.#provider = provider;
@@ -54,7 +54,7 @@ export class ProviderWorker {
     this.#sshAlarm = new SshAlarm(deps, provider.id);
     this.#deployments = new Schedule(clock, {
       concurrency: options.polling.concurrency,
-      run: (id) => this.#guard('poll', (context) => tendDeployment(context, id), id),
+      run: (id) => this.#guard('poll', (context) => syncDeployment(context, id), id),
     });
     this.#proofs = new Schedule(clock, {
       concurrency: PROOFS_AT_ONCE,
@@ -123,12 +123,12 @@ export class ProviderWorker {
   }
 
   /** A poll asks for the next try. */
-  async #prove(context: TendingContext, id: string): Promise<null> {
+  async #prove(context: SyncContext, id: string): Promise<null> {
     if (await proveSsh(context, id)) this.#deployments.put(id, 0);
     return null;
   }
 
-  async #do(context: TendingContext, chore: Chore): Promise<number> {
+  async #do(context: SyncContext, chore: Chore): Promise<number> {
     switch (chore) {
       case 'reread':
         await this.#reread(context);
@@ -137,7 +137,7 @@ export class ProviderWorker {
         await context.observations.flush();
         return FLUSH_MS;
       case 'volumes':
-        await tendVolumes(context, context.provider);
+        await syncVolumes(context, context.provider);
         return VOLUMES_MS;
       case 'failed-volumes':
         await endFailedVolumes(context, context.provider);
@@ -148,8 +148,8 @@ export class ProviderWorker {
     }
   }
 
-  async #reread({ store, provider, cleanups }: TendingContext): Promise<void> {
-    for (const { id, stoppedAt, launch } of await store.read.deployments.toTend(provider.id)) {
+  async #reread({ store, provider, cleanups }: SyncContext): Promise<void> {
+    for (const { id, stoppedAt, launch } of await store.read.deployments.toSync(provider.id)) {
       const isNew = !this.#deployments.has(id);
       if (stoppedAt !== null && !cleanups.has(id)) this.#deployments.put(id, 0);
       else if (isNew) this.#deployments.put(id, launch.state === 'made' ? this.#firstPollMs() : 0);
@@ -165,7 +165,7 @@ export class ProviderWorker {
   /** A step that throws is a fault of ours or the store's: it is told of once, and tried again. */
   async #guard(
     name: string,
-    step: (context: TendingContext) => Promise<number | null>,
+    step: (context: SyncContext) => Promise<number | null>,
     deploymentId?: string,
   ): Promise<number | null> {
     const key = `${name} ${deploymentId ?? ''}`;
@@ -206,7 +206,7 @@ export class ProviderWorker {
 }
 
 /** Does for a deployment what comes next. Returns after how many milliseconds to go on; null: nothing is left to do. */
-async function tendDeployment(context: TendingContext, id: string): Promise<number | null> {
+async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
   const record = await context.store.read.deployments.byId(id);
   if (record === null) return null;
   if (!activeStatuses.includes(record.status))

@@ -1,11 +1,11 @@
-import type { TendingDeps } from './context.ts';
+import type { SyncDeps } from './context.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
 /** Tends what is at all providers, each by itself: a provider that hangs delays no other. */
-export class Tending {
+export class ProviderWorkers {
   readonly #workers: ReadonlyMap<string, ProviderWorker>;
 
-  constructor(deps: TendingDeps) {
+  constructor(deps: SyncDeps) {
     const holder = deps.random.bytes(8).toString('hex');
     this.#workers = new Map(
       deps.providers.ids().flatMap((id) => {

@@ -4,14 +4,14 @@ import type { Observation } from '../deployments/observe.ts';
 import { mayBeOver } from '../deployments/restart.ts';
 import { transition } from '../deployments/transition.ts';
 import { type Action, type DeploymentRecord, logNames } from '../model/deployment-record.ts';
-import type { TendingContext } from './context.ts';
+import type { SyncContext } from './context.ts';
 
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
 const PAUSE_SHOWS_MS = 60_000;
 
 /** Ends the change that is under way where it is over, or has not shown for so long that nobody waits any more. */
 export async function settleAction(
-  context: TendingContext,
+  context: SyncContext,
   record: DeploymentRecord,
   observation: Observation,
 ): Promise<void> {
@@ -39,7 +39,7 @@ function isUnheard(observation: Observation, kind: Action['kind']): boolean {
 }
 
 async function hasRestarted(
-  { clock, provider, health, call }: TendingContext,
+  { clock, provider, health, call }: SyncContext,
   record: DeploymentRecord,
 ): Promise<boolean> {
   const { action, region, offerId, providerInstanceId } = record;
@@ -57,7 +57,7 @@ async function hasRestarted(
 
 /** The deployment came to nothing, if it is still what it was when that was decided. What may exist is cleaned up. */
 export async function fail(
-  context: TendingContext,
+  context: SyncContext,
   seen: DeploymentRecord,
   failureReason: FailureReason,
   failureDetails: string,

@@ -47,7 +47,7 @@ export class SshAlarm {
     this.#failing.set(id, step);
     if (onlineAt === null || now - onlineAt < PATIENCE_MS) return;
     if (this.#toldAt !== null && now - this.#toldAt < AGAIN_AFTER_MS) return;
-    const records = await store.read.deployments.toTend(this.#providerId);
+    const records = await store.read.deployments.toSync(this.#providerId);
     const waiting = new Set(
       records.filter(({ status }) => status === 'deploying').map((record) => record.id),
     );

@@ -3,7 +3,7 @@ import type { Instance } from '../../contract/instance.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, ownName } from '../model/names.ts';
-import type { TendingContext } from './context.ts';
+import type { SyncContext } from './context.ts';
 
 /**
  * Finds instances that carry our name and that no live deployment has, in two phases: seen in one list, still there in
@@ -13,7 +13,7 @@ export class Sweep {
   #seen: ReadonlySet<string> = new Set();
   readonly #told = new Set<string>();
 
-  async run(context: TendingContext): Promise<void> {
+  async run(context: SyncContext): Promise<void> {
     const { provider, health, call } = context;
     try {
       const listed = await provider.client.listInstances(call);
@@ -35,7 +35,7 @@ export class Sweep {
 
   /** The deployment that the instance was made for and that does not need it; null: it is not to be deleted. */
   async #leftOverOf(
-    { store, installationId, provider, log }: TendingContext,
+    { store, installationId, provider, log }: SyncContext,
     instance: Instance,
   ): Promise<DeploymentRecord | null> {
     const providerName = ownName(instance, installationId);
@@ -60,7 +60,7 @@ export class Sweep {
 }
 
 async function remove(
-  { provider, health, log, call }: TendingContext,
+  { provider, health, log, call }: SyncContext,
   record: DeploymentRecord,
   instance: Instance,
 ): Promise<void> {

@@ -12,9 +12,9 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { toProviderName } from '../model/names.ts';
 import type { Store } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
-import { Observations, type TendingContext } from './context.ts';
+import { Observations, type SyncContext } from './context.ts';
 import { ProviderHealth } from './provider-health.ts';
-import { Tending } from './provider-workers.ts';
+import { ProviderWorkers } from './provider-workers.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 
 export const MINUTE_MS = 60_000;
@@ -37,12 +37,12 @@ export interface Tended {
   /** `provider-y` */
   other: PlainProvider;
   provider: Provider;
-  tending: Tending;
+  workers: ProviderWorkers;
   told: Told[];
   close(): Promise<void>;
 }
 
-export async function openTended(options: PlainProviderOptions = {}): Promise<Tended> {
+export async function openProviderWorkers(options: PlainProviderOptions = {}): Promise<Tended> {
   const market = await openMarket(options);
   const { clock, store, plain, ssh, provider } = market;
   const other = new PlainProvider(clock, options);
@@ -62,18 +62,18 @@ export async function openTended(options: PlainProviderOptions = {}): Promise<Te
       get: (id) => [provider, second].find((it) => it.id === id),
     },
   };
-  const tending = new Tending(deps);
+  const workers = new ProviderWorkers(deps);
   const close = async () => {
-    await stopped(clock, tending);
+    await stopped(clock, workers);
     await store.close();
   };
-  return { deps, clock, store, plain, ssh, other, provider, tending, told, close };
+  return { deps, clock, store, plain, ssh, other, provider, workers, told, close };
 }
 
 /** Ends it, with the time that its calls need for that. */
-export async function stopped(clock: VirtualClock, tending: Tending): Promise<void> {
+export async function stopped(clock: VirtualClock, workers: ProviderWorkers): Promise<void> {
   let isStopped = false;
-  const stop = tending.stop().then(() => {
+  const stop = workers.stop().then(() => {
     isStopped = true;
   });
   for (let seconds = 0; !isStopped && seconds < 60; seconds++) await clock.advance(1_000);
@@ -119,13 +119,13 @@ export async function accept(
 
 /** A deployment that runs, with a Tending that was started. */
 export async function running(
-  tended: Tended,
+  setup: Tended,
   changes: Parameters<typeof accept>[1] = {},
 ): Promise<{ id: string; instanceId: string }> {
-  const id = await accept(tended, changes);
-  tended.tending.start();
-  await tended.clock.advance(2 * MINUTE_MS);
-  const { status, providerInstanceId } = await read(tended, id);
+  const id = await accept(setup, changes);
+  setup.workers.start();
+  await setup.clock.advance(2 * MINUTE_MS);
+  const { status, providerInstanceId } = await read(setup, id);
   if (status !== 'running' || providerInstanceId === null) throw new Error(`${id} is ${status}`);
   return { id, instanceId: providerInstanceId };
 }
@@ -161,7 +161,7 @@ function toldTo(told: Told[]): Log {
 }
 
 /** What a step of `provider-x` is given. */
-export function contextOf({ deps, provider }: Tended): TendingContext {
+export function contextOf({ deps, provider }: Tended): SyncContext {
   return {
     ...deps,
     provider,

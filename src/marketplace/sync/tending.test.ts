@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Tending } from './provider-workers.ts';
+import { ProviderWorkers } from './provider-workers.ts';
 import {
   accept,
   MINUTE_MS,
-  openTended,
+  openProviderWorkers,
   read,
   running,
   seededRandom,
@@ -12,133 +12,133 @@ import {
   tellings,
 } from './sync.fixture.ts';
 
-let tended: Tended;
+let setup: Tended;
 beforeEach(async () => {
-  tended = await openTended();
+  setup = await openProviderWorkers();
 });
-afterEach(() => tended.close());
+afterEach(() => setup.close());
 
 describe('a provider that hangs', () => {
   it('delays no other, and what it holds up goes on once it answers (F65) [provider-hang-isolated]', async () => {
     const slow = await Promise.all(
-      Array.from({ length: 40 }, (_, index) => accept(tended, { number: index + 1 })),
+      Array.from({ length: 40 }, (_, index) => accept(setup, { number: index + 1 })),
     );
-    const id = await accept(tended, { number: 99, providerId: 'provider-y' });
-    tended.plain.faults.plan = () => 'hang';
-    tended.tending.start();
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect((await read(tended, id)).status).toBe('running');
-    const polls = tended.other.faults.calls
+    const id = await accept(setup, { number: 99, providerId: 'provider-y' });
+    setup.plain.faults.plan = () => 'hang';
+    setup.workers.start();
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect((await read(setup, id)).status).toBe('running');
+    const polls = setup.other.faults.calls
       .filter(({ method }) => method === 'getInstance')
       .map(({ at }) => at);
     const pauses = polls.slice(1).map((at, index) => at - (polls[index] ?? 0));
     expect(Math.max(...pauses)).toBeLessThanOrEqual(30_000);
-    expect((await read(tended, slow[0] ?? '')).status).toBe('deploying');
-    tended.plain.faults.plan = () => 'none';
-    await tended.clock.advance(3 * MINUTE_MS);
-    const states = await Promise.all(slow.map(async (it) => (await read(tended, it)).status));
+    expect((await read(setup, slow[0] ?? '')).status).toBe('deploying');
+    setup.plain.faults.plan = () => 'none';
+    await setup.clock.advance(3 * MINUTE_MS);
+    const states = await Promise.all(slow.map(async (it) => (await read(setup, it)).status));
     expect(new Set(states)).toEqual(new Set(['running']));
-    expect(tended.plain.instances).toHaveLength(40);
+    expect(setup.plain.instances).toHaveLength(40);
   });
 
   it('is asked for a few at a time', async () => {
-    tended.deps.options = {
-      ...tended.deps.options,
-      polling: { ...tended.deps.options.polling, concurrency: 3 },
+    setup.deps.options = {
+      ...setup.deps.options,
+      polling: { ...setup.deps.options.polling, concurrency: 3 },
     };
-    for (let number = 1; number <= 10; number++) await accept(tended, { number });
+    for (let number = 1; number <= 10; number++) await accept(setup, { number });
     let open = 0;
     let most = 0;
-    const { listAvailability } = tended.plain.client;
-    tended.plain.client.listAvailability = async (...args) => {
+    const { listAvailability } = setup.plain.client;
+    setup.plain.client.listAvailability = async (...args) => {
       most = Math.max(most, ++open);
       return listAvailability(...args).finally(() => open--);
     };
-    tended.plain.faults.plan = (method) => (method === 'listAvailability' ? 'hang' : 'none');
-    const tending = new Tending({ ...tended.deps });
-    tending.start();
-    await tended.clock.advance(MINUTE_MS);
+    setup.plain.faults.plan = (method) => (method === 'listAvailability' ? 'hang' : 'none');
+    const workers = new ProviderWorkers({ ...setup.deps });
+    workers.start();
+    await setup.clock.advance(MINUTE_MS);
     expect(most).toBe(3);
-    await stopped(tended.clock, tending);
+    await stopped(setup.clock, workers);
   });
 });
 
 describe('two processes on one database', () => {
   it('tend each provider in one of them, and the other takes over', async () => {
-    const second = new Tending({ ...tended.deps, random: seededRandom(2) });
-    const id = await accept(tended);
-    tended.tending.start();
+    const second = new ProviderWorkers({ ...setup.deps, random: seededRandom(2) });
+    const id = await accept(setup);
+    setup.workers.start();
     second.start();
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect((await read(tended, id)).status).toBe('running');
-    expect(tended.plain.faults.countOf('createInstance')).toBe(1);
-    const polls = () => tended.plain.faults.calls.filter(({ method }) => method === 'getInstance');
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect((await read(setup, id)).status).toBe('running');
+    expect(setup.plain.faults.countOf('createInstance')).toBe(1);
+    const polls = () => setup.plain.faults.calls.filter(({ method }) => method === 'getInstance');
     const from = polls().length;
-    await tended.clock.advance(10 * MINUTE_MS);
+    await setup.clock.advance(10 * MINUTE_MS);
     const times = polls()
       .slice(from)
       .map(({ at }) => at);
     expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(
       10_000,
     );
-    await stopped(tended.clock, tended.tending);
+    await stopped(setup.clock, setup.workers);
     const until = polls().length;
-    await tended.clock.advance(MINUTE_MS);
+    await setup.clock.advance(MINUTE_MS);
     expect(polls().length).toBeGreaterThan(until);
-    await stopped(tended.clock, second);
+    await stopped(setup.clock, second);
   });
 
   it('notice within seconds what the other has accepted, and at once what they are told of', async () => {
-    tended.tending.start();
-    await tended.clock.advance(7_000);
-    await accept(tended);
-    await tended.clock.advance(5_000);
-    expect(tended.plain.instances).toHaveLength(1);
-    await accept(tended, { number: 2 });
-    tended.tending.wake('provider-x');
-    tended.tending.wake('nobody');
-    await tended.clock.advance(1);
-    expect(tended.plain.instances).toHaveLength(2);
+    setup.workers.start();
+    await setup.clock.advance(7_000);
+    await accept(setup);
+    await setup.clock.advance(5_000);
+    expect(setup.plain.instances).toHaveLength(1);
+    await accept(setup, { number: 2 });
+    setup.workers.wake('provider-x');
+    setup.workers.wake('nobody');
+    await setup.clock.advance(1);
+    expect(setup.plain.instances).toHaveLength(2);
   });
 });
 
 describe('an end', () => {
   it('lets what runs come to its end, writes what was seen, and leaves no timer', async () => {
-    const { id } = await running(tended);
-    await tended.clock.advance(MINUTE_MS);
-    const lastPoll = () => tended.plain.faults.calls.findLast(({ method }) => method === 'getInstance')?.at;
-    await stopped(tended.clock, tended.tending);
-    expect((await read(tended, id)).observedAt).toBe(lastPoll());
-    expect(tended.clock.pendingTimers).toBe(0);
-    const lease = await tended.store.transact((tx) =>
-      tx.leases.claim('provider:provider-x', 'another', tended.clock.now(), 1_000),
+    const { id } = await running(setup);
+    await setup.clock.advance(MINUTE_MS);
+    const lastPoll = () => setup.plain.faults.calls.findLast(({ method }) => method === 'getInstance')?.at;
+    await stopped(setup.clock, setup.workers);
+    expect((await read(setup, id)).observedAt).toBe(lastPoll());
+    expect(setup.clock.pendingTimers).toBe(0);
+    const lease = await setup.store.transact((tx) =>
+      tx.leases.claim('provider:provider-x', 'another', setup.clock.now(), 1_000),
     );
     expect(lease).not.toBeNull();
   });
 
   it('of the lease ends the work', async () => {
-    await running(tended);
-    const { transact } = tended.store;
-    tended.store.transact = () => Promise.reject(new Error('the database does not answer'));
-    await tended.clock.advance(40_000);
-    const polls = tended.plain.faults.countOf('getInstance');
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect(tended.plain.faults.countOf('getInstance')).toBe(polls);
-    expect(tellings(tended.told, 'error', 'the store does not answer')).toBe(2);
-    tended.store.transact = transact;
-    await tended.clock.advance(MINUTE_MS);
-    expect(tended.plain.faults.countOf('getInstance')).toBeGreaterThan(polls);
+    await running(setup);
+    const { transact } = setup.store;
+    setup.store.transact = () => Promise.reject(new Error('the database does not answer'));
+    await setup.clock.advance(40_000);
+    const polls = setup.plain.faults.countOf('getInstance');
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect(setup.plain.faults.countOf('getInstance')).toBe(polls);
+    expect(tellings(setup.told, 'error', 'the store does not answer')).toBe(2);
+    setup.store.transact = transact;
+    await setup.clock.advance(MINUTE_MS);
+    expect(setup.plain.faults.countOf('getInstance')).toBeGreaterThan(polls);
   });
 
   it('ends the work too where the database never answers', async () => {
-    await running(tended);
-    const { transact } = tended.store;
+    await running(setup);
+    const { transact } = setup.store;
     const hung = Promise.withResolvers<never>();
-    tended.store.transact = () => hung.promise;
-    const hungAt = tended.clock.now();
-    await tended.clock.advance(2 * MINUTE_MS);
-    expect(tended.plain.faults.calls.at(-1)?.at).toBeLessThanOrEqual(hungAt + 30_000);
-    tended.store.transact = transact;
+    setup.store.transact = () => hung.promise;
+    const hungAt = setup.clock.now();
+    await setup.clock.advance(2 * MINUTE_MS);
+    expect(setup.plain.faults.calls.at(-1)?.at).toBeLessThanOrEqual(hungAt + 30_000);
+    setup.store.transact = transact;
     hung.reject(new Error('the database did not answer'));
   });
 });

@@ -6,7 +6,7 @@ import { deleteVolume } from './delete.ts';
 import { detachVolume } from './detach.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './sync/sync-volumes.ts';
+import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const limited = new ProviderError('limited', '429: too many', { status: 429 });
@@ -25,7 +25,7 @@ afterEach(() => world.close());
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
-const tend = () => world.settle(tendVolumes(world.deps, world.provider('a')));
+const tend = () => world.settle(syncVolumes(world.deps, world.provider('a')));
 const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
 const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
 const codeOf = (promise: Promise<unknown>) =>

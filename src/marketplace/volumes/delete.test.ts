@@ -10,7 +10,7 @@ import { detachVolume } from './detach.ts';
 import { planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './sync/sync-volumes.ts';
+import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 const HOUR_MS = 3_600_000;
@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
-const tend = (letter = 'a') => world.settle(tendVolumes(world.deps, world.provider(letter)));
+const tend = (letter = 'a') => world.settle(syncVolumes(world.deps, world.provider(letter)));
 const codeOf = (promise: Promise<unknown>) =>
   world.settle(promise).then(
     () => 'done',
@@ -40,7 +40,7 @@ it('is accepted, and ends the cost, where the configuration does not have the pr
   expect(await stored()).toMatchObject({ status: 'deleting', deletedAt: at, cleanup: 'wanted' });
   expect(world.plain('a').volumes).toHaveLength(1);
   for (let round = 0; round < 2; round++) {
-    await world.settle(tendVolumes(world.deps, world.provider('a')));
+    await world.settle(syncVolumes(world.deps, world.provider('a')));
     await world.clock.advance(60_000);
   }
   expect(world.plain('a').volumes).toEqual([]);

@@ -17,7 +17,7 @@ import { listVolumeRegions, readVolumePricing } from './locations.ts';
 import { listVolumes, readVolume } from './read.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, openWorld, stranger, type World } from './seven-providers.fixture.ts';
-import { tendVolumes } from './sync/sync-volumes.ts';
+import { syncVolumes } from './sync/sync-volumes.ts';
 import { updateVolume } from './update.ts';
 
 let world: World;
@@ -31,7 +31,7 @@ const HOUR = 3_600_000;
 const create = (letter: string, changes = {}) =>
   world.settle(createVolume(world.deps, caller, bodyFor(letter, changes) as never));
 const read = (volumeId: string) => world.settle(readVolume(world.deps, caller, volumeId));
-const tend = (letter: string) => world.settle(tendVolumes(world.deps, world.provider(letter)));
+const tend = (letter: string) => world.settle(syncVolumes(world.deps, world.provider(letter)));
 const segments = (id: string) => world.deps.store.read.ledger.segmentsOf('volume', id);
 const deployment = (id: string) => world.deps.store.read.deployments.byId(id);
 const only = async () => (await world.volumes())[0];

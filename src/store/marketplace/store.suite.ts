@@ -274,14 +274,14 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
           deployment({ id: 'left', status: 'terminated', cleanup: 'wanted', createdAt: now + 2 }),
           deployment({ id: 'elsewhere', providerId: 'provider-b' }),
         );
-        const tended = async () => ids(await store.read.deployments.toTend(providerId));
-        expect(await tended()).toEqual(['deploying', 'running', 'left']);
-        expect(await store.read.deployments.countToTend()).toEqual([
+        const setup = async () => ids(await store.read.deployments.toSync(providerId));
+        expect(await setup()).toEqual(['deploying', 'running', 'left']);
+        expect(await store.read.deployments.countToSync()).toEqual([
           { providerId, count: 3 },
           { providerId: 'provider-b', count: 1 },
         ]);
         await write((tx) => tx.deployments.setCleanup('left', 'done'));
-        expect(await tended()).toEqual(['deploying', 'running']);
+        expect(await setup()).toEqual(['deploying', 'running']);
       });
 
       it('are counted by provider while they are ONLINE there and nobody could log in to them', async () => {
@@ -396,7 +396,7 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         expect(await page(0)).toEqual(['d', 'c', 4]);
         expect(await page(2)).toEqual(['b', 'a', 4]);
         expect(await page(2, ['available'])).toEqual(['a', 3]);
-        expect((await store.read.volumes.toTend(providerId)).map(({ id }) => id)).toEqual(['c', 'd']);
+        expect((await store.read.volumes.toSync(providerId)).map(({ id }) => id)).toEqual(['c', 'd']);
       });
 
       it('are attached to deployments, and found from both sides', async () => {

@@ -3,7 +3,7 @@ import { LeaseLost } from '../../../work/lease.ts';
 import { StoreUnavailable } from '../../model/store.ts';
 import { createVolume } from '../create.ts';
 import { bodyFor, caller, openWorld, type World } from '../seven-providers.fixture.ts';
-import { tendVolumes } from './sync-volumes.ts';
+import { syncVolumes } from './sync-volumes.ts';
 
 let world: World;
 let ids: string[];
@@ -28,7 +28,7 @@ function failFor(error: Error): void {
   volumes.byId = (id) => (id === ids[0] ? Promise.reject(error) : byId(id));
 }
 
-const tend = () => world.settle(tendVolumes(world.deps, world.provider('a')));
+const tend = () => world.settle(syncVolumes(world.deps, world.provider('a')));
 const told = () => world.logged.filter(({ level }) => level === 'error');
 const looked = () => world.plain('a').faults.calls.filter(({ method }) => method === 'getVolume').length;
 

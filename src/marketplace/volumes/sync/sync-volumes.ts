@@ -14,10 +14,10 @@ const AT_THE_SAME_TIME = 8;
  *
  * @throws {StoreUnavailable | LeaseLost} once, however many volumes met it
  */
-export async function tendVolumes(deps: VolumeDeps, provider: Provider): Promise<void> {
+export async function syncVolumes(deps: VolumeDeps, provider: Provider): Promise<void> {
   const seller = toSeller(provider);
   if (seller === null) return;
-  const records = await deps.store.read.volumes.toTend(provider.id);
+  const records = await deps.store.read.volumes.toSync(provider.id);
   for (let from = 0; from < records.length; from += AT_THE_SAME_TIME)
     await allOf(records.slice(from, from + AT_THE_SAME_TIME).map((record) => tend(deps, seller, record)));
 }

@@ -53,12 +53,12 @@ export function deploymentReader(connection: Connection): DeploymentReader {
         .orderBy(desc(deployments.createdAt), desc(deployments.id));
       return page === undefined ? found : found.limit(page.limit).offset(page.offset);
     },
-    toTend: (provider) => deploymentsToTend(connection, { provider }),
+    toSync: (provider) => deploymentsToTend(connection, { provider }),
     byProviderName: async (name) => {
       const [record] = await deploymentByProviderName(connection, { name });
       return record ?? null;
     },
-    countToTend: async () =>
+    countToSync: async () =>
       db
         .select({ providerId: deployments.providerId, count: count() })
         .from(deployments)

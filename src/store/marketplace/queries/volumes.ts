@@ -70,7 +70,7 @@ export function volumeReader(connection: Connection): VolumeReader {
       const [all] = await db.select({ count: count() }).from(volumes).where(where);
       return { volumes: page, total: all?.count ?? 0 };
     },
-    toTend: (provider) => volumesToTend(connection, { provider }),
+    toSync: (provider) => volumesToTend(connection, { provider }),
     failed: (provider) => failedVolumes(connection, { provider }),
     countByProvider: async () =>
       db
