@@ -115,7 +115,7 @@ export class ProviderWorker {
     this.#context = undefined;
     this.#deps.log.warn(
       { provider: this.#provider.id },
-      'the lease of the provider is lost: another process may tend it now',
+      'the lease of the provider is lost: another process may work on it now',
     );
     this.#deployments.clear();
     this.#proofs.clear();

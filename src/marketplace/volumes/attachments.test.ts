@@ -25,7 +25,7 @@ afterEach(() => world.close());
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
 const states = async () =>
   (await world.deps.store.read.volumes.attachmentsOf({ deploymentId })).map(({ state }) => state);
-const tend = () => world.settle(syncVolumes(world.deps, world.provider('a')));
+const sync = () => world.settle(syncVolumes(world.deps, world.provider('a')));
 const attach = () => codeOf(attachVolume(world.deps, caller, volumeId, deploymentId));
 const detach = () => codeOf(detachVolume(world.deps, caller, volumeId, deploymentId));
 const codeOf = (promise: Promise<unknown>) =>
@@ -49,7 +49,7 @@ describe('an attachment of which the answer is late', () => {
     expect(await attach()).toBe('PROVIDER_SLOW');
     expect(await states()).toEqual(['attaching']);
     await world.clock.advance(30_000);
-    await tend();
+    await sync();
     expect(truly()).toHaveLength(1);
     expect(await states()).toEqual(['attached']);
   });
@@ -58,7 +58,7 @@ describe('an attachment of which the answer is late', () => {
     world.plain('a').faults.plan = (method) => (method === 'attachVolume' ? 'hang' : 'none');
     const asked = attach();
     await world.clock.advance(5_000);
-    await tend();
+    await sync();
     expect(world.plain('a').faults.countOf('attachVolume')).toBe(1);
     world.plain('a').faults.plan = () => 'none';
     expect(await asked).toBe('done');
@@ -75,7 +75,7 @@ it('of a volume that is still to be made for the deployment is refused, however 
   expect(await stored()).toMatchObject({ status: 'creating', action: { kind: 'create' } });
   world.plain('a').faults.plan = () => 'none';
   for (let round = 0; round < 3; round++) {
-    await tend();
+    await sync();
     await world.clock.advance(60_000);
   }
   // What it was made for has waited too long by then.
@@ -95,7 +95,7 @@ describe('a detachment', () => {
     expect(await detach()).toBe('PROVIDER_SLOW');
     await world.update(deploymentId, { action: null });
     expect(await detach()).toBe('done');
-    await tend();
+    await sync();
     expect(truly()).toEqual([]);
     expect(await states()).toEqual([]);
   });
@@ -106,7 +106,7 @@ describe('a detachment', () => {
     await detach();
     expect(await states()).toEqual(truly()?.length === 0 ? [] : ['detaching']);
     await world.clock.advance(30_000);
-    for (let round = 0; round < 3; round++) await tend();
+    for (let round = 0; round < 3; round++) await sync();
     expect([await states(), truly()]).toEqual([[], []]);
   });
 
@@ -119,7 +119,7 @@ describe('a detachment', () => {
     expect(await detach()).toBe('PROVIDER_SLOW');
     expect(await states()).toEqual(['detaching']);
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
-    await tend();
+    await sync();
     expect(await states()).toEqual([]);
     expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
@@ -133,7 +133,7 @@ describe('a detachment', () => {
     expect(await stored()).toMatchObject({ status: 'error', action: { kind: 'detach' } });
     await world.clock.advance(60_000);
     expect(truly()).toEqual([]);
-    await tend();
+    await sync();
     expect(await states()).toEqual([]);
     expect(await stored()).toMatchObject({ status: 'error', action: null });
     expect(await world.deps.store.read.deployments.byId(deploymentId)).toMatchObject({ action: null });
@@ -149,7 +149,7 @@ it('of a volume that broke is looked after when its deployment ends [broken-volu
   await endDeployment();
   expect(await stored()).toMatchObject({ status: 'error', action: { kind: 'detach' } });
   for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
-  await tend();
+  await sync();
   expect(await states()).toEqual([]);
   expect(await stored()).toMatchObject({ status: 'error', action: null });
 });
@@ -168,7 +168,7 @@ describe('a larger size that is under way when the deployment ends', () => {
     expect(await detach()).toBe('CHANGE_IN_PROGRESS');
     world.plain('a').faults.plan = () => 'none';
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ sizeGb: 300, status: 'available', action: null });
   });
 
@@ -176,10 +176,10 @@ describe('a larger size that is under way when the deployment ends', () => {
     world.plain('a').faults.plan = () => 'none';
     world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { size_gb: 100 });
     await world.clock.advance(world.deps.options.polling.actionMs);
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ sizeGb: 100, action: { kind: 'detach' } });
     for (const instance of world.plain('a').instances) world.plain('a').vanish(instance.id);
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ status: 'available', action: null });
     expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('done');
   });

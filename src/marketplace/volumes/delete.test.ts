@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 const stored = () => world.deps.store.read.volumes.byVolumeId(volumeId);
-const tend = (letter = 'a') => world.settle(syncVolumes(world.deps, world.provider(letter)));
+const sync = (letter = 'a') => world.settle(syncVolumes(world.deps, world.provider(letter)));
 const codeOf = (promise: Promise<unknown>) =>
   world.settle(promise).then(
     () => 'done',
@@ -74,14 +74,14 @@ describe('a deletion of which nobody wrote the answer', () => {
   it('is not taken back by an observation that still shows the volume, and ends only by proof [volume-delete-needs-proof]', async () => {
     world.plain('a').options.volumeMs = 60_000;
     await askAndDie();
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ status: 'available', action: { kind: 'delete' } });
     await world.clock.advance(50_000);
     const acceptedAt = world.clock.now();
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ status: 'deleting', deletedAt: acceptedAt });
     await world.clock.advance(50 * 60_000);
-    await tend();
+    await sync();
     expect(world.plain('a').volumes).toEqual([]);
     expect(await stored()).toMatchObject({ status: 'deleted', cleanup: 'done', action: null });
     expect(await findings()).toEqual([]);
@@ -93,7 +93,7 @@ describe('a deletion of which nobody wrote the answer', () => {
     await askAndDie();
     for (let round = 0; round < 3; round++) {
       await world.clock.advance(60_000);
-      await tend();
+      await sync();
     }
     expect(world.plain('a').volumes).toEqual([]);
     expect((await stored())?.status).toBe('deleted');
@@ -103,9 +103,9 @@ describe('a deletion of which nobody wrote the answer', () => {
     await askAndDie();
     world.plain('a').options.volumeMs = 60_000;
     world.plain('a').setVolume(world.plain('a').volumes[0]?.id ?? '', { status: 'ERROR' });
-    await tend();
+    await sync();
     await world.clock.advance(60_000);
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ status: 'deleting' });
   });
 
@@ -146,9 +146,9 @@ it('is accepted later where the store did not answer when the provider had taken
   }) as typeof known.transact;
   const asked = deleteVolume({ ...world.deps, store: { ...known, transact } }, caller, volumeId);
   await expect(world.settle(asked)).rejects.toThrow(StoreUnavailable);
-  await tend();
+  await sync();
   await world.clock.advance(60_000);
-  for (let round = 0; round < 2; round++) await tend();
+  for (let round = 0; round < 2; round++) await sync();
   expect(await stored()).toMatchObject({ status: 'deleted', action: null });
   expect(await findings()).toEqual([]);
 });
@@ -176,7 +176,7 @@ it('that the provider refuses late is success where it has been accepted meanwhi
   const providers = { ids: () => [provider.id], get: () => provider };
   const asked = deleteVolume({ ...world.deps, providers }, caller, volumeId);
   await world.clock.advance(60_000);
-  await tend();
+  await sync();
   expect((await stored())?.status).toBe('deleting');
   answer.reject(refused);
   expect(await codeOf(asked)).toBe('done');
@@ -198,7 +198,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     expect((await stored())?.status).toBe('deleting');
     await world.clock.advance(5_000);
     for (let round = 0; round < 2; round++) {
-      await tend();
+      await sync();
       await world.clock.advance(5_000);
     }
     expect(world.plain('a').volumes).toEqual([]);
@@ -213,7 +213,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
     await world.clock.advance(10_000);
     expect(world.plain('a').instances).toEqual([]);
-    await tend();
+    await sync();
     expect(await stored()).toMatchObject({ status: 'available', action: null });
   });
 
@@ -223,7 +223,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
     world.plain('a').delete(world.plain('a').instances[0]?.id ?? '');
     await world.clock.advance(10_000);
     expect(world.plain('a').instances).toEqual([]);
-    await tend();
+    await sync();
     expect((await stored())?.action).toMatchObject({ kind: 'delete' });
   });
 });
@@ -236,7 +236,7 @@ describe('an operator is told of a deletion that is not proved', () => {
   const pass = async (minutes: number) => {
     for (let minute = 0; minute < minutes; minute++) {
       await world.clock.advance(60_000);
-      await tend();
+      await sync();
     }
   };
 

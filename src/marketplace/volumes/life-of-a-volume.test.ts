@@ -31,7 +31,7 @@ const HOUR = 3_600_000;
 const create = (letter: string, changes = {}) =>
   world.settle(createVolume(world.deps, caller, bodyFor(letter, changes) as never));
 const read = (volumeId: string) => world.settle(readVolume(world.deps, caller, volumeId));
-const tend = (letter: string) => world.settle(syncVolumes(world.deps, world.provider(letter)));
+const sync = (letter: string) => world.settle(syncVolumes(world.deps, world.provider(letter)));
 const segments = (id: string) => world.deps.store.read.ledger.segmentsOf('volume', id);
 const deployment = (id: string) => world.deps.store.read.deployments.byId(id);
 const only = async () => (await world.volumes())[0];
@@ -152,7 +152,7 @@ describe('a create', () => {
     world.plain('a').faults.plan = () => 'none';
     await world.settle(deleteVolume(world.deps, caller, record?.volumeId ?? ''));
     await world.clock.advance(5_000);
-    await tend('a');
+    await sync('a');
     expect((await only())?.status).toBe('deleted');
     expect(world.plain('a').volumes).toEqual([]);
   });
@@ -174,11 +174,11 @@ describe('a create', () => {
     const { heardAt, offers } = catalog;
     Object.assign(catalog, { heardAt: null, offers: new Map() });
     await world.clock.advance(60_000);
-    await tend('a');
+    await sync('a');
     expect((await only())?.status).toBe('creating');
     Object.assign(catalog, { heardAt, offers });
     world.plain('a').faults.plan = () => 'none';
-    await tend('a');
+    await sync('a');
     expect((await only())?.providerVolumeId).not.toBeNull();
   });
 
@@ -200,7 +200,7 @@ describe('a create', () => {
     expect(volume.status).toBe('creating');
     expect(await segments(volume.id)).toEqual([]);
     await world.clock.advance(60_000);
-    await tend('a');
+    await sync('a');
     expect(await segments(volume.id)).toHaveLength(1);
     expect(await only()).toMatchObject({ status: 'available', action: null });
   });
@@ -213,12 +213,12 @@ describe('a create', () => {
       const lost = { status: 'creating', providerVolumeId: null, startedAt: null, observedAt: null } as const;
       await tx.volumes.update({ ...record, ...lost, action: { kind: 'create', since: world.clock.now() } });
     });
-    await tend('a');
+    await sync('a');
     expect(world.plain('a').faults.countOf('createVolume')).toBe(1);
     await world.clock.advance(30_000);
-    await tend('a');
+    await sync('a');
     await world.clock.advance(5_000);
-    await tend('a');
+    await sync('a');
     expect(world.plain('a').faults.countOf('createVolume')).toBe(2);
     expect((await read(volume.volumeId)).status).toBe('available');
   });
@@ -292,7 +292,7 @@ describe('an attachment', () => {
     expect(error.code).toBe('PROVIDER_SLOW');
     expect((await deployment(id))?.action?.kind).toBe('volume');
     await world.clock.advance(60_000);
-    await tend('d');
+    await sync('d');
     expect((await deployment(id))?.action).toBeNull();
     expect(await only()).toMatchObject({ status: 'attached', action: null });
   });
@@ -323,13 +323,13 @@ describe('an attachment', () => {
     const { store, clock } = world.deps;
     await world.update(deploymentId, { status: 'terminated', cleanup: 'wanted' });
     await store.transact((tx) => releaseVolumes(tx, deploymentId, clock.now()));
-    await tend('d');
+    await sync('d');
     expect(await only()).toMatchObject({ status: 'attached', action: { kind: 'detach' } });
     expect(world.plain('d').faults.countOf('detachVolume')).toBe(0);
     world.plain('d').delete((await deployment(deploymentId))?.providerInstanceId ?? '');
     await world.clock.advance(10_000);
     expect(world.plain('d').instances).toEqual([]);
-    await tend('d');
+    await sync('d');
     expect(await only()).toMatchObject({ status: 'available', action: null });
     expect((await read(volumeId)).attachedToDeploymentIds).toEqual([]);
   });
@@ -352,7 +352,7 @@ describe('a deletion', () => {
     expect((await only())?.deletedAt).toBe(acceptedAt);
     await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
     await world.clock.advance(5_000);
-    await tend('a');
+    await sync('a');
     expect(await only()).toMatchObject({ status: 'deleted', cleanup: 'done', action: null });
     expect(world.plain('a').faults.countOf('deleteVolume')).toBe(1);
   });
@@ -375,7 +375,7 @@ describe('a deletion', () => {
     );
     await world.plain('a').client.deleteVolume(record.providerVolumeId ?? '');
     await world.clock.advance(60_000);
-    for (let turn = 0; turn < 2; turn++) await tend('a');
+    for (let turn = 0; turn < 2; turn++) await sync('a');
     expect(await only()).toMatchObject({ status: 'deleted', action: null });
     expect((await segments(volume.id)).at(-1)?.endedAt).not.toBeNull();
   });
@@ -388,7 +388,7 @@ describe('a deletion', () => {
     world.plain('d').options.volumeMs = 0;
     world.plain('d').attach(world.plain('d').volumes[0]?.id ?? '', [instance.id]);
     await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
-    await tend('d');
+    await sync('d');
     expect(world.plain('d').volumes).toEqual([]);
     expect((await only())?.status).toBe('deleted');
   });
@@ -398,7 +398,7 @@ describe('a deletion', () => {
     world.plain('a').faults.plan = (method, nth) => (method === 'deleteVolume' && nth < 3 ? 'lose' : 'none');
     await world.settle(deleteVolume(world.deps, caller, volume.volumeId));
     for (let turn = 0; turn < 4; turn++) {
-      await tend('a');
+      await sync('a');
       await world.clock.advance(20_000);
     }
     expect(world.plain('a').volumes).toEqual([]);
@@ -432,11 +432,11 @@ describe('a larger size', () => {
       method === 'resizeVolume' ? 'commit-then-lose' : { error: silent };
     await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 300 }));
     await world.clock.advance(2 * world.deps.options.polling.actionMs);
-    await tend('a');
+    await sync('a');
     const other = await failure(updateVolume(world.deps, caller, volume.volumeId, { sizeInGb: 400 }));
     expect(other.code).toBe('CHANGE_IN_PROGRESS');
     world.plain('a').faults.plan = () => 'none';
-    await tend('a');
+    await sync('a');
     expect(await only()).toMatchObject({ sizeGb: 300, action: null });
   });
 
@@ -486,7 +486,7 @@ describe('a volume that the provider does not know any more while it is resized'
       method === 'resizeVolume' ? 'commit-then-lose' : { error: gone };
     await failure(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }));
     await world.clock.advance(2 * world.deps.options.polling.actionMs);
-    await tend('a');
+    await sync('a');
   });
 
   it('is kept, the operator is told once, and its size is taken over when the provider knows it again [volume-resize-denied]', async () => {
@@ -494,7 +494,7 @@ describe('a volume that the provider does not know any more while it is resized'
     expect(await only()).toMatchObject({ sizeGb: 100, action: { kind: 'resize' } });
     expect(world.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
     world.plain('a').faults.plan = () => 'none';
-    await tend('a');
+    await sync('a');
     expect(await only()).toMatchObject({ sizeGb: 300, action: null });
   });
 
@@ -503,7 +503,7 @@ describe('a volume that the provider does not know any more while it is resized'
     world.plain('a').faults.plan = (method) =>
       method === 'deleteVolume' ? { instead: false } : { error: gone };
     await world.settle(deleteVolume(world.deps, caller, volumeId));
-    await tend('a');
+    await sync('a');
     expect(await only()).toMatchObject({ status: 'deleted', action: null });
   });
 
@@ -522,7 +522,7 @@ it('a resize that the provider never shows is given up after a time', async () =
   await failure(updateVolume(world.deps, caller, volumeId, { sizeInGb: 300 }));
   expect(await only()).toMatchObject({ action: { kind: 'resize' } });
   await world.clock.advance(world.deps.options.polling.actionMs);
-  await tend('a');
+  await sync('a');
   expect(await only()).toMatchObject({ status: 'available', sizeGb: 100, action: null });
 });
 
@@ -550,7 +550,7 @@ it("lists a page of one team's volumes, without deleted ones unless they are ask
   }
   await world.settle(deleteVolume(world.deps, caller, (await only())?.volumeId ?? ''));
   await world.clock.advance(5_000);
-  await tend('a');
+  await sync('a');
   const page = await listVolumes(world.deps, caller, { page: 2, limit: 1 });
   expect(page).toMatchObject({ total: 2, page: 2, limit: 1, totalPages: 2, volumes: [{ name: 'one' }] });
   const deleted = await listVolumes(world.deps, caller, { status: 'deleted' });

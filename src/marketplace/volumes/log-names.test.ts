@@ -9,7 +9,7 @@ import { syncVolumes } from './sync/sync-volumes.ts';
 
 const requestId = 'req-of-the-create';
 
-async function tend({ deps, provider, clock, settle }: World, minutes: number): Promise<void> {
+async function sync({ deps, provider, clock, settle }: World, minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     await clock.advance(60_000);
     await settle(syncVolumes(deps, provider('a')));
@@ -28,14 +28,14 @@ it('all lines of a volume share its id, its team and the request that made it, t
   faults.plan = lost;
   await settle(attachVolume(deps, caller, volumeId, deployment)).catch(() => undefined);
   faults.plan = (method) => (method === 'getVolume' ? notFound : 'none');
-  await tend(world, 1);
+  await sync(world, 1);
   faults.plan = lost;
-  await tend(world, 30);
+  await sync(world, 30);
   faults.plan = (method) => (method === 'deleteVolume' ? 'lose' : 'none');
   await settle(deleteVolume(deps, caller, volumeId)).catch(() => undefined);
-  await tend(world, 60);
+  await sync(world, 60);
   faults.plan = () => 'none';
-  await tend(world, 2);
+  await sync(world, 2);
   expect(await deps.store.read.volumes.byVolumeId(volumeId)).toMatchObject({ status: 'deleted', requestId });
   await world.close();
   const shared = { volume: volumeId, team: 'team-1', request_id: requestId };

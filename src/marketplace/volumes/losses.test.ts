@@ -33,7 +33,7 @@ function denyAll(): void {
 const deleteAll = async () => {
   for (const id of volumeIds) await world.settle(deleteVolume(world.deps, caller, id));
 };
-const tend = async () => {
+const sync = async () => {
   for (let round = 0; round < 3; round++) {
     await world.settle(syncVolumes(world.deps, world.provider('a')));
     await world.clock.advance(5_000);
@@ -50,7 +50,7 @@ const losses = () =>
 
 it('volumes that their provider deletes are no losses, however many', async () => {
   await deleteAll();
-  await tend();
+  await sync();
   expect([await statuses(), world.plain('a').volumes]).toEqual([[['deleted', VOLUMES]], []]);
   expect(await losses()).toMatchObject({ count: 0, held: 0 });
 });
@@ -59,7 +59,7 @@ describe('a provider that denies every volume', () => {
   beforeEach(async () => {
     denyAll();
     await deleteAll();
-    await tend();
+    await sync();
   });
 
   it('ends the deletion of no more than the cap: the others are not taken for gone, and are deleted when it knows them', async () => {
@@ -73,14 +73,14 @@ describe('a provider that denies every volume', () => {
     );
     expect(world.plain('a').volumes).toHaveLength(VOLUMES);
     world.plain('a').faults.plan = () => 'none';
-    await tend();
+    await sync();
     expect(await statuses()).toEqual([['deleted', VOLUMES]]);
     expect([(await losses()).held, world.plain('a').volumes.length]).toEqual([0, CAP]);
   });
 
   it('ends all once an operator accepts', async () => {
     await acceptLosses(world.deps, 'provider-a', world.clock.now() + 60_000);
-    await tend();
+    await sync();
     expect(await statuses()).toEqual([['deleted', VOLUMES]]);
   });
 });

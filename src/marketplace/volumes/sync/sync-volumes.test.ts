@@ -28,14 +28,14 @@ function failFor(error: Error): void {
   volumes.byId = (id) => (id === ids[0] ? Promise.reject(error) : byId(id));
 }
 
-const tend = () => world.settle(syncVolumes(world.deps, world.provider('a')));
+const sync = () => world.settle(syncVolumes(world.deps, world.provider('a')));
 const told = () => world.logged.filter(({ level }) => level === 'error');
 const looked = () => world.plain('a').faults.calls.filter(({ method }) => method === 'getVolume').length;
 
 it('tells of a volume that fails by a fault of ours, and goes on with the others', async () => {
   failFor(new Error('a fault of ours'));
   const before = looked();
-  await tend();
+  await sync();
   expect(told()).toMatchObject([{ fields: { provider: 'provider-a' } }]);
   expect(looked() - before).toBe(2);
 });
@@ -45,7 +45,7 @@ it.each([new LeaseLost('provider:provider-a'), new StoreUnavailable('it does not
   async (error) => {
     failFor(error);
     const before = looked();
-    await expect(tend()).rejects.toBe(error);
+    await expect(sync()).rejects.toBe(error);
     expect(told()).toEqual([]);
     expect(looked() - before).toBe(2);
   },

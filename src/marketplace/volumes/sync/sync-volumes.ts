@@ -19,10 +19,10 @@ export async function syncVolumes(deps: VolumeDeps, provider: Provider): Promise
   if (seller === null) return;
   const records = await deps.store.read.volumes.toSync(provider.id);
   for (let from = 0; from < records.length; from += AT_THE_SAME_TIME)
-    await allOf(records.slice(from, from + AT_THE_SAME_TIME).map((record) => tend(deps, seller, record)));
+    await allOf(records.slice(from, from + AT_THE_SAME_TIME).map((record) => sync(deps, seller, record)));
 }
 
-async function tend(deps: VolumeDeps, seller: VolumeSeller, record: VolumeRecord): Promise<void> {
+async function sync(deps: VolumeDeps, seller: VolumeSeller, record: VolumeRecord): Promise<void> {
   try {
     await advanceQuietly(deps, seller, record.id);
   } catch (error) {
