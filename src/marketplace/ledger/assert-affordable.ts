@@ -7,7 +7,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
-import { hourlyRate, sellerOf } from '../providers/volume-provider.ts';
+import { hourlyRate, volumeProviderOf } from '../providers/volume-provider.ts';
 import { realTimeBalance } from './balance.ts';
 import { ceilingCostOf } from './price-change.ts';
 
@@ -139,7 +139,7 @@ function volumeRate(record: VolumeRecord, providers: Providers, discounts: Disco
 }
 
 function rateOfSize(record: VolumeRecord, providers: Providers, sizeGb: number): number {
-  const profile = sellerOf(providers, record.providerId)?.profile;
+  const profile = volumeProviderOf(providers, record.providerId)?.profile;
   if (profile === undefined) return Math.round((record.originalRateMicroUsd * sizeGb) / record.sizeGb);
   return hourlyRate(profile, { ...record, sizeGb });
 }

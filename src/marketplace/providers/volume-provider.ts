@@ -4,12 +4,12 @@ import type { VolumeProfile } from './profile.ts';
 import type { Provider, Providers } from './provider.ts';
 
 /** A provider with volumes, and its rules for them. */
-export interface VolumeSeller {
+export interface VolumeProvider {
   provider: Provider;
   profile: VolumeProfile;
 }
 
-export function toSeller(provider: Provider | undefined): VolumeSeller | null {
+export function toVolumeProvider(provider: Provider | undefined): VolumeProvider | null {
   const profile = provider?.profile.volumes ?? null;
   return provider === undefined || profile === null ? null : { provider, profile };
 }
@@ -19,16 +19,16 @@ export function toSeller(provider: Provider | undefined): VolumeSeller | null {
  *
  * @throws {ApiError} VALIDATION_ERROR
  */
-export function volumeSeller(providers: Providers, id: string): VolumeSeller {
-  const seller = toSeller(providers.get(id));
-  if (seller !== null) return seller;
-  const known = providers.ids().filter((other) => toSeller(providers.get(other)) !== null);
+export function requestedVolumeProvider(providers: Providers, id: string): VolumeProvider {
+  const volumeProvider = toVolumeProvider(providers.get(id));
+  if (volumeProvider !== null) return volumeProvider;
+  const known = providers.ids().filter((other) => toVolumeProvider(providers.get(other)) !== null);
   throw invalid('provider', `expected a provider with volumes: ${known.join(', ') || 'there is none'}`);
 }
 
 /** The seller of a volume that exists; null: its provider is not configured any more. */
-export function sellerOf(providers: Providers, providerId: string): VolumeSeller | null {
-  return toSeller(providers.get(providerId));
+export function volumeProviderOf(providers: Providers, providerId: string): VolumeProvider | null {
+  return toVolumeProvider(providers.get(providerId));
 }
 
 /**
@@ -36,9 +36,12 @@ export function sellerOf(providers: Providers, providerId: string): VolumeSeller
  *
  * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have the provider any more
  */
-export function requireSeller(providers: Providers, { providerId }: { providerId: string }): VolumeSeller {
-  const seller = sellerOf(providers, providerId);
-  if (seller !== null) return seller;
+export function requireVolumeProvider(
+  providers: Providers,
+  { providerId }: { providerId: string },
+): VolumeProvider {
+  const volumeProvider = volumeProviderOf(providers, providerId);
+  if (volumeProvider !== null) return volumeProvider;
   throw new ApiError('PROVIDER_REFUSED', `${providerId} cannot be reached from here; nothing changed.`);
 }
 

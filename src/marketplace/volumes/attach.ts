@@ -5,7 +5,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
-import { requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';
+import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertIdle, assertMade, beginVolumeAction } from './actions.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
 import { isInTransit, type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
@@ -29,15 +29,15 @@ export async function attachVolume(
   const { store, clock, options, providers } = deps;
   const deadline = clock.now() + options.lifecycleWaitMs;
   const record = await ownVolume(store.read, caller, volumeId);
-  const seller = requireSeller(providers, record);
+  const volumeProvider = requireVolumeProvider(providers, record);
   await ownDeployment(store.read, caller, deploymentId);
-  if (!seller.profile.attach.supported) throw invalid('', seller.profile.attach.reason);
+  if (!volumeProvider.profile.attach.supported) throw invalid('', volumeProvider.profile.attach.reason);
   const begun = await store.transact(async (tx) =>
-    begin(deps, tx, { seller, caller, volumeId, deploymentId }),
+    begin(deps, tx, { volumeProvider, caller, volumeId, deploymentId }),
   );
   if (begun !== null) {
-    const problem = await send(deps, seller, begun);
-    await settle(deps, seller, begun, deadline, problem);
+    const problem = await send(deps, volumeProvider, begun);
+    await settle(deps, volumeProvider, begun, deadline, problem);
     deps.wake(record.providerId);
   }
   return attachedVolumeSchema.parse(await showVolume(deps, volumeId));
@@ -54,9 +54,9 @@ interface Begun {
 async function begin(
   { clock, options }: VolumeDeps,
   tx: Transaction,
-  asked: { seller: VolumeSeller; caller: Caller; volumeId: string; deploymentId: string },
+  asked: { volumeProvider: VolumeProvider; caller: Caller; volumeId: string; deploymentId: string },
 ): Promise<Begun | null> {
-  const { seller, caller, deploymentId } = asked;
+  const { volumeProvider, caller, deploymentId } = asked;
   const now = clock.now();
   const field = 'deploymentId';
   const deployment = await ownDeployment(tx, caller, deploymentId);
@@ -66,9 +66,9 @@ async function begin(
   if (same?.state === 'attached') return null;
   if (deployment.status !== 'running')
     throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
-  if (same === undefined) assertFits(field, seller, record, existing, deployment);
+  if (same === undefined) assertFits(field, volumeProvider, record, existing, deployment);
   const others = await tx.volumes.attachmentsOf({ deploymentId });
-  assertRoom(field, seller, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
+  assertRoom(field, volumeProvider, others.filter(({ volumeId }) => volumeId !== record.id).length + 1);
   assertMade(record);
   assertIdle(record, now, options);
   await assertNotFrozen(tx, record.teamId, now);
@@ -81,11 +81,11 @@ async function begin(
 /** What came in place of an answer; null: the provider accepted it. @throws what the user is told of a refusal */
 async function send(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { record, deployment, isRepeated }: Begun,
 ): Promise<unknown> {
   try {
-    await sendAttach(deps, seller, record, deployment);
+    await sendAttach(deps, volumeProvider, record, deployment);
     return null;
   } catch (error) {
     if (!isDefinite(error) || isRepeated) return error;
@@ -96,14 +96,14 @@ async function send(
 
 async function settle(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { record, deployment }: Begun,
   deadline: number,
   problem: unknown,
 ): Promise<void> {
   const mine = ({ attachments }: SeenVolume) =>
     attachments.find((attachment) => attachment.deployment.id === deployment.id);
-  const seen = await advanceUntil(deps, seller, record.id, deadline, (volume) => {
+  const seen = await advanceUntil(deps, volumeProvider, record.id, deadline, (volume) => {
     const attachment = mine(volume);
     return attachment === undefined || !isInTransit(attachment);
   });
@@ -128,7 +128,7 @@ interface AttachTarget {
  */
 export function assertFits(
   field: string,
-  { provider, profile }: VolumeSeller,
+  { provider, profile }: VolumeProvider,
   volume: VolumeRecord,
   existing: readonly AttachmentRecord[],
   target: AttachTarget,
@@ -154,7 +154,7 @@ export function assertFits(
  *
  * @throws {ApiError} VALIDATION_ERROR
  */
-export function assertRoom(field: string, { provider, profile }: VolumeSeller, wanted: number): void {
+export function assertRoom(field: string, { provider, profile }: VolumeProvider, wanted: number): void {
   const { max_per_instance: max } = profile;
   if (max === null || wanted <= max) return;
   const limit = max === 1 ? '1 volume' : `${max} volumes`;

@@ -7,7 +7,7 @@ import { newId, toProviderName } from '../model/names.ts';
 import { type Caller, ownDeployment } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
-import { hourlyRate, type VolumeSeller, volumeSeller } from '../providers/volume-provider.ts';
+import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { beginVolumeAction } from './actions.ts';
@@ -37,23 +37,23 @@ export async function createVolume(
 ): Promise<Volume> {
   const { store, clock, options, providers } = deps;
   const deadline = clock.now() + options.lifecycleWaitMs;
-  const seller = volumeSeller(providers, input.provider);
-  const { cloudId, region } = assertValid(seller, input);
+  const volumeProvider = requestedVolumeProvider(providers, input.provider);
+  const { cloudId, region } = assertValid(volumeProvider, input);
   const teamId = await resolveTeam(deps, caller, input.teamId);
   const wanted = { ...input, region, cloudId, teamId };
   const record = await store.transact(async (tx) => {
     const deployment =
       input.deploymentId === undefined ? null : await ownDeployment(tx, caller, input.deploymentId);
     const now = clock.now();
-    const price = await newPrice(tx, teamId, hourlyRate(seller.profile, toSized(wanted)), now);
+    const price = await newPrice(tx, teamId, hourlyRate(volumeProvider.profile, toSized(wanted)), now);
     await assertAffordable(deps, tx, { teamId, rateMicroUsd: price.rateMicroUsd }, now);
     await assertWithinLimits(deps, tx, teamId, { volumes: 1, volumeGb: input.sizeInGb });
-    if (deployment !== null) await assertAttachable(tx, seller, wanted, deployment);
-    return insert(deps, tx, seller, caller, { wanted, deployment, price, now, requestId });
+    if (deployment !== null) await assertAttachable(tx, volumeProvider, wanted, deployment);
+    return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
-  await makeVolume(deps, seller, record, deadline);
+  await makeVolume(deps, volumeProvider, record, deadline);
   const seen = await advanceUntil(
-    ...([deps, seller, record.id, deadline] as const),
+    ...([deps, volumeProvider, record.id, deadline] as const),
     ({ record: { status, action } }) => status !== 'creating' && action === null,
   );
   deps.wake(record.providerId);
@@ -63,16 +63,16 @@ export async function createVolume(
 
 /** The checks of the body, in the order in which M: names the fields. */
 function assertValid(
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { name, sizeInGb, region, cloudId, deploymentId }: CreateVolume,
 ): { region: string; cloudId: string | null } {
-  assertName(seller, name);
-  const place = findPlace(seller, { region, cloudId });
-  assertSize(seller, place.location.id, sizeInGb);
-  if (deploymentId !== undefined && !seller.profile.attach_at_create)
+  assertName(volumeProvider, name);
+  const place = findPlace(volumeProvider, { region, cloudId });
+  assertSize(volumeProvider, place.location.id, sizeInGb);
+  if (deploymentId !== undefined && !volumeProvider.profile.attach_at_create)
     throw invalid(
       'deploymentId',
-      `${seller.provider.profile.name} does not attach a volume when it is created; leave it out`,
+      `${volumeProvider.provider.profile.name} does not attach a volume when it is created; leave it out`,
     );
   return { region: place.location.id, cloudId: place.cloud?.id ?? null };
 }
@@ -86,20 +86,23 @@ type Wanted = Omit<CreateVolume, 'region' | 'cloudId' | 'teamId'> & {
 /** M: Volume rules, 2: "Attach requires a running deployment of the same provider and region." */
 async function assertAttachable(
   tx: Transaction,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { region, teamId }: Wanted,
   deployment: DeploymentRecord,
 ): Promise<void> {
   const field = 'deploymentId';
   if (deployment.teamId !== teamId) throw invalid(field, 'the deployment belongs to another team');
-  if (deployment.providerId !== seller.provider.id)
-    throw invalid(field, `the deployment is at ${deployment.providerId}, not at ${seller.provider.id}`);
+  if (deployment.providerId !== volumeProvider.provider.id)
+    throw invalid(
+      field,
+      `the deployment is at ${deployment.providerId}, not at ${volumeProvider.provider.id}`,
+    );
   if (deployment.region !== region)
     throw invalid(field, `the deployment is in ${deployment.region}, not in ${region}`);
   if (deployment.status !== 'running')
     throw invalid(field, `the deployment is ${deployment.status}; it must be running`);
   const others = await tx.volumes.attachmentsOf({ deploymentId: deployment.id });
-  assertRoom(field, seller, others.length + 1);
+  assertRoom(field, volumeProvider, others.length + 1);
 }
 
 function toSized({ region, cloudId, sizeInGb: sizeGb }: Wanted) {
@@ -109,7 +112,7 @@ function toSized({ region, cloudId, sizeInGb: sizeGb }: Wanted) {
 async function insert(
   { random, options, installationId }: VolumeDeps,
   tx: Transaction,
-  { profile, provider }: VolumeSeller,
+  { profile, provider }: VolumeProvider,
   { userId }: Caller,
   asked: {
     wanted: Wanted;
@@ -162,18 +165,18 @@ async function insert(
 /** Sends the create; again where its answer was lost and the provider knows it by its key, until the deadline. */
 async function makeVolume(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
   deadline: number,
 ): Promise<void> {
   for (let current: VolumeRecord | null = record; current?.providerVolumeId === null; ) {
     try {
-      return await sendCreation(deps, seller, current);
+      return await sendCreation(deps, volumeProvider, current);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       current = await deps.store.read.volumes.byId(record.id);
       if (current === null || current.status !== 'creating') throw refusal('create', record, error);
-      if (!canRepeatCreation(seller.provider, record, deps.clock.now())) {
+      if (!canRepeatCreation(volumeProvider.provider, record, deps.clock.now())) {
         await giveUpCreation(deps, current);
         throw failed(record);
       }

@@ -4,7 +4,7 @@ import { isActive } from '../model/deployment-record.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
-import { sellerOf } from '../providers/volume-provider.ts';
+import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { actionAfter, assertIdle, isGivenUp } from './actions.ts';
 import { isDefinite, refusal, type VolumeDeps } from './refusal.ts';
 import { dropAttachments } from './release.ts';
@@ -29,7 +29,7 @@ export async function deleteVolume(
   const known = await ownVolume(store.read, caller, volumeId);
   const { id, status } = known;
   if (status === 'deleting' || status === 'deleted') return { success: true };
-  const seller = sellerOf(providers, known.providerId);
+  const volumeProvider = volumeProviderOf(providers, known.providerId);
   const begun = await transactOnVolume(store, id, async (tx, seen) => {
     if (seen.record.status === 'deleting' || seen.record.status === 'deleted') return null;
     // One that was asked for before, and may have been taken, is repeated by whoever looks after the volume.
@@ -50,14 +50,14 @@ export async function deleteVolume(
   if (begun === null || begun.record.providerVolumeId === null) return { success: true };
   const { record, isRepeated, before } = begun;
   // Nobody pays for what they cannot be rid of: it is deleted there once the configuration has the provider again.
-  if (seller === null) {
+  if (volumeProvider === null) {
     await acceptDeletion(deps, record);
     return { success: true };
   }
   let isTaken = false;
   if (!isRepeated) {
     try {
-      isTaken = await sendDeletion(deps, seller, record.providerVolumeId ?? '');
+      isTaken = await sendDeletion(deps, volumeProvider, record.providerVolumeId ?? '');
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       if (isDefinite(error) && (await takeBack(deps, record, before)))
@@ -65,7 +65,7 @@ export async function deleteVolume(
     }
   }
   await acceptDeletion(deps, record, isTaken);
-  await advanceQuietly(deps, seller, id);
+  await advanceQuietly(deps, volumeProvider, id);
   deps.wake(record.providerId);
   return { success: true };
 }

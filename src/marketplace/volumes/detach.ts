@@ -4,7 +4,7 @@ import { assertNoAction, type DeploymentRecord, isActive } from '../model/deploy
 import { type Caller, ownDeployment, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
-import { requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';
+import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertIdle, assertMade, beginVolumeAction, isExclusive } from './actions.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
 import { type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
@@ -27,10 +27,12 @@ export async function detachVolume(
   const { store, clock, options, providers } = deps;
   const deadline = clock.now() + options.lifecycleWaitMs;
   const record = await ownVolume(store.read, caller, volumeId);
-  const seller = requireSeller(providers, record);
-  const begun = await store.transact((tx) => begin(deps, tx, { seller, caller, volumeId, deploymentId }));
-  const problem = await send(deps, seller, begun);
-  await settle(deps, seller, begun, deadline, problem);
+  const volumeProvider = requireVolumeProvider(providers, record);
+  const begun = await store.transact((tx) =>
+    begin(deps, tx, { volumeProvider, caller, volumeId, deploymentId }),
+  );
+  const problem = await send(deps, volumeProvider, begun);
+  await settle(deps, volumeProvider, begun, deadline, problem);
   deps.wake(record.providerId);
   return detachedVolumeSchema.parse(await showVolume(deps, volumeId));
 }
@@ -45,9 +47,9 @@ interface Begun {
 async function begin(
   { clock, options }: VolumeDeps,
   tx: Transaction,
-  asked: { seller: VolumeSeller; caller: Caller; volumeId: string; deploymentId: string },
+  asked: { volumeProvider: VolumeProvider; caller: Caller; volumeId: string; deploymentId: string },
 ): Promise<Begun> {
-  const { seller, caller, deploymentId } = asked;
+  const { volumeProvider, caller, deploymentId } = asked;
   const now = clock.now();
   const deployment = await ownDeployment(tx, caller, deploymentId);
   const record = await ownVolume(tx, caller, asked.volumeId);
@@ -58,7 +60,7 @@ async function begin(
   assertMade(record);
   if (isExclusive(record)) assertIdle(record, now, options);
   if (isActive(deployment)) {
-    assertAllowed(seller, deployment);
+    assertAllowed(volumeProvider, deployment);
     assertNoAction(deployment, now, options);
     if (attachment.state !== 'detaching') assertIdle(record, now, options);
     if (deployment.status === 'running') await beginVolumeAction(tx, deployment, now, options);
@@ -69,7 +71,7 @@ async function begin(
 }
 
 /** M: Volume rules, 6: not by hand while the deployment is active, where its provider is so. */
-function assertAllowed({ provider, profile }: VolumeSeller, { status }: DeploymentRecord): void {
+function assertAllowed({ provider, profile }: VolumeProvider, { status }: DeploymentRecord): void {
   const { allowed, reason } = profile.detach;
   if (allowed === 'ended')
     throw invalid('', reason ?? `${provider.profile.name} does not detach volumes from active deployments.`);
@@ -80,11 +82,11 @@ function assertAllowed({ provider, profile }: VolumeSeller, { status }: Deployme
 /** What came in place of an answer; null: the provider accepted it. @throws what the user is told of a refusal */
 async function send(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { record, deployment, isRepeated }: Begun,
 ): Promise<unknown> {
   try {
-    await sendDetach(deps, seller, record, deployment);
+    await sendDetach(deps, volumeProvider, record, deployment);
     return null;
   } catch (error) {
     // What the provider does not know of an instance that is over is detached; the look that follows tells.
@@ -97,13 +99,13 @@ async function send(
 
 async function settle(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { record, deployment }: Begun,
   deadline: number,
   problem: unknown,
 ): Promise<void> {
   const isThere = ({ attachments }: SeenVolume) =>
     attachments.some((attachment) => attachment.deployment.id === deployment.id);
-  const seen = await advanceUntil(deps, seller, record.id, deadline, (volume) => !isThere(volume));
+  const seen = await advanceUntil(deps, volumeProvider, record.id, deadline, (volume) => !isThere(volume));
   if (isThere(seen)) throw slow('detach', record, problem);
 }

@@ -5,7 +5,7 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
-import { toSeller } from '../providers/volume-provider.ts';
+import { toVolumeProvider } from '../providers/volume-provider.ts';
 import { assertIdle, isExclusive } from './actions.ts';
 import { assertFits, assertRoom } from './attach.ts';
 import { writeVolume } from './snapshot.ts';
@@ -30,21 +30,21 @@ export async function planLaunchVolumes(
 ): Promise<VolumeRecord[]> {
   const { caller, teamId, provider, region, volumeIds } = wanted;
   if (volumeIds.length === 0) return [];
-  const seller = toSeller(provider);
-  if (seller === null) throw invalid(FIELD, `${provider.profile.name} has no volumes; leave it out`);
+  const volumeProvider = toVolumeProvider(provider);
+  if (volumeProvider === null) throw invalid(FIELD, `${provider.profile.name} has no volumes; leave it out`);
   const repeated = volumeIds.find((id, index) => volumeIds.indexOf(id) !== index);
   if (repeated !== undefined) throw invalid(FIELD, `${repeated} is named twice`);
-  assertRoom(FIELD, seller, volumeIds.length);
+  assertRoom(FIELD, volumeProvider, volumeIds.length);
   const volumes = new Map<string, VolumeRecord>();
   // Locked in one order by all, so that two launches with the same volumes wait for each other and not forever.
   for (const volumeId of volumeIds.toSorted()) {
     const volume = await ownVolume(read, caller, volumeId);
     const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
-    assertFits(FIELD, seller, volume, existing, { providerId: provider.id, region, teamId });
+    assertFits(FIELD, volumeProvider, volume, existing, { providerId: provider.id, region, teamId });
     if (volume.providerVolumeId === null)
       throw new ApiError('CHANGE_IN_PROGRESS', `${volumeId} is not there yet; try again in a moment.`);
     // A shared volume that is on its way to one instance may go to another.
-    if (!seller.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
+    if (!volumeProvider.profile.shareable || isExclusive(volume)) assertIdle(volume, clock.now(), options);
     volumes.set(volumeId, volume);
   }
   return volumeIds.flatMap((volumeId) => volumes.get(volumeId) ?? []);

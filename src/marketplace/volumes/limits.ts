@@ -1,12 +1,12 @@
 import { invalid } from '../contract/errors.ts';
-import type { VolumeSeller } from '../providers/volume-provider.ts';
+import type { VolumeProvider } from '../providers/volume-provider.ts';
 
 /** M: Limits: "Lowercase alphanumerics, hyphens and underscores". */
 const NAME = /^[a-z0-9_-]+$/;
 
 /** M: Limits, Volume size; a region may have limits of its own. */
 export function sizeLimits(
-  { profile }: Pick<VolumeSeller, 'profile'>,
+  { profile }: Pick<VolumeProvider, 'profile'>,
   region: string,
 ): { minGb: number; maxGb: number } {
   const own = profile.regions[region];
@@ -14,7 +14,7 @@ export function sizeLimits(
 }
 
 /** @throws {ApiError} VALIDATION_ERROR */
-export function assertName({ provider, profile }: VolumeSeller, name: string): void {
+export function assertName({ provider, profile }: VolumeProvider, name: string): void {
   if (name.length > profile.name_max_length)
     throw invalid(
       'name',
@@ -24,11 +24,11 @@ export function assertName({ provider, profile }: VolumeSeller, name: string): v
 }
 
 /** @throws {ApiError} VALIDATION_ERROR */
-export function assertSize(seller: VolumeSeller, region: string, sizeGb: number): void {
-  const { minGb, maxGb } = sizeLimits(seller, region);
+export function assertSize(volumeProvider: VolumeProvider, region: string, sizeGb: number): void {
+  const { minGb, maxGb } = sizeLimits(volumeProvider, region);
   if (!(sizeGb >= minGb && sizeGb <= maxGb))
     throw invalid(
       'sizeInGb',
-      `expected ${minGb} to ${maxGb} GB on ${seller.provider.profile.name} in ${region}`,
+      `expected ${minGb} to ${maxGb} GB on ${volumeProvider.provider.profile.name} in ${region}`,
     );
 }

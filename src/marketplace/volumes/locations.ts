@@ -5,7 +5,7 @@ import { type Price, priceFor } from '../discounts/price.ts';
 import type { Reader } from '../model/store.ts';
 import type { VolumeProfile } from '../providers/profile.ts';
 import type { CatalogOffer, Provider, ProviderCatalog, Providers } from '../providers/provider.ts';
-import { ratePerGb, type VolumeSeller, volumeSeller } from '../providers/volume-provider.ts';
+import { ratePerGb, requestedVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { sizeLimits } from './limits.ts';
 
 type Location = ProviderCatalog['volumeLocations'][number];
@@ -18,7 +18,7 @@ export interface VolumePlace {
 }
 
 /** The places that the provider announces, as far as its profile knows how to name them. */
-function volumePlaces({ provider, profile }: VolumeSeller): VolumePlace[] {
+function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
   return provider.catalog.volumeLocations.flatMap((location): VolumePlace[] => {
     if (!profile.cloud_id) return [{ location, cloud: null }];
     return (profile.regions[location.id]?.clouds ?? []).map((cloud) => ({ location, cloud }));
@@ -32,16 +32,16 @@ function volumePlaces({ provider, profile }: VolumeSeller): VolumePlace[] {
  * @throws {ApiError} VALIDATION_ERROR; PROVIDER_REFUSED while the provider has not told its regions
  */
 export function findPlace(
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { region, cloudId }: { region?: string | undefined; cloudId?: string | undefined },
 ): VolumePlace {
-  const { provider, profile } = seller;
+  const { provider, profile } = volumeProvider;
   const name = provider.profile.name;
   if (region === undefined || region === '')
     throw invalid('region', `required for ${name}; GET /api/volumes/regions lists them`);
   if (provider.catalog.heardAt === null)
     throw new ApiError('PROVIDER_REFUSED', `${name} has not told yet where it has volumes; try again later.`);
-  const places = volumePlaces(seller);
+  const places = volumePlaces(volumeProvider);
   const inRegion = places.filter(({ location }) => location.id === region);
   if (inRegion.length === 0)
     throw invalid('region', `expected a region with volumes: ${namesOf(places.map((it) => it.location.id))}`);
@@ -77,27 +77,27 @@ export function listVolumeRegions(
   { provider: id }: { provider?: string | undefined },
 ): VolumeRegions {
   if (id === undefined) throw invalid('provider', 'required');
-  const seller = volumeSeller(providers, id);
-  const places = volumePlaces(seller);
-  const { provider } = seller;
+  const volumeProvider = requestedVolumeProvider(providers, id);
+  const places = volumePlaces(volumeProvider);
+  const { provider } = volumeProvider;
   return {
     hasAnyOffers: places.some(({ location }) => hasOffers(provider, location.id, () => true)),
-    regions: places.map((place) => toRegion(seller, place)),
+    regions: places.map((place) => toRegion(volumeProvider, place)),
   };
 }
 
-function toRegion(seller: VolumeSeller, { location, cloud }: VolumePlace): VolumeRegion {
+function toRegion(volumeProvider: VolumeProvider, { location, cloud }: VolumePlace): VolumeRegion {
   const { id, name, types, countryCode } = location;
-  const { minGb, maxGb } = sizeLimits(seller, id);
+  const { minGb, maxGb } = sizeLimits(volumeProvider, id);
   return {
     id,
     name,
     types: [...types],
     ...(countryCode !== null && { country_code: countryCode }),
-    hasGpuOffers: hasOffers(seller.provider, id, ({ gpuCount }) => gpuCount > 0),
+    hasGpuOffers: hasOffers(volumeProvider.provider, id, ({ gpuCount }) => gpuCount > 0),
     minSizeGb: minGb,
     maxSizeGb: maxGb,
-    hourlyRatePerGb: usdFromMicroUsd(ratePerGb(seller.profile, { region: id, cloudId: cloud?.id })),
+    hourlyRatePerGb: usdFromMicroUsd(ratePerGb(volumeProvider.profile, { region: id, cloudId: cloud?.id })),
     ...(cloud !== null && { cloudId: cloud.id, cloudName: cloud.name }),
   };
 }
@@ -117,11 +117,11 @@ export function readVolumePricing(
 ): VolumePricing {
   const { provider, region, cloudId } = query;
   if (provider === undefined) throw invalid('provider', 'required');
-  const seller = volumeSeller(providers, provider);
+  const volumeProvider = requestedVolumeProvider(providers, provider);
   if (cloudId !== undefined && region === undefined) throw invalid('region', 'required with cloudId');
-  const isNamed = region !== undefined && (cloudId !== undefined || !seller.profile.cloud_id);
-  if (isNamed) findPlace(seller, { region, cloudId });
-  const rate = ratePerGb(seller.profile, { region: region ?? '', cloudId });
+  const isNamed = region !== undefined && (cloudId !== undefined || !volumeProvider.profile.cloud_id);
+  if (isNamed) findPlace(volumeProvider, { region, cloudId });
+  const rate = ratePerGb(volumeProvider.profile, { region: region ?? '', cloudId });
   return { provider, hourlyRatePerGb: usdFromMicroUsd(rate) };
 }
 

@@ -3,7 +3,7 @@ import { type Volume, type VolumeFilter, type VolumePage, volumeStatuses } from 
 import type { Deps } from '../deps.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
 import { logNames } from '../model/volume-record.ts';
-import { sellerOf } from '../providers/volume-provider.ts';
+import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
 import type { VolumeDeps } from './refusal.ts';
 import { seeVolume } from './snapshot.ts';
@@ -27,11 +27,11 @@ async function refresh(deps: VolumeDeps, id: string): Promise<void> {
   const seen = await seeVolume(deps.store.read, id);
   if (seen === null) return;
   const { status, providerId } = seen.record;
-  const seller = sellerOf(deps.providers, providerId);
-  if (seller === null || status === 'deleted' || status === 'deleting' || status === 'error') return;
+  const volumeProvider = volumeProviderOf(deps.providers, providerId);
+  if (volumeProvider === null || status === 'deleted' || status === 'deleting' || status === 'error') return;
   try {
-    const observation = await observeVolume(deps, seller, seen);
-    if (observation !== null) await followVolume(deps, seller, seen, observation);
+    const observation = await observeVolume(deps, volumeProvider, seen);
+    if (observation !== null) await followVolume(deps, volumeProvider, seen, observation);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     deps.log.debug(

@@ -4,7 +4,7 @@ import type { Volume } from '../contract/volume.ts';
 import type { Deps } from '../deps.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
-import { sellerOf, type VolumeSeller } from '../providers/volume-provider.ts';
+import { type VolumeProvider, volumeProviderOf } from '../providers/volume-provider.ts';
 
 /** A volume as it is known now. */
 export async function showVolume(
@@ -25,8 +25,8 @@ export function toVolume(
   attachments: readonly AttachmentRecord[],
   providers: Providers,
 ): Volume {
-  const seller = sellerOf(providers, record.providerId);
-  const virtualIp = seller?.profile.regions[record.region]?.virtual_ip;
+  const volumeProvider = volumeProviderOf(providers, record.providerId);
+  const virtualIp = volumeProvider?.profile.regions[record.region]?.virtual_ip;
   const { lastAttachedAt, lastDetachedAt } = record;
   return {
     id: record.id,
@@ -47,15 +47,17 @@ export function toVolume(
     createdAt: toTimestamp(record.createdAt),
     ...(lastAttachedAt !== null && { lastAttachedAt: toTimestamp(lastAttachedAt) }),
     ...(lastDetachedAt !== null && { lastDetachedAt: toTimestamp(lastDetachedAt) }),
-    extras: toExtras(record, seller),
-    ...toMount(record, seller),
+    extras: toExtras(record, volumeProvider),
+    ...toMount(record, volumeProvider),
   };
 }
 
-function toExtras(record: VolumeRecord, seller: VolumeSeller | null): Record<string, unknown> {
-  const cloud = seller?.profile.regions[record.region]?.clouds?.find(({ id }) => id === record.cloudId);
+function toExtras(record: VolumeRecord, volumeProvider: VolumeProvider | null): Record<string, unknown> {
+  const cloud = volumeProvider?.profile.regions[record.region]?.clouds?.find(
+    ({ id }) => id === record.cloudId,
+  );
   return {
-    ...(seller?.profile.type !== undefined && { volumeType: record.type }),
+    ...(volumeProvider?.profile.type !== undefined && { volumeType: record.type }),
     ...(record.cloudId !== null && { cloudId: record.cloudId, cloudName: cloud?.name ?? record.cloudId }),
   };
 }
@@ -63,10 +65,10 @@ function toExtras(record: VolumeRecord, seller: VolumeSeller | null): Record<str
 /** M: Volume: "For `provider-a` volumes the response also includes the NFS endpoint, pseudopath and mount command." */
 function toMount(
   { region, providerVolumeId }: VolumeRecord,
-  seller: VolumeSeller | null,
+  volumeProvider: VolumeProvider | null,
 ): Pick<Volume, 'nfsEndpoint' | 'nfsPseudopath' | 'mountCommand'> {
-  const mount = seller?.profile.mount;
-  const endpoint = seller?.profile.regions[region]?.nfs_endpoint;
+  const mount = volumeProvider?.profile.mount;
+  const endpoint = volumeProvider?.profile.regions[region]?.nfs_endpoint;
   if (mount === undefined || endpoint === undefined || !isPlain(providerVolumeId)) return {};
   const known = { region, volume: providerVolumeId, endpoint };
   const pseudopath = fill(mount.pseudopath, known);

@@ -5,7 +5,7 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
-import { hourlyRate, requireSeller, type VolumeSeller } from '../providers/volume-provider.ts';
+import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { actionAfter, assertIdle } from './actions.ts';
 import { assertName, assertSize } from './limits.ts';
@@ -29,13 +29,13 @@ export async function updateVolume(
 ): Promise<UpdatedVolume> {
   const { store, clock, options, providers } = deps;
   const deadline = clock.now() + options.lifecycleWaitMs;
-  const seller = requireSeller(providers, await ownVolume(store.read, caller, volumeId));
+  const volumeProvider = requireVolumeProvider(providers, await ownVolume(store.read, caller, volumeId));
   const { record, toSizeGb } = await store.transact(async (tx) => {
     const current = await ownVolume(tx, caller, volumeId);
-    const grown = assertAllowed(seller, current, { name, sizeInGb });
+    const grown = assertAllowed(volumeProvider, current, { name, sizeInGb });
     if (grown === null) return { record: await rename(current), toSizeGb: null };
     const now = clock.now();
-    await assertMayGrow(deps, tx, seller, current, grown);
+    await assertMayGrow(deps, tx, volumeProvider, current, grown);
     assertIdle(current, now, options);
     await writeVolume(tx, current, { action: { kind: 'resize', since: now, toSizeGb: grown } });
     return { record: current, toSizeGb: grown };
@@ -44,7 +44,7 @@ export async function updateVolume(
       return name === undefined || name === volume.name ? volume : writeVolume(tx, volume, { name });
     }
   });
-  if (toSizeGb !== null) await resize(deps, seller, record, { toSizeGb, name, deadline });
+  if (toSizeGb !== null) await resize(deps, volumeProvider, record, { toSizeGb, name, deadline });
   return updatedVolumeSchema.parse(await showVolume(deps, volumeId));
 }
 
@@ -52,7 +52,7 @@ export async function updateVolume(
 async function assertMayGrow(
   deps: VolumeDeps,
   tx: Transaction,
-  { profile }: VolumeSeller,
+  { profile }: VolumeProvider,
   record: VolumeRecord,
   toSizeGb: number,
 ): Promise<void> {
@@ -70,24 +70,24 @@ async function assertMayGrow(
 
 /** The size that it is to have; null: it is not to grow. */
 function assertAllowed(
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
   { name, sizeInGb }: UpdateVolume,
 ): number | null {
-  const { provider, profile } = seller;
+  const { provider, profile } = volumeProvider;
   if (!profile.grow && !profile.rename)
     throw invalid('', `Volumes of ${provider.profile.name} cannot be changed after they were created.`);
   if (record.status !== 'available' && record.status !== 'attached')
     throw invalid('', `The volume is ${record.status} and cannot be changed.`);
   if (name !== undefined) {
     if (!profile.rename) throw invalid('name', `volumes of ${provider.profile.name} cannot be renamed`);
-    assertName(seller, name);
+    assertName(volumeProvider, name);
   }
   if (sizeInGb === undefined || sizeInGb === record.sizeGb) return null;
   if (!profile.grow) throw invalid('sizeInGb', `volumes of ${provider.profile.name} cannot grow`);
   if (!(sizeInGb > record.sizeGb))
     throw invalid('sizeInGb', `a volume never shrinks; expected at least ${record.sizeGb} GB`);
-  assertSize(seller, record.region, sizeInGb);
+  assertSize(volumeProvider, record.region, sizeInGb);
   if (!canResize(provider))
     throw invalid('sizeInGb', `${provider.profile.name} does not announce that it can resize volumes`);
   return sizeInGb;
@@ -99,14 +99,14 @@ function canResize({ catalog }: Provider): boolean {
 
 async function resize(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
   { toSizeGb, name, deadline }: { toSizeGb: number; name: string | undefined; deadline: number },
 ): Promise<void> {
   const { store, options } = deps;
   let problem: unknown = null;
   try {
-    await seller.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, {
+    await volumeProvider.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, {
       timeoutMs: options.polling.callTimeoutMs,
     });
   } catch (error) {
@@ -127,7 +127,7 @@ async function resize(
       async (tx, seen) => void (await writeVolume(tx, seen.record, { name })),
     );
   const seen = await advanceUntil(
-    ...([deps, seller, record.id, deadline] as const),
+    ...([deps, volumeProvider, record.id, deadline] as const),
     (volume) => volume.record.action?.kind !== 'resize',
   );
   deps.wake(record.providerId);

@@ -3,7 +3,7 @@ import { startBilling } from '../../ledger/bill.ts';
 import { isActive } from '../../model/deployment-record.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { VolumeRecord } from '../../model/volume-record.ts';
-import { hourlyRate, type VolumeSeller } from '../../providers/volume-provider.ts';
+import { hourlyRate, type VolumeProvider } from '../../providers/volume-provider.ts';
 import { actionAfter, endVolumeAction, ofAttachments } from '../actions.ts';
 import { newPrice } from '../locations.ts';
 import type { VolumeDeps } from '../refusal.ts';
@@ -32,7 +32,7 @@ export interface VolumeObservation {
  */
 export async function followVolume(
   deps: FollowDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   seen: SeenVolume,
   observation: VolumeObservation,
 ): Promise<boolean> {
@@ -44,7 +44,7 @@ export async function followVolume(
       after: attachmentAfter(before, observation),
     }));
     const now = deps.clock.now();
-    const change = await volumeChange(tx, seller, locked, attachments, observation.volume, now);
+    const change = await volumeChange(tx, volumeProvider, locked, attachments, observation.volume, now);
     if (Object.keys(change).length === 0) return false;
     await writeVolume(tx, locked.record, { ...change, observedAt: now });
     await writeAttachments(tx, locked.record, attachments);
@@ -77,7 +77,7 @@ function attachmentAfter(
 
 async function volumeChange(
   tx: Transaction,
-  { profile }: VolumeSeller,
+  { profile }: VolumeProvider,
   { record }: SeenVolume,
   attachments: readonly Followed[],
   observed: ProviderVolume,

@@ -2,7 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { type DeploymentRecord, isActive } from '../../model/deployment-record.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
-import type { VolumeSeller } from '../../providers/volume-provider.ts';
+import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import { actionAfter, beginVolumeAction, endVolumeAction, ofAttachments } from '../actions.ts';
 import { isDecided, type VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
@@ -21,21 +21,23 @@ import {
  */
 export async function advanceAttachments(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   { record, attachments }: SeenVolume,
   observed: ProviderVolume,
 ): Promise<void> {
   if (observed.status === 'ATTACHING' || observed.status === 'DETACHING' || observed.status === 'CREATING')
     return;
   for (const attachment of attachments) {
-    if (attachment.state === 'attaching') await advanceAttach(deps, seller, record, attachment, observed);
-    if (attachment.state === 'detaching') await advanceDetach(deps, seller, record, attachment, observed);
+    if (attachment.state === 'attaching')
+      await advanceAttach(deps, volumeProvider, record, attachment, observed);
+    if (attachment.state === 'detaching')
+      await advanceDetach(deps, volumeProvider, record, attachment, observed);
   }
 }
 
 async function advanceAttach(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
   { deployment }: SeenAttachment,
   observed: ProviderVolume,
@@ -47,7 +49,7 @@ async function advanceAttach(
   if (deployment.action !== null && deployment.action.kind !== 'volume') return;
   if (deployment.action === null) await begin(deps, deployment);
   try {
-    await sendAttach(deps, seller, record, deployment);
+    await sendAttach(deps, volumeProvider, record, deployment);
   } catch (error) {
     // An earlier call of which nobody has the answer may still be worked off.
     if (!isDecided(error)) throw error;
@@ -65,7 +67,7 @@ async function begin({ store, clock, options }: VolumeDeps, { id }: DeploymentRe
 
 async function advanceDetach(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
   { deployment }: SeenAttachment,
   observed: ProviderVolume,
@@ -77,7 +79,7 @@ async function advanceDetach(
     return giveUpDetach(deps, record, deployment);
   if (isActive(deployment) && isBeingSent(deps, record, deployment)) return;
   try {
-    await sendDetach(deps, seller, record, deployment);
+    await sendDetach(deps, volumeProvider, record, deployment);
   } catch (error) {
     const isGone = error instanceof ProviderError && error.problem === 'not_found' && !isActive(deployment);
     if (!isGone) throw error;
@@ -89,7 +91,7 @@ async function advanceDetach(
 /** @throws {ProviderError} */
 export async function sendAttach(
   { options }: Pick<VolumeDeps, 'options'>,
-  { provider }: VolumeSeller,
+  { provider }: VolumeProvider,
   { providerVolumeId }: VolumeRecord,
   { providerInstanceId }: DeploymentRecord,
 ): Promise<void> {
@@ -102,7 +104,7 @@ export async function sendAttach(
 /** @throws {ProviderError} */
 export async function sendDetach(
   { options }: Pick<VolumeDeps, 'options'>,
-  { provider }: VolumeSeller,
+  { provider }: VolumeProvider,
   { providerVolumeId }: VolumeRecord,
   { providerInstanceId }: DeploymentRecord,
 ): Promise<void> {

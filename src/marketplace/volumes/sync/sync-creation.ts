@@ -2,7 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { CreateVolumeRequest } from '../../../contract/volume.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
-import type { VolumeSeller } from '../../providers/volume-provider.ts';
+import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import { isDefinite, type VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
 import { transactOnVolume, type VolumeChange, writeVolume } from '../snapshot.ts';
@@ -18,7 +18,7 @@ const SAYS_NOTHING: readonly ProviderError['problem'][] = ['unreachable', 'unaut
  */
 export async function advanceCreation(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
 ): Promise<void> {
   const { clock, options, log } = deps;
@@ -28,11 +28,11 @@ export async function advanceCreation(
   // Whoever accepted or sent it may still be at it.
   if (now - since < 2 * options.polling.callTimeoutMs) return;
   // What the provider knows is told by its catalog: a process that has just started waits for it.
-  if (seller.provider.catalog.heardAt === null) return;
-  if (createSentAt !== null && !canRepeatCreation(seller.provider, record, now))
+  if (volumeProvider.provider.catalog.heardAt === null) return;
+  if (createSentAt !== null && !canRepeatCreation(volumeProvider.provider, record, now))
     return giveUpCreation(deps, record);
   try {
-    await sendCreation(deps, seller, record);
+    await sendCreation(deps, volumeProvider, record);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const fields = { ...logNames(record), provider: providerId, name: providerName, problem: error.problem };
@@ -53,7 +53,7 @@ export function canRepeatCreation({ catalog }: Provider, { createdAt }: VolumeRe
  */
 export async function sendCreation(
   deps: VolumeDeps,
-  { provider, profile }: VolumeSeller,
+  { provider, profile }: VolumeProvider,
   record: VolumeRecord,
 ): Promise<void> {
   const { store, clock, options } = deps;

@@ -3,7 +3,7 @@ import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling } from '../../ledger/bill.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import { admitLoss, tellOfLosses } from '../../providers/loss-cap.ts';
-import type { VolumeSeller } from '../../providers/volume-provider.ts';
+import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
 import { transactOnVolume, writeVolume } from '../snapshot.ts';
@@ -16,17 +16,17 @@ import { transactOnVolume, writeVolume } from '../snapshot.ts';
  */
 export async function advanceDeletion(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   record: VolumeRecord,
 ): Promise<void> {
   const { providerVolumeId } = record;
   if (providerVolumeId === null) return endDeletion(deps, record);
-  const { client } = seller.provider;
+  const { client } = volumeProvider.provider;
   const call = { timeoutMs: deps.options.polling.callTimeoutMs };
   try {
     const volume = await client.getVolume(providerVolumeId, call);
     const isTaken =
-      volume.status === 'DELETING' || (await sendDeletion(deps, seller, providerVolumeId, volume));
+      volume.status === 'DELETING' || (await sendDeletion(deps, volumeProvider, providerVolumeId, volume));
     if (isTaken) await writeTaken(deps, record);
     if (volume.status !== 'DELETING') await client.getVolume(providerVolumeId, call);
   } catch (error) {
@@ -79,7 +79,7 @@ export async function settleDeletion(deps: VolumeDeps, record: VolumeRecord): Pr
  */
 export async function sendDeletion(
   { options }: Pick<VolumeDeps, 'options'>,
-  { provider: { client } }: VolumeSeller,
+  { provider: { client } }: VolumeProvider,
   providerVolumeId: string,
   known?: ProviderVolume,
 ): Promise<boolean> {

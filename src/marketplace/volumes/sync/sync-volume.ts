@@ -2,7 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { logNames, type VolumeAction, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
-import type { VolumeSeller } from '../../providers/volume-provider.ts';
+import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import { actionAfter, isGivenUp } from '../actions.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import { isInTransit, type SeenVolume, seeVolume, transactOnVolume, writeVolume } from '../snapshot.ts';
@@ -18,19 +18,23 @@ const LOOK_EVERY_MS = 1_500;
  *
  * @throws {ProviderError}
  */
-async function advanceVolume(deps: VolumeDeps, seller: VolumeSeller, seen: SeenVolume): Promise<void> {
+async function advanceVolume(
+  deps: VolumeDeps,
+  volumeProvider: VolumeProvider,
+  seen: SeenVolume,
+): Promise<void> {
   const { record } = seen;
   if (record.status === 'deleted') return;
-  if (record.status === 'deleting') return advanceDeletion(deps, seller, record);
+  if (record.status === 'deleting') return advanceDeletion(deps, volumeProvider, record);
   if (record.action?.kind === 'delete') return settleDeletion(deps, record);
   if (isSettled(seen) || isWaitingForLaunch(seen)) return;
-  if (record.providerVolumeId === null) return advanceCreation(deps, seller, record);
-  const observation = await observeVolume(deps, seller, seen);
+  if (record.providerVolumeId === null) return advanceCreation(deps, volumeProvider, record);
+  const observation = await observeVolume(deps, volumeProvider, seen);
   if (observation === null) return;
-  await followVolume(deps, seller, seen, observation);
+  await followVolume(deps, volumeProvider, seen, observation);
   await giveUpResize(deps, record.id);
   const followed = await seeVolume(deps.store.read, record.id);
-  if (followed !== null) await advanceAttachments(deps, seller, followed, observation.volume);
+  if (followed !== null) await advanceAttachments(deps, volumeProvider, followed, observation.volume);
 }
 
 /** What broke is only looked after while an attachment of it is on its way. */
@@ -55,20 +59,20 @@ function isWaitingForLaunch({ attachments }: SeenVolume): boolean {
  */
 export async function observeVolume(
   deps: Pick<VolumeDeps, 'log' | 'options'>,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   seen: SeenVolume,
 ): Promise<VolumeObservation | null> {
   const { providerVolumeId, volumeId } = seen.record;
   if (providerVolumeId === null) return null;
   try {
-    const volume = await seller.provider.client.getVolume(providerVolumeId, {
+    const volume = await volumeProvider.provider.client.getVolume(providerVolumeId, {
       timeoutMs: deps.options.polling.callTimeoutMs,
     });
-    unknown.get(seller.provider)?.delete(volumeId);
-    return { volume, busy: await findBusy(deps, seller, seen) };
+    unknown.get(volumeProvider.provider)?.delete(volumeId);
+    return { volume, busy: await findBusy(deps, volumeProvider, seen) };
   } catch (error) {
     if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
-    tellOnce(deps, seller, seen.record);
+    tellOnce(deps, volumeProvider, seen.record);
     return null;
   }
 }
@@ -76,7 +80,11 @@ export async function observeVolume(
 /** Which of its volumes a provider does not know, as far as an operator was told. */
 const unknown = new WeakMap<Provider, Set<string>>();
 
-function tellOnce({ log }: Pick<VolumeDeps, 'log'>, { provider }: VolumeSeller, record: VolumeRecord): void {
+function tellOnce(
+  { log }: Pick<VolumeDeps, 'log'>,
+  { provider }: VolumeProvider,
+  record: VolumeRecord,
+): void {
   const told = unknown.get(provider) ?? new Set();
   unknown.set(provider, told);
   const { volumeId, providerId, providerVolumeId } = record;
@@ -89,7 +97,7 @@ function tellOnce({ log }: Pick<VolumeDeps, 'log'>, { provider }: VolumeSeller, 
 /** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */
 async function findBusy(
   { options }: Pick<VolumeDeps, 'options'>,
-  { provider, profile }: VolumeSeller,
+  { provider, profile }: VolumeProvider,
   { attachments }: SeenVolume,
 ): Promise<ReadonlySet<string>> {
   const busy = new Set<string>();
@@ -133,13 +141,13 @@ async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): 
 /** Advances the volume until `isDone` or the deadline. An answer that says nothing is waited out. */
 export async function advanceUntil(
   deps: VolumeDeps,
-  seller: VolumeSeller,
+  volumeProvider: VolumeProvider,
   id: string,
   deadline: number,
   isDone: (seen: SeenVolume) => boolean,
 ): Promise<SeenVolume> {
   for (;;) {
-    await advanceQuietly(deps, seller, id);
+    await advanceQuietly(deps, volumeProvider, id);
     const seen = await seeVolume(deps.store.read, id);
     if (seen === null) throw new Error(`the volume ${id} is not there any more`);
     const left = deadline - deps.clock.now();
@@ -149,15 +157,19 @@ export async function advanceUntil(
 }
 
 /** Keeps what is known where the provider says nothing that could be used. */
-export async function advanceQuietly(deps: VolumeDeps, seller: VolumeSeller, id: string): Promise<void> {
+export async function advanceQuietly(
+  deps: VolumeDeps,
+  volumeProvider: VolumeProvider,
+  id: string,
+): Promise<void> {
   const seen = await seeVolume(deps.store.read, id);
   if (seen === null) return;
   try {
-    await advanceVolume(deps, seller, seen);
+    await advanceVolume(deps, volumeProvider, seen);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;
-    const names = { ...logNames(seen.record), provider: seller.provider.id };
+    const names = { ...logNames(seen.record), provider: volumeProvider.provider.id };
     deps.log.debug({ ...names, problem, message }, 'a volume was not seen');
   }
 }

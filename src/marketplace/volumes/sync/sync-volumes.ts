@@ -2,7 +2,7 @@ import { LeaseLost } from '../../../work/lease.ts';
 import { StoreUnavailable } from '../../model/store.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
-import { toSeller, type VolumeSeller } from '../../providers/volume-provider.ts';
+import { toVolumeProvider, type VolumeProvider } from '../../providers/volume-provider.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import { advanceQuietly } from './sync-volume.ts';
 
@@ -15,16 +15,18 @@ const AT_THE_SAME_TIME = 8;
  * @throws {StoreUnavailable | LeaseLost} once, however many volumes met it
  */
 export async function syncVolumes(deps: VolumeDeps, provider: Provider): Promise<void> {
-  const seller = toSeller(provider);
-  if (seller === null) return;
+  const volumeProvider = toVolumeProvider(provider);
+  if (volumeProvider === null) return;
   const records = await deps.store.read.volumes.toSync(provider.id);
   for (let from = 0; from < records.length; from += AT_THE_SAME_TIME)
-    await allOf(records.slice(from, from + AT_THE_SAME_TIME).map((record) => sync(deps, seller, record)));
+    await allOf(
+      records.slice(from, from + AT_THE_SAME_TIME).map((record) => sync(deps, volumeProvider, record)),
+    );
 }
 
-async function sync(deps: VolumeDeps, seller: VolumeSeller, record: VolumeRecord): Promise<void> {
+async function sync(deps: VolumeDeps, volumeProvider: VolumeProvider, record: VolumeRecord): Promise<void> {
   try {
-    await advanceQuietly(deps, seller, record.id);
+    await advanceQuietly(deps, volumeProvider, record.id);
   } catch (error) {
     if (error instanceof StoreUnavailable || error instanceof LeaseLost) throw error;
     const fields = { err: error, ...logNames(record), provider: record.providerId };
