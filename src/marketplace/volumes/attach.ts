@@ -8,7 +8,7 @@ import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertIdle, assertMade, beginVolumeAction } from './actions.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
-import { isInTransit, type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
+import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { sendAttach, undoAttach } from './sync/sync-attachments.ts';
 import { advanceUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
@@ -89,7 +89,7 @@ async function send(
     return null;
   } catch (error) {
     if (!isDefinite(error) || isRepeated) return error;
-    await transactOnVolume(deps.store, record.id, (tx, seen) => undoAttach(tx, seen, deployment.id));
+    await transactOnVolume(deps.store, record.id, (tx, snapshot) => undoAttach(tx, snapshot, deployment.id));
     throw refusal('attach', record, error);
   }
 }
@@ -101,13 +101,13 @@ async function settle(
   deadline: number,
   problem: unknown,
 ): Promise<void> {
-  const mine = ({ attachments }: SeenVolume) =>
+  const mine = ({ attachments }: VolumeSnapshot) =>
     attachments.find((attachment) => attachment.deployment.id === deployment.id);
-  const seen = await advanceUntil(deps, volumeProvider, record.id, deadline, (volume) => {
+  const snapshot = await advanceUntil(deps, volumeProvider, record.id, deadline, (volume) => {
     const attachment = mine(volume);
     return attachment === undefined || !isInTransit(attachment);
   });
-  const attachment = mine(seen);
+  const attachment = mine(snapshot);
   if (attachment?.state === 'attached') return;
   if (attachment?.state === 'attaching') throw slow('attach', record, problem);
   throw new ApiError('PROVIDER_REFUSED', `${record.providerId} did not attach the volume.`);

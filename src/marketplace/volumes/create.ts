@@ -52,12 +52,12 @@ export async function createVolume(
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   await makeVolume(deps, volumeProvider, record, deadline);
-  const seen = await advanceUntil(
+  const snapshot = await advanceUntil(
     ...([deps, volumeProvider, record.id, deadline] as const),
     ({ record: { status, action } }) => status !== 'creating' && action === null,
   );
   deps.wake(record.providerId);
-  if (seen.record.status === 'error') throw failed(seen.record);
+  if (snapshot.record.status === 'error') throw failed(snapshot.record);
   return showVolume(deps, record.volumeId);
 }
 

@@ -8,7 +8,7 @@ import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { actionAfter, assertIdle, isGivenUp } from './actions.ts';
 import { isDefinite, refusal, type VolumeDeps } from './refusal.ts';
 import { dropAttachments } from './release.ts';
-import { isInTransit, type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
+import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { acceptDeletion, isBeingSent, sendDeletion } from './sync/sync-deletion.ts';
 import { advanceQuietly } from './sync/sync-volume.ts';
 
@@ -30,21 +30,25 @@ export async function deleteVolume(
   const { id, status } = known;
   if (status === 'deleting' || status === 'deleted') return { success: true };
   const volumeProvider = volumeProviderOf(providers, known.providerId);
-  const begun = await transactOnVolume(store, id, async (tx, seen) => {
-    if (seen.record.status === 'deleting' || seen.record.status === 'deleted') return null;
+  const begun = await transactOnVolume(store, id, async (tx, snapshot) => {
+    if (snapshot.record.status === 'deleting' || snapshot.record.status === 'deleted') return null;
     // One that was asked for before, and may have been taken, is repeated by whoever looks after the volume.
-    const isRepeated = seen.record.action?.kind === 'delete';
-    assertDeletable(seen, clock.now(), options);
+    const isRepeated = snapshot.record.action?.kind === 'delete';
+    assertDeletable(snapshot, clock.now(), options);
     await assertStillWanted(tx);
-    if (seen.record.providerVolumeId === null)
+    if (snapshot.record.providerVolumeId === null)
       return { record: await endWithoutVolume(), isRepeated, before: null };
     const action = { kind: 'delete', since: clock.now() } as const;
-    return { record: await writeVolume(tx, seen.record, { action }), isRepeated, before: seen.record.action };
+    return {
+      record: await writeVolume(tx, snapshot.record, { action }),
+      isRepeated,
+      before: snapshot.record.action,
+    };
 
     async function endWithoutVolume(): Promise<VolumeRecord> {
-      await dropAttachments(tx, seen.record, seen.attachments);
-      const deletedAt = seen.record.deletedAt ?? clock.now();
-      return writeVolume(tx, seen.record, { status: 'deleted', deletedAt, action: null });
+      await dropAttachments(tx, snapshot.record, snapshot.attachments);
+      const deletedAt = snapshot.record.deletedAt ?? clock.now();
+      return writeVolume(tx, snapshot.record, { status: 'deleted', deletedAt, action: null });
     }
   });
   if (begun === null || begun.record.providerVolumeId === null) return { success: true };
@@ -72,7 +76,7 @@ export async function deleteVolume(
 
 /** M: Volume rules, 3: "Delete requires that the volume is not attached to an active deployment." */
 function assertDeletable(
-  { record, attachments }: SeenVolume,
+  { record, attachments }: VolumeSnapshot,
   now: number,
   options: VolumeDeps['options'],
 ): void {

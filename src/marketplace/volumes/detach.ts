@@ -7,7 +7,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import { requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertIdle, assertMade, beginVolumeAction, isExclusive } from './actions.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
-import { type SeenVolume, transactOnVolume, writeVolume } from './snapshot.ts';
+import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { sendDetach, undoDetach } from './sync/sync-attachments.ts';
 import { advanceUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
@@ -91,7 +91,7 @@ async function send(
   } catch (error) {
     // What the provider does not know of an instance that is over is detached; the look that follows tells.
     if (!isDefinite(error) || !isActive(deployment) || isRepeated) return error;
-    const undo = (tx: Transaction, seen: SeenVolume) => undoDetach(tx, seen, deployment.id);
+    const undo = (tx: Transaction, snapshot: VolumeSnapshot) => undoDetach(tx, snapshot, deployment.id);
     if (await transactOnVolume(deps.store, record.id, undo)) throw refusal('detach', record, error);
     return error;
   }
@@ -104,8 +104,14 @@ async function settle(
   deadline: number,
   problem: unknown,
 ): Promise<void> {
-  const isThere = ({ attachments }: SeenVolume) =>
+  const isThere = ({ attachments }: VolumeSnapshot) =>
     attachments.some((attachment) => attachment.deployment.id === deployment.id);
-  const seen = await advanceUntil(deps, volumeProvider, record.id, deadline, (volume) => !isThere(volume));
-  if (isThere(seen)) throw slow('detach', record, problem);
+  const snapshot = await advanceUntil(
+    deps,
+    volumeProvider,
+    record.id,
+    deadline,
+    (volume) => !isThere(volume),
+  );
+  if (isThere(snapshot)) throw slow('detach', record, problem);
 }

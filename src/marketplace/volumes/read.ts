@@ -6,7 +6,7 @@ import { logNames } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
 import type { VolumeDeps } from './refusal.ts';
-import { seeVolume } from './snapshot.ts';
+import { readVolumeSnapshot } from './snapshot.ts';
 import { followVolume } from './sync/apply-observation.ts';
 import { observeVolume } from './sync/sync-volume.ts';
 import { showVolume, toVolume } from './to-volume.ts';
@@ -24,18 +24,18 @@ export async function readVolume(deps: VolumeDeps, caller: Caller, volumeId: str
 }
 
 async function refresh(deps: VolumeDeps, id: string): Promise<void> {
-  const seen = await seeVolume(deps.store.read, id);
-  if (seen === null) return;
-  const { status, providerId } = seen.record;
+  const snapshot = await readVolumeSnapshot(deps.store.read, id);
+  if (snapshot === null) return;
+  const { status, providerId } = snapshot.record;
   const volumeProvider = volumeProviderOf(deps.providers, providerId);
   if (volumeProvider === null || status === 'deleted' || status === 'deleting' || status === 'error') return;
   try {
-    const observation = await observeVolume(deps, volumeProvider, seen);
-    if (observation !== null) await followVolume(deps, volumeProvider, seen, observation);
+    const observation = await observeVolume(deps, volumeProvider, snapshot);
+    if (observation !== null) await followVolume(deps, volumeProvider, snapshot, observation);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     deps.log.debug(
-      { ...logNames(seen.record), provider: providerId, problem: error.problem },
+      { ...logNames(snapshot.record), provider: providerId, problem: error.problem },
       'a volume is shown as it is known',
     );
   }

@@ -2,7 +2,7 @@ import { isActive } from '../model/deployment-record.ts';
 import type { Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 import { endVolumeAction, isExclusive } from './actions.ts';
-import { isInTransit, type SeenAttachment, writeVolume } from './snapshot.ts';
+import { type AttachmentSnapshot, isInTransit, writeVolume } from './snapshot.ts';
 
 /**
  * Lets the volumes of a deployment that is over go (M: States: "when an instance terminates, its volumes return to
@@ -57,7 +57,7 @@ function actionAfter(
 export async function dropAttachments(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   { id }: VolumeRecord,
-  attachments: readonly SeenAttachment[],
+  attachments: readonly AttachmentSnapshot[],
 ): Promise<void> {
   for (const { deployment } of attachments) {
     await tx.volumes.removeAttachment(id, deployment.id);

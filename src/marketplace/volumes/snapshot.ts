@@ -5,22 +5,22 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../model/volume-record.ts';
 
-export interface SeenAttachment {
+export interface AttachmentSnapshot {
   state: AttachmentRecord['state'];
   deployment: DeploymentRecord;
 }
 
 /** A volume with what it is attached to. */
-export interface SeenVolume {
+export interface VolumeSnapshot {
   record: VolumeRecord;
-  attachments: readonly SeenAttachment[];
+  attachments: readonly AttachmentSnapshot[];
 }
 
 /** By the internal id; nothing is locked. */
-export async function seeVolume(
+export async function readVolumeSnapshot(
   read: Pick<Reader, 'volumes' | 'deployments'>,
   id: string,
-): Promise<SeenVolume | null> {
+): Promise<VolumeSnapshot | null> {
   const record = await read.volumes.byId(id);
   if (record === null) return null;
   const attachments = await read.volumes.attachmentsOf({ volumeId: id });
@@ -29,35 +29,37 @@ export async function seeVolume(
 
 /**
  * The same, locked: the deployments in the order of their ids and then the volume, as everybody does. Null where the
- * volume has changed since `seen`.
+ * volume has changed since `snapshot`.
  */
-export async function lockSeen(
+export async function lockSnapshot(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
-  seen: SeenVolume,
-): Promise<SeenVolume | null> {
-  const attachments = seen.attachments.map(({ deployment, state }) => ({
-    volumeId: seen.record.id,
+  snapshot: VolumeSnapshot,
+): Promise<VolumeSnapshot | null> {
+  const attachments = snapshot.attachments.map(({ deployment, state }) => ({
+    volumeId: snapshot.record.id,
     deploymentId: deployment.id,
     state,
   }));
   const locked = await withDeployments(tx, attachments);
-  const record = await tx.volumes.byId(seen.record.id);
-  return record === null || record.revision !== seen.record.revision ? null : { record, attachments: locked };
+  const record = await tx.volumes.byId(snapshot.record.id);
+  return record === null || record.revision !== snapshot.record.revision
+    ? null
+    : { record, attachments: locked };
 }
 
 /** A transaction on a volume and its deployments as they are now, all locked after what `first` locks. */
 export async function transactOnVolume<T>(
   store: Store,
   id: string,
-  body: (tx: Transaction, seen: SeenVolume) => Promise<T>,
+  body: (tx: Transaction, snapshot: VolumeSnapshot) => Promise<T>,
   first: (tx: Transaction) => Promise<void> = async () => undefined,
 ): Promise<T> {
   for (;;) {
-    const seen = await seeVolume(store.read, id);
-    if (seen === null) throw new Error(`the volume ${id} is not there any more`);
+    const snapshot = await readVolumeSnapshot(store.read, id);
+    if (snapshot === null) throw new Error(`the volume ${id} is not there any more`);
     const result = await store.transact(async (tx) => {
       await first(tx);
-      const locked = await lockSeen(tx, seen);
+      const locked = await lockSnapshot(tx, snapshot);
       return locked === null ? null : { value: await body(tx, locked) };
     });
     if (result !== null) return result.value;
@@ -67,14 +69,14 @@ export async function transactOnVolume<T>(
 async function withDeployments(
   read: Pick<Reader, 'deployments'>,
   attachments: readonly AttachmentRecord[],
-): Promise<SeenAttachment[]> {
+): Promise<AttachmentSnapshot[]> {
   const sorted = attachments.toSorted((a, b) => (a.deploymentId < b.deploymentId ? -1 : 1));
-  const seen: SeenAttachment[] = [];
+  const snapshots: AttachmentSnapshot[] = [];
   for (const { deploymentId, state } of sorted) {
     const deployment = await read.deployments.byId(deploymentId);
-    if (deployment !== null) seen.push({ state, deployment });
+    if (deployment !== null) snapshots.push({ state, deployment });
   }
-  return seen;
+  return snapshots;
 }
 
 export function isInTransit({ state }: Pick<AttachmentRecord, 'state'>): boolean {

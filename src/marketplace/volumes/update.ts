@@ -111,10 +111,10 @@ async function resize(
     });
   } catch (error) {
     if (isDefinite(error)) {
-      await transactOnVolume(store, record.id, async (tx, seen) => {
-        const under = { isInTransit: seen.attachments.some(isInTransit), at: deps.clock.now() };
-        const action = actionAfter(seen.record, { ...under, over: ['resize'] });
-        if (action !== seen.record.action) await writeVolume(tx, seen.record, { action });
+      await transactOnVolume(store, record.id, async (tx, snapshot) => {
+        const under = { isInTransit: snapshot.attachments.some(isInTransit), at: deps.clock.now() };
+        const action = actionAfter(snapshot.record, { ...under, over: ['resize'] });
+        if (action !== snapshot.record.action) await writeVolume(tx, snapshot.record, { action });
       });
       throw refusal('resize', record, error);
     }
@@ -124,12 +124,12 @@ async function resize(
     await transactOnVolume(
       store,
       record.id,
-      async (tx, seen) => void (await writeVolume(tx, seen.record, { name })),
+      async (tx, snapshot) => void (await writeVolume(tx, snapshot.record, { name })),
     );
-  const seen = await advanceUntil(
+  const snapshot = await advanceUntil(
     ...([deps, volumeProvider, record.id, deadline] as const),
     (volume) => volume.record.action?.kind !== 'resize',
   );
   deps.wake(record.providerId);
-  if (seen.record.sizeGb !== toSizeGb) throw slow('resize', record, problem);
+  if (snapshot.record.sizeGb !== toSizeGb) throw slow('resize', record, problem);
 }

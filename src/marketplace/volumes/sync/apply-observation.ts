@@ -8,12 +8,12 @@ import { actionAfter, endVolumeAction, ofAttachments } from '../actions.ts';
 import { newPrice } from '../locations.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import {
+  type AttachmentSnapshot,
   isHeld,
   isInTransit,
-  lockSeen,
-  type SeenAttachment,
-  type SeenVolume,
+  lockSnapshot,
   type VolumeChange,
+  type VolumeSnapshot,
   writeVolume,
 } from '../snapshot.ts';
 
@@ -27,17 +27,17 @@ export interface VolumeObservation {
 }
 
 /**
- * Brings what is stored to what the provider says. An observation of a volume that has changed since it was `seen` is
+ * Brings what is stored to what the provider says. An observation of a volume that has changed since it was `snapshot` is
  * dropped. Says whether anything was written.
  */
 export async function followVolume(
   deps: FollowDeps,
   volumeProvider: VolumeProvider,
-  seen: SeenVolume,
+  snapshot: VolumeSnapshot,
   observation: VolumeObservation,
 ): Promise<boolean> {
   return deps.store.transact(async (tx) => {
-    const locked = await lockSeen(tx, seen);
+    const locked = await lockSnapshot(tx, snapshot);
     if (locked === null || !isFollowed(locked)) return false;
     const attachments = locked.attachments.map((before) => ({
       before,
@@ -55,19 +55,19 @@ export async function followVolume(
 }
 
 /** A deletion has an end of its own. What broke stays broken, but its attachments come to their end. */
-function isFollowed({ record: { status, action }, attachments }: SeenVolume): boolean {
+function isFollowed({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
   if (action?.kind === 'delete') return false;
   if (status === 'error') return attachments.some(isInTransit);
   return status === 'creating' || status === 'available' || status === 'attached';
 }
 
 interface Followed {
-  before: SeenAttachment;
-  after: SeenAttachment['state'] | 'gone';
+  before: AttachmentSnapshot;
+  after: AttachmentSnapshot['state'] | 'gone';
 }
 
 function attachmentAfter(
-  { state, deployment }: SeenAttachment,
+  { state, deployment }: AttachmentSnapshot,
   { volume, busy }: VolumeObservation,
 ): Followed['after'] {
   if (state === 'attached' || busy.has(deployment.id)) return state;
@@ -78,7 +78,7 @@ function attachmentAfter(
 async function volumeChange(
   tx: Transaction,
   { profile }: VolumeProvider,
-  { record }: SeenVolume,
+  { record }: VolumeSnapshot,
   attachments: readonly Followed[],
   observed: ProviderVolume,
   now: number,

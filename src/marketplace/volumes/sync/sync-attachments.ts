@@ -7,11 +7,11 @@ import { actionAfter, beginVolumeAction, endVolumeAction, ofAttachments } from '
 import { isDecided, type VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
 import {
+  type AttachmentSnapshot,
   isHeld,
   isInTransit,
-  type SeenAttachment,
-  type SeenVolume,
   transactOnVolume,
+  type VolumeSnapshot,
   writeVolume,
 } from '../snapshot.ts';
 
@@ -22,7 +22,7 @@ import {
 export async function advanceAttachments(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
-  { record, attachments }: SeenVolume,
+  { record, attachments }: VolumeSnapshot,
   observed: ProviderVolume,
 ): Promise<void> {
   if (observed.status === 'ATTACHING' || observed.status === 'DETACHING' || observed.status === 'CREATING')
@@ -39,7 +39,7 @@ async function advanceAttach(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   record: VolumeRecord,
-  { deployment }: SeenAttachment,
+  { deployment }: AttachmentSnapshot,
   observed: ProviderVolume,
 ): Promise<void> {
   if (deployment.status !== 'running' || isHeld(observed, deployment)) return;
@@ -69,7 +69,7 @@ async function advanceDetach(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   record: VolumeRecord,
-  { deployment }: SeenAttachment,
+  { deployment }: AttachmentSnapshot,
   observed: ProviderVolume,
 ): Promise<void> {
   if (!isHeld(observed, deployment)) return;
@@ -136,17 +136,17 @@ function isOverdue(
 }
 
 async function giveUpAttach(deps: VolumeDeps, record: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
-  await transactOnVolume(deps.store, record.id, (tx, seen) => undoAttach(tx, seen, deploymentId));
+  await transactOnVolume(deps.store, record.id, (tx, snapshot) => undoAttach(tx, snapshot, deploymentId));
   deps.log.warn({ ...logNames(record), deployment: deploymentId }, 'an attachment of a volume was given up');
 }
 
 /** The provider does not have an attachment that was on its way: the volume is as it is without it. */
 export async function undoAttach(
   tx: Parameters<typeof dropAttachments>[0],
-  { record, attachments }: SeenVolume,
+  { record, attachments }: VolumeSnapshot,
   deploymentId: string,
 ): Promise<void> {
-  const isDropped = ({ deployment, state }: SeenAttachment) =>
+  const isDropped = ({ deployment, state }: AttachmentSnapshot) =>
     deployment.id === deploymentId && state !== 'attached';
   const dropped = attachments.filter(isDropped);
   const left = attachments.filter((attachment) => !isDropped(attachment));
@@ -159,8 +159,8 @@ export async function undoAttach(
 }
 
 async function giveUpDetach(deps: VolumeDeps, record: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
-  const isKept = await transactOnVolume(deps.store, record.id, (tx, seen) =>
-    undoDetach(tx, seen, deploymentId),
+  const isKept = await transactOnVolume(deps.store, record.id, (tx, snapshot) =>
+    undoDetach(tx, snapshot, deploymentId),
   );
   if (!isKept) return;
   deps.log.warn(
@@ -175,7 +175,7 @@ async function giveUpDetach(deps: VolumeDeps, record: VolumeRecord, { id: deploy
  */
 export async function undoDetach(
   tx: Parameters<typeof dropAttachments>[0],
-  { record, attachments }: SeenVolume,
+  { record, attachments }: VolumeSnapshot,
   deploymentId: string,
 ): Promise<boolean> {
   const kept = attachments.find(({ deployment }) => deployment.id === deploymentId);
@@ -188,7 +188,10 @@ export async function undoDetach(
 }
 
 /** What is under way where nothing is but what these attachments lack. */
-function actionWith(record: VolumeRecord, attachments: readonly SeenAttachment[]): VolumeRecord['action'] {
+function actionWith(
+  record: VolumeRecord,
+  attachments: readonly AttachmentSnapshot[],
+): VolumeRecord['action'] {
   const [at, isAnyInTransit] = [record.action?.since ?? 0, attachments.some(isInTransit)];
   return actionAfter(record, { over: ofAttachments, isInTransit: isAnyInTransit, at });
 }

@@ -129,19 +129,19 @@ async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): 
 /** Never given up: a deletion that is not proved is told of again and again, but not with every look. */
 async function alarm(
   { store, clock, options, log }: VolumeDeps,
-  seen: VolumeRecord,
+  volume: VolumeRecord,
   reason: string,
 ): Promise<void> {
   const now = clock.now();
-  const since = Math.max(seen.observedAt ?? 0, seen.deletedAt ?? 0);
+  const since = Math.max(volume.observedAt ?? 0, volume.deletedAt ?? 0);
   if (now - since < options.polling.actionMs) return;
-  const { providerId, providerVolumeId } = seen;
+  const { providerId, providerVolumeId } = volume;
   log.error(
-    { ...logNames(seen), provider: providerId, providerVolumeId, reason },
+    { ...logNames(volume), provider: providerId, providerVolumeId, reason },
     'a volume that was deleted is not proved to be gone, and may cost: its deletion is tried for ever',
   );
   await store.transact(async (tx) => {
-    const record = await tx.volumes.byId(seen.id);
+    const record = await tx.volumes.byId(volume.id);
     if (record?.status === 'deleting') await writeVolume(tx, record, { observedAt: now });
   });
 }

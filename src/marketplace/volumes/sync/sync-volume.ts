@@ -5,7 +5,13 @@ import type { Provider } from '../../providers/provider.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import { actionAfter, isGivenUp } from '../actions.ts';
 import type { VolumeDeps } from '../refusal.ts';
-import { isInTransit, type SeenVolume, seeVolume, transactOnVolume, writeVolume } from '../snapshot.ts';
+import {
+  isInTransit,
+  readVolumeSnapshot,
+  transactOnVolume,
+  type VolumeSnapshot,
+  writeVolume,
+} from '../snapshot.ts';
 import { followVolume, type VolumeObservation } from './apply-observation.ts';
 import { advanceAttachments } from './sync-attachments.ts';
 import { advanceCreation } from './sync-creation.ts';
@@ -21,29 +27,29 @@ const LOOK_EVERY_MS = 1_500;
 async function advanceVolume(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
-  seen: SeenVolume,
+  snapshot: VolumeSnapshot,
 ): Promise<void> {
-  const { record } = seen;
+  const { record } = snapshot;
   if (record.status === 'deleted') return;
   if (record.status === 'deleting') return advanceDeletion(deps, volumeProvider, record);
   if (record.action?.kind === 'delete') return settleDeletion(deps, record);
-  if (isSettled(seen) || isWaitingForLaunch(seen)) return;
+  if (isSettled(snapshot) || isWaitingForLaunch(snapshot)) return;
   if (record.providerVolumeId === null) return advanceCreation(deps, volumeProvider, record);
-  const observation = await observeVolume(deps, volumeProvider, seen);
+  const observation = await observeVolume(deps, volumeProvider, snapshot);
   if (observation === null) return;
-  await followVolume(deps, volumeProvider, seen, observation);
+  await followVolume(deps, volumeProvider, snapshot, observation);
   await giveUpResize(deps, record.id);
-  const followed = await seeVolume(deps.store.read, record.id);
+  const followed = await readVolumeSnapshot(deps.store.read, record.id);
   if (followed !== null) await advanceAttachments(deps, volumeProvider, followed, observation.volume);
 }
 
 /** What broke is only looked after while an attachment of it is on its way. */
-function isSettled({ record, attachments }: SeenVolume): boolean {
+function isSettled({ record, attachments }: VolumeSnapshot): boolean {
   return record.status === 'error' && !attachments.some(isInTransit);
 }
 
 /** Nothing is to be seen before the instance is there. */
-function isWaitingForLaunch({ attachments }: SeenVolume): boolean {
+function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
   const open = attachments.filter(isInTransit);
   return (
     open.length > 0 &&
@@ -60,19 +66,19 @@ function isWaitingForLaunch({ attachments }: SeenVolume): boolean {
 export async function observeVolume(
   deps: Pick<VolumeDeps, 'log' | 'options'>,
   volumeProvider: VolumeProvider,
-  seen: SeenVolume,
+  snapshot: VolumeSnapshot,
 ): Promise<VolumeObservation | null> {
-  const { providerVolumeId, volumeId } = seen.record;
+  const { providerVolumeId, volumeId } = snapshot.record;
   if (providerVolumeId === null) return null;
   try {
     const volume = await volumeProvider.provider.client.getVolume(providerVolumeId, {
       timeoutMs: deps.options.polling.callTimeoutMs,
     });
     unknown.get(volumeProvider.provider)?.delete(volumeId);
-    return { volume, busy: await findBusy(deps, volumeProvider, seen) };
+    return { volume, busy: await findBusy(deps, volumeProvider, snapshot) };
   } catch (error) {
     if (!(error instanceof ProviderError) || error.problem !== 'not_found') throw error;
-    tellOnce(deps, volumeProvider, seen.record);
+    tellOnce(deps, volumeProvider, snapshot.record);
     return null;
   }
 }
@@ -98,7 +104,7 @@ function tellOnce(
 async function findBusy(
   { options }: Pick<VolumeDeps, 'options'>,
   { provider, profile }: VolumeProvider,
-  { attachments }: SeenVolume,
+  { attachments }: VolumeSnapshot,
 ): Promise<ReadonlySet<string>> {
   const busy = new Set<string>();
   if (!profile.attach.supported || !profile.attach.restarts_instance) return busy;
@@ -144,14 +150,14 @@ export async function advanceUntil(
   volumeProvider: VolumeProvider,
   id: string,
   deadline: number,
-  isDone: (seen: SeenVolume) => boolean,
-): Promise<SeenVolume> {
+  isDone: (snapshot: VolumeSnapshot) => boolean,
+): Promise<VolumeSnapshot> {
   for (;;) {
     await advanceQuietly(deps, volumeProvider, id);
-    const seen = await seeVolume(deps.store.read, id);
-    if (seen === null) throw new Error(`the volume ${id} is not there any more`);
+    const snapshot = await readVolumeSnapshot(deps.store.read, id);
+    if (snapshot === null) throw new Error(`the volume ${id} is not there any more`);
     const left = deadline - deps.clock.now();
-    if (isDone(seen) || left <= 0) return seen;
+    if (isDone(snapshot) || left <= 0) return snapshot;
     await pass(deps.clock, Math.min(LOOK_EVERY_MS, left));
   }
 }
@@ -162,14 +168,14 @@ export async function advanceQuietly(
   volumeProvider: VolumeProvider,
   id: string,
 ): Promise<void> {
-  const seen = await seeVolume(deps.store.read, id);
-  if (seen === null) return;
+  const snapshot = await readVolumeSnapshot(deps.store.read, id);
+  if (snapshot === null) return;
   try {
-    await advanceVolume(deps, volumeProvider, seen);
+    await advanceVolume(deps, volumeProvider, snapshot);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;
-    const names = { ...logNames(seen.record), provider: volumeProvider.provider.id };
+    const names = { ...logNames(snapshot.record), provider: volumeProvider.provider.id };
     deps.log.debug({ ...names, problem, message }, 'a volume was not seen');
   }
 }
