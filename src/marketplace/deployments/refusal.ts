@@ -86,7 +86,7 @@ export function endsAt(providers: Providers, record: DeploymentRecord, now: numb
   return record.observedAt ?? now;
 }
 
-const LOOK_EVERY_MS = 2_000;
+const POLL_EVERY_MS = 2_000;
 
 /**
  * Looks at the provider until a change has shown. Each look is applied as a poll would apply it, so that who looks
@@ -113,7 +113,7 @@ export async function awaitStatus(
     if (instance !== null) await applyObservation(deps, record, { instance }, begunAt);
     const seen = await readBegun(store, begun);
     if (seen.status === wanted) return seen;
-    await pass(clock, Math.min(LOOK_EVERY_MS, Math.max(0, deadline - clock.now())));
+    await pass(clock, Math.min(POLL_EVERY_MS, Math.max(0, deadline - clock.now())));
   }
 }
 

@@ -10,7 +10,7 @@ import { assertIdle, assertMade, beginVolumeAction } from './actions.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
 import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { sendAttach, undoAttach } from './sync/sync-attachments.ts';
-import { advanceUntil } from './sync/sync-volume.ts';
+import { syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
 
 /**
@@ -103,7 +103,7 @@ async function settle(
 ): Promise<void> {
   const mine = ({ attachments }: VolumeSnapshot) =>
     attachments.find((attachment) => attachment.deployment.id === deployment.id);
-  const snapshot = await advanceUntil(deps, volumeProvider, record.id, deadline, (volume) => {
+  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, (volume) => {
     const attachment = mine(volume);
     return attachment === undefined || !isInTransit(attachment);
   });

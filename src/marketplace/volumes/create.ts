@@ -16,7 +16,7 @@ import { assertName, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { refusal, type VolumeDeps } from './refusal.ts';
 import { canRepeatCreation, giveUpCreation, sendCreation } from './sync/sync-creation.ts';
-import { advanceUntil, pass } from './sync/sync-volume.ts';
+import { pass, syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
 
 const RETRY_EVERY_MS = 1_000;
@@ -52,7 +52,7 @@ export async function createVolume(
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   await makeVolume(deps, volumeProvider, record, deadline);
-  const snapshot = await advanceUntil(
+  const snapshot = await syncUntil(
     ...([deps, volumeProvider, record.id, deadline] as const),
     ({ record: { status, action } }) => status !== 'creating' && action === null,
   );

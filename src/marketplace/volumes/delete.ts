@@ -10,7 +10,7 @@ import { isDefinite, refusal, type VolumeDeps } from './refusal.ts';
 import { dropAttachments } from './release.ts';
 import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { acceptDeletion, isBeingSent, sendDeletion } from './sync/sync-deletion.ts';
-import { advanceQuietly } from './sync/sync-volume.ts';
+import { trySyncVolume } from './sync/sync-volume.ts';
 
 /**
  * M: DELETE /api/volumes/{volumeId}. It costs nothing any more from the moment at which the provider has accepted it,
@@ -69,7 +69,7 @@ export async function deleteVolume(
     }
   }
   await acceptDeletion(deps, record, isTaken);
-  await advanceQuietly(deps, volumeProvider, id);
+  await trySyncVolume(deps, volumeProvider, id);
   deps.wake(record.providerId);
   return { success: true };
 }

@@ -9,7 +9,7 @@ import { assertIdle, assertMade, beginVolumeAction, isExclusive } from './action
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
 import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { sendDetach, undoDetach } from './sync/sync-attachments.ts';
-import { advanceUntil } from './sync/sync-volume.ts';
+import { syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
 
 /**
@@ -106,12 +106,6 @@ async function settle(
 ): Promise<void> {
   const isThere = ({ attachments }: VolumeSnapshot) =>
     attachments.some((attachment) => attachment.deployment.id === deployment.id);
-  const snapshot = await advanceUntil(
-    deps,
-    volumeProvider,
-    record.id,
-    deadline,
-    (volume) => !isThere(volume),
-  );
+  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, (volume) => !isThere(volume));
   if (isThere(snapshot)) throw slow('detach', record, problem);
 }

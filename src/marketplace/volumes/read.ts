@@ -7,7 +7,7 @@ import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { resolveTeam } from '../teams/access.ts';
 import type { VolumeDeps } from './refusal.ts';
 import { readVolumeSnapshot } from './snapshot.ts';
-import { followVolume } from './sync/apply-observation.ts';
+import { applyVolumeObservation } from './sync/apply-observation.ts';
 import { observeVolume } from './sync/sync-volume.ts';
 import { showVolume, toVolume } from './to-volume.ts';
 
@@ -31,7 +31,7 @@ async function refresh(deps: VolumeDeps, id: string): Promise<void> {
   if (volumeProvider === null || status === 'deleted' || status === 'deleting' || status === 'error') return;
   try {
     const observation = await observeVolume(deps, volumeProvider, snapshot);
-    if (observation !== null) await followVolume(deps, volumeProvider, snapshot, observation);
+    if (observation !== null) await applyVolumeObservation(deps, volumeProvider, snapshot, observation);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     deps.log.debug(

@@ -32,11 +32,11 @@ async function release(
   if (isHeld) await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'detaching' });
   else await tx.volumes.removeAttachment(volumeId, deploymentId);
   const left = await tx.volumes.attachmentsOf({ volumeId });
-  const isFollowed = volume.status === 'available' || volume.status === 'attached';
+  const isUsable = volume.status === 'available' || volume.status === 'attached';
   // One that broke is looked after until its attachments are gone.
   if (volume.status === 'error')
     return void (await writeVolume(tx, volume, { action: actionAfter(volume, left, at) }));
-  if (!isFollowed) return void (await writeVolume(tx, volume, {}));
+  if (!isUsable) return void (await writeVolume(tx, volume, {}));
   await writeVolume(tx, volume, {
     status: left.length > 0 ? 'attached' : 'available',
     ...(!isHeld && { lastDetachedAt: at }),

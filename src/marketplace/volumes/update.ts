@@ -12,7 +12,7 @@ import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
 import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
 import { isInTransit, transactOnVolume, writeVolume } from './snapshot.ts';
-import { advanceUntil } from './sync/sync-volume.ts';
+import { syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
 
 /**
@@ -126,7 +126,7 @@ async function resize(
       record.id,
       async (tx, snapshot) => void (await writeVolume(tx, snapshot.record, { name })),
     );
-  const snapshot = await advanceUntil(
+  const snapshot = await syncUntil(
     ...([deps, volumeProvider, record.id, deadline] as const),
     (volume) => volume.record.action?.kind !== 'resize',
   );

@@ -17,7 +17,7 @@ import {
   writeVolume,
 } from '../snapshot.ts';
 
-type FollowDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random'>;
+type ApplyDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random'>;
 
 /** What a look at the provider gave. */
 export interface VolumeObservation {
@@ -30,15 +30,15 @@ export interface VolumeObservation {
  * Brings what is stored to what the provider says. An observation of a volume that has changed since it was `snapshot` is
  * dropped. Says whether anything was written.
  */
-export async function followVolume(
-  deps: FollowDeps,
+export async function applyVolumeObservation(
+  deps: ApplyDeps,
   volumeProvider: VolumeProvider,
   snapshot: VolumeSnapshot,
   observation: VolumeObservation,
 ): Promise<boolean> {
   return deps.store.transact(async (tx) => {
     const locked = await lockSnapshot(tx, snapshot);
-    if (locked === null || !isFollowed(locked)) return false;
+    if (locked === null || !acceptsObservation(locked)) return false;
     const attachments = locked.attachments.map((before) => ({
       before,
       after: attachmentAfter(before, observation),
@@ -55,13 +55,13 @@ export async function followVolume(
 }
 
 /** A deletion has an end of its own. What broke stays broken, but its attachments come to their end. */
-function isFollowed({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
+function acceptsObservation({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
   if (action?.kind === 'delete') return false;
   if (status === 'error') return attachments.some(isInTransit);
   return status === 'creating' || status === 'available' || status === 'attached';
 }
 
-interface Followed {
+interface AttachmentChange {
   before: AttachmentSnapshot;
   after: AttachmentSnapshot['state'] | 'gone';
 }
@@ -69,7 +69,7 @@ interface Followed {
 function attachmentAfter(
   { state, deployment }: AttachmentSnapshot,
   { volume, busy }: VolumeObservation,
-): Followed['after'] {
+): AttachmentChange['after'] {
   if (state === 'attached' || busy.has(deployment.id)) return state;
   if (state === 'detaching') return isHeld(volume, deployment) ? state : 'gone';
   return isHeld(volume, deployment) && volume.status !== 'ATTACHING' ? 'attached' : state;
@@ -79,13 +79,13 @@ async function volumeChange(
   tx: Transaction,
   { profile }: VolumeProvider,
   { record }: VolumeSnapshot,
-  attachments: readonly Followed[],
+  attachments: readonly AttachmentChange[],
   observed: ProviderVolume,
   now: number,
 ): Promise<VolumeChange> {
   if (record.status === 'creating' && observed.status === 'CREATING') return {};
   const left = attachments.filter(({ after }) => after !== 'gone');
-  const has = (state: Followed['after']) =>
+  const has = (state: AttachmentChange['after']) =>
     attachments.some(({ before, after }) => after === state && before.state !== state);
   const moved = {
     ...(has('attached') && { lastAttachedAt: now }),
@@ -119,7 +119,7 @@ function changed(record: VolumeRecord, action: VolumeRecord['action']): Pick<Vol
 async function writeAttachments(
   tx: Transaction,
   { id: volumeId }: VolumeRecord,
-  attachments: readonly Followed[],
+  attachments: readonly AttachmentChange[],
 ): Promise<void> {
   for (const { before, after } of attachments) {
     const { deployment, state } = before;
@@ -130,7 +130,7 @@ async function writeAttachments(
   }
 }
 
-async function bill(deps: FollowDeps, tx: Transaction, record: VolumeRecord, at: number): Promise<void> {
+async function bill(deps: ApplyDeps, tx: Transaction, record: VolumeRecord, at: number): Promise<void> {
   const { id, teamId, originalRateMicroUsd, rateMicroUsd, discountPercentage } = record;
   await startBilling(deps, tx, {
     subjectKind: 'volume',

@@ -19,7 +19,7 @@ import {
  * Asks the provider for what attachments on their way still lack. O: both calls may be repeated; an orchestrator "may
  * ignore" the volumes of a create, "and the client attaches … once the instance is ONLINE".
  */
-export async function advanceAttachments(
+export async function syncAttachments(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   { record, attachments }: VolumeSnapshot,
@@ -29,13 +29,13 @@ export async function advanceAttachments(
     return;
   for (const attachment of attachments) {
     if (attachment.state === 'attaching')
-      await advanceAttach(deps, volumeProvider, record, attachment, observed);
+      await syncAttach(deps, volumeProvider, record, attachment, observed);
     if (attachment.state === 'detaching')
-      await advanceDetach(deps, volumeProvider, record, attachment, observed);
+      await syncDetach(deps, volumeProvider, record, attachment, observed);
   }
 }
 
-async function advanceAttach(
+async function syncAttach(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   record: VolumeRecord,
@@ -65,7 +65,7 @@ async function begin({ store, clock, options }: VolumeDeps, { id }: DeploymentRe
   });
 }
 
-async function advanceDetach(
+async function syncDetach(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   record: VolumeRecord,

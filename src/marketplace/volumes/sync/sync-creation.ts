@@ -16,7 +16,7 @@ const SAYS_NOTHING: readonly ProviderError['problem'][] = ['unreachable', 'unaut
  * Goes on with a volume of which the provider's id is not known. O: has no list of volumes, so a create whose answer
  * was lost cannot be found; it is sent again, with the same key, only where the provider knows keys.
  */
-export async function advanceCreation(
+export async function syncCreation(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   record: VolumeRecord,

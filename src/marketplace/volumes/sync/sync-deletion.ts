@@ -14,7 +14,7 @@ import { transactOnVolume, writeVolume } from '../snapshot.ts';
  *
  * @throws {ProviderError}
  */
-export async function advanceDeletion(
+export async function syncDeletion(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   record: VolumeRecord,

@@ -12,35 +12,35 @@ import {
   type VolumeSnapshot,
   writeVolume,
 } from '../snapshot.ts';
-import { followVolume, type VolumeObservation } from './apply-observation.ts';
-import { advanceAttachments } from './sync-attachments.ts';
-import { advanceCreation } from './sync-creation.ts';
-import { advanceDeletion, settleDeletion } from './sync-deletion.ts';
+import { applyVolumeObservation, type VolumeObservation } from './apply-observation.ts';
+import { syncAttachments } from './sync-attachments.ts';
+import { syncCreation } from './sync-creation.ts';
+import { settleDeletion, syncDeletion } from './sync-deletion.ts';
 
-const LOOK_EVERY_MS = 1_500;
+const POLL_EVERY_MS = 1_500;
 
 /**
  * Looks at one volume at its provider, takes over what is so, and asks for what is still wanted.
  *
  * @throws {ProviderError}
  */
-async function advanceVolume(
+async function syncVolume(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   snapshot: VolumeSnapshot,
 ): Promise<void> {
   const { record } = snapshot;
   if (record.status === 'deleted') return;
-  if (record.status === 'deleting') return advanceDeletion(deps, volumeProvider, record);
+  if (record.status === 'deleting') return syncDeletion(deps, volumeProvider, record);
   if (record.action?.kind === 'delete') return settleDeletion(deps, record);
   if (isSettled(snapshot) || isWaitingForLaunch(snapshot)) return;
-  if (record.providerVolumeId === null) return advanceCreation(deps, volumeProvider, record);
+  if (record.providerVolumeId === null) return syncCreation(deps, volumeProvider, record);
   const observation = await observeVolume(deps, volumeProvider, snapshot);
   if (observation === null) return;
-  await followVolume(deps, volumeProvider, snapshot, observation);
+  await applyVolumeObservation(deps, volumeProvider, snapshot, observation);
   await giveUpResize(deps, record.id);
-  const followed = await readVolumeSnapshot(deps.store.read, record.id);
-  if (followed !== null) await advanceAttachments(deps, volumeProvider, followed, observation.volume);
+  const synced = await readVolumeSnapshot(deps.store.read, record.id);
+  if (synced !== null) await syncAttachments(deps, volumeProvider, synced, observation.volume);
 }
 
 /** What broke is only looked after while an attachment of it is on its way. */
@@ -145,7 +145,7 @@ async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): 
 }
 
 /** Advances the volume until `isDone` or the deadline. An answer that says nothing is waited out. */
-export async function advanceUntil(
+export async function syncUntil(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   id: string,
@@ -153,17 +153,17 @@ export async function advanceUntil(
   isDone: (snapshot: VolumeSnapshot) => boolean,
 ): Promise<VolumeSnapshot> {
   for (;;) {
-    await advanceQuietly(deps, volumeProvider, id);
+    await trySyncVolume(deps, volumeProvider, id);
     const snapshot = await readVolumeSnapshot(deps.store.read, id);
     if (snapshot === null) throw new Error(`the volume ${id} is not there any more`);
     const left = deadline - deps.clock.now();
     if (isDone(snapshot) || left <= 0) return snapshot;
-    await pass(deps.clock, Math.min(LOOK_EVERY_MS, left));
+    await pass(deps.clock, Math.min(POLL_EVERY_MS, left));
   }
 }
 
 /** Keeps what is known where the provider says nothing that could be used. */
-export async function advanceQuietly(
+export async function trySyncVolume(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
   id: string,
@@ -171,7 +171,7 @@ export async function advanceQuietly(
   const snapshot = await readVolumeSnapshot(deps.store.read, id);
   if (snapshot === null) return;
   try {
-    await advanceVolume(deps, volumeProvider, snapshot);
+    await syncVolume(deps, volumeProvider, snapshot);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;

@@ -4,7 +4,7 @@ import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import { toVolumeProvider, type VolumeProvider } from '../../providers/volume-provider.ts';
 import type { VolumeDeps } from '../refusal.ts';
-import { advanceQuietly } from './sync-volume.ts';
+import { trySyncVolume } from './sync-volume.ts';
 
 const AT_THE_SAME_TIME = 8;
 
@@ -20,13 +20,17 @@ export async function syncVolumes(deps: VolumeDeps, provider: Provider): Promise
   const records = await deps.store.read.volumes.toSync(provider.id);
   for (let from = 0; from < records.length; from += AT_THE_SAME_TIME)
     await allOf(
-      records.slice(from, from + AT_THE_SAME_TIME).map((record) => sync(deps, volumeProvider, record)),
+      records.slice(from, from + AT_THE_SAME_TIME).map((record) => syncOne(deps, volumeProvider, record)),
     );
 }
 
-async function sync(deps: VolumeDeps, volumeProvider: VolumeProvider, record: VolumeRecord): Promise<void> {
+async function syncOne(
+  deps: VolumeDeps,
+  volumeProvider: VolumeProvider,
+  record: VolumeRecord,
+): Promise<void> {
   try {
-    await advanceQuietly(deps, volumeProvider, record.id);
+    await trySyncVolume(deps, volumeProvider, record.id);
   } catch (error) {
     if (error instanceof StoreUnavailable || error instanceof LeaseLost) throw error;
     const fields = { err: error, ...logNames(record), provider: record.providerId };
