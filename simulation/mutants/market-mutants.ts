@@ -22,8 +22,8 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/sync/launch.ts',
-        find: 'if (error.mayHaveHappened) return FIRST_LOOK_MS;',
-        replace: 'if (error.mayHaveHappened) return takeBack(context, record);',
+        find: 'if (error.mayHaveHappened) return FIRST_SEARCH_MS;',
+        replace: 'if (error.mayHaveHappened) return revertToWanted(context, record);',
       },
     ],
   },

@@ -47,10 +47,10 @@ it('writes what the instance says of itself, and that it was seen', async () => 
 
 it('writes a doubt, which the next look can confirm or end', async () => {
   await look({ status: 'OFFLINE' });
-  const doubted = await read(market, seen.id);
-  expect(doubted).toMatchObject({ status: 'running', suspicion: { status: 'OFFLINE', polls: 1 } });
-  expect(doubted.observedAt).toBe(seen.observedAt);
-  seen = doubted;
+  const ignored = await read(market, seen.id);
+  expect(ignored).toMatchObject({ status: 'running', suspicion: { status: 'OFFLINE', polls: 1 } });
+  expect(ignored.observedAt).toBe(seen.observedAt);
+  seen = ignored;
   await look();
   expect(await read(market, seen.id)).toMatchObject({ suspicion: null, observedAt: market.clock.now() });
 });

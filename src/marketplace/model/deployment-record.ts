@@ -144,7 +144,7 @@ export function isActive({ status }: DeploymentRecord): boolean {
   return activeStatuses.includes(status);
 }
 
-const inWords: Readonly<Record<Action['kind'], string>> = {
+const progressTexts: Readonly<Record<Action['kind'], string>> = {
   pause: 'It is being stopped.',
   resume: 'It is being started.',
   restart: 'It is being restarted.',
@@ -158,7 +158,11 @@ const inWords: Readonly<Record<Action['kind'], string>> = {
  */
 export function assertNoAction({ action }: DeploymentRecord, now: number, options: MarketplaceOptions): void {
   if (action === null || now - action.since >= options.polling.actionMs) return;
-  throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a few minutes and try again.`, {
-    details: { action: action.kind },
-  });
+  throw new ApiError(
+    'CHANGE_IN_PROGRESS',
+    `${progressTexts[action.kind]} Wait a few minutes and try again.`,
+    {
+      details: { action: action.kind },
+    },
+  );
 }

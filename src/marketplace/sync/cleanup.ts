@@ -17,7 +17,7 @@ const DENIED = 'the provider denies it, and too much else to be believed: see `b
  */
 export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;
-  if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, toldAt: null });
+  if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, alarmedAt: null });
   let reason: string;
   try {
     const isDenied = await isGone(context, record);
@@ -58,9 +58,9 @@ function retry(
   reason: string,
 ): number {
   const now = clock.now();
-  const { attempts, toldAt } = cleanups.get(record.id) ?? { attempts: 0, toldAt: null };
+  const { attempts, alarmedAt } = cleanups.get(record.id) ?? { attempts: 0, alarmedAt: null };
   const openMs = now - (record.stoppedAt ?? now);
-  const isAlarm = openMs >= ALARM_AFTER_MS && (toldAt === null || now - toldAt >= ALARM_AFTER_MS);
+  const isAlarm = openMs >= ALARM_AFTER_MS && (alarmedAt === null || now - alarmedAt >= ALARM_AFTER_MS);
   if (isAlarm)
     log.error(
       {
@@ -72,7 +72,7 @@ function retry(
       },
       'the instance of a deployment that is over is not proved to be gone, and may cost: its deletion is tried for ever',
     );
-  cleanups.set(record.id, { attempts: attempts + 1, toldAt: isAlarm ? now : toldAt });
+  cleanups.set(record.id, { attempts: attempts + 1, alarmedAt: isAlarm ? now : alarmedAt });
   const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
   return Math.round(pause * (0.75 + random.next() / 2));
 }

@@ -58,5 +58,5 @@ export interface SyncContext extends SyncDeps {
   beginProof: (id: string) => void;
   sshAlarm: SshAlarm;
   /** How often each clean-up was tried by this process, and when it told of it last. */
-  cleanups: Map<string, { attempts: number; toldAt: number | null }>;
+  cleanups: Map<string, { attempts: number; alarmedAt: number | null }>;
 }

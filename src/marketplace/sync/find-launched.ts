@@ -6,8 +6,8 @@ import type { SyncContext } from './context.ts';
 import { adopt, failOverdue, isOverdue } from './launch.ts';
 import { fail } from './settle-action.ts';
 
-const FIRST_LOOKS_MS = 2_000;
-const LAST_LOOKS_MS = 10_000;
+const FIRST_SEARCHES_MS = 2_000;
+const LAST_SEARCHES_MS = 10_000;
 
 /**
  * Looks in the provider's list for what a create of which nobody has the answer may have made. One: it is adopted;
@@ -24,7 +24,7 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);
     if (isOverdue(context, record)) await failOverdue(context, record);
-    return LAST_LOOKS_MS;
+    return LAST_SEARCHES_MS;
   }
   const found = listed.filter((instance) => isNamed(instance, record.providerName)).sort(byAge);
   const [adopted = found[0], ...others] = found.filter((instance) => !isBeingDestroyed(instance));
@@ -43,8 +43,8 @@ export async function findLaunched(context: SyncContext, record: DeploymentRecor
     );
     return 0;
   }
-  await countLook(context, record);
-  return Math.min(LAST_LOOKS_MS, FIRST_LOOKS_MS * 2 ** Math.min(record.launch.looks, 5));
+  await countSearch(context, record);
+  return Math.min(LAST_SEARCHES_MS, FIRST_SEARCHES_MS * 2 ** Math.min(record.launch.looks, 5));
 }
 
 function byAge(a: Instance, b: Instance): number {
@@ -69,7 +69,7 @@ async function remove(
   }
 }
 
-async function countLook({ store }: SyncContext, { id }: DeploymentRecord): Promise<void> {
+async function countSearch({ store }: SyncContext, { id }: DeploymentRecord): Promise<void> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record?.launch.state !== 'sent') return;

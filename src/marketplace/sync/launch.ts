@@ -9,7 +9,7 @@ import { fail } from './settle-action.ts';
 
 const RETRY_MS = 5_000;
 /** After a lost answer: the provider's list may lag behind. */
-const FIRST_LOOK_MS = 2_000;
+const FIRST_SEARCH_MS = 2_000;
 
 /**
  * Asks the provider for the instance of a deployment for which nothing was sent yet. That it is sent is written first,
@@ -80,8 +80,8 @@ async function send(
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     health.failed(record, error);
-    if (error.mayHaveHappened) return FIRST_LOOK_MS;
-    if (!isAnswer(error)) return takeBack(context, record);
+    if (error.mayHaveHappened) return FIRST_SEARCH_MS;
+    if (!isAnswer(error)) return revertToWanted(context, record);
     const sent = { ...record, launch: { ...record.launch, state: 'sent' as const } };
     const { reason, details } = toRefusal(error, record);
     await fail(context, sent, reason, details);
@@ -95,7 +95,7 @@ function isAnswer({ problem }: ProviderError): boolean {
 }
 
 /** Nothing was made, and nothing decided: it is sent again. */
-async function takeBack({ store }: SyncContext, { id }: DeploymentRecord): Promise<number> {
+async function revertToWanted({ store }: SyncContext, { id }: DeploymentRecord): Promise<number> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
     if (record?.status !== 'deploying' || record.launch.state !== 'sent') return;
@@ -106,7 +106,7 @@ async function takeBack({ store }: SyncContext, { id }: DeploymentRecord): Promi
 
 function toRefusal(error: ProviderError, record: DeploymentRecord): Refusal {
   const reason = reasonOf(error);
-  return { reason, details: inWords(reason, error, record) };
+  return { reason, details: detailsOf(reason, error, record) };
 }
 
 function reasonOf(error: ProviderError): FailureReason {
@@ -117,7 +117,7 @@ function reasonOf(error: ProviderError): FailureReason {
 }
 
 /** M: `failureDetails`: "One readable line". The provider's own words stand where it gave any. */
-function inWords(
+function detailsOf(
   reason: FailureReason,
   { said }: ProviderError,
   { providerId, offerId, region }: DeploymentRecord,

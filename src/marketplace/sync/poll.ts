@@ -9,9 +9,9 @@ import { settleAction } from './settle-action.ts';
 /** Looks at the instance of a deployment, and writes what that means. Returns when to look again. */
 export async function poll(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const begunAt = context.clock.now();
-  const observation = await look(context, record, begunAt);
+  const observation = await observe(context, record, begunAt);
   const applied = await applyObservation(context, record, observation, begunAt);
-  tell(context, record, observation, applied);
+  report(context, record, observation, applied);
   if (applied.outcome === 'confirmed')
     context.observations.add({ id: record.id, revision: record.revision, at: begunAt });
   if (applied.outcome === 'unproved') {
@@ -29,7 +29,11 @@ export async function poll(context: SyncContext, record: DeploymentRecord): Prom
   return pauseMs(context, now, begunAt);
 }
 
-async function look(context: SyncContext, record: DeploymentRecord, begunAt: number): Promise<Observation> {
+async function observe(
+  context: SyncContext,
+  record: DeploymentRecord,
+  begunAt: number,
+): Promise<Observation> {
   const { provider, health, call, options } = context;
   const id = record.providerInstanceId ?? '';
   try {
@@ -52,7 +56,7 @@ async function look(context: SyncContext, record: DeploymentRecord, begunAt: num
   }
 }
 
-function tell(
+function report(
   { health, log }: SyncContext,
   record: DeploymentRecord,
   observation: Observation,
@@ -60,8 +64,8 @@ function tell(
 ): void {
   if ('problem' in observation || applied.outcome === 'dropped') return;
   const { status, providerId } = record;
-  const doubt = doubtOf(applied);
-  if (doubt !== undefined) health.doubted(record, doubt);
+  const problem = problemOf(applied);
+  if (problem !== undefined) health.ignored(record, problem);
   else health.answered(record.id);
   if (applied.outcome !== 'written' || applied.record.status === status) return;
   const { status: to } = applied.record;
@@ -72,7 +76,7 @@ function tell(
 }
 
 /** Why what was said is not applied as it is. */
-function doubtOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
+function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
   if (applied.outcome === 'unproved') return undefined;
   if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;
   return applied.why;

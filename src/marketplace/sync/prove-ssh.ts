@@ -26,16 +26,27 @@ export function unproved(keys: readonly string[]): SshProof {
  */
 export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
-  const seen = context.unproved.get(id);
+  const unprovedMachine = context.unproved.get(id);
   const record = await store.read.deployments.byId(id);
-  if (seen === undefined || record?.status !== 'deploying' || provider.sshProbe === null) return false;
+  if (unprovedMachine === undefined || record?.status !== 'deploying' || provider.sshProbe === null)
+    return false;
   const proof = record.sshProof ?? unproved(await savedKeys(context, record));
   const begunAt = clock.now();
-  const result = await probe(provider.sshProbe, seen.endpoint, proof.keys, options.polling.callTimeoutMs);
-  const outcome = await write(context, record, withResult(proof, seen, result, clock.now()), begunAt);
-  if (context.unproved.get(id) === seen) context.unproved.delete(id);
+  const result = await probe(
+    provider.sshProbe,
+    unprovedMachine.endpoint,
+    proof.keys,
+    options.polling.callTimeoutMs,
+  );
+  const outcome = await write(
+    context,
+    record,
+    withResult(proof, unprovedMachine, result, clock.now()),
+    begunAt,
+  );
+  if (context.unproved.get(id) === unprovedMachine) context.unproved.delete(id);
   if (outcome === 'dropped') return true;
-  await tell(context, record, seen.endpoint, proof, result);
+  await report(context, record, unprovedMachine.endpoint, proof, result);
   // A provider that tells one endpoint and then another is not hurried after.
   return outcome === 'proved' && proof.provedAt === null;
 }
@@ -61,9 +72,10 @@ async function savedKeys(
   return saved === null ? [] : [saved.publicKey];
 }
 
-function withResult(proof: SshProof, seen: Unproved, result: ProbeResult, now: number): SshProof {
-  const onlineAt = proof.onlineAt ?? seen.seenAt;
-  if (result.ok) return { ...proof, onlineAt, provedEndpoint: toSshAddress(seen.endpoint), provedAt: now };
+function withResult(proof: SshProof, unprovedMachine: Unproved, result: ProbeResult, now: number): SshProof {
+  const onlineAt = proof.onlineAt ?? unprovedMachine.seenAt;
+  if (result.ok)
+    return { ...proof, onlineAt, provedEndpoint: toSshAddress(unprovedMachine.endpoint), provedAt: now };
   // What was proved of another endpoint says nothing of this one.
   const none = { provedEndpoint: null, provedAt: null };
   return { ...proof, ...none, onlineAt, attempts: proof.attempts + 1, failedAt: result.step };
@@ -98,7 +110,7 @@ function isOver({ onlineAt, attempts }: SshProof, begunAt: number, windowMs: num
   return onlineAt !== null && begunAt - onlineAt >= windowMs && attempts >= LEAST_ATTEMPTS;
 }
 
-const inWords: Readonly<Record<ProbeStep, string>> = {
+const stepTexts: Readonly<Record<ProbeStep, string>> = {
   connect: 'its SSH port could not be connected to',
   banner: 'no SSH server answered at its SSH port',
   handshake: 'its SSH server did not complete the key exchange',
@@ -108,10 +120,10 @@ const inWords: Readonly<Record<ProbeStep, string>> = {
 
 function detailsOf({ failedAt }: SshProof, windowMs: number): string {
   const minutes = Math.round(windowMs / 60_000);
-  return `It could not be logged in to by SSH within ${minutes} minutes: ${inWords[failedAt ?? 'connect']}. It is removed.`;
+  return `It could not be logged in to by SSH within ${minutes} minutes: ${stepTexts[failedAt ?? 'connect']}. It is removed.`;
 }
 
-async function tell(
+async function report(
   { log, sshAlarm }: SyncContext,
   record: DeploymentRecord,
   endpoint: Endpoint,

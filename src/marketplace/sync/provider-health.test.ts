@@ -9,8 +9,8 @@ let health: ProviderHealth;
 beforeEach(() => {
   clock = new VirtualClock();
   told = [];
-  const warn = (fields: { problem?: string; doubt?: string }) =>
-    void told.push(fields.problem ?? fields.doubt ?? '');
+  const warn = (fields: { problem?: string; reason?: string }) =>
+    void told.push(fields.problem ?? fields.reason ?? '');
   const log = { debug() {}, info: () => void told.push('over'), warn, error() {} };
   health = new ProviderHealth({ clock, log }, 'provider-a');
 });
@@ -46,8 +46,8 @@ it('tells of what one instance says until it says something else', () => {
   health.failed('dep-1', unreadable);
   health.failed('dep-1', unreadable);
   health.failed('dep-2', unreadable);
-  health.doubted('dep-1', 'no address');
+  health.ignored('dep-1', 'no address');
   health.answered('dep-1');
-  health.doubted('dep-1', 'no address');
+  health.ignored('dep-1', 'no address');
   expect(told).toEqual(['invalid: status: unknown', 'invalid: status: unknown', 'no address', 'no address']);
 });

@@ -16,7 +16,7 @@ export class ProviderHealth {
   readonly #providerId: string;
   readonly #deps: { clock: Clock; log: Log };
   readonly #problems = new Map<ProviderProblem, number>();
-  readonly #doubts = new Map<string, string>();
+  readonly #ignoredAnswers = new Map<string, string>();
 
   constructor(deps: { clock: Clock; log: Log }, providerId: string) {
     this.#deps = deps;
@@ -26,7 +26,7 @@ export class ProviderHealth {
   /** A call about `subject` did not succeed. */
   failed(subject: Subject, error: ProviderError): void {
     if (!OF_ALL.includes(error.problem)) {
-      this.doubted(subject, `${error.problem}: ${error.message}`);
+      this.ignored(subject, `${error.problem}: ${error.message}`);
       return;
     }
     if (!this.#problems.has(error.problem))
@@ -38,20 +38,20 @@ export class ProviderHealth {
   }
 
   /** What was said of `subject` cannot be used, or not yet. */
-  doubted(subject: Subject, doubt: string): void {
+  ignored(subject: Subject, reason: string): void {
     const [id, names] =
       typeof subject === 'string' ? [subject, { subject }] : [subject.id, logNames(subject)];
-    if (this.#doubts.get(id) === doubt) return;
-    this.#doubts.set(id, doubt);
+    if (this.#ignoredAnswers.get(id) === reason) return;
+    this.#ignoredAnswers.set(id, reason);
     this.#deps.log.warn(
-      { ...names, provider: this.#providerId, doubt },
+      { ...names, provider: this.#providerId, reason },
       'what the provider says is not applied',
     );
   }
 
   /** What was said of `subject` is clear. */
   answered(subject: string): void {
-    this.#doubts.delete(subject);
+    this.#ignoredAnswers.delete(subject);
     const now = this.#deps.clock.now();
     for (const [problem, seenAt] of this.#problems) {
       if (now - seenAt < OVER_AFTER_MS) continue;
@@ -62,6 +62,6 @@ export class ProviderHealth {
 
   /** `subject` is no concern any more. */
   forget(subject: string): void {
-    this.#doubts.delete(subject);
+    this.#ignoredAnswers.delete(subject);
   }
 }

@@ -19,8 +19,8 @@ export async function settleAction(
   const { action } = record;
   if (action === null) return;
   const ageMs = clock.now() - action.since;
-  const patienceMs = isUnheard(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
-  const isTooOld = ageMs >= patienceMs;
+  const timeoutMs = isPauseUnseen(observation, action.kind) ? PAUSE_SHOWS_MS : options.polling.actionMs;
+  const isTooOld = ageMs >= timeoutMs;
   if (!isTooOld && !(await hasRestarted(context, record))) return;
   if (isTooOld)
     log.warn(
@@ -34,7 +34,7 @@ export async function settleAction(
   });
 }
 
-function isUnheard(observation: Observation, kind: Action['kind']): boolean {
+function isPauseUnseen(observation: Observation, kind: Action['kind']): boolean {
   return kind === 'pause' && 'instance' in observation && observation.instance.status === 'ONLINE';
 }
 
@@ -58,14 +58,14 @@ async function hasRestarted(
 /** The deployment came to nothing, if it is still what it was when that was decided. What may exist is cleaned up. */
 export async function fail(
   context: SyncContext,
-  seen: DeploymentRecord,
+  decidedOn: DeploymentRecord,
   failureReason: FailureReason,
   failureDetails: string,
 ): Promise<void> {
   const { store, clock, log } = context;
   const hasFailed = await store.transact(async (tx) => {
-    const record = await tx.deployments.byId(seen.id);
-    if (record === null || record.status !== 'deploying' || record.launch.state !== seen.launch.state)
+    const record = await tx.deployments.byId(decidedOn.id);
+    if (record === null || record.status !== 'deploying' || record.launch.state !== decidedOn.launch.state)
       return false;
     const fields = { failureReason, failureDetails };
     await transition(context, tx, record, { to: 'failed', at: clock.now(), fields });
@@ -73,7 +73,7 @@ export async function fail(
   });
   if (hasFailed)
     log.warn(
-      { ...logNames(seen), provider: seen.providerId, failureReason, failureDetails },
+      { ...logNames(decidedOn), provider: decidedOn.providerId, failureReason, failureDetails },
       'a deployment failed',
     );
 }

@@ -5,7 +5,7 @@ import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Store } from '../model/store.ts';
 
 /** An SSH server may come up a little later than its machine. */
-const PATIENCE_MS = 60_000;
+const BOOT_MS = 60_000;
 /** A machine that was proved so lately shows that machines of the provider can be reached. */
 const RECENT_MS = 10 * 60_000;
 const AGAIN_AFTER_MS = 60 * 60_000;
@@ -22,7 +22,7 @@ export class SshAlarm {
   readonly #providerId: string;
   /** Where the last try of each machine that waits has failed. */
   readonly #failing = new Map<string, ProbeStep>();
-  #toldAt: number | null = null;
+  #alarmedAt: number | null = null;
 
   constructor(deps: Deps, providerId: string) {
     this.#deps = deps;
@@ -32,8 +32,8 @@ export class SshAlarm {
   /** A machine can be logged in to. */
   proved(id: string): void {
     this.#failing.delete(id);
-    if (this.#toldAt === null) return;
-    this.#toldAt = null;
+    if (this.#alarmedAt === null) return;
+    this.#alarmedAt = null;
     this.#deps.log.info(
       { provider: this.#providerId },
       'new machines of the provider are reached by SSH again',
@@ -45,19 +45,19 @@ export class SshAlarm {
     const { clock, store } = this.#deps;
     const now = clock.now();
     this.#failing.set(id, step);
-    if (onlineAt === null || now - onlineAt < PATIENCE_MS) return;
-    if (this.#toldAt !== null && now - this.#toldAt < AGAIN_AFTER_MS) return;
+    if (onlineAt === null || now - onlineAt < BOOT_MS) return;
+    if (this.#alarmedAt !== null && now - this.#alarmedAt < AGAIN_AFTER_MS) return;
     const records = await store.read.deployments.toSync(this.#providerId);
     const waiting = new Set(
       records.filter(({ status }) => status === 'deploying').map((record) => record.id),
     );
     for (const failing of this.#failing.keys()) if (!waiting.has(failing)) this.#failing.delete(failing);
     if (records.some(({ sshProof }) => now - (sshProof?.provedAt ?? 0) < RECENT_MS)) return;
-    this.#toldAt = now;
-    this.#tell();
+    this.#alarmedAt = now;
+    this.#alarm();
   }
 
-  #tell(): void {
+  #alarm(): void {
     const steps = [...this.#failing.values()];
     const fields = { provider: this.#providerId, machines: steps.length, steps: [...new Set(steps)] };
     // One that refuses a key was reached.

@@ -11,7 +11,7 @@ import type { SyncContext } from './context.ts';
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
   async run(context: SyncContext): Promise<void> {
     const { provider, health, call } = context;
@@ -19,13 +19,13 @@ export class Sweep {
       const listed = await provider.client.listInstances(call);
       health.answered('list');
       const before = this.#seen;
-      const leftOver = new Map<Instance, DeploymentRecord>();
+      const orphans = new Map<Instance, DeploymentRecord>();
       for (const instance of listed) {
-        const record = isBeingDestroyed(instance) ? null : await this.#leftOverOf(context, instance);
-        if (record !== null) leftOver.set(instance, record);
+        const record = isBeingDestroyed(instance) ? null : await this.#orphanOf(context, instance);
+        if (record !== null) orphans.set(instance, record);
       }
-      this.#seen = new Set([...leftOver.keys()].map(({ id }) => id));
-      for (const [instance, record] of leftOver)
+      this.#seen = new Set([...orphans.keys()].map(({ id }) => id));
+      for (const [instance, record] of orphans)
         if (before.has(instance.id)) await remove(context, record, instance);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
@@ -34,7 +34,7 @@ export class Sweep {
   }
 
   /** The deployment that the instance was made for and that does not need it; null: it is not to be deleted. */
-  async #leftOverOf(
+  async #orphanOf(
     { store, installationId, provider, log }: SyncContext,
     instance: Instance,
   ): Promise<DeploymentRecord | null> {
@@ -42,12 +42,12 @@ export class Sweep {
     if (providerName === null) return null;
     const record = await store.read.deployments.byProviderName(providerName);
     if (record === null || record.providerId !== provider.id) {
-      if (!this.#told.has(instance.id))
+      if (!this.#logged.has(instance.id))
         log.warn(
           { provider: provider.id, instance: instance.id, name: instance.name },
           'an instance has our name and no deployment: it may be costing money, look at the provider',
         );
-      this.#told.add(instance.id);
+      this.#logged.add(instance.id);
       return null;
     }
     const isKnown = record.providerInstanceId === instance.id;

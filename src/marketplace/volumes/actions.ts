@@ -23,7 +23,7 @@ export function actionAfter(
   return action !== null && ofAttachments.includes(action.kind) ? action : { kind: 'detach', since: at };
 }
 
-const inWords: Readonly<Record<VolumeAction['kind'], string>> = {
+const progressTexts: Readonly<Record<VolumeAction['kind'], string>> = {
   create: 'The volume is being created.',
   attach: 'The volume is being attached.',
   detach: 'The volume is being detached.',
@@ -37,7 +37,7 @@ export function isExclusive({ action }: Pick<VolumeRecord, 'action'>): boolean {
 }
 
 /** Whether a change was waited for as long as any is. */
-export function isGivenUp({ since }: VolumeAction, now: number, { polling }: MarketplaceOptions): boolean {
+export function hasTimedOut({ since }: VolumeAction, now: number, { polling }: MarketplaceOptions): boolean {
   return now - since >= polling.actionMs;
 }
 
@@ -48,8 +48,8 @@ export function isGivenUp({ since }: VolumeAction, now: number, { polling }: Mar
  */
 export function assertIdle(record: VolumeRecord, now: number, options: MarketplaceOptions): void {
   const { action } = record;
-  if (action === null || (!isExclusive(record) && isGivenUp(action, now, options))) return;
-  throw new ApiError('CHANGE_IN_PROGRESS', `${inWords[action.kind]} Wait a moment and try again.`, {
+  if (action === null || (!isExclusive(record) && hasTimedOut(action, now, options))) return;
+  throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts[action.kind]} Wait a moment and try again.`, {
     details: { action: action.kind },
   });
 }
@@ -61,7 +61,7 @@ export function assertIdle(record: VolumeRecord, now: number, options: Marketpla
  */
 export function assertMade({ status }: Pick<VolumeRecord, 'status'>): void {
   if (status === 'creating')
-    throw new ApiError('CHANGE_IN_PROGRESS', `${inWords.create} Wait a moment and try again.`);
+    throw new ApiError('CHANGE_IN_PROGRESS', `${progressTexts.create} Wait a moment and try again.`);
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Caller, ownVolume } from '../model/own-rows.ts';
 import type { Transaction } from '../model/store.ts';
 import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
-import { actionAfter, assertIdle, isGivenUp } from './actions.ts';
+import { actionAfter, assertIdle, hasTimedOut } from './actions.ts';
 import { isDefinite, refusal, type VolumeDeps } from './refusal.ts';
 import { dropAttachments } from './release.ts';
 import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
@@ -64,7 +64,7 @@ export async function deleteVolume(
       isTaken = await sendDeletion(deps, volumeProvider, record.providerVolumeId ?? '');
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
-      if (isDefinite(error) && (await takeBack(deps, record, before)))
+      if (isDefinite(error) && (await undoDeletion(deps, record, before)))
         throw refusal('deletion', record, error);
     }
   }
@@ -90,7 +90,7 @@ function assertDeletable(
   // What is left on deployments that are over is detached on the way.
   const isRepeated = record.action?.kind === 'delete' && !isBeingSent(record, now, options);
   // Nobody pays on because a provider does not say what became of a larger size.
-  const isUnanswered = record.action?.kind === 'resize' && isGivenUp(record.action, now, options);
+  const isUnanswered = record.action?.kind === 'resize' && hasTimedOut(record.action, now, options);
   if (record.action?.kind !== 'detach' && !isRepeated && !isUnanswered) assertIdle(record, now, options);
 }
 
@@ -98,7 +98,7 @@ function assertDeletable(
  * The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. A resize in
  * whose place it was begun is waited for again.
  */
-async function takeBack(
+async function undoDeletion(
   { store, clock }: VolumeDeps,
   { id }: VolumeRecord,
   before: VolumeAction | null,

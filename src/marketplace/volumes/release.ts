@@ -15,21 +15,21 @@ export async function releaseVolumes(
   at: number,
 ): Promise<void> {
   const deployment = await tx.deployments.byId(deploymentId);
-  const isHeld = deployment !== null && deployment.providerInstanceId !== null;
+  const isAttachedAtProvider = deployment !== null && deployment.providerInstanceId !== null;
   const attachments = await tx.volumes.attachmentsOf({ deploymentId });
   for (const attachment of attachments.toSorted((a, b) => (a.volumeId < b.volumeId ? -1 : 1)))
-    await release(tx, attachment, isHeld, at);
+    await release(tx, attachment, isAttachedAtProvider, at);
 }
 
 async function release(
   tx: Pick<Transaction, 'volumes'>,
   { volumeId, deploymentId }: AttachmentRecord,
-  isHeld: boolean,
+  isAttachedAtProvider: boolean,
   at: number,
 ): Promise<void> {
   const volume = await tx.volumes.byId(volumeId);
   if (volume === null) return;
-  if (isHeld) await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'detaching' });
+  if (isAttachedAtProvider) await tx.volumes.putAttachment({ volumeId, deploymentId, state: 'detaching' });
   else await tx.volumes.removeAttachment(volumeId, deploymentId);
   const left = await tx.volumes.attachmentsOf({ volumeId });
   const isUsable = volume.status === 'available' || volume.status === 'attached';
@@ -39,7 +39,7 @@ async function release(
   if (!isUsable) return void (await writeVolume(tx, volume, {}));
   await writeVolume(tx, volume, {
     status: left.length > 0 ? 'attached' : 'available',
-    ...(!isHeld && { lastDetachedAt: at }),
+    ...(!isAttachedAtProvider && { lastDetachedAt: at }),
     action: actionAfter(volume, left, at),
   });
 }

@@ -84,7 +84,7 @@ export function isInTransit({ state }: Pick<AttachmentRecord, 'state'>): boolean
 }
 
 /** Whether the provider has a record of the volume on this instance. The list of ids is optional in O:, the status is not. */
-export function isHeld(
+export function isAttachedAtProvider(
   { attached_instance_ids: ids, status }: ProviderVolume,
   { providerInstanceId }: DeploymentRecord,
 ): boolean {

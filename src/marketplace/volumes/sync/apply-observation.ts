@@ -9,7 +9,7 @@ import { newPrice } from '../locations.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import {
   type AttachmentSnapshot,
-  isHeld,
+  isAttachedAtProvider,
   isInTransit,
   lockSnapshot,
   type VolumeChange,
@@ -71,8 +71,8 @@ function attachmentAfter(
   { volume, busy }: VolumeObservation,
 ): AttachmentChange['after'] {
   if (state === 'attached' || busy.has(deployment.id)) return state;
-  if (state === 'detaching') return isHeld(volume, deployment) ? state : 'gone';
-  return isHeld(volume, deployment) && volume.status !== 'ATTACHING' ? 'attached' : state;
+  if (state === 'detaching') return isAttachedAtProvider(volume, deployment) ? state : 'gone';
+  return isAttachedAtProvider(volume, deployment) && volume.status !== 'ATTACHING' ? 'attached' : state;
 }
 
 async function volumeChange(

@@ -8,7 +8,7 @@ import { isDecided, type VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
 import {
   type AttachmentSnapshot,
-  isHeld,
+  isAttachedAtProvider,
   isInTransit,
   transactOnVolume,
   type VolumeSnapshot,
@@ -42,7 +42,7 @@ async function syncAttach(
   { deployment }: AttachmentSnapshot,
   observed: ProviderVolume,
 ): Promise<void> {
-  if (deployment.status !== 'running' || isHeld(observed, deployment)) return;
+  if (deployment.status !== 'running' || isAttachedAtProvider(observed, deployment)) return;
   if (isOverdue(deps, record, deployment) || observed.status === 'ERROR')
     return giveUpAttach(deps, record, deployment);
   if (isBeingSent(deps, record, deployment)) return;
@@ -72,7 +72,7 @@ async function syncDetach(
   { deployment }: AttachmentSnapshot,
   observed: ProviderVolume,
 ): Promise<void> {
-  if (!isHeld(observed, deployment)) return;
+  if (!isAttachedAtProvider(observed, deployment)) return;
   // The instance is being deleted, and gives its volumes back.
   if (!isActive(deployment) && deployment.cleanup === 'wanted') return;
   if (isActive(deployment) && isOverdue(deps, record, deployment))

@@ -3,7 +3,7 @@ import type { Clock } from '../../../ports/clock.ts';
 import { logNames, type VolumeAction, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { actionAfter, isGivenUp } from '../actions.ts';
+import { actionAfter, hasTimedOut } from '../actions.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import {
   isInTransit,
@@ -135,7 +135,7 @@ async function isOnline(
 async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): Promise<void> {
   const current = await store.read.volumes.byId(id);
   const isOver = (action: VolumeAction) =>
-    action.kind === 'resize' && isGivenUp(action, clock.now(), options);
+    action.kind === 'resize' && hasTimedOut(action, clock.now(), options);
   if (current === null || current.action === null || !isOver(current.action)) return;
   await transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.action === null || !isOver(record.action)) return;
