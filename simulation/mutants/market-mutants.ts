@@ -82,9 +82,9 @@ export const marketMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/deployments/observe.ts',
-        find: "return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };",
+        find: "return { kind: 'change', to: 'stopped', at: changedAt(observed), facts: {}, why: 'it is STOPPED' };",
         replace:
-          "return { kind: 'change', to: 'stopped', at: look.seenAt, facts: {}, why: 'it is STOPPED' };",
+          "return { kind: 'change', to: 'stopped', at: observed.seenAt, facts: {}, why: 'it is STOPPED' };",
       },
     ],
   },

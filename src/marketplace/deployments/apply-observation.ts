@@ -23,32 +23,32 @@ export type Applied =
   | { outcome: 'dropped' };
 
 /**
- * Writes what an observation means. `seen` is the record as it was read before the provider was asked, at `begunAt`: if
+ * Writes what an observation means. `snapshot` is the record as it was read before the provider was asked, at `begunAt`: if
  * it was changed since, the observation is of an older one and is dropped. Where only the time of the last confirmation
  * changed, nothing is written here: those are many, and are written together.
  */
 export async function applyObservation(
   deps: ApplyDeps,
-  seen: DeploymentRecord,
+  snapshot: DeploymentRecord,
   observation: Observation,
   begunAt: number,
 ): Promise<Applied> {
   const { polling } = deps.options;
   const seenAt = deps.clock.now();
-  const firstRate = await firstRateOf(deps.store.read, seen, observation);
-  const judgement = judge(seen, observation, begunAt, polling, firstRate, seenAt);
-  const endpoint = endpointToProve(deps.providers, seen, judgement, observation);
+  const firstRate = await firstRateOf(deps.store.read, snapshot, observation);
+  const judgement = judge(snapshot, observation, begunAt, polling, firstRate, seenAt);
+  const endpoint = endpointToProve(deps.providers, snapshot, judgement, observation);
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
-  if (isMereConfirmation(judgement, seen)) return { outcome: 'confirmed', ...reasonOf(judgement) };
+  if (isMereConfirmation(judgement, snapshot)) return { outcome: 'confirmed', ...reasonOf(judgement) };
   const isLoss = judgement.kind === 'change' && 'gone' in observation;
   const { written, held } = await deps.store.transact(async (tx) => {
-    if (isLoss) await tx.losses.lock(seen.providerId);
-    const record = await tx.deployments.byId(seen.id);
-    if (record === null || record.revision !== seen.revision) return { written: null };
+    if (isLoss) await tx.losses.lock(snapshot.providerId);
+    const record = await tx.deployments.byId(snapshot.id);
+    if (record === null || record.revision !== snapshot.revision) return { written: null };
     if (isLoss) {
-      const denied = { subjectId: record.id, kind: 'deployment', providerId: record.providerId } as const;
-      const admission = await admitLoss(deps, tx, denied);
+      const loss = { subjectId: record.id, kind: 'deployment', providerId: record.providerId } as const;
+      const admission = await admitLoss(deps, tx, loss);
       if (!admission.isAdmitted) return { written: null, held: admission };
     } else if (record.suspicion?.status === 'GONE' && 'instance' in observation)
       await tx.losses.release(record.id);
@@ -87,8 +87,9 @@ async function firstRateOf(
   observation: Observation,
 ): Promise<number> {
   const known = providerRateOf(record);
-  const told = 'instance' in observation ? observation.instance.price_per_hour : undefined;
-  if (record.instanceType !== 'SPOT' || told === undefined || microUsdFromUsd(told) === known) return known;
+  const reported = 'instance' in observation ? observation.instance.price_per_hour : undefined;
+  if (record.instanceType !== 'SPOT' || reported === undefined || microUsdFromUsd(reported) === known)
+    return known;
   const [first] = await ledger.segmentsOf('deployment', record.id);
   return first?.providerRateMicroUsdPerHour ?? first?.originalRateMicroUsdPerHour ?? known;
 }

@@ -107,7 +107,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
     createdAt,
   );
   const record: DeploymentRecord = {
-    ...whatWasAsked(deps, wanted),
+    ...requestedFields(deps, wanted),
     originalRateMicroUsd,
     rateMicroUsd,
     discountPercentage,
@@ -142,7 +142,7 @@ async function insert(deps: CreateDeps, tx: Transaction, wanted: NewDeployment):
   return record;
 }
 
-function whatWasAsked(
+function requestedFields(
   { installationId }: Pick<Deps, 'installationId'>,
   { id, caller, teamId, request, plan, key, volumes, requestId }: NewDeployment,
 ) {

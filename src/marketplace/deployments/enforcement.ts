@@ -21,7 +21,7 @@ export function createEnforcement(all: Omit<ApplyDeps & VolumeDeps, 'store'>): E
       const team = record === null ? null : await store.read.teams.byId(record.teamId);
       if (record === null || team === null) return;
       assertStillDue(deps, record, team);
-      await pauseDeployment(deps, { userId: team.ownerId }, id).catch(unlessSlow);
+      await pauseDeployment(deps, { userId: team.ownerId }, id).catch(ignoreSlow);
     },
     terminate: async (id, store) => {
       const deps = { ...all, store };
@@ -63,6 +63,6 @@ function assertStillDue(
 }
 
 /** A slow provider has taken the stop: a poll will show it. */
-function unlessSlow(error: unknown): void {
+function ignoreSlow(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'PROVIDER_SLOW') throw error;
 }

@@ -39,7 +39,7 @@ export type Judgement =
 
 type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | 'findCreateMs'>;
 
-interface Look {
+interface ObservedInstance {
   record: DeploymentRecord;
   instance: Instance;
   /** When the look began: the record is confirmed until then, and what lasts has lasted until then. */
@@ -87,49 +87,49 @@ export function needsList(
   return !isYoung;
 }
 
-const byStatus: Readonly<Record<Instance['status'], (look: Look) => Judgement>> = {
+const byStatus: Readonly<Record<Instance['status'], (observed: ObservedInstance) => Judgement>> = {
   PROVISIONING: ({ record }) =>
     record.status === 'deploying' ? { kind: 'confirm', facts: {} } : hold('it is being provisioned again'),
   ONLINE: judgeOnline,
   STOPPING: judgeStopping,
   STOPPED: judgeStopped,
-  OFFLINE: (look) => (isFollowed(look) ? end(look) : endIfItLasts(look)),
-  DESTROYING: (look) => (isFollowed(look) ? end(look) : endIfItLasts(look)),
+  OFFLINE: (observed) => (isSpot(observed) ? end(observed) : endIfItLasts(observed)),
+  DESTROYING: (observed) => (isSpot(observed) ? end(observed) : endIfItLasts(observed)),
   DESTROYED: end,
   ERROR: fail,
 };
 
-function judgeOnline(look: Look): Judgement {
-  const { record, instance, seenAt } = look;
+function judgeOnline(observed: ObservedInstance): Judgement {
+  const { record, instance, seenAt } = observed;
   const endpoint = endpointOf(instance);
   if (endpoint === null) return hold('it is ONLINE without an address');
-  const { why, ...price } = priceFact(look);
+  const { why, ...price } = priceFact(observed);
   const facts: Facts = { ...(!isSameEndpoint(record, endpoint) && { endpoint }), ...price };
   if (record.status === 'running') return { kind: 'confirm', facts, ...(why !== undefined && { why }) };
   // Billing starts with what was observed; after a stop it goes on when the provider says that it did.
-  const at = record.status === 'deploying' ? seenAt : changedAt(look);
+  const at = record.status === 'deploying' ? seenAt : changedAt(observed);
   return { kind: 'change', to: 'running', at, facts, why: why ?? 'it is ONLINE' };
 }
 
-function judgeStopping(look: Look): Judgement {
-  const { record } = look;
+function judgeStopping(observed: ObservedInstance): Judgement {
+  const { record } = observed;
   if (record.status === 'deploying') return hold('it stops before it was ONLINE');
   // What was asked for is on its way, and it costs what it did until it is there.
   if (record.status === 'running' && isExplainedBy(record, 'pause')) return { kind: 'confirm', facts: {} };
-  if (record.status === 'stopped' || isFollowed(look) || isExplainedBy(record, 'restart', 'volume'))
+  if (record.status === 'stopped' || isSpot(observed) || isExplainedBy(record, 'restart', 'volume'))
     return hold('it is STOPPING');
-  return suspect(look);
+  return suspect(observed);
 }
 
-function judgeStopped(look: Look): Judgement {
-  const { record } = look;
+function judgeStopped(observed: ObservedInstance): Judgement {
+  const { record } = observed;
   if (record.status === 'deploying') return hold('it is STOPPED before it was ONLINE');
   if (record.status === 'stopped') return { kind: 'confirm', facts: {} };
   if (isExplainedBy(record, 'restart', 'volume')) return hold('it is STOPPED by a change that is under way');
-  if (isExplainedBy(record, 'pause') || isFollowed(look))
-    return { kind: 'change', to: 'stopped', at: changedAt(look), facts: {}, why: 'it is STOPPED' };
-  const since = lastingSince(look);
-  if (since === null) return suspect(look);
+  if (isExplainedBy(record, 'pause') || isSpot(observed))
+    return { kind: 'change', to: 'stopped', at: changedAt(observed), facts: {}, why: 'it is STOPPED' };
+  const since = lastingSince(observed);
+  if (since === null) return suspect(observed);
   return { kind: 'change', to: 'stopped', at: since, facts: {}, why: 'it stays STOPPED' };
 }
 
@@ -159,7 +159,7 @@ function judgeGone(
 }
 
 /** M: rule 4: "spot instances follow provider-reported state". */
-function isFollowed({ record }: Look): boolean {
+function isSpot({ record }: ObservedInstance): boolean {
   return record.instanceType === 'SPOT';
 }
 
@@ -167,13 +167,15 @@ function isExplainedBy({ action }: DeploymentRecord, ...kinds: string[]): boolea
   return action?.isSent === true && kinds.includes(action.kind);
 }
 
-function end(look: Look): Judgement {
-  return over(look.record, changedAt(look), `it is ${look.instance.status}`);
+function end(observed: ObservedInstance): Judgement {
+  return over(observed.record, changedAt(observed), `it is ${observed.instance.status}`);
 }
 
-function endIfItLasts(look: Look): Judgement {
-  const since = lastingSince(look);
-  return since === null ? suspect(look) : over(look.record, since, `it stays ${look.instance.status}`);
+function endIfItLasts(observed: ObservedInstance): Judgement {
+  const since = lastingSince(observed);
+  return since === null
+    ? suspect(observed)
+    : over(observed.record, since, `it stays ${observed.instance.status}`);
 }
 
 function over(record: DeploymentRecord, at: number, why: string): Judgement {
@@ -185,21 +187,21 @@ function over(record: DeploymentRecord, at: number, why: string): Judgement {
   return { kind: 'change', to: 'failed', at, facts: {}, failure, why };
 }
 
-function fail(look: Look): Judgement {
-  const { record, instance } = look;
+function fail(observed: ObservedInstance): Judgement {
+  const { record, instance } = observed;
   const reason = record.status === 'deploying' ? 'provisioning_failed' : 'runtime_failure';
   const details = toFailureDetails(instance.error ?? '') || 'The provider gave no reason.';
   return {
     kind: 'change',
     to: 'failed',
-    at: changedAt(look),
+    at: changedAt(observed),
     facts: {},
     failure: { reason, details },
     why: 'ERROR',
   };
 }
 
-function suspect({ record, instance: { status }, now }: Look): Judgement {
+function suspect({ record, instance: { status }, now }: ObservedInstance): Judgement {
   const before = sameSuspicion(record, status);
   return {
     kind: 'suspect',
@@ -209,11 +211,11 @@ function suspect({ record, instance: { status }, now }: Look): Judgement {
 }
 
 /** Since when it counts, where what is seen now was first seen long enough ago; else null. */
-function lastingSince(look: Look): number | null {
-  const { record, instance, now, polling } = look;
+function lastingSince(observed: ObservedInstance): number | null {
+  const { record, instance, now, polling } = observed;
   const before = sameSuspicion(record, instance.status);
   if (before === undefined || now - before.since < polling.blinkMs) return null;
-  return changedAt({ ...look, seenAt: before.since });
+  return changedAt({ ...observed, seenAt: before.since });
 }
 
 /** A stop and what it leads to are one doubt; so are a destruction and its end. */
@@ -224,25 +226,25 @@ function sameSuspicion({ suspicion }: DeploymentRecord, status: Instance['status
 }
 
 /** What the provider says, but neither before the record was last confirmed nor after it was seen. */
-function changedAt({ record, instance, seenAt }: Look): number {
-  const told = Date.parse(instance.updated_at);
+function changedAt({ record, instance, seenAt }: ObservedInstance): number {
+  const reported = Date.parse(instance.updated_at);
   const earliest = record.observedAt ?? record.startedAt ?? record.createdAt;
-  return Math.max(earliest, Number.isNaN(told) ? seenAt : Math.min(told, seenAt));
+  return Math.max(earliest, Number.isNaN(reported) ? seenAt : Math.min(reported, seenAt));
 }
 
 /** Only spot prices move; all others are what they were when it was deployed. */
-function priceFact({ record, instance, firstRateMicroUsd }: Look): {
+function priceFact({ record, instance, firstRateMicroUsd }: ObservedInstance): {
   providerRateMicroUsd?: number;
   why?: string;
 } {
-  const told = instance.price_per_hour;
-  if (record.instanceType !== 'SPOT' || told === undefined) return {};
-  if (!Number.isFinite(told) || told < 0) return { why: 'its price is no price' };
-  const providerRateMicroUsd = microUsdFromUsd(told);
+  const reported = instance.price_per_hour;
+  if (record.instanceType !== 'SPOT' || reported === undefined) return {};
+  if (!Number.isFinite(reported) || reported < 0) return { why: 'its price is no price' };
+  const providerRateMicroUsd = microUsdFromUsd(reported);
   if (providerRateMicroUsd === providerRateOf(record)) return {};
   if (providerRateMicroUsd > firstRateMicroUsd * MAX_PRICE_FACTOR)
     return {
-      why: `its price of ${told} is more than ${MAX_PRICE_FACTOR} times the first one: it is not believed`,
+      why: `its price of ${reported} is more than ${MAX_PRICE_FACTOR} times the first one: it is not believed`,
     };
   return { providerRateMicroUsd };
 }

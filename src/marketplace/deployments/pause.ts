@@ -10,7 +10,7 @@ import { pauseUnsupportedReason } from '../providers/capabilities.ts';
 import type { Provider, Providers } from '../providers/provider.ts';
 import { assertStatus, type BegunDeployment, beginAction } from './actions.ts';
 import type { ApplyDeps } from './apply-observation.ts';
-import { awaitStatus, look, providerOf, refusal } from './refusal.ts';
+import { awaitStatus, getInstance, providerOf, refusal } from './refusal.ts';
 import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
@@ -57,7 +57,7 @@ async function mayBeStopping(
   const { problem, mayHaveHappened } = error;
   if (mayHaveHappened && problem !== 'failed') return true;
   if (!mayHaveHappened && problem !== 'conflict') return false;
-  const instance = await look(provider, begun, timeoutMs);
+  const instance = await getInstance(provider, begun, timeoutMs);
   if (instance === null) return mayHaveHappened;
   return instance.status === 'STOPPING' || instance.status === 'STOPPED';
 }

@@ -109,7 +109,7 @@ export async function awaitStatus(
     const begunAt = clock.now();
     const left = deadline - begunAt;
     if (left <= 0) throw providerSlow(begun, problem);
-    const instance = await look(provider, begun, Math.min(left, options.polling.callTimeoutMs));
+    const instance = await getInstance(provider, begun, Math.min(left, options.polling.callTimeoutMs));
     if (instance !== null) await applyObservation(deps, record, { instance }, begunAt);
     const seen = await readBegun(store, begun);
     if (seen.status === wanted) return seen;
@@ -118,7 +118,7 @@ export async function awaitStatus(
 }
 
 /** The instance as the provider tells it; null where it does not. */
-export async function look(
+export async function getInstance(
   { client }: Provider,
   { providerInstanceId, region }: BegunDeployment,
   timeoutMs: number,

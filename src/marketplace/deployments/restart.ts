@@ -96,9 +96,9 @@ export async function readRebootStatus(
   if (action !== null && !mayBeOver(action, askedAt)) return inFlight(action);
   try {
     const { callTimeoutMs: timeoutMs } = options.polling;
-    const told = await provider.client.restartStatus(providerInstanceId, region, { timeoutMs });
-    if (action === null) return toRebootStatus(told, askedAt);
-    if (told.restarting) return inFlight(action);
+    const reported = await provider.client.restartStatus(providerInstanceId, region, { timeoutMs });
+    if (action === null) return toRebootStatus(reported, askedAt);
+    if (reported.restarting) return inFlight(action);
     await endAction(store, { ...record, action, providerInstanceId });
     return { restarting: false };
   } catch (error) {

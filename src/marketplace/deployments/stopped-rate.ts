@@ -32,6 +32,6 @@ export function providerStoppedRate(
 }
 
 function deployedRate(extras: Record<string, unknown>, offerId: string, markups: Markups): number | null {
-  const told = berthExtrasSchema.safeParse(extras['berth']).data?.stopped_price_per_hour;
-  return told === undefined ? null : markedUpStopped(microUsdFromUsd(told), markups, offerId);
+  const reported = berthExtrasSchema.safeParse(extras['berth']).data?.stopped_price_per_hour;
+  return reported === undefined ? null : markedUpStopped(microUsdFromUsd(reported), markups, offerId);
 }

@@ -88,8 +88,8 @@ function problemOf(configuration: Configuration): string | null {
 }
 
 function toGpus(configuration: Configuration, gpuTypes: GpuTypes) {
-  const { gpu_count: told, gpu_type: name = '', gpu_memory_gb: memory = 0 } = configuration;
-  const gpuCount = told ?? (name === '' ? 0 : 1);
+  const { gpu_count: reported, gpu_type: name = '', gpu_memory_gb: memory = 0 } = configuration;
+  const gpuCount = reported ?? (name === '' ? 0 : 1);
   return gpuCount === 0
     ? { ...CPU, gpuCount, gpuMemoryGb: 0 }
     : { ...gpuTypes.named(name), gpuCount, gpuMemoryGb: memory };
@@ -97,9 +97,9 @@ function toGpus(configuration: Configuration, gpuTypes: GpuTypes) {
 
 /** The provider's own word, where it has one, else what its GPU usually has. */
 function toInterconnect(extras: Record<string, unknown>, gpu: GpuType & { gpuCount: number }) {
-  const told = extras['interconnect'];
-  if (gpu.gpuCount === 0 || typeof told !== 'string' || told.trim() === '') return {};
-  const interconnectType = toOneLine(told, MAX_TEXT.interconnect);
+  const reported = extras['interconnect'];
+  if (gpu.gpuCount === 0 || typeof reported !== 'string' || reported.trim() === '') return {};
+  const interconnectType = toOneLine(reported, MAX_TEXT.interconnect);
   return interconnectType === gpu.interconnectType
     ? {}
     : { interconnectType, interconnectDescription: interconnectType };
