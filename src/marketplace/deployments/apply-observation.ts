@@ -2,7 +2,7 @@ import { microUsdFromUsd } from '../../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import type { Reader, Transaction } from '../model/store.ts';
-import { admitLoss, HELD, tellOfLosses } from '../providers/loss-cap.ts';
+import { admitLoss, HELD, logLossAlarm } from '../providers/loss-cap.ts';
 import { markedUp, noMarkups } from '../providers/markup.ts';
 import { type Endpoint, endpointOf, toSshAddress } from './endpoint.ts';
 import { type Facts, type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
@@ -56,7 +56,7 @@ export async function applyObservation(
     return { written: await write(deps, tx, record, now, begunAt) };
   });
   if (held !== undefined) {
-    if (held.alarm !== null) tellOfLosses(deps.log, held.alarm);
+    if (held.alarm !== null) logLossAlarm(deps.log, held.alarm);
     return { outcome: 'held', why: HELD };
   }
   if (written === null) return { outcome: 'dropped' };

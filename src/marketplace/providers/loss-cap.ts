@@ -4,7 +4,7 @@ import type { LossRecord } from '../model/ledger-records.ts';
 import type { LossCapOptions, MarketplaceOptions } from '../model/options.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
-const TELL_AGAIN_AFTER_MS = 60 * 60_000;
+const ALARM_EVERY_MS = 60 * 60_000;
 /** What a deployment that is held says in the log. */
 export const HELD = '404, and the provider denies too much at once: it is held until an operator has looked';
 
@@ -20,8 +20,8 @@ export interface LossCount {
   acceptedUntil: number | null;
 }
 
-const acceptedUntilOf = (providerId: string) => `losses_accepted_until:${providerId}`;
-const toldAtOf = (providerId: string) => `losses_told_at:${providerId}`;
+const acceptedUntilKey = (providerId: string) => `losses_accepted_until:${providerId}`;
+const alarmedAtKey = (providerId: string) => `losses_told_at:${providerId}`;
 
 /** Counts what a provider denies. `share` is of what there was before that. */
 export async function countLosses(
@@ -32,7 +32,7 @@ export async function countLosses(
 ): Promise<LossCount> {
   const count = await losses.countSince(providerId, now - windowMs);
   const held = await losses.held(providerId);
-  const until = Number((await settings.get(acceptedUntilOf(providerId))) ?? 0);
+  const until = Number((await settings.get(acceptedUntilKey(providerId))) ?? 0);
   return {
     providerId,
     count,
@@ -43,15 +43,15 @@ export async function countLosses(
 }
 
 /** Whether a 404 of this provider proves that something is gone: not while it denies too much. */
-export async function isDenialBelieved(
+export async function isNotFoundTrusted(
   { store: { read }, clock }: { store: Store; clock: Clock },
   providerId: string,
 ): Promise<boolean> {
   if ((await read.losses.held(providerId)).length === 0) return true;
-  return clock.now() < Number((await read.settings.get(acceptedUntilOf(providerId))) ?? 0);
+  return clock.now() < Number((await read.settings.get(acceptedUntilKey(providerId))) ?? 0);
 }
 
-type Denied = Pick<LossRecord, 'subjectId' | 'kind' | 'providerId'>;
+type LostSubject = Pick<LossRecord, 'subjectId' | 'kind' | 'providerId'>;
 
 /** `alarm`: what an operator is to be told, once the transaction is committed. */
 export interface Admission {
@@ -68,27 +68,27 @@ export interface Admission {
 export async function admitLoss(
   { clock, options }: { clock: Clock; options: MarketplaceOptions },
   tx: Pick<Transaction, 'losses' | 'settings'>,
-  denied: Denied,
+  lost: LostSubject,
 ): Promise<Admission> {
-  const { subjectId, providerId } = denied;
+  const { subjectId, providerId } = lost;
   const now = clock.now();
   const known = await tx.losses.bySubject(subjectId);
   if (known?.isHeld === false) return { isAdmitted: true, alarm: null };
   const losses = await countLosses(tx, providerId, options.maxLosses, now);
   const othersHeld = losses.held - (known === null ? 0 : 1);
   if (losses.acceptedUntil !== null || (losses.count < losses.cap && othersHeld === 0)) {
-    await tx.losses.put({ ...denied, at: now, isHeld: false });
+    await tx.losses.put({ ...lost, at: now, isHeld: false });
     return { isAdmitted: true, alarm: null };
   }
-  if (known === null) await tx.losses.put({ ...denied, at: now, isHeld: true });
-  const toldAt = Number((await tx.settings.get(toldAtOf(providerId))) ?? 0);
-  if (now - toldAt < TELL_AGAIN_AFTER_MS) return { isAdmitted: false, alarm: null };
-  await tx.settings.put(toldAtOf(providerId), String(now));
+  if (known === null) await tx.losses.put({ ...lost, at: now, isHeld: true });
+  const alarmedAt = Number((await tx.settings.get(alarmedAtKey(providerId))) ?? 0);
+  if (now - alarmedAt < ALARM_EVERY_MS) return { isAdmitted: false, alarm: null };
+  await tx.settings.put(alarmedAtKey(providerId), String(now));
   return { isAdmitted: false, alarm: { ...losses, held: othersHeld + 1 } };
 }
 
 /** Tells an operator that a provider denies more than it may end. */
-export function tellOfLosses(log: Log, { providerId, count, cap, held }: LossCount): void {
+export function logLossAlarm(log: Log, { providerId, count, cap, held }: LossCount): void {
   log.error(
     { provider: providerId, losses: count, cap, held },
     'the provider denies more than may end by that: what else it denies keeps its state, and is billed up to its last ' +
@@ -103,5 +103,5 @@ export async function acceptLosses(
   providerId: string,
   until: number,
 ): Promise<void> {
-  await store.transact((tx) => tx.settings.put(acceptedUntilOf(providerId), String(until)));
+  await store.transact((tx) => tx.settings.put(acceptedUntilKey(providerId), String(until)));
 }

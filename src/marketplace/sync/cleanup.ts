@@ -2,7 +2,7 @@ import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Instance } from '../../contract/instance.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 import { isBeingDestroyed, isNamed } from '../model/names.ts';
-import { isDenialBelieved } from '../providers/loss-cap.ts';
+import { isNotFoundTrusted } from '../providers/loss-cap.ts';
 import type { SyncContext } from './context.ts';
 
 const FIRST_RETRY_MS = 5_000;
@@ -20,15 +20,15 @@ export async function cleanUp(context: SyncContext, record: DeploymentRecord): P
   if (!cleanups.has(record.id)) cleanups.set(record.id, { attempts: 0, alarmedAt: null });
   let reason: string;
   try {
-    const isDenied = await isGone(context, record);
+    const isNotFound = await isGone(context, record);
     // What a provider denies that denies everything is not gone.
-    if (isDenied && (await isDenialBelieved(context, record.providerId))) {
+    if (isNotFound && (await isNotFoundTrusted(context, record.providerId))) {
       await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
       cleanups.delete(record.id);
       health.forget(record.id);
       return null;
     }
-    reason = isDenied ? DENIED : STILL_THERE;
+    reason = isNotFound ? DENIED : STILL_THERE;
     health.answered(record.id);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

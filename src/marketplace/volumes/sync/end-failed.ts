@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../client/orchestrator-client.ts';
 import { endBilling } from '../../ledger/bill.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
-import { isDenialBelieved } from '../../providers/loss-cap.ts';
+import { isNotFoundTrusted } from '../../providers/loss-cap.ts';
 import type { Provider } from '../../providers/provider.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import { transactOnVolume, writeVolume } from '../snapshot.ts';
@@ -14,10 +14,10 @@ type FailedDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random' | 'log' | 'optio
  */
 export async function endFailedVolumes(deps: FailedDeps, provider: Provider): Promise<void> {
   for (const record of await deps.store.read.volumes.failed(provider.id))
-    if (await isDenied(deps, provider, record)) await endBill(deps, record);
+    if (await isNotFound(deps, provider, record)) await endBill(deps, record);
 }
 
-async function isDenied(
+async function isNotFound(
   { options }: FailedDeps,
   { client }: Provider,
   { providerVolumeId }: VolumeRecord,
@@ -34,7 +34,7 @@ async function isDenied(
 
 async function endBill(deps: FailedDeps, { id, providerId, providerVolumeId }: VolumeRecord): Promise<void> {
   // A provider that denies everything denies what it has.
-  if (providerVolumeId !== null && !(await isDenialBelieved(deps, providerId))) return;
+  if (providerVolumeId !== null && !(await isNotFoundTrusted(deps, providerId))) return;
   await transactOnVolume(deps.store, id, async (tx, { record }) => {
     if (record.status !== 'error' || record.deletedAt !== null) return;
     const deletedAt = await endBilling(deps, tx, 'volume', id, deps.clock.now());

@@ -2,7 +2,7 @@ import { ProviderError } from '../../../client/orchestrator-client.ts';
 import type { Volume as ProviderVolume } from '../../../contract/volume.ts';
 import { endBilling } from '../../ledger/bill.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
-import { admitLoss, tellOfLosses } from '../../providers/loss-cap.ts';
+import { admitLoss, logLossAlarm } from '../../providers/loss-cap.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
 import type { VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
@@ -111,8 +111,8 @@ async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): 
     id,
     async (tx, { record, attachments }) => {
       if (record.status !== 'deleting') return null;
-      const isDenied = record.providerVolumeId !== null && record.deletionTakenAt === null;
-      const admission = isDenied
+      const isNotFound = record.providerVolumeId !== null && record.deletionTakenAt === null;
+      const admission = isNotFound
         ? await admitLoss(deps, tx, { subjectId: id, kind: 'volume', providerId })
         : null;
       if (admission?.isAdmitted === false) return admission;
@@ -123,7 +123,7 @@ async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): 
     },
     (tx) => tx.losses.lock(providerId),
   );
-  if (admission !== null && admission.alarm !== null) tellOfLosses(deps.log, admission.alarm);
+  if (admission !== null && admission.alarm !== null) logLossAlarm(deps.log, admission.alarm);
 }
 
 /** Never given up: a deletion that is not proved is told of again and again, but not with every look. */
