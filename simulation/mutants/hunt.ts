@@ -14,7 +14,7 @@ export const HUNT_COMMANDS: Readonly<Record<Subject, number>> = { orchestrator: 
 export const MOST_SEEDS = 500;
 
 /** Runs the seeds from `first` to `last` in a process of its own, with the mutant or as the program is. */
-function ask(subject: Subject, first: number, last: number, mutant?: string): Promise<Hunted | null> {
+function call(subject: Subject, first: number, last: number, mutant?: string): Promise<Hunted | null> {
   return new Promise((resolve, reject) => {
     const child = fork(new URL('hunter.ts', import.meta.url), [subject, String(first), String(last)], {
       ...(mutant !== undefined && {
@@ -42,7 +42,7 @@ export class Hunt {
   /** The first seed that fails with the mutant and holds without it; null: there is none among {@link MOST_SEEDS}. */
   async find({ id, subject = 'orchestrator' }: Pick<Mutant, 'id' | 'subject'>): Promise<Hunted | null> {
     for (let first = 1; first <= MOST_SEEDS; ) {
-      const hunted = await ask(subject, first, MOST_SEEDS, id);
+      const hunted = await call(subject, first, MOST_SEEDS, id);
       if (hunted === null) return null;
       const own = await this.#withoutMutant(subject, hunted.seed);
       if (own === null) return hunted;
@@ -57,7 +57,7 @@ export class Hunt {
     { id, subject = 'orchestrator' }: Pick<Mutant, 'id' | 'subject'>,
     seed: number,
   ): Promise<Hunted | null> {
-    const hunted = await ask(subject, seed, seed, id);
+    const hunted = await call(subject, seed, seed, id);
     if (hunted === null) return null;
     const own = await this.#withoutMutant(subject, seed);
     if (own === null) return hunted;
@@ -67,7 +67,7 @@ export class Hunt {
 
   #withoutMutant(subject: Subject, seed: number): Promise<Hunted | null> {
     const name = `${subject} ${seed}`;
-    const known = this.#own.get(name) ?? ask(subject, seed, seed);
+    const known = this.#own.get(name) ?? call(subject, seed, seed);
     this.#own.set(name, known);
     return known;
   }

@@ -19,7 +19,7 @@ import {
   type ConfiguredProvider,
   createProviders,
   type LiveProviders,
-  tellOfMissingProviders,
+  logMissingProviders,
 } from '../marketplace/providers/create-providers.ts';
 import type { GpuTypes } from '../marketplace/providers/gpu-types.ts';
 import { ProviderWorkers } from '../marketplace/sync/provider-workers.ts';
@@ -94,7 +94,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     installationId,
     wake: (providerId) => workers.wake(providerId),
   };
-  await tellOfMissingProviders(deps);
+  await logMissingProviders(deps);
   const workers = new ProviderWorkers(deps);
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
   const mail = new MailDispatcher({ ...deps, mailer });

@@ -223,7 +223,7 @@ describe('out of stock is a 400 that says so, and nothing is created', () => {
     ['in maintenance', () => changeOffer({ maintenance: true })],
     [
       'of a provider that has not been heard',
-      () => Object.assign(market.provider.catalog, { heardAt: null }),
+      () => Object.assign(market.provider.catalog, { refreshedAt: null }),
     ],
   ])('%s', async (_, change) => {
     change();

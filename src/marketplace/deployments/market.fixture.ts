@@ -45,7 +45,7 @@ export interface Market {
   store: Store;
   plain: PlainProvider;
   ssh: PlainSsh;
-  provider: Provider & { catalog: { heardAt: number | null; offers: Map<string, CatalogOffer> } };
+  provider: Provider & { catalog: { refreshedAt: number | null; offers: Map<string, CatalogOffer> } };
   woken: string[];
   close(): Promise<void>;
 }
@@ -81,7 +81,7 @@ export function marketOn(store: Store, options: PlainProviderOptions = {}): Omit
     client: plain.client,
     sshProbe: ssh.probe as SshProbe | null,
     markups: noMarkups,
-    catalog: { heardAt: clock.now() as number | null, offers, volumeLocations: [] },
+    catalog: { refreshedAt: clock.now() as number | null, offers, volumeLocations: [] },
   };
   const woken: string[] = [];
   const log = { debug() {}, info() {}, warn() {}, error() {} };

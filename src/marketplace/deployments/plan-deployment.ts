@@ -25,7 +25,8 @@ export function planDeployment(providers: Providers, request: CreateDeployment):
   const provider = providers.get(request.provider);
   if (provider === undefined)
     throw invalid('provider', `unknown; expected one of ${providers.ids().join(', ')}`);
-  if (provider.catalog.heardAt === null) throw outOfStock(`${provider.id} has not said yet what it sells.`);
+  if (provider.catalog.refreshedAt === null)
+    throw outOfStock(`${provider.id} has not said yet what it sells.`);
   const offer = provider.catalog.offers.get(request.offerId);
   if (offer === undefined)
     throw invalid('offerId', `${provider.id} has no such offer; see GET /api/gpu-offers`);

@@ -95,8 +95,8 @@ function tellProviders(registers: Registry[], { providers, clock }: Deps): void 
     registers,
     collect: () => {
       for (const provider of providers.ids()) {
-        const heardAt = providers.get(provider)?.catalog.heardAt ?? null;
-        heard.set({ provider }, heardAt === null ? Number.NaN : (clock.now() - heardAt) / 1000);
+        const refreshedAt = providers.get(provider)?.catalog.refreshedAt ?? null;
+        heard.set({ provider }, refreshedAt === null ? Number.NaN : (clock.now() - refreshedAt) / 1000);
       }
     },
   });

@@ -10,7 +10,7 @@ const wanted = { userId, providerId: 'provider-a', offerId: 'h100', region: null
 /** A marketplace with one provider, whose stock of one offer can be set. */
 async function openShop() {
   const books = await openBooks();
-  const shop = { heardAt: 1 as number | null, inStockRegions: ['eu-1'] as string[], maintenance: false };
+  const shop = { refreshedAt: 1 as number | null, inStockRegions: ['eu-1'] as string[], maintenance: false };
   const provider = {
     id: 'provider-a',
     get catalog() {
@@ -22,7 +22,7 @@ async function openShop() {
         ...shop,
       };
       return {
-        heardAt: shop.heardAt,
+        refreshedAt: shop.refreshedAt,
         offers: new Map([['h100', offer as unknown as CatalogOffer]]),
         volumeLocations: [],
       };
@@ -75,11 +75,11 @@ it('says nothing of a provider that was never heard, and nothing to who switched
   shop.inStockRegions = [];
   await subscribeToStock(deps, wanted);
   shop.inStockRegions = ['eu-1'];
-  shop.heardAt = null;
+  shop.refreshedAt = null;
   await alerts.run();
   expect(await mails()).toEqual([]);
   await store.transact((tx) => tx.users.update(user({ wantsMarketingMail: false })));
-  shop.heardAt = 2;
+  shop.refreshedAt = 2;
   await alerts.run();
   expect(await mails()).toEqual([]);
   expect((await store.read.stockAlerts.list())[0]?.wasSoldOut).toBe(false);

@@ -81,7 +81,7 @@ function stockOf(
   { providerId, offerId, region }: Pick<StockAlertRecord, 'providerId' | 'offerId' | 'region'>,
 ): Stock | null {
   const catalog = providers.get(providerId)?.catalog;
-  if (catalog === undefined || catalog.heardAt === null) return null;
+  if (catalog === undefined || catalog.refreshedAt === null) return null;
   const offer = catalog.offers.get(offerId) ?? null;
   if (offer === null || offer.maintenance) return { offer, regions: [] };
   return { offer, regions: offer.inStockRegions.filter((name) => region === null || name === region) };

@@ -30,7 +30,11 @@ export function boardOf(sold: readonly Sold[], { profiles = [] }: { profiles?: P
   const catalogs = new Map(
     [...ids].map((id) => [
       id,
-      { heardAt: clock.now() as number | null, offers: new Map<string, CatalogOffer>(), volumeLocations: [] },
+      {
+        refreshedAt: clock.now() as number | null,
+        offers: new Map<string, CatalogOffer>(),
+        volumeLocations: [],
+      },
     ]),
   );
   const byId = new Map([...ids].map((id) => [id, profileOf({}, id)]));

@@ -333,7 +333,7 @@ describe('a catalog', () => {
     const hear = async (ms: number) => {
       await clock.advance(ms);
       const fresh = catalogs.get('provider-b');
-      if (fresh !== undefined) fresh.heardAt = clock.now();
+      if (fresh !== undefined) fresh.refreshedAt = clock.now();
       const { data } = await listOffers(board, { sortBy: 'gpuType' }, null);
       return data.flatMap(({ offers }) => offers.map(({ provider, note }) => [provider, note]));
     };
@@ -351,7 +351,7 @@ describe('a catalog', () => {
   it('that was never heard shows nothing', async () => {
     const { board, catalogs } = boardOf([{}]);
     const catalog = catalogs.get('provider-x');
-    if (catalog !== undefined) catalog.heardAt = null;
+    if (catalog !== undefined) catalog.refreshedAt = null;
     expect((await listOffers(board, {}, null)).data).toEqual([]);
   });
 });

@@ -73,14 +73,16 @@ function shelvesOf(
     const provider = providers.get(id);
     if (provider === undefined) return [];
     const { profile, catalog } = provider;
-    const { heardAt, offers } = catalog;
-    if (heardAt === null || now - heardAt > HIDDEN_AFTER * catalogMs) return [];
-    return [{ profile, offers, note: now - heardAt > NOTED_AFTER * catalogMs ? noteOf(heardAt) : null }];
+    const { refreshedAt, offers } = catalog;
+    if (refreshedAt === null || now - refreshedAt > HIDDEN_AFTER * catalogMs) return [];
+    return [
+      { profile, offers, note: now - refreshedAt > NOTED_AFTER * catalogMs ? noteOf(refreshedAt) : null },
+    ];
   });
 }
 
-function noteOf(heardAt: number): string {
-  return `The provider has not answered since ${toTimestamp(heardAt)}; stock and price may have changed.`;
+function noteOf(refreshedAt: number): string {
+  return `The provider has not answered since ${toTimestamp(refreshedAt)}; stock and price may have changed.`;
 }
 
 /** Whether both show the same. */

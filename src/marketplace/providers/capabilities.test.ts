@@ -31,7 +31,7 @@ function offerOf(profile: ProviderProfile, changes = {}): CatalogOffer {
 
 function rulesOf(profile: ProviderProfile, ...offers: CatalogOffer[]) {
   const catalog: ProviderCatalog = {
-    heardAt: 1,
+    refreshedAt: 1,
     volumeLocations: [],
     offers: new Map(offers.map((offer) => [offer.offerId, offer])),
   };

@@ -47,14 +47,14 @@ function setUp({ profile = profileOf() }: { profile?: ProviderProfile } = {}) {
 describe('a catalog', () => {
   it('is empty until its provider was heard', () => {
     const { feed } = setUp();
-    expect(feed).toMatchObject({ heardAt: null, offers: new Map() });
+    expect(feed).toMatchObject({ refreshedAt: null, offers: new Map() });
   });
 
   it('joins what is offered with where it can be deployed now, at the price of now', async () => {
     const { feed, sold, clock } = setUp();
     sold.available = async () => [configurationOf({ regions: ['us-two'], price_per_hour: 1.5 })];
     await feed.refresh();
-    expect(feed.heardAt).toBe(clock.now());
+    expect(feed.refreshedAt).toBe(clock.now());
     expect(feed.offers.get('h100-1x')).toMatchObject({
       regions: ['eu-one', 'us-two'],
       inStockRegions: ['us-two'],
@@ -101,11 +101,11 @@ describe('a catalog', () => {
   it.each(['configurations', 'available'] as const)('keeps what it had while %s fails', async (part) => {
     const { feed, sold, clock } = setUp();
     await feed.refresh();
-    const { heardAt, offers } = feed;
+    const { refreshedAt, offers } = feed;
     sold[part] = down;
     await clock.advance(60_000);
     await feed.refresh();
-    expect(feed.heardAt).toBe(heardAt);
+    expect(feed.refreshedAt).toBe(refreshedAt);
     expect(feed.offers).toBe(offers);
   });
 
@@ -156,7 +156,7 @@ describe('a catalog', () => {
     sold.locations = down;
     await clock.advance(1000);
     await feed.refresh();
-    expect(feed).toMatchObject({ volumeLocations: expected, heardAt: clock.now() });
+    expect(feed).toMatchObject({ volumeLocations: expected, refreshedAt: clock.now() });
 
     const without = setUp();
     without.sold.locations = down;
@@ -208,8 +208,8 @@ describe('the refreshing', () => {
     });
     providers.start();
     await clock.advance(60_000);
-    expect(providers.get('provider-a')?.catalog.heardAt).toBeNull();
-    expect(providers.get('provider-b')?.catalog.heardAt).toBe(clock.now());
+    expect(providers.get('provider-a')?.catalog.refreshedAt).toBeNull();
+    expect(providers.get('provider-b')?.catalog.refreshedAt).toBe(clock.now());
     expect(providers.ids()).toEqual(['provider-a', 'provider-b']);
     await providers.close();
     expect(clock.pendingTimers).toBe(0);

@@ -25,12 +25,12 @@ export interface FeedOptions {
 }
 
 /**
- * What one provider sells, refreshed all the time. What it had stays when a call fails; `heardAt` then says how old it
+ * What one provider sells, refreshed all the time. What it had stays when a call fails; `refreshedAt` then says how old it
  * is. Each feed waits for its own provider alone.
  */
 export class CatalogFeed implements ProviderCatalog {
   readonly #options: FeedOptions;
-  #heardAt: number | null = null;
+  #refreshedAt: number | null = null;
   #offers: ReadonlyMap<string, CatalogOffer> = new Map();
   #volumeLocations: ProviderCatalog['volumeLocations'] = [];
   #configurations: readonly Configuration[] | null = null;
@@ -45,8 +45,8 @@ export class CatalogFeed implements ProviderCatalog {
     this.#options = options;
   }
 
-  get heardAt(): number | null {
-    return this.#heardAt;
+  get refreshedAt(): number | null {
+    return this.#refreshedAt;
   }
 
   /** A new map whenever something in it has changed, and only then. */
@@ -93,19 +93,19 @@ export class CatalogFeed implements ProviderCatalog {
     const askedAt = clock.now();
     const problems = new Set<string>();
     const [configurations, available, locations] = await Promise.all([
-      this.#ask(problems, () => client.listConfigurations()),
-      this.#ask(problems, () => client.listAvailability()),
-      profile.volumes === null ? [] : this.#ask(problems, () => client.listVolumeLocations()),
+      this.#call(problems, () => client.listConfigurations()),
+      this.#call(problems, () => client.listAvailability()),
+      profile.volumes === null ? [] : this.#call(problems, () => client.listVolumeLocations()),
     ]);
     this.#configurations = configurations ?? this.#configurations;
     this.#available = available ?? this.#available;
     if (locations !== null) this.#volumeLocations = locations.map(toVolumeLocation);
     this.#rebuild(problems);
-    if (configurations !== null && available !== null) this.#heardAt = askedAt;
-    this.#tell(problems);
+    if (configurations !== null && available !== null) this.#refreshedAt = askedAt;
+    this.#logProblems(problems);
   }
 
-  async #ask<T>(problems: Set<string>, call: () => Promise<T>): Promise<T | null> {
+  async #call<T>(problems: Set<string>, call: () => Promise<T>): Promise<T | null> {
     try {
       return await call();
     } catch (error) {
@@ -138,7 +138,7 @@ export class CatalogFeed implements ProviderCatalog {
     if (!isSame(this.#offers, offers)) this.#offers = offers;
   }
 
-  #tell(problems: Set<string>): void {
+  #logProblems(problems: Set<string>): void {
     const { log, profile } = this.#options;
     for (const problem of problems)
       if (!this.#problems.has(problem)) log.warn({ provider: profile.id }, `${profile.id}: ${problem}`);

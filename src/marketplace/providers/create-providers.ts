@@ -65,7 +65,7 @@ export function createProviders({ providers, catalogMs, ...deps }: ProvidersOpti
  * kept: it shows as it was seen last, a deployment is not billed from then on, and what the user ends is cleaned up once
  * the provider is back.
  */
-export async function tellOfMissingProviders({
+export async function logMissingProviders({
   store: { read },
   providers,
   log,

@@ -62,7 +62,7 @@ export function deployableImages({ osOptions }: Pick<CatalogOffer, 'osOptions'>)
 /** What a provider sells, as it was last heard. One hung provider never delays the others: it is read from memory. */
 export interface ProviderCatalog {
   /** When the provider last told; null: it never has, and `offers` is empty. */
-  readonly heardAt: number | null;
+  readonly refreshedAt: number | null;
   readonly offers: ReadonlyMap<string, CatalogOffer>;
   /** Where volumes are sold, in the provider's words; empty where its profile has none. */
   readonly volumeLocations: readonly {

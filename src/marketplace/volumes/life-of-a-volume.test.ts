@@ -171,12 +171,12 @@ describe('a create', () => {
     world.plain('a').faults.plan = (method) => (method === 'createVolume' ? 'commit-then-lose' : 'none');
     await world.settle(createVolume(world.deps, caller, bodyFor('a')));
     const { catalog } = world.provider('a');
-    const { heardAt, offers } = catalog;
-    Object.assign(catalog, { heardAt: null, offers: new Map() });
+    const { refreshedAt, offers } = catalog;
+    Object.assign(catalog, { refreshedAt: null, offers: new Map() });
     await world.clock.advance(60_000);
     await sync('a');
     expect((await only())?.status).toBe('creating');
-    Object.assign(catalog, { heardAt, offers });
+    Object.assign(catalog, { refreshedAt, offers });
     world.plain('a').faults.plan = () => 'none';
     await sync('a');
     expect((await only())?.providerVolumeId).not.toBeNull();

@@ -39,7 +39,7 @@ export function findPlace(
   const name = provider.profile.name;
   if (region === undefined || region === '')
     throw invalid('region', `required for ${name}; GET /api/volumes/regions lists them`);
-  if (provider.catalog.heardAt === null)
+  if (provider.catalog.refreshedAt === null)
     throw new ApiError('PROVIDER_REFUSED', `${name} has not told yet where it has volumes; try again later.`);
   const places = volumePlaces(volumeProvider);
   const inRegion = places.filter(({ location }) => location.id === region);

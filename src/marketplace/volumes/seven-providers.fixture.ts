@@ -155,7 +155,7 @@ export async function openWorld({ balanceMicroUsd = 100_000_000 } = {}): Promise
       sshProbe: null,
       markups: noMarkups,
       catalog: {
-        heardAt: now,
+        refreshedAt: now,
         offers: new Map(offers.map((offer) => [offer.offerId, offer])),
         volumeLocations: locations,
       },

@@ -28,7 +28,7 @@ export async function syncCreation(
   // Whoever accepted or sent it may still be at it.
   if (now - since < 2 * options.polling.callTimeoutMs) return;
   // What the provider knows is told by its catalog: a process that has just started waits for it.
-  if (volumeProvider.provider.catalog.heardAt === null) return;
+  if (volumeProvider.provider.catalog.refreshedAt === null) return;
   if (createSentAt !== null && !canRepeatCreation(volumeProvider.provider, record, now))
     return giveUpCreation(deps, record);
   try {
