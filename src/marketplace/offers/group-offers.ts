@@ -15,11 +15,11 @@ export interface Selection {
 
 /** Groups offers by GPU type; all offers without a GPU are the one CPU row. */
 export function groupOffers(
-  shelves: readonly Shelf[],
+  providerOffers: readonly ProviderOffers[],
   { isSoldOutIncluded, isWanted }: Selection,
 ): OfferRow[] {
-  const groups = new Map<string, Shown[]>();
-  for (const { profile, offers, note } of shelves)
+  const groups = new Map<string, ShownOffer[]>();
+  for (const { profile, offers, note } of providerOffers)
     for (const offer of offers.values()) {
       if (offer.isWithdrawn === true || !isWanted(offer)) continue;
       if (!isSoldOutIncluded && !isInStock(offer)) continue;
@@ -31,12 +31,12 @@ export function groupOffers(
   return [...groups.values()].map(toRow);
 }
 
-interface Shown {
+interface ShownOffer {
   offer: CatalogOffer;
   row: OfferGroup['offers'][number];
 }
 
-function toRow(group: readonly Shown[]): OfferRow {
+function toRow(group: readonly ShownOffer[]): OfferRow {
   const sorted = group.toSorted(
     (a, b) =>
       a.offer.priceMicroUsdPerHour - b.offer.priceMicroUsdPerHour || compare(a.row.offerId, b.row.offerId),
@@ -82,7 +82,7 @@ function compare(a: string, b: string): number {
 }
 
 /** What one provider has on sale, as far as it is shown. */
-export interface Shelf {
+export interface ProviderOffers {
   profile: ProviderProfile;
   /** Another map whenever something in it has changed. */
   offers: ReadonlyMap<string, CatalogOffer>;

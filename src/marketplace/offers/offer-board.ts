@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { type InstanceType, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { CatalogOffer, Providers } from '../providers/provider.ts';
-import { groupOffers, type OfferRow, type Shelf } from './group-offers.ts';
+import { groupOffers, type OfferRow, type ProviderOffers } from './group-offers.ts';
 import { Popularity, type Ranks } from './popularity.ts';
 import { toOfferType } from './to-offer.ts';
 
@@ -12,7 +12,7 @@ export class OfferBoard {
   readonly #clock: Clock;
   readonly #catalogMs: number;
   readonly #popularity: Popularity;
-  #shelves: readonly Shelf[] = [];
+  #providerOffers: readonly ProviderOffers[] = [];
   readonly #rows = new Map<InstanceType | null, readonly OfferRow[]>();
 
   constructor({ providers, clock, store, options }: Pick<Deps, 'providers' | 'clock' | 'store' | 'options'>) {
@@ -28,29 +28,29 @@ export class OfferBoard {
 
   /** What is in stock, of one instance type or of all. Nobody changes what this returns. */
   inStock(instanceType: InstanceType | null): readonly OfferRow[] {
-    const shelves = this.#shelvesOf(this.#providers.ids());
-    if (!areSame(this.#shelves, shelves)) {
-      this.#shelves = shelves;
+    const providerOffers = this.#visibleOffers(this.#providers.ids());
+    if (!areSame(this.#providerOffers, providerOffers)) {
+      this.#providerOffers = providerOffers;
       this.#rows.clear();
     }
     const kept = this.#rows.get(instanceType);
     if (kept !== undefined) return kept;
-    const rows = groupOffers(shelves, { isSoldOutIncluded: false, isWanted: isOfType(instanceType) });
+    const rows = groupOffers(providerOffers, { isSoldOutIncluded: false, isWanted: isOfType(instanceType) });
     this.#rows.set(instanceType, rows);
     return rows;
   }
 
   /** All that these providers sell, in stock or not. */
   all(providerIds: readonly string[], instanceType: InstanceType | null): readonly OfferRow[] {
-    return groupOffers(this.#shelvesOf(providerIds), {
+    return groupOffers(this.#visibleOffers(providerIds), {
       isSoldOutIncluded: true,
       isWanted: isOfType(instanceType),
     });
   }
 
-  #shelvesOf(providerIds: readonly string[]): Shelf[] {
+  #visibleOffers(providerIds: readonly string[]): ProviderOffers[] {
     const now = this.#clock.now();
-    return shelvesOf(this.#providers, providerIds, { now, catalogMs: this.#catalogMs });
+    return visibleOffers(this.#providers, providerIds, { now, catalogMs: this.#catalogMs });
   }
 }
 
@@ -60,15 +60,15 @@ function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => b
 }
 
 /** After so many intervals without a word, a provider's offers carry a note; after so many more they are not shown. */
-const NOTED_AFTER = 3;
+const STALE_AFTER = 3;
 const HIDDEN_AFTER = 20;
 
 /** The shelves of the providers that were heard lately, in the order of the configuration. */
-function shelvesOf(
+function visibleOffers(
   providers: Providers,
   providerIds: readonly string[],
   { now, catalogMs }: { now: number; catalogMs: number },
-): Shelf[] {
+): ProviderOffers[] {
   return providerIds.flatMap((id) => {
     const provider = providers.get(id);
     if (provider === undefined) return [];
@@ -76,17 +76,17 @@ function shelvesOf(
     const { refreshedAt, offers } = catalog;
     if (refreshedAt === null || now - refreshedAt > HIDDEN_AFTER * catalogMs) return [];
     return [
-      { profile, offers, note: now - refreshedAt > NOTED_AFTER * catalogMs ? noteOf(refreshedAt) : null },
+      { profile, offers, note: now - refreshedAt > STALE_AFTER * catalogMs ? staleNote(refreshedAt) : null },
     ];
   });
 }
 
-function noteOf(refreshedAt: number): string {
+function staleNote(refreshedAt: number): string {
   return `The provider has not answered since ${toTimestamp(refreshedAt)}; stock and price may have changed.`;
 }
 
 /** Whether both show the same. */
-function areSame(before: readonly Shelf[], after: readonly Shelf[]): boolean {
+function areSame(before: readonly ProviderOffers[], after: readonly ProviderOffers[]): boolean {
   return (
     before.length === after.length &&
     before.every((shelf, index) => {
