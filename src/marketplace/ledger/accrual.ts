@@ -88,7 +88,7 @@ export class Accrual {
     const hasSegments = (await deps.store.read.ledger.openSegmentsOfTeam(teamId)).length > 0;
     if ((watch === null || isQuiet(watch)) && !hasSegments) this.#watched.delete(teamId);
     if (watch !== null && watch.exhaustedAt !== null)
-      await this.#zeroBalance.look(deps.store, teamId, watch.exhaustedAt, now);
+      await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
   /** What is wrong with one does not keep the others from their turn. */

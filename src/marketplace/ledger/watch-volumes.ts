@@ -64,12 +64,12 @@ async function mailNotice(
   const watch = { ...team.watch, volumesDeleteAt: deleteAt, volumesNoticeMs: noticeMs };
   await tx.teams.update({ ...team, watch });
   const balanceMicroUsd = await realTimeBalance(tx, teamId, now);
-  const told = { team, volumes, balanceMicroUsd, deleteAt };
+  const mail = { team, volumes, balanceMicroUsd, deleteAt };
   await mailManagers(deps, tx, team, {
     class: 'billing',
     kind: noticeMs === 0 ? 'volumes_deleted' : 'volumes_frozen',
     dedupeKey: `volumes:${teamId}:${deleteAt}:${noticeMs}`,
-    ...(noticeMs === 0 ? volumesDeletedMessage(told) : volumesFrozenMessage(told)),
+    ...(noticeMs === 0 ? volumesDeletedMessage(mail) : volumesFrozenMessage(mail)),
   });
   return areVolumesDue(watch, now) ? volumes : [];
 }

@@ -45,12 +45,12 @@ it('terminates what cannot be stopped, tries again what failed, and waits for no
     deleteVolume: async ({ id }) => void calls.push(`delete ${id}`),
   });
   const exhaustedAt = books.clock.now();
-  await zeroBalance.look(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
+  await zeroBalance.check(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
   await books.clock.advance(1);
   expect(calls.toSorted()).toEqual([
     ...['stop dep-cannot', 'stop dep-fails', 'stop dep-hangs', 'stop dep-stops', 'terminate dep-cannot'],
   ]);
-  await zeroBalance.look(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
+  await zeroBalance.check(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
   expect(calls.filter((call) => call === 'stop dep-fails')).toHaveLength(2);
   expect(calls.filter((call) => call === 'stop dep-hangs')).toHaveLength(1);
   hanging.resolve();
@@ -66,7 +66,7 @@ it('says nothing of what another process decides by now', async () => {
   const isLost = () => Promise.reject(new LeaseLost('the lease billing is another process’s by now'));
   const zeroBalance = new ZeroBalance(books.deps, { stop: isLost, terminate: isLost, deleteVolume: isLost });
   const exhaustedAt = books.clock.now();
-  await zeroBalance.look(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
+  await zeroBalance.check(books.deps.store, teamId, exhaustedAt, exhaustedAt + HOUR_MS);
   await zeroBalance.settled();
   expect(books.lines.filter(({ level }) => level === 'error')).toEqual([]);
 });

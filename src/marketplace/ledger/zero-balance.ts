@@ -48,7 +48,7 @@ export class ZeroBalance {
   }
 
   /** Begins what is due for a team whose balance has been used up since `exhaustedAt`, and does not wait for it. */
-  async look(store: Store, teamId: string, exhaustedAt: number, now: number): Promise<void> {
+  async check(store: Store, teamId: string, exhaustedAt: number, now: number): Promise<void> {
     const { options } = this.#deps;
     const deployments = await store.read.deployments.list({
       teamIds: [teamId],

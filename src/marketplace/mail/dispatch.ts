@@ -53,7 +53,7 @@ export class MailDispatcher {
       for (const mail of due) {
         if (this.#isStopped || clock.now() - startedAt >= ROUND_MS) return;
         if (await this.#giveUpIfOld(store, mail)) continue;
-        if (mailer === null || (await this.#send(store, mail, mailer)) === 'nobody there') return;
+        if (mailer === null || (await this.#send(store, mail, mailer)) === 'unavailable') return;
       }
       if (due.length < BATCH) return;
     }
@@ -73,13 +73,13 @@ export class MailDispatcher {
     return true;
   }
 
-  async #send(store: Store, mail: MailRecord, mailer: Mailer): Promise<'sent' | 'refused' | 'nobody there'> {
+  async #send(store: Store, mail: MailRecord, mailer: Mailer): Promise<'sent' | 'refused' | 'unavailable'> {
     const { clock } = this.#deps;
     try {
       await mailer.send(mail);
     } catch (error) {
       await this.#putOff(store, mail, error);
-      return error instanceof MailRefused ? 'refused' : 'nobody there';
+      return error instanceof MailRefused ? 'refused' : 'unavailable';
     }
     await this.#write(store, mail.id, (record) => ({
       ...record,

@@ -48,14 +48,14 @@ export function balanceExhaustedMessage({
   ]);
 }
 
-interface Kept {
+interface VolumesMail {
   team: Team;
   volumes: readonly Pick<VolumeRecord, 'volumeId' | 'name' | 'sizeGb'>[];
   balanceMicroUsd: number;
   deleteAt: number;
 }
 
-export function volumesFrozenMessage({ team, volumes, balanceMicroUsd, deleteAt }: Kept): Message {
+export function volumesFrozenMessage({ team, volumes, balanceMicroUsd, deleteAt }: VolumesMail): Message {
   const name = toPhrase(team.name);
   const at = toTimestamp(deleteAt);
   return message(`The volumes of ${name} are deleted at ${at}`, [
@@ -67,7 +67,7 @@ export function volumesFrozenMessage({ team, volumes, balanceMicroUsd, deleteAt 
   ]);
 }
 
-export function volumesDeletedMessage({ team, volumes, balanceMicroUsd }: Kept): Message {
+export function volumesDeletedMessage({ team, volumes, balanceMicroUsd }: VolumesMail): Message {
   const name = toPhrase(team.name);
   return message(`The volumes of ${name} are deleted now`, [
     `The balance of ${name} is ${toDollars(balanceMicroUsd)}, and the time that was mailed is over. These volumes ` +
@@ -76,7 +76,7 @@ export function volumesDeletedMessage({ team, volumes, balanceMicroUsd }: Kept):
   ]);
 }
 
-function toList(volumes: Kept['volumes']): string {
+function toList(volumes: VolumesMail['volumes']): string {
   const lines = volumes
     .slice(0, MAX_LISTED)
     .map(({ volumeId, name, sizeGb }) => `- ${toLabel(name, volumeId)} (${volumeId}), ${sizeGb} GB`);

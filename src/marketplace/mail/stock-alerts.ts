@@ -43,11 +43,11 @@ export class StockAlerts {
     for (const alert of await store.read.stockAlerts.list()) {
       const stock = stockOf(providers, alert);
       const isNews = stock !== null && (stock.regions.length === 0 ? !alert.wasSoldOut : alert.wasSoldOut);
-      if (isNews) await this.#tell(store, alert.id, stock);
+      if (isNews) await this.#notify(store, alert.id, stock);
     }
   }
 
-  async #tell(store: Store, alertId: string, { offer, regions }: Stock): Promise<void> {
+  async #notify(store: Store, alertId: string, { offer, regions }: Stock): Promise<void> {
     const { clock } = this.#deps;
     await store.transact(async (tx) => {
       const alert = await tx.stockAlerts.byId(alertId);

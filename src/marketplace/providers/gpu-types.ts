@@ -83,17 +83,17 @@ export function parseGpuTypes(text: string): GpuTypes {
 
 const VENDORS = /\b(NVIDIA|AMD|INTEL|GEFORCE|TESLA|QUADRO|INSTINCT|RADEON)\b/g;
 
-function toWords(name: string): string[] {
+function splitWords(name: string): string[] {
   const words = name.toUpperCase().replace(/_/g, ' ').replace(VENDORS, ' ');
   return words.split(/[^A-Z0-9]+/).filter((word) => word !== '');
 }
 
 function toKey(name: string): string {
-  return toWords(name).join('');
+  return splitWords(name).join('');
 }
 
 function derived(name: string): GpuType {
-  const words = toWords(name);
+  const words = splitWords(name);
   const id = words.join('_').slice(0, MAX_LENGTH);
   // `CPU` is the name of what has no GPU.
   const gpuType = id === '' ? 'GPU' : id === CPU.gpuType ? 'GPU_CPU' : id;

@@ -48,7 +48,7 @@ export async function switchTeam(
   });
 }
 
-const MAX_SLUG_WORDS = 40;
+const MAX_SLUG_BASE = 40;
 
 /** Writes a new team with its owner. Without a `slug` it gets one of its name that nobody else has. */
 async function addTeam(
@@ -64,20 +64,20 @@ async function addTeam(
     balanceMicroUsd: 0,
     watch: quietWatch,
     createdAt: now,
-    slug: slug ?? `${toWords(name)}-${random.bytes(4).toString('hex')}`,
+    slug: slug ?? `${toSlug(name)}-${random.bytes(4).toString('hex')}`,
   };
   await tx.teams.insert(record);
   await tx.teams.putMember({ teamId: record.id, userId: ownerId, role: 'owner', joinedAt: now });
   return record;
 }
 
-function toWords(name: string): string {
+function toSlug(name: string): string {
   const words = name
     .normalize('NFKD')
     .toLowerCase()
     .replace(/['’\p{M}]/gu, '')
     .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, MAX_SLUG_WORDS)
+    .slice(0, MAX_SLUG_BASE)
     .replace(/^-+|-+$/g, '');
   return words === '' ? 'team' : words;
 }
