@@ -4,19 +4,19 @@ import { escapeLiteral, type QueryResult } from 'pg';
 import { toFailure } from './errors.ts';
 import { BerthClient, connectionOptions } from './pool.ts';
 
-/** What `pg_stat_activity` shows for the connection of a feed. */
+/** The application name of a feed's connection, as `pg_stat_activity` shows it. */
 export const FEED_NAME = 'berth commits';
 const CHANNEL = 'berth_commits';
-/** A notification holds less than 8,000 bytes. */
+/** PostgreSQL limits a notification to less than 8,000 bytes. */
 const IDS_PER_NOTICE = 100;
 const RECONNECT_AFTER_MS = 250;
-/** A notice of a commit and the answer to it race; so long the answer may come later before the notice counts. */
+/** The answer to a commit may come this much later than its notification, before the notification counts. */
 const OWN_ANSWER_AFTER_MS = 100;
 
 export interface FeedTiming {
-  /** How often the connection is heard, in milliseconds. */
+  /** How often the connection is checked, in milliseconds. */
   heartbeatMs: number;
-  /** After such a silence, in milliseconds, a commit may have gone unheard. */
+  /** After this time without a heartbeat, in milliseconds, commits may have been missed. */
   believedForMs: number;
 }
 
@@ -25,16 +25,16 @@ export const defaultTiming: FeedTiming = { heartbeatMs: 1_000, believedForMs: 3_
 export interface FeedListener {
   /**
    * Instances that another process has written, or this one in a commit whose answer has not come. The next heartbeat
-   * counts when it is done.
+   * waits for it.
    */
   changed(ids: readonly string[]): Promise<void>;
-  /** Commits may have gone unheard. */
+  /** Commits may have been missed. */
   missed(): void;
-  /** From now on nothing is heard, for the `reason`; told once, until commits are heard again. */
+  /** Commits are not heard any more. Called once, until {@link found}. */
   lost(reason: string): void;
   /** Commits are heard again. */
   found(): void;
-  /** Sends words on the channel by a connection of somebody else's. */
+  /** Sends a notification on another connection. */
   send(text: string): Promise<unknown>;
   /** Hears the database's time, as `ask` answers it, in milliseconds since the Unix epoch. */
   hearTime(ask: () => Promise<number>): Promise<void>;
@@ -43,28 +43,29 @@ export interface FeedListener {
 interface Notice {
   from: string;
   instances: string[];
-  /** Which commit of the process it is. */
+  /** The number of the commit in its process. */
   commit?: number;
-  /** What the process said to hear itself. */
+  /** The number of an echo, by which a process checks that notifications arrive. */
   echo?: number;
 }
 
-/** A commit of this process, from before it is sent until its changes are told. */
+/** A commit of this process, from before it is sent until the listeners know of its changes. */
 export interface OwnCommit {
   number: number;
-  /** The statements that tell of it, to go right before the commit. */
+  /** The statements that notify of it, to be sent right before the COMMIT. */
   notices: string;
 }
 
-/** The database's time in milliseconds since the Unix epoch, as it runs on in a transaction. */
+/** The database's time in milliseconds since the Unix epoch; within a transaction it goes on. */
 export const ASK_TIME = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now';
-/** A heartbeat writes nothing that must be on a disk. */
+/** A heartbeat writes nothing that must be durable. */
 const PREPARE = `SET synchronous_commit = off; LISTEN ${CHANNEL}`;
 
 /**
- * What is committed on this database, heard on a connection of its own. A notice goes with its transaction, so it is
- * heard if and only if the commit happened, unless the connection breaks. A commit of this process is told by whoever
- * made it; where its answer stalls or is lost, the other processes know of it already, and so it is told by its notice.
+ * Listens to the commits of all processes on this database, by LISTEN on a connection of its own. A notification is
+ * part of its transaction, so it arrives if and only if the commit happened, unless the connection breaks. Listeners
+ * learn of a commit of this process from whoever made it. If its answer stalls or is lost, they learn of it by its
+ * notification, as the other processes do.
  */
 export class CommitFeed {
   readonly #url: string;
@@ -76,10 +77,10 @@ export class CommitFeed {
   #heardAt = Number.NEGATIVE_INFINITY;
   #pending = new Set<string>();
   #told: Promise<void> = Promise.resolve();
-  /** Commits of this process whose changes nobody has told here. */
+  /** Commits of this process whose changes the listeners do not know yet. */
   readonly #untold = new Set<number>();
   #commits = 0;
-  /** Notices of such commits that are given the time for an answer. */
+  /** Notifications of such commits, which wait a moment for the answer. */
   readonly #waiting = new Set<Promise<void>>();
   #isLost = false;
   #echoes = 0;
@@ -95,7 +96,7 @@ export class CommitFeed {
     this.#running ??= this.#run();
   }
 
-  /** Waits for what is being told, and no longer than a silence is believed. */
+  /** Waits for listeners that are being notified, but not longer than `believedForMs`. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const ended = new AbortController();
@@ -106,27 +107,27 @@ export class CommitFeed {
   }
 
   /**
-   * A commit of this process may have happened, or happen yet, without its knowing: what was told before may be old.
-   * It stays untold, so that its notice is heard whenever it comes.
+   * The outcome of a commit of this process is unknown, so what listeners know may be old. The commit stays untold: its
+   * notification counts whenever it arrives.
    */
   doubtOwn(): void {
     this.#listener.missed();
   }
 
-  /** A commit of this process has been told here, or has not happened. */
+  /** The listeners know of a commit of this process, or it has not happened. */
   told({ number }: OwnCommit): void {
     this.#untold.delete(number);
   }
 
   /**
-   * Whether everything that was committed up to some moments ago is told. The time is that of the machine's running
-   * clock, which goes on while the process is paused.
+   * Whether the listeners know all commits up to some moments ago. Measured by the monotonic clock, which goes on
+   * while the process is paused.
    */
   hears(): boolean {
     return performance.now() - this.#heardAt < this.#timing.believedForMs;
   }
 
-  /** Of a transaction that is about to be committed. Until {@link told}, its notice counts here as well. */
+  /** For a transaction that is about to commit. Until {@link told}, its notification counts here as well. */
   announce(instances: readonly string[]): OwnCommit {
     const number = ++this.#commits;
     if (instances.length > 0) this.#untold.add(number);
@@ -153,11 +154,11 @@ export class CommitFeed {
     this.#listener.lost((toFailure(error) ?? (error as Error)).message);
   }
 
-  /** Ends when it is stopped; throws when the connection breaks or what was heard could not be told. */
+  /** Ends when it is stopped; throws when the connection breaks or a listener fails. */
   async #listen(): Promise<void> {
     const { signal } = this.#stopping;
     const { heartbeatMs, believedForMs } = this.#timing;
-    // What was being told when the last connection broke is told before it is said that more may be missing.
+    // Listeners first get what was under way when the last connection broke, then hear that more may be missing.
     await this.#told.catch(() => undefined);
     this.#told = Promise.resolve();
     const client = new BerthClient({
@@ -171,7 +172,7 @@ export class CommitFeed {
       await client.connect();
       await client.query(PREPARE);
       this.#listener.missed();
-      // What a connection says it may hear itself even where nobody else's words come through.
+      // Sent on another connection: a pooler may return only the notifications that a connection sent itself.
       await this.#hearEcho((text) => this.#listener.send(text));
       while (!signal.aborted) {
         const askedAt = performance.now();
@@ -187,7 +188,7 @@ export class CommitFeed {
     }
   }
 
-  /** Sends words on the channel and waits until they come back. */
+  /** Sends a notification and waits until it arrives. */
   async #hearEcho(send: (text: string) => Promise<unknown>): Promise<void> {
     const echo = Promise.withResolvers<void>();
     const number = ++this.#echoes;
@@ -197,7 +198,7 @@ export class CommitFeed {
     const { believedForMs } = this.#timing;
     const limit = pause(believedForMs, undefined, { signal: stopped.signal, ref: false }).then(() => {
       throw new Error(
-        'what is notified does not come through: connect to PostgreSQL itself, without a connection pooler',
+        'notifications do not arrive: connect to PostgreSQL directly, without a connection pooler',
       );
     });
     try {
@@ -220,7 +221,7 @@ export class CommitFeed {
     } else this.#notifyListeners(notice);
   }
 
-  /** The answer to the commit comes at any moment, or it stalls and the notice counts. */
+  /** Gives the answer to the commit a moment to come; then the notification counts. */
   #awaitAnswer(notice: Notice): void {
     const isTold = (): boolean => notice.commit === undefined || !this.#untold.has(notice.commit);
     if (isTold()) return;
@@ -231,7 +232,7 @@ export class CommitFeed {
     this.#waiting.add(waiting);
   }
 
-  /** Everything that was heard up to now. */
+  /** Waits until the listeners know everything that has arrived. */
   async #allTold(): Promise<void> {
     await Promise.all(this.#waiting);
     await this.#told;
@@ -241,11 +242,11 @@ export class CommitFeed {
     if (instances.length === 0) return;
     for (const id of instances) this.#pending.add(id);
     this.#told = this.#told.then(() => this.#tell());
-    // Whoever awaits it next hears of it; until then a rejection is no accident.
+    // Whoever awaits it next gets the rejection; until then it must not count as unhandled.
     this.#told.catch(() => undefined);
   }
 
-  /** Tells all that came while the one before was told. */
+  /** Notifies the listeners of all that arrived during the notification before. */
   async #tell(): Promise<void> {
     const ids = [...this.#pending];
     this.#pending = new Set();
@@ -262,7 +263,7 @@ async function askTime(client: BerthClient, before: string): Promise<number> {
   return results.at(-1)?.rows[0]?.now ?? Number.NaN;
 }
 
-/** Undefined: somebody else's words, or those of a Berth that writes them otherwise. */
+/** Undefined: from another program, or from a Berth with another format. */
 function toNotice(payload: string): Notice | undefined {
   try {
     const notice = JSON.parse(payload) as Partial<Notice>;
