@@ -13,7 +13,7 @@ import type { Dialect } from './postgres.ts';
  * append-only, except segments; and the reference from a slice to its transaction is checked at the commit.
  */
 export function ledgerTables(
-  { table, text, verbatim, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
+  { table, text, idOf, verbatim, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
   { teams }: PeopleTables,
 ) {
   const segments = table(
@@ -22,9 +22,7 @@ export function ledgerTables(
       id: text('id').primaryKey(),
       subjectKind: text('subject_kind').$type<SubjectKind>().notNull(),
       subjectId: text('subject_id').notNull(),
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
+      teamId: idOf('team_id', () => teams.id),
       state: text('state').$type<SegmentRecord['state']>().notNull(),
       rateMicroUsdPerHour: bigint('rate_micro_usd_per_hour').notNull(),
       originalRateMicroUsdPerHour: bigint('original_rate_micro_usd_per_hour').notNull(),
@@ -50,9 +48,7 @@ export function ledgerTables(
     {
       id: text('id').primaryKey(),
       kind: text('kind').$type<LedgerTransactionKind>().notNull(),
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
+      teamId: idOf('team_id', () => teams.id),
       at: bigint('at').notNull(),
       memo: verbatim('memo').notNull(),
       reference: text('reference').unique('ledger_transactions_reference_key'),
@@ -63,9 +59,7 @@ export function ledgerTables(
   const ledgerEntries = table(
     'ledger_entries',
     {
-      transactionId: text('transaction_id')
-        .notNull()
-        .references(() => ledgerTransactions.id),
+      transactionId: idOf('transaction_id', () => ledgerTransactions.id),
       account: text('account').$type<LedgerAccount>().notNull(),
       amountMicroUsd: bigint('amount_micro_usd').notNull(),
     },
@@ -78,14 +72,10 @@ export function ledgerTables(
   const slices = table(
     'slices',
     {
-      segmentId: text('segment_id')
-        .notNull()
-        .references(() => segments.id),
+      segmentId: idOf('segment_id', () => segments.id),
       sliceEnd: bigint('slice_end').notNull(),
       amountMicroUsd: bigint('amount_micro_usd').notNull(),
-      transactionId: text('transaction_id')
-        .notNull()
-        .references(() => ledgerTransactions.id),
+      transactionId: idOf('transaction_id', () => ledgerTransactions.id),
     },
     (t) => [primaryKey({ columns: [t.segmentId, t.sliceEnd] })],
   );

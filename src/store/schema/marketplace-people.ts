@@ -7,6 +7,7 @@ export type PeopleTables = ReturnType<typeof peopleTables>;
 export function peopleTables({
   table,
   text,
+  idOf,
   verbatim,
   bytes,
   boolean,
@@ -34,9 +35,7 @@ export function peopleTables({
     'api_keys',
     {
       id: text('id').primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: idOf('user_id', () => users.id),
       digest: bytes('digest').notNull().unique('api_keys_digest_key'),
       prefix: text('prefix').notNull(),
       lastFour: text('last_four').notNull(),
@@ -53,9 +52,7 @@ export function peopleTables({
     id: text('id').primaryKey(),
     name: text('name').notNull(),
     slug: text('slug').notNull().unique('teams_slug_key'),
-    ownerId: text('owner_id')
-      .notNull()
-      .references(() => users.id),
+    ownerId: idOf('owner_id', () => users.id),
     balanceMicroUsd: bigint('balance_micro_usd').notNull(),
     watch: json('watch').$type<BalanceWatch>().notNull(),
     createdAt: bigint('created_at').notNull(),
@@ -64,12 +61,8 @@ export function peopleTables({
   const members = table(
     'members',
     {
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      teamId: idOf('team_id', () => teams.id),
+      userId: idOf('user_id', () => users.id),
       role: text('role').$type<MemberRecord['role']>().notNull(),
       joinedAt: bigint('joined_at').notNull(),
     },
@@ -80,9 +73,7 @@ export function peopleTables({
     'discounts',
     {
       id: text('id').primaryKey(),
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
+      teamId: idOf('team_id', () => teams.id),
       source: text('source').$type<DiscountRecord['source']>().notNull(),
       percentage: double('percentage').notNull(),
       startsAt: bigint('starts_at').notNull(),
@@ -95,9 +86,7 @@ export function peopleTables({
     'stock_alerts',
     {
       id: text('id').primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: idOf('user_id', () => users.id),
       providerId: text('provider_id').notNull(),
       offerId: text('offer_id').notNull(),
       region: text('region'),
@@ -111,12 +100,8 @@ export function peopleTables({
     'ssh_keys',
     {
       id: text('id').primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
+      userId: idOf('user_id', () => users.id),
+      teamId: idOf('team_id', () => teams.id),
       name: verbatim('name').notNull(),
       publicKey: text('public_key').notNull(),
       fingerprint: text('fingerprint').notNull(),

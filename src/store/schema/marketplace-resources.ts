@@ -15,7 +15,7 @@ import type { Dialect } from './postgres.ts';
 
 /** Deployments and volumes at the providers. */
 export function resourceTables(
-  { table, text, verbatim, boolean, integer, bigint, double, json, primaryKey, index }: Dialect,
+  { table, text, idOf, verbatim, boolean, integer, bigint, double, json, primaryKey, index }: Dialect,
   { teams, users }: PeopleTables,
 ) {
   const deployments = table(
@@ -23,12 +23,8 @@ export function resourceTables(
     {
       id: text('id').primaryKey(),
       name: verbatim('name').notNull(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
+      userId: idOf('user_id', () => users.id),
+      teamId: idOf('team_id', () => teams.id),
       providerId: text('provider_id').notNull(),
       offerId: text('offer_id').notNull(),
       gpuType: text('gpu_type').notNull(),
@@ -95,12 +91,8 @@ export function resourceTables(
       id: text('id').primaryKey(),
       volumeId: text('volume_id').notNull().unique('volumes_volume_id_key'),
       name: verbatim('name').notNull(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
-      teamId: text('team_id')
-        .notNull()
-        .references(() => teams.id),
+      userId: idOf('user_id', () => users.id),
+      teamId: idOf('team_id', () => teams.id),
       providerId: text('provider_id').notNull(),
       region: text('region').notNull(),
       cloudId: text('cloud_id'),
@@ -142,12 +134,8 @@ export function resourceTables(
   const attachments = table(
     'attachments',
     {
-      volumeId: text('volume_id')
-        .notNull()
-        .references(() => volumes.id),
-      deploymentId: text('deployment_id')
-        .notNull()
-        .references(() => deployments.id),
+      volumeId: idOf('volume_id', () => volumes.id),
+      deploymentId: idOf('deployment_id', () => deployments.id),
       state: text('state').$type<AttachmentRecord['state']>().notNull(),
     },
     (t) => [

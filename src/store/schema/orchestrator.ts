@@ -14,6 +14,7 @@ import type { Dialect } from './postgres.ts';
 export function orchestratorTables({
   table,
   text,
+  idOf,
   bytes,
   boolean,
   integer,
@@ -33,9 +34,7 @@ export function orchestratorTables({
 
   const apiKeys = table('api_keys', {
     id: text('id').primaryKey(),
-    accountId: text('account_id')
-      .notNull()
-      .references(() => accounts.id),
+    accountId: idOf('account_id', () => accounts.id),
     digest: bytes('digest').notNull().unique('api_keys_digest_key'),
     prefix: text('prefix').notNull(),
     lastFour: text('last_four').notNull(),
@@ -50,9 +49,7 @@ export function orchestratorTables({
     'tokens',
     {
       digest: bytes('digest').primaryKey(),
-      accountId: text('account_id')
-        .notNull()
-        .references(() => accounts.id),
+      accountId: idOf('account_id', () => accounts.id),
       parentDigest: bytes('parent_digest').notNull(),
       createdAt: bigint('created_at').notNull(),
       expiresAt: bigint('expires_at').notNull(),
@@ -67,9 +64,7 @@ export function orchestratorTables({
     'instances',
     {
       id: text('id').primaryKey(),
-      accountId: text('account_id')
-        .notNull()
-        .references(() => accounts.id),
+      accountId: idOf('account_id', () => accounts.id),
       ownerRef: text('owner_ref').notNull().unique('instances_owner_ref_key'),
       name: text('name'),
       offerId: text('offer_id').notNull(),
@@ -98,9 +93,7 @@ export function orchestratorTables({
     'volumes',
     {
       id: text('id').primaryKey(),
-      accountId: text('account_id')
-        .notNull()
-        .references(() => accounts.id),
+      accountId: idOf('account_id', () => accounts.id),
       ownerRef: text('owner_ref').notNull().unique('volumes_owner_ref_key'),
       name: text('name').notNull(),
       sizeGb: double('size_gb').notNull(),
@@ -119,12 +112,8 @@ export function orchestratorTables({
   const attachments = table(
     'attachments',
     {
-      volumeId: text('volume_id')
-        .notNull()
-        .references(() => volumes.id),
-      instanceId: text('instance_id')
-        .notNull()
-        .references(() => instances.id),
+      volumeId: idOf('volume_id', () => volumes.id),
+      instanceId: idOf('instance_id', () => instances.id),
       state: text('state').$type<AttachmentState>().notNull(),
     },
     (t) => [
@@ -208,9 +197,7 @@ export function orchestratorTables({
   const idempotency = table(
     'idempotency',
     {
-      accountId: text('account_id')
-        .notNull()
-        .references(() => accounts.id),
+      accountId: idOf('account_id', () => accounts.id),
       key: text('key').notNull(),
       requestDigest: bytes('request_digest').notNull(),
       resourceId: text('resource_id').notNull(),

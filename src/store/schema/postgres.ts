@@ -1,4 +1,5 @@
 import {
+  type AnyPgColumn,
   bigint,
   boolean,
   check,
@@ -27,6 +28,8 @@ export const postgres = {
     dataType: () => 'json',
     toDriver: (text) => JSON.stringify(text),
   }),
+  /** The id of a row of another table. */
+  idOf: (name: string, target: () => AnyPgColumn) => text(name).notNull().references(target),
   bytes: customType<{ data: Buffer }>({ dataType: () => 'bytea' }),
   boolean,
   /** A small whole number: 32 bits. */

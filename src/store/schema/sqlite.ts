@@ -1,4 +1,5 @@
 import {
+  type AnySQLiteColumn,
   blob,
   check,
   customType,
@@ -20,6 +21,7 @@ const builders: Record<keyof Dialect, unknown> = {
     toDriver: (text) => JSON.stringify(text),
     fromDriver: (text) => JSON.parse(text),
   }),
+  idOf: (name: string, target: () => AnySQLiteColumn) => text(name).notNull().references(target),
   bytes: (name: string) => blob(name, { mode: 'buffer' }),
   boolean: (name: string) => integer(name, { mode: 'boolean' }),
   integer,
