@@ -10,7 +10,7 @@ import { type JsonFlag, printJson, toJsonTime, toTime, withJson } from './print-
 
 const MINUTE_MS = 60_000;
 
-/** `berth losses`: what the platform took, and the cap beyond which an operator looks first. */
+/** `berth losses`: what the platform took, and the cap beyond which an operator decides. */
 export function lossesCommand(): Command {
   const losses = new Command('losses');
   withJson(withDatabase(losses)).action(async (options: DatabaseFlags & JsonFlag) =>
@@ -22,12 +22,12 @@ export function lossesCommand(): Command {
       const since = await store.read.marks.get('platform_down_since');
       if (since !== null)
         printLine(
-          `The platform does not answer, or cannot be believed, since ${toTime(since)}: nothing is sold or ended. The server's log says what it lacks; only if that is really lost: berth losses accept`,
+          `Since ${toTime(since)} the platform does not answer, or its listing is not believed: nothing is sold or ended. The server's log says what is missing; only if that is really lost: berth losses accept`,
         );
       const doubtedSince = await store.read.marks.get('volumes_doubted_since');
       if (doubtedSince !== null)
         printLine(
-          `Too many volumes are missing since ${toTime(doubtedSince)}: no deletion of a volume is believed for an hour. If they are really gone: berth losses accept`,
+          `Since ${toTime(doubtedSince)} too many volumes are missing: no deletion of a volume counts as proved for an hour. If they are really gone: berth losses accept`,
         );
     }),
   );
@@ -42,10 +42,10 @@ export function lossesCommand(): Command {
         const until = clock.now() + forMs;
         await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
         printLine(
-          `Losses are accepted until ${toTime(until)}: a running server ends what the platform lacks within a minute.`,
+          `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
         );
         printLine(
-          'What is ended so stays ended, also if its machine turns up again. To end this early: berth losses accept --for 1m',
+          'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
         );
       });
     });
@@ -53,7 +53,7 @@ export function lossesCommand(): Command {
 }
 
 function tellCount({ count, cap, acceptedUntil }: LossCount, { windowMs }: LossCapOptions): void {
-  printLine(`${count} instances lost within ${Math.round(windowMs / MINUTE_MS)} minutes; ${cap} may be.`);
+  printLine(`${count} instances lost within ${Math.round(windowMs / MINUTE_MS)} minutes; the cap is ${cap}.`);
   if (acceptedUntil !== null) printLine(`Losses are accepted until ${toTime(acceptedUntil)}.`);
 }
 
@@ -82,7 +82,7 @@ function tellHeld(held: readonly Held[]): void {
   printLine('If they are really lost: berth losses accept');
 }
 
-/** The same for a program. */
+/** All of it as JSON. */
 async function toJson(read: Reader, cap: LossCapOptions, now: number) {
   const { count, cap: allowed, acceptedUntil } = await countLosses(read, cap, now);
   return {

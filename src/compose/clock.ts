@@ -10,7 +10,7 @@ export interface ServerClock {
   hearTime?: SharedClock['hear'];
 }
 
-/** The clock of a server on this database; what is odd about the time goes to the log. */
+/** The clock of a server on this database. Jumps and pauses are logged. */
 export function createServerClock(database: string, log: Log): ServerClock {
   if (!isPostgres(database)) return { clock: createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }) };
   const clock = createSharedClock({
@@ -23,21 +23,21 @@ export function createServerClock(database: string, log: Log): ServerClock {
 function warnOfJump(log: Log, byMs: number): void {
   log.warn(
     { byMs: Math.round(byMs) },
-    'the clock of this machine was set: nothing runs out for it, the time here follows it by a tenth; a restart takes it over at once',
+    'the clock of this machine was changed: so that nothing expires early, this process approaches the new time by a tenth of the time that passes; a restart takes it over at once',
   );
 }
 
 function warnOfPause(log: Log, byMs: number): void {
   log.warn(
     { byMs: Math.round(byMs) },
-    'this process was paused: the others have gone on, and its time with them',
+    'this process was paused while the other servers went on: its time was moved forward to theirs',
   );
 }
 
 function warnOfDisagreement(log: Log, byMs: number): void {
   log.error(
     { byMs: Math.round(byMs) },
-    "the database's clock has left the time here, and the clock of this machine does not agree with it: " +
-      'the time here follows the database by a tenth; check NTP on both',
+    "the database's clock differs from the time of this process, and from the clock of this machine: this process " +
+      'approaches the time of the database by a tenth of the time that passes; check NTP on both',
   );
 }

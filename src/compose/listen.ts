@@ -48,7 +48,7 @@ export interface AdminServer {
 const ADMIN_DRAIN_MS = 1_000;
 
 /**
- * Takes the address of the metrics. Undefined: it is switched off, or the default port is taken, which is said aloud.
+ * Takes the address of the metrics. Undefined: it is switched off, or the default port is taken, which is logged.
  *
  * @throws {Fatal} if it cannot be had though the configuration names it
  */

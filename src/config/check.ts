@@ -21,7 +21,7 @@ export function checkConfig(file: string | undefined, schema: z.ZodType = config
   });
 }
 
-/** What is right and worth knowing, one line each: what is sold without a limit. Nothing of a file with findings. */
+/** Notes on a file without findings, one line each: regions whose storage is sold without a limit. */
 export function configNotes(file: string | undefined): string[] {
   const yaml = file === undefined ? undefined : readYamlFile(file);
   if (yaml !== undefined && isMarketplaceFile(yaml)) return [];

@@ -17,7 +17,7 @@ import {
 } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
 
-/** `berth marketplace losses`: what providers deny, and the cap beyond which an operator looks first. */
+/** `berth marketplace losses`: what providers answer 404 for, and the cap beyond which an operator decides. */
 export function marketplaceLossesCommand(): Command {
   const losses = withJson(withMarketplaceDatabase(new Command('losses')))
     .description('what providers answer 404 for: how much ended by that, and what is held')
@@ -41,7 +41,7 @@ export function marketplaceLossesCommand(): Command {
         const { counts } = await readLosses(deps);
         if (!counts.some((count) => count.providerId === providerId))
           throw new Fatal(
-            `There is no provider "${providerId}" that denies something: \`berth marketplace losses\` lists them.`,
+            `No losses are recorded for a provider "${providerId}": \`berth marketplace losses\` lists them.`,
           );
         const until = deps.clock.now() + parseAcceptance(flags.for);
         await acceptLosses(deps, providerId, until);
@@ -84,7 +84,7 @@ async function readLosses({ store: { read }, clock, config }: CommandDeps) {
 
 function tell(counts: readonly LossCount[], held: readonly LossRecord[]): void {
   if (counts.length === 0) {
-    printLine('No provider denies anything that was not deleted there.');
+    printLine('No provider answers 404 for anything that was not deleted there.');
     return;
   }
   printRecords(counts, providerColumns, {});
@@ -94,14 +94,14 @@ function tell(counts: readonly LossCount[], held: readonly LossRecord[]): void {
   }
   printRecords(held, heldColumns, {});
   printLine(
-    'What is held keeps its state, and is billed up to its provider’s last answer. See whether key and base_url of the ' +
+    'What is held keeps its state, and is billed up to its provider’s last answer. Check that the key and base_url of the ' +
       'provider are those of your account; if all of it is really lost: berth marketplace losses accept <provider>',
   );
 }
 
 function tellAccepted(providerId: string, until: number): void {
   printLine(
-    `What ${providerId} denies ends until ${toTime(until)}: a running server ends it within a minute. It stays ended, also ` +
-      `if it turns up again. To end this early: berth marketplace losses accept ${providerId} --for 1m`,
+    `Until ${toTime(until)} what ${providerId} answers 404 for is ended, by a running server within a minute. It stays ended, ` +
+      `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${providerId} --for 1m`,
   );
 }
