@@ -2,8 +2,8 @@ import { fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { Outcome } from './orchestrator/run.ts';
 import { describeFailure, Summary } from './runner/report.ts';
+import type { Outcome } from './runner/run-world.ts';
 import { shrink } from './runner/shrink.ts';
 import { prepareSimulation } from './simulations.ts';
 

@@ -1,5 +1,5 @@
-/** A reader or a transaction whose every method goes through `around`. */
-export function throughEach<Parts extends object, Part extends string = string>(
+/** The same reader or transaction, but each call of a method of a part goes through `around`. */
+export function interceptMethods<Parts extends object, Part extends string = string>(
   target: Parts,
   around: (
     part: Part,

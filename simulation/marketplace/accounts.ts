@@ -4,8 +4,8 @@ import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser } from '../../src/marketplace/teams/users.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { Chance } from '../kernel/chance.ts';
-import { makeFolder } from '../orchestrator/replicas/database.ts';
-import { START_AT } from '../orchestrator/world.ts';
+import { makeFolder } from '../kernel/database-file.ts';
+import { clockBeforeStart } from '../kernel/virtual-clock.ts';
 
 /** Somebody with a team of their own. */
 export interface MarketUser {
@@ -15,7 +15,7 @@ export interface MarketUser {
   key: string;
 }
 
-/** What all runs of a process begin with. */
+/** What every run of a process starts from: a database with two users in it. */
 export interface MarketPrepared {
   folder: string;
   database: string;
@@ -24,13 +24,12 @@ export interface MarketPrepared {
 
 const NAMES = ['alpha', 'beta'];
 
-/** Makes the database that every run copies: checked and filled once. */
+/** Makes the database that every run copies: migrated, checked and filled once. */
 export async function prepareMarket(): Promise<MarketPrepared> {
   const folder = makeFolder();
   const database = join(folder, 'market-template.db');
   const store = openMarketplaceSqliteStore(database);
-  const clock = { now: () => START_AT, setTimer: () => ({ cancel: () => undefined }) };
-  const deps = { store, clock, random: new Chance('market-accounts') };
+  const deps = { store, clock: clockBeforeStart, random: new Chance('market-accounts') };
   const users: MarketUser[] = [];
   for (const name of NAMES) {
     const email = `${name}@example.com`;

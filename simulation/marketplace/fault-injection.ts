@@ -1,16 +1,18 @@
 import type { Instance } from '../../src/contract/instance.ts';
 import type { Chance } from '../kernel/chance.ts';
 import type { TrueProvider } from './providers/truth.ts';
-import { type MarketMishaps, SET_RIGHT_WITHIN_MS } from './scenario.ts';
+import { type MarketFaultRates, SET_RIGHT_WITHIN_MS } from './scenario.ts';
 import type { MarketWorld } from './world.ts';
 
-/** Lets happen what the scenario says may happen between two commands. */
-export async function marketMishaps(world: MarketWorld, chance: Chance): Promise<void> {
-  for (const name of Object.keys(world.scenario.mishaps) as (keyof MarketMishaps)[])
-    if (chance.happens(world.scenario.mishaps[name])) await happen(world, chance, name);
+type FaultName = keyof MarketFaultRates;
+
+/** Draws which faults happen before the next command, at the rates of the scenario, and injects them. */
+export async function injectMarketFaults(world: MarketWorld, chance: Chance): Promise<void> {
+  for (const name of Object.keys(world.scenario.faultRates) as FaultName[])
+    if (chance.happens(world.scenario.faultRates[name])) await inject(world, chance, name);
 }
 
-async function happen(world: MarketWorld, chance: Chance, name: keyof MarketMishaps): Promise<void> {
+async function inject(world: MarketWorld, chance: Chance, name: FaultName): Promise<void> {
   const provider = chance.pick(world.providers);
   world.journal.note('world', `${name} ${provider.id}`);
   switch (name) {
@@ -36,7 +38,7 @@ async function happen(world: MarketWorld, chance: Chance, name: keyof MarketMish
       soldOut(world, chance, provider);
       break;
     default:
-      befall(world, chance, provider, name);
+      injectIntoMachine(world, chance, provider, name);
   }
 }
 
@@ -69,12 +71,17 @@ function breakVolume(world: MarketWorld, chance: Chance, { plain }: TrueProvider
   plain.breakVolume(id);
 }
 
-function befall(world: MarketWorld, chance: Chance, provider: TrueProvider, name: Befalls): void {
-  const candidates = provider.living.filter((instance) => befalls[name].fits(instance, provider));
+function injectIntoMachine(
+  world: MarketWorld,
+  chance: Chance,
+  provider: TrueProvider,
+  name: MachineFault,
+): void {
+  const candidates = provider.living.filter((instance) => machineFaults[name].fits(instance, provider));
   if (candidates.length === 0) return;
   const instance = chance.pick(candidates);
   world.journal.note('world', `${name} ${instance.id}`);
-  befalls[name].happen(provider, instance, chance, world);
+  machineFaults[name].inject(provider, instance, chance, world);
   provider.watch();
 }
 
@@ -96,31 +103,31 @@ function soldOut(world: MarketWorld, chance: Chance, { plain }: TrueProvider): v
   });
 }
 
-type Befalls = Exclude<
-  keyof MarketMishaps,
+type MachineFault = Exclude<
+  FaultName,
   'crash' | 'powerCut' | 'clockJump' | 'pause' | 'outage' | 'denial' | 'soldOut' | 'volumeBreak'
 >;
 const isSpot = ({ configuration_id: id }: Instance): boolean => id === 'spot';
 const isOnline = ({ status }: Instance): boolean => status === 'ONLINE';
 
-/** What becomes of one machine. */
-const befalls: Readonly<
+/** The faults of one machine, and which machines can have them. */
+const machineFaults: Readonly<
   Record<
-    Befalls,
+    MachineFault,
     {
       fits: (instance: Instance, provider: TrueProvider) => boolean;
-      happen: (provider: TrueProvider, instance: Instance, chance: Chance, world: MarketWorld) => void;
+      inject: (provider: TrueProvider, instance: Instance, chance: Chance, world: MarketWorld) => void;
     }
   >
 > = {
   reclaim: {
     fits: (instance) => isSpot(instance) && isOnline(instance),
-    happen: ({ plain }, { id }) => plain.reclaim(id),
+    inject: ({ plain }, { id }) => plain.reclaim(id),
   },
   blink: {
     fits: (instance, { machines }) =>
       !isSpot(instance) && isOnline(instance) && machines.get(instance.id)?.hasBlinked === false,
-    happen: (provider, { id }, chance, { scenario, scheduler }) => {
+    inject: (provider, { id }, chance, { scenario, scheduler }) => {
       const machine = provider.machines.get(id);
       const ms = chance.whole(5_000, Math.floor(scenario.options.polling.blinkMs * 0.8));
       if (machine !== undefined)
@@ -130,16 +137,16 @@ const befalls: Readonly<
   },
   break: {
     fits: ({ status }) => status === 'ONLINE' || status === 'PROVISIONING',
-    happen: ({ plain }, { id }) => plain.set(id, { status: 'ERROR', error: 'the host broke' }),
+    inject: ({ plain }, { id }) => plain.set(id, { status: 'ERROR', error: 'the host broke' }),
   },
-  vanish: { fits: isOnline, happen: ({ plain }, { id }) => plain.vanish(id) },
+  vanish: { fits: isOnline, inject: ({ plain }, { id }) => plain.vanish(id) },
   reprice: {
     fits: (instance) => isSpot(instance) && isOnline(instance),
-    happen: ({ plain }, { id }, chance) => plain.reprice(id, chance.whole(300_001, 2_999_999) / 1_000_000),
+    inject: ({ plain }, { id }, chance) => plain.reprice(id, chance.whole(300_001, 2_999_999) / 1_000_000),
   },
   powerOff: {
     fits: (instance) => !isSpot(instance) && isOnline(instance),
-    happen: (provider, { id }) => {
+    inject: (provider, { id }) => {
       const machine = provider.machines.get(id);
       if (machine !== undefined) machine.hasBlinked = true;
       provider.plain.set(id, { status: 'STOPPED' });

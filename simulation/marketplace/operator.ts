@@ -1,14 +1,34 @@
 import { assignDiscount, endDiscount } from '../../src/marketplace/discounts/discounts.ts';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
-import type { Store } from '../../src/marketplace/model/store.ts';
+import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
 import { acceptLosses } from '../../src/marketplace/providers/loss-cap.ts';
+import type { Chance } from '../kernel/chance.ts';
+import type { Journal } from '../kernel/journal.ts';
+import type { Scheduler } from '../kernel/scheduler.ts';
+import type { Tally } from '../kernel/tally.ts';
+import { virtualClock } from '../kernel/virtual-clock.ts';
 import type { MarketUser } from './accounts.ts';
-import { virtualClock } from './providers/truth.ts';
-import type { MarketWorld } from './world.ts';
+import type { TrueProvider } from './providers/truth.ts';
+import type { MarketDatabase } from './replicas/database.ts';
+
+/** What the operator uses of the world. */
+export interface OperatorWorld {
+  readonly chance: Chance;
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly database: MarketDatabase;
+  readonly providers: readonly TrueProvider[];
+  readonly users: { readonly chance: Chance };
+  readonly inspector: {
+    credited(teamId: string, amountMicroUsd: number): void;
+    discountsChange(tx: Transaction, teamId: string): Promise<void>;
+  };
+  readonly tally: Tally;
+}
 
 const ACCEPTED_FOR_MS = 3_600_000;
 
-function depsOf(world: MarketWorld, what: string) {
+function depsOf(world: OperatorWorld, what: string) {
   const { database, scheduler, chance, tally } = world;
   return {
     store: database.store,
@@ -18,7 +38,7 @@ function depsOf(world: MarketWorld, what: string) {
 }
 
 /** The same for a change of a team's discounts. */
-function discountDepsOf(world: MarketWorld, what: string, teamId: string) {
+function discountDepsOf(world: OperatorWorld, what: string, teamId: string) {
   const { database, inspector } = world;
   const transact: Store['transact'] = (body) =>
     database.store.transact(async (tx) => {
@@ -29,14 +49,14 @@ function discountDepsOf(world: MarketWorld, what: string, teamId: string) {
 }
 
 /** A payment that is booked twice, as payment providers send them. */
-export async function topUpOf(world: MarketWorld, { teamId, name }: MarketUser): Promise<void> {
+export async function topUpOf(world: OperatorWorld, { teamId, name }: MarketUser): Promise<void> {
   const amountMicroUsd = world.users.chance.whole(1, 3_000_000);
   await credit(world, teamId, amountMicroUsd, `payment-${name}-${world.tally.commands}`);
 }
 
 /** Books it, twice, and counts it once. */
 export async function credit(
-  world: MarketWorld,
+  world: OperatorWorld,
   teamId: string,
   amountMicroUsd: number,
   reference: string,
@@ -50,7 +70,7 @@ export async function credit(
   world.journal.note('operator', `credits ${amountMicroUsd} to ${teamId}`);
 }
 
-export async function assignDiscountTo(world: MarketWorld, { teamId }: MarketUser): Promise<void> {
+export async function assignDiscountTo(world: OperatorWorld, { teamId }: MarketUser): Promise<void> {
   const { chance } = world.users;
   const now = Math.floor(world.scheduler.now);
   const startsAt = now + (chance.happens(0.5) ? 0 : chance.whole(1_000, 90_000));
@@ -65,7 +85,7 @@ export async function assignDiscountTo(world: MarketWorld, { teamId }: MarketUse
   world.journal.note('operator', `assigns ${discount.id} of ${percentage} % to ${teamId}`);
 }
 
-export async function endDiscountOf(world: MarketWorld, { teamId }: MarketUser): Promise<void> {
+export async function endDiscountOf(world: OperatorWorld, { teamId }: MarketUser): Promise<void> {
   const { database, users, journal } = world;
   const discounts = await database.store.read.discounts.ofTeam(teamId);
   if (discounts.length === 0) return;
@@ -75,7 +95,7 @@ export async function endDiscountOf(world: MarketWorld, { teamId }: MarketUser):
 }
 
 /** Whoever has looked at what the providers deny, and found that it is gone, says so. */
-export async function acceptAllLosses(world: MarketWorld): Promise<void> {
+export async function acceptAllLosses(world: OperatorWorld): Promise<void> {
   const { database, scheduler, providers, journal } = world;
   for (const { id } of providers)
     if ((await database.store.read.losses.held(id)).length > 0) {

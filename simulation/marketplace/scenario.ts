@@ -2,8 +2,8 @@ import { defaultOptions, type MarketplaceOptions } from '../../src/marketplace/m
 import type { Chance } from '../kernel/chance.ts';
 import type { MarketTrouble } from './replicas/store.ts';
 
-/** How often what happens between two commands happens. */
-export interface MarketMishaps {
+/** How often each fault is injected, for each command. */
+export interface MarketFaultRates {
   crash: number;
   powerCut: number;
   clockJump: number;
@@ -21,19 +21,19 @@ export interface MarketMishaps {
   volumeBreak: number;
 }
 
-/** What is drawn once for a run. */
+/** What is drawn once from the seed, before the run begins. */
 export interface MarketScenario {
   replicas: number;
-  /** Of the calls to providers, outside of outages. */
-  faultRate: number;
-  /** Of the replies to users. */
+  /** The share of calls to providers that go wrong besides outages. */
+  callFaultRate: number;
+  /** The share of replies to users that are lost on the wire. */
   lostReplies: number;
   trouble: MarketTrouble;
   /** How far the clock of a server is off at most, in milliseconds; 0: all clocks are right, and none is set. */
   skewMs: number;
   /** Between two commands, on average. */
   paceMs: number;
-  mishaps: MarketMishaps;
+  faultRates: MarketFaultRates;
   /** What each team begins with. */
   creditMicroUsd: number;
   /** How long a provider's list may lack what was made just now. */
@@ -42,19 +42,17 @@ export interface MarketScenario {
   options: MarketplaceOptions;
 }
 
-const MISHAPS: MarketMishaps = {
-  ...{
-    crash: 0.04,
-    powerCut: 0.01,
-    clockJump: 0.02,
-    volumeBreak: 0.01,
-    pause: 0.04,
-    outage: 0.03,
-    denial: 0.02,
-    reclaim: 0.05,
-    blink: 0.05,
-    break: 0.02,
-  },
+const FAULT_RATES: MarketFaultRates = {
+  crash: 0.04,
+  powerCut: 0.01,
+  clockJump: 0.02,
+  volumeBreak: 0.01,
+  pause: 0.04,
+  outage: 0.03,
+  denial: 0.02,
+  reclaim: 0.05,
+  blink: 0.05,
+  break: 0.02,
   vanish: 0.02,
   reprice: 0.06,
   soldOut: 0.02,
@@ -62,13 +60,13 @@ const MISHAPS: MarketMishaps = {
 };
 
 export function drawMarketScenario(chance: Chance): MarketScenario {
-  const weather = chance.pick([0, 0.5, 1, 1, 2]);
-  const mishaps = Object.fromEntries(
-    Object.entries(MISHAPS).map(([name, rate]) => [name, rate * weather]),
-  ) as unknown as MarketMishaps;
+  const severity = chance.pick([0, 0.5, 1, 1, 2]);
+  const faultRates = Object.fromEntries(
+    Object.entries(FAULT_RATES).map(([name, rate]) => [name, rate * severity]),
+  ) as unknown as MarketFaultRates;
   return {
     replicas: Number(chance.weighted({ 1: 3, 2: 5, 3: 2 })),
-    faultRate: chance.pick([0, 0.03, 0.1, 0.25]),
+    callFaultRate: chance.pick([0, 0.03, 0.1, 0.25]),
     lostReplies: chance.pick([0, 0.1]),
     trouble: {
       unavailable: chance.pick([0, 0, 0.003]),
@@ -78,7 +76,7 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
     },
     skewMs: chance.pick([0, 0, 2_000]),
     paceMs: chance.pick([3_000, 12_000, 40_000]),
-    mishaps,
+    faultRates,
     creditMicroUsd: chance.pick([400_000, 5_000_000, 500_000_000]),
     listLagMs: chance.pick([0, 0, 5_000, 20_000]),
     capacity: chance.pick([1, 3, 100]),

@@ -1,7 +1,8 @@
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
 import { Scheduler } from '../kernel/scheduler.ts';
-import { START_AT, type Tally } from '../orchestrator/world.ts';
+import { emptyTally, type Tally } from '../kernel/tally.ts';
+import { START_AT } from '../kernel/virtual-clock.ts';
 import type { MarketPrepared } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
 import { profiles } from './providers/profiles.ts';
@@ -22,20 +23,11 @@ export class MarketWorld {
   readonly inspector: MarketInspector;
   readonly replicas: readonly MarketReplica[];
   readonly users: Users;
-  /** How often each fault met a call. */
-  readonly faults = new Map<string, number>();
-  readonly tally: Tally & { calls: number } = {
-    ...{
-      commands: 0,
-      crashes: 0,
-      powerCuts: 0,
-      pauses: 0,
-      partitions: 0,
-      clockJumps: 0,
-      outages: 0,
-      calls: 0,
-    },
-  };
+  /** Calls of the servers to the providers. */
+  calls = 0;
+  /** How many of these calls met each fault. */
+  readonly faultCounts = new Map<string, number>();
+  readonly tally: Tally = emptyTally();
   /** From now on nothing goes wrong. */
   isCalm = false;
   isOver = false;

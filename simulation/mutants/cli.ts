@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Hunt, type Hunted, MOST_SEEDS } from './hunt.ts';
-import { type Mutant, mutants } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
+import { mutants } from './mutants.ts';
 import { replaceTable, seedOf, toTable } from './table.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { applyMutant } from './apply.ts';
+import { applyMutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
 
 /** Loaded before all else by a process of the simulation that is to run a mutant; production never loads it. */

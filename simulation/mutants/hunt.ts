@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
-import type { Subject } from '../simulations.ts';
-import type { Mutant } from './mutants.ts';
+import type { Subject } from '../runner/subject.ts';
+import type { Mutant } from './mutant.ts';
 
 /** What a hunt came to. */
 export interface Hunted {

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
-import { prepareSimulation, type Subject, subjects } from '../simulations.ts';
+import { type Subject, subjects } from '../runner/subject.ts';
+import { prepareSimulation } from '../simulations.ts';
 import { HUNT_COMMANDS, type Hunted } from './hunt.ts';
 
 /** Runs seeds from `first` to `last` in this process until an invariant is broken; null: none was. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 import { expect, it } from 'vitest';
-import { applyMutant } from './apply.ts';
+import { applyMutant } from './mutant.ts';
 import { mutants } from './mutants.ts';
 import { replaceTable, toTable } from './table.ts';
 

@@ -1,6 +1,6 @@
 import { toRepro } from '../runner/report.ts';
 import { HUNT_COMMANDS, type Hunted } from './hunt.ts';
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const BEGIN = '<!-- mutants -->';
 const END = '<!-- /mutants -->';

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { Chance } from '../kernel/chance.ts';
-import { makeFolder } from './replicas/database.ts';
-import { type Prepared, START_AT } from './world.ts';
+import { makeFolder } from '../kernel/database-file.ts';
+import { clockBeforeStart } from '../kernel/virtual-clock.ts';
 
 /** One tenant's account, with its first key. */
 export interface Account {
@@ -16,16 +16,19 @@ export const TENANTS = ['alpha', 'beta'] as const;
 export type TenantName = (typeof TENANTS)[number];
 export type Accounts = Readonly<Record<TenantName, Account>>;
 
-/** Makes the database that every run copies: checked and filled once. */
-export async function prepare(): Promise<Prepared> {
+/** What every run of a process starts from: a database with two accounts in it. */
+export interface Prepared {
+  folder: string;
+  database: string;
+  accounts: Accounts;
+}
+
+/** Makes the database that every run copies: migrated, checked and filled once. */
+export async function prepareOrchestrator(): Promise<Prepared> {
   const folder = makeFolder();
   const database = join(folder, 'template.db');
   const store = openSqliteStore(database);
-  const deps = {
-    store,
-    random: new Chance('accounts'),
-    clock: { now: () => START_AT, setTimer: () => ({ cancel: () => undefined }) },
-  };
+  const deps = { store, random: new Chance('accounts'), clock: clockBeforeStart };
   const make = async (name: TenantName): Promise<Account> => {
     const { id } = await createAccount(deps, name);
     const { key, record } = await createKey(deps, name);

@@ -1,16 +1,18 @@
 import type { Chance } from '../kernel/chance.ts';
 import { servesItsOwnPlatform } from './invariants/platform.ts';
 import type { Machine } from './platform/machine.ts';
-import type { Mishaps } from './scenario.ts';
+import type { FaultRates } from './scenario.ts';
 import type { World } from './world.ts';
 
-/** Lets happen what the scenario says may happen between two commands. */
-export async function mishaps(world: World, chance: Chance): Promise<void> {
-  for (const name of Object.keys(world.scenario.mishaps) as (keyof Mishaps)[])
-    if (chance.happens(world.scenario.mishaps[name])) await happen(world, chance, name);
+type FaultName = keyof FaultRates;
+
+/** Draws which faults happen before the next command, at the rates of the scenario, and injects them. */
+export async function injectFaults(world: World, chance: Chance): Promise<void> {
+  for (const name of Object.keys(world.scenario.faultRates) as FaultName[])
+    if (chance.happens(world.scenario.faultRates[name])) await inject(world, chance, name);
 }
 
-async function happen(world: World, chance: Chance, name: keyof Mishaps): Promise<void> {
+async function inject(world: World, chance: Chance, name: FaultName): Promise<void> {
   switch (name) {
     case 'crash':
       return chance.pick(world.replicas).crash('');
@@ -25,14 +27,14 @@ async function happen(world: World, chance: Chance, name: keyof Mishaps): Promis
     case 'outage':
       return outage(world, chance);
     case 'revokedCredential':
-      if (!hasMany(world)) return;
+      if (!world.wouldNoticeEmptyAccount) return;
       world.journal.note('platform', 'shows an empty account');
       world.tally.outages++;
       return world.faults.revoke(chance.between(10_000, 240_000));
     case 'wrongPlatform':
       return misconfigure(world, chance);
     default:
-      return befall(world, chance, name);
+      return injectIntoMachine(world, chance, name);
   }
 }
 
@@ -57,7 +59,7 @@ function partition(world: World, chance: Chance): void {
 
 const LONG_ENOUGH_TO_START_MS = 2_000;
 
-/** L7: a server is started again with the driver of another platform, where all that there is would look gone. */
+/** L7: a server is started again with the driver of another platform, on which every machine would look gone. */
 async function misconfigure(world: World, chance: Chance): Promise<void> {
   const hasLive = world.inspector.history.instances().some(({ status }) => status !== 'DESTROYED');
   const replica = chance.pick(world.replicas);
@@ -75,7 +77,7 @@ async function misconfigure(world: World, chance: Chance): Promise<void> {
 /** Longest that the clock of one of several servers stays wrong. */
 const SET_RIGHT_WITHIN_MS = 40_000;
 
-/** One server alone may keep a wrong clock; of several, each is set right soon: they share leases by the clock. */
+/** One server alone may keep a wrong clock. Several share leases by their clocks: each is set right soon. */
 function jump(world: World, chance: Chance): void {
   const replica = chance.pick(world.replicas);
   const ms = chance.pick([1_000, 30_000, 600_000, 3_600_000]) * chance.between(-1, 1);
@@ -95,8 +97,8 @@ function outage(world: World, chance: Chance): void {
   world.faults.beginOutage(ms);
 }
 
-/** Something happens to one machine. */
-function befall(
+/** A fault of one machine that runs, or is stopped. */
+function injectIntoMachine(
   world: World,
   chance: Chance,
   name: 'reclaim' | 'reap' | 'powerOff' | 'breakDown' | 'loss' | 'move',
@@ -108,7 +110,7 @@ function befall(
   world.journal.note('platform', `${name} of ${ref}`);
   if (name === 'reclaim' || name === 'breakDown') world.inspector.suffered(ref);
   const { machines } = world;
-  const befalls = {
+  const faults = {
     reclaim: () => machines.lose(machine, 'reclaimed'),
     reap: () => machines.lose(machine, 'reaped'),
     powerOff: () => machines.powerOff(machine),
@@ -116,23 +118,10 @@ function befall(
     loss: () => machines.lose(machine, 'lost'),
     move: () => machines.move(machine),
   };
-  befalls[name]();
+  faults[name]();
 }
 
-const SETTLED = new Set(['ONLINE', 'STOPPED']);
-const MANY = 4;
-
-/**
- * Whether so many instances are settled that a platform which shows none of them gives itself away. Of one or two
- * nobody can tell a lie from a loss.
- */
-export function hasMany({ inspector, machines, isLossAccepted }: World): boolean {
-  if (isLossAccepted) return false;
-  const settled = inspector.history.instances().filter(({ status }) => SETTLED.has(status));
-  return settled.filter(({ ownerRef }) => machines.of(ownerRef).length > 0).length >= MANY;
-}
-
-function fits(name: keyof Mishaps, { power, spec }: Machine): boolean {
+function fits(name: FaultName, { power, spec }: Machine): boolean {
   if (name === 'reap') return power === 'stopped';
   if (name === 'reclaim') return power === 'running' && spec.offerId === 'spot';
   return power === 'running';

@@ -11,8 +11,11 @@ function lost({ inspector, machines }: World): InstanceRecord[] {
     .filter(({ ownerRef }) => !machines.of(ownerRef).some(({ power }) => power !== 'failed'));
 }
 
-/** The operator looks at the platform: what is really lost may be written as lost. Needed for nothing else. */
-export async function lookAtLosses(world: World): Promise<void> {
+/**
+ * The operator compares the instances with the platform, and accepts the losses if machines are really lost: only then may
+ * the servers end their instances.
+ */
+export async function acceptRealLosses(world: World): Promise<void> {
   if (world.isLossAccepted || world.faults.isRevoked || lost(world).length === 0) return;
   await world.acceptLosses();
 }

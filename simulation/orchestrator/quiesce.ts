@@ -15,7 +15,7 @@ import {
   storageClaimsMatch,
   volumesAreThere,
 } from './invariants/quiescence.ts';
-import { lookAtLosses } from './operator.ts';
+import { acceptRealLosses } from './operator.ts';
 import type { World } from './world.ts';
 
 const STEP_MS = 30_000;
@@ -36,7 +36,7 @@ export async function quiesce(world: World): Promise<void> {
   let problem = await findProblem(world);
   while (problem !== undefined && scheduler.now < end) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
-    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await lookAtLosses(world);
+    if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await acceptRealLosses(world);
     inspector.assertHeld();
     problem = await findProblem(world);
   }

@@ -2,8 +2,8 @@ import type { Chance } from '../kernel/chance.ts';
 import { drawTraits, type Traits } from './platform/traits.ts';
 import type { StoreTrouble } from './replicas/store.ts';
 
-/** How often each of these happens, for each command. */
-export interface Mishaps {
+/** How often each fault is injected, for each command. */
+export interface FaultRates {
   crash: number;
   powerCut: number;
   pause: number;
@@ -20,14 +20,14 @@ export interface Mishaps {
   wrongPlatform: number;
 }
 
-/** What a seed stands for: drawn once, before anything happens. */
+/** What is drawn once from the seed, before the run begins. */
 export interface Scenario {
   replicas: number;
   traits: Traits;
   /** The share of driver calls that go wrong besides outages. */
-  faultRate: number;
+  callFaultRate: number;
   trouble: StoreTrouble;
-  mishaps: Mishaps;
+  faultRates: FaultRates;
   /** The share of replies that are lost on the wire. */
   lostReplies: number;
   /** The mean pause between two commands, in milliseconds. */
@@ -39,34 +39,34 @@ export interface Scenario {
 
 export const LEAST_GRACE_S = 60;
 
-/** Some seeds are calm: what a storm hides shows there. */
+/** A tenth of the seeds have no faults: they show what frequent faults would hide. */
 export function drawScenario(chance: Chance): Scenario {
   const isCalm = chance.happens(0.1);
-  const storm = isCalm ? 0 : chance.pick([0.5, 1, 1, 2]);
+  const severity = isCalm ? 0 : chance.pick([0.5, 1, 1, 2]);
   return {
     replicas: chance.pick([1, 1, 2, 2, 3]),
     traits: drawTraits(chance),
-    faultRate: isCalm ? 0 : chance.pick([0.1, 0.2, 0.3, 0.5]),
+    callFaultRate: isCalm ? 0 : chance.pick([0.1, 0.2, 0.3, 0.5]),
     trouble: {
-      unavailable: 0.0008 * storm,
-      unknownOutcome: 0.001 * storm,
-      death: 0.0004 * storm,
+      unavailable: 0.0008 * severity,
+      unknownOutcome: 0.001 * severity,
+      death: 0.0004 * severity,
     },
-    mishaps: {
-      crash: 0.01 * storm,
-      powerCut: 0.003 * storm,
-      pause: 0.008 * storm,
-      partition: 0.006 * storm,
-      clockJump: 0.005 * storm,
-      outage: 0.006 * storm,
-      revokedCredential: 0.003 * storm,
-      reclaim: 0.008 * storm,
-      reap: 0.006 * storm,
-      powerOff: 0.006 * storm,
-      breakDown: 0.002 * storm,
-      loss: 0.002 * storm,
-      move: 0.003 * storm,
-      wrongPlatform: 0.001 * storm,
+    faultRates: {
+      crash: 0.01 * severity,
+      powerCut: 0.003 * severity,
+      pause: 0.008 * severity,
+      partition: 0.006 * severity,
+      clockJump: 0.005 * severity,
+      outage: 0.006 * severity,
+      revokedCredential: 0.003 * severity,
+      reclaim: 0.008 * severity,
+      reap: 0.006 * severity,
+      powerOff: 0.006 * severity,
+      breakDown: 0.002 * severity,
+      loss: 0.002 * severity,
+      move: 0.003 * severity,
+      wrongPlatform: 0.001 * severity,
     },
     lostReplies: isCalm ? 0 : 0.03,
     paceMs: chance.pick([1_000, 3_000, 9_000]),

@@ -1,21 +1,23 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeFailure } from '../runner/report.ts';
-import { prepare } from './accounts.ts';
-import { run } from './run.ts';
-import type { Prepared } from './world.ts';
+import { type Prepared, prepareOrchestrator } from './accounts.ts';
+import { runOrchestrator } from './run.ts';
 
 let prepared: Prepared;
 beforeAll(async () => {
-  prepared = await prepare();
+  prepared = await prepareOrchestrator();
 });
 afterAll(() => rmSync(prepared.folder, { recursive: true, force: true }));
 
 it('repeats a run exactly by its seed (I27)', async () => {
-  const [once, again] = [await run(prepared, 'again', 60), await run(prepared, 'again', 60)];
+  const [once, again] = [
+    await runOrchestrator(prepared, 'again', 60),
+    await runOrchestrator(prepared, 'again', 60),
+  ];
   expect(again.hash).toBe(once.hash);
   expect(again.events).toBe(once.events);
-  const other = await run(prepared, 'other', 60);
+  const other = await runOrchestrator(prepared, 'other', 60);
   expect(other.hash).not.toBe(once.hash);
 });
 
@@ -25,7 +27,7 @@ const COMMANDS = 8;
 it(`keeps every invariant over ${SEEDS} seeds [orchestrator-seeds]`, { timeout: 300_000 }, async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SEEDS; seed++) {
-    const outcome = await run(prepared, String(seed), COMMANDS);
+    const outcome = await runOrchestrator(prepared, String(seed), COMMANDS);
     if (outcome.failure !== undefined) failures.push(describeFailure(outcome));
   }
   expect(failures).toEqual([]);

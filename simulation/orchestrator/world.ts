@@ -5,8 +5,9 @@ import { callTimeoutMs } from '../../src/orchestrator/platform/options.ts';
 import { Chance } from '../kernel/chance.ts';
 import { Journal } from '../kernel/journal.ts';
 import { Scheduler } from '../kernel/scheduler.ts';
-import type { Accounts } from './accounts.ts';
-import { hasMany } from './fault-injection.ts';
+import { emptyTally, type Tally } from '../kernel/tally.ts';
+import { START_AT } from '../kernel/virtual-clock.ts';
+import type { Prepared } from './accounts.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { Faults } from './platform/faults.ts';
 import { Machines } from './platform/machines.ts';
@@ -19,29 +20,12 @@ import { Replica } from './replicas/replica.ts';
 import { drawScenario, LEAST_GRACE_S, type Scenario } from './scenario.ts';
 import { Clients } from './workload/clients.ts';
 
-/** What a report counts. */
-export interface Tally {
-  commands: number;
-  crashes: number;
-  powerCuts: number;
-  pauses: number;
-  partitions: number;
-  clockJumps: number;
-  outages: number;
-}
+const SETTLED = new Set(['ONLINE', 'STOPPED']);
+const MANY = 4;
 
 const ACCEPTED_FOR_MS = 180_000;
 /** At rest: longer than any clock was ahead. A server comes back to its clock by a tenth of the time that passes. */
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
-
-export const START_AT = Date.UTC(2026, 10, 21);
-
-/** What all runs of a process begin with: a database with two accounts in it. */
-export interface Prepared {
-  folder: string;
-  database: string;
-  accounts: Accounts;
-}
 
 /** One run: servers, their database, their platform and their clients, in virtual time and by one seed. */
 export class World {
@@ -60,15 +44,7 @@ export class World {
   readonly replicas: readonly Replica[];
   readonly clients: Clients;
   readonly callTimeoutMs: number;
-  readonly tally: Tally = {
-    commands: 0,
-    crashes: 0,
-    powerCuts: 0,
-    pauses: 0,
-    partitions: 0,
-    clockJumps: 0,
-    outages: 0,
-  };
+  readonly tally: Tally = emptyTally();
   /** From now on nothing goes wrong. */
   isCalm = false;
   isOver = false;
@@ -84,7 +60,12 @@ export class World {
     this.traits = this.scenario.traits;
     this.inspector = new Inspector(this);
     const { chance, traits, inspector } = this;
-    this.faults = new Faults(scheduler, chance.fork('faults'), this.scenario.faultRate, () => hasMany(this));
+    this.faults = new Faults(
+      scheduler,
+      chance.fork('faults'),
+      this.scenario.callFaultRate,
+      () => this.wouldNoticeEmptyAccount,
+    );
     const { faults } = this;
     this.machines = new Machines({ scheduler, traits, chance: chance.fork('machines'), observer: inspector });
     const { machines } = this;
@@ -114,6 +95,25 @@ export class World {
       { length: this.scenario.replicas },
       (_, index) => new Replica(`r${index + 1}`, this, config),
     );
+  }
+
+  /** Calls of the servers to the platform. */
+  get calls(): number {
+    return this.faults.calls;
+  }
+
+  get faultCounts(): ReadonlyMap<string, number> {
+    return this.faults.counts;
+  }
+
+  /**
+   * Whether enough settled instances have a machine for the servers to recognise an empty account as a fault. With
+   * one or two, nobody can tell it from a loss.
+   */
+  get wouldNoticeEmptyAccount(): boolean {
+    if (this.isLossAccepted) return false;
+    const settled = this.inspector.history.instances().filter(({ status }) => SETTLED.has(status));
+    return settled.filter(({ ownerRef }) => this.machines.of(ownerRef).length > 0).length >= MANY;
   }
 
   /** Whether the operator has said that what the platform lacks is lost. */

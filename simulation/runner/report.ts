@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Outcome } from '../orchestrator/run.ts';
-import type { Tally } from '../orchestrator/world.ts';
-import type { Subject } from '../simulations.ts';
+import { emptyTally, type Tally } from '../kernel/tally.ts';
+import type { Outcome } from './run-world.ts';
+import type { Subject } from './subject.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What many runs came to. */
+/** The sums over many runs. */
 export interface Report {
   seeds: number;
   failed: number;
@@ -14,7 +14,7 @@ export interface Report {
   faultedShare: number;
   faults: Record<string, number>;
   simulatedHours: number;
-  /** Simulated time for each unit of real time. */
+  /** Simulated time divided by real time. */
   speed: number;
   realSeconds: number;
   /** Of every event of every run, in the order of the seeds: the same seeds and the same code give the same. */
@@ -23,15 +23,7 @@ export interface Report {
 
 /** Adds up runs. */
 export class Summary {
-  readonly #tally: Tally = {
-    commands: 0,
-    crashes: 0,
-    powerCuts: 0,
-    pauses: 0,
-    partitions: 0,
-    clockJumps: 0,
-    outages: 0,
-  };
+  readonly #tally: Tally = emptyTally();
   readonly #faults = new Map<string, number>();
   #seeds = 0;
   #failed = 0;
@@ -88,7 +80,7 @@ export class Summary {
   }
 }
 
-/** What was run: `mutant` is the fault that was planted. */
+/** What was simulated, and the fault that was planted into it, if any. */
 interface Planted {
   subject?: Subject;
   mutant?: string | undefined;

@@ -1,5 +1,5 @@
-import type { Outcome } from '../orchestrator/run.ts';
-import type { Simulation } from '../simulations.ts';
+import type { Outcome } from './run-world.ts';
+import type { Simulation } from './subject.ts';
 
 const SHARES = [1, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05];
 

@@ -3,12 +3,12 @@ import type { SegmentRecord, SubjectKind } from '../../../src/marketplace/model/
 import type { Store } from '../../../src/marketplace/model/store.ts';
 import { hold } from '../../kernel/violation.ts';
 import { clockErrorMs } from '../scenario.ts';
-import type { MarketWorld } from '../world.ts';
 import type { Cause } from './causes.ts';
+import type { CheckedWorld } from './inspector.ts';
 import { costOf, integrate } from './integral.ts';
 
 /** I20, I21, I22: the books of now, against what happened. */
-export async function booksAreExact(world: MarketWorld): Promise<void> {
+export async function booksAreExact(world: CheckedWorld): Promise<void> {
   const { inspector, database } = world;
   const { read } = database.store;
   const used = new Map<string, bigint>();
@@ -34,7 +34,7 @@ export async function booksAreExact(world: MarketWorld): Promise<void> {
 }
 
 /** What production itself says of the books, where the clock that is furthest ahead posts up to its own now. */
-export async function ledgerVerifies({ database, scheduler, scenario }: MarketWorld): Promise<void> {
+export async function ledgerVerifies({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
   const latest = Math.floor(scheduler.now) + clockErrorMs(scenario);
   const { findings } = await verifyLedger(database.store, latest);
   hold('I20', findings.length === 0, () => findings.map(({ id, problem }) => `${id}: ${problem}`).join('; '));
@@ -89,7 +89,7 @@ function pausesAddUp(id: string, causes: readonly Cause[], pausedMs: number): vo
 }
 
 async function balancesAddUp(
-  { inspector }: MarketWorld,
+  { inspector }: CheckedWorld,
   { read }: Store,
   used: ReadonlyMap<string, bigint>,
 ): Promise<void> {

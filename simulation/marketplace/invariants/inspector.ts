@@ -3,17 +3,31 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.ts';
 import type { Transaction } from '../../../src/marketplace/model/store.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
+import type { Journal } from '../../kernel/journal.ts';
 import type { Life } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
+import type { MarketDatabase } from '../replicas/database.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
-import { clockErrorMs } from '../scenario.ts';
-import type { MarketWorld } from '../world.ts';
+import { clockErrorMs, type MarketScenario } from '../scenario.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
 import type { PostedBefore } from './integral.ts';
 import { lossesAreCapped, type WrongLoss } from './losses.ts';
 import { endIsTrue, isDeadForGood, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
+
+/** What the inspector compares the commits with. */
+export interface InspectedWorld {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly scenario: MarketScenario;
+  readonly database: MarketDatabase;
+  readonly providers: readonly TrueProvider[];
+  provider(id: string): TrueProvider;
+  /** Ends the run with what was found broken. */
+  fail(error: unknown): void;
+}
 
 /** One deployment or volume, and why it cost what when. */
 export interface Subject<Record_> {
@@ -21,9 +35,14 @@ export interface Subject<Record_> {
   causes: Cause[];
 }
 
+/** What is checked between commits, and at rest. */
+export interface CheckedWorld extends InspectedWorld {
+  readonly inspector: MarketInspector;
+}
+
 /** Holds every commit against what is true, and remembers why things cost what they do. */
 export class MarketInspector {
-  readonly #world: MarketWorld;
+  readonly #world: InspectedWorld;
   readonly deployments = new Map<string, Subject<DeploymentRecord>>();
   readonly volumes = new Map<string, Subject<VolumeRecord>>();
   /** What each team was given, in micro-USD. */
@@ -34,7 +53,7 @@ export class MarketInspector {
   /** For each deployment and volume, at each change of its team's discounts. */
   readonly postedBefore = new Map<string, PostedBefore[]>();
 
-  constructor(world: MarketWorld) {
+  constructor(world: InspectedWorld) {
     this.#world = world;
   }
 
@@ -138,7 +157,7 @@ export class MarketInspector {
   #wronglyLost(provider: TrueProvider, id: string, deniedId: string | null): boolean {
     if (!provider.denied.has(deniedId ?? '')) return false;
     this.wrongLosses.push({ id, providerId: provider.id, at: this.#world.scheduler.now });
-    lossesAreCapped(this.#world, provider);
+    lossesAreCapped(this, this.#world, provider.id);
     return true;
   }
 

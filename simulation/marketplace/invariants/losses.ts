@@ -1,8 +1,9 @@
 import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts';
+import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
+import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { TrueProvider } from '../providers/truth.ts';
-import { clockErrorMs } from '../scenario.ts';
-import type { MarketWorld } from '../world.ts';
+import { clockErrorMs, type MarketScenario } from '../scenario.ts';
 
 /** What ended because its provider denied it, and is there. */
 export interface WrongLoss {
@@ -11,15 +12,23 @@ export interface WrongLoss {
   at: number;
 }
 
+/** What the inspector has seen committed. */
+interface KnownResources {
+  deployments: ReadonlyMap<string, { record: DeploymentRecord }>;
+  volumes: ReadonlyMap<string, { record: VolumeRecord }>;
+  wrongLosses: readonly WrongLoss[];
+}
+
 /** I23: a provider that denies all that it has ends no more of it at once than may end so. */
 export function lossesAreCapped(
-  { inspector, scenario, scheduler }: MarketWorld,
-  { id: providerId }: TrueProvider,
+  known: KnownResources,
+  { scenario, scheduler }: { scenario: MarketScenario; scheduler: Scheduler },
+  providerId: string,
 ): void {
   const { share, least, windowMs } = scenario.options.maxLosses;
   const since = scheduler.now - windowMs + 2 * clockErrorMs(scenario);
-  const lost = inspector.wrongLosses.filter((loss) => loss.providerId === providerId && loss.at > since);
-  const cap = Math.max(least, Math.floor(share * knownSince(inspector, providerId, since)));
+  const lost = known.wrongLosses.filter((loss) => loss.providerId === providerId && loss.at > since);
+  const cap = Math.max(least, Math.floor(share * knownSince(known, providerId, since)));
   hold(
     'I23',
     lost.length <= cap,
@@ -29,11 +38,7 @@ export function lossesAreCapped(
 }
 
 /** How many deployments and volumes of a provider there were at any time since then. */
-function knownSince(
-  { deployments, volumes }: MarketWorld['inspector'],
-  providerId: string,
-  since: number,
-): number {
+function knownSince({ deployments, volumes }: KnownResources, providerId: string, since: number): number {
   const isOf = ({ record }: { record: { providerId: string } }) => record.providerId === providerId;
   const there = [...deployments.values()].filter(
     ({ record }) => activeStatuses.includes(record.status) || (record.stoppedAt ?? 0) >= since,

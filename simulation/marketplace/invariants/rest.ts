@@ -3,13 +3,13 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { hold } from '../../kernel/violation.ts';
 import type { TrueProvider } from '../providers/truth.ts';
-import type { MarketWorld } from '../world.ts';
+import type { CheckedWorld } from './inspector.ts';
 
 /** A poll is due after 30 s at the latest; this much for a call that is slow. */
 const POLLED_WITHIN_MS = 35_000;
 
 /** I2, at any time: one create makes one machine, whatever is lost. */
-export function machinesAreSingle({ providers }: MarketWorld): void {
+export function machinesAreSingle({ providers }: CheckedWorld): void {
   for (const { machines } of providers) {
     const seen = new Set<string>();
     for (const { id, wantedName } of machines.values()) {
@@ -23,7 +23,7 @@ export function machinesAreSingle({ providers }: MarketWorld): void {
 }
 
 /** I24, I23, I3: at rest each deployment is what its machine is, and nothing is under way. */
-export function deploymentsRest(world: MarketWorld): void {
+export function deploymentsRest(world: CheckedWorld): void {
   for (const { record } of world.inspector.deployments.values())
     deploymentRests(record, world.provider(record.providerId));
 }
@@ -52,7 +52,7 @@ function deploymentRests(record: DeploymentRecord, { living }: TrueProvider): vo
 }
 
 /** I24, I15: the same of volumes. */
-export async function volumesRest(world: MarketWorld): Promise<void> {
+export async function volumesRest(world: CheckedWorld): Promise<void> {
   const { inspector, database } = world;
   const lost = new Set(inspector.wrongLosses.map(({ id }) => id));
   for (const { record } of inspector.volumes.values()) {
@@ -93,7 +93,7 @@ function volumeRests(
 }
 
 /** I12: no key outlives its deployment. */
-export async function keysAreGone({ inspector, database }: MarketWorld): Promise<void> {
+export async function keysAreGone({ inspector, database }: CheckedWorld): Promise<void> {
   for (const { record } of inspector.deployments.values()) {
     if (record.stoppedAt === null || record.tempSshKeyId === null) continue;
     const key = await database.store.read.sshKeys.byId(record.tempSshKeyId);
@@ -102,7 +102,7 @@ export async function keysAreGone({ inspector, database }: MarketWorld): Promise
 }
 
 /** I24: what was decided to be mailed was mailed, and of each deployment each news once. */
-export async function mailsAreSent({ inspector, database }: MarketWorld): Promise<void> {
+export async function mailsAreSent({ inspector, database }: CheckedWorld): Promise<void> {
   const mails = await database.store.read.mail.list({ limit: 10_000 });
   const keys = new Set(mails.map(({ dedupeKey }) => dedupeKey));
   hold('I24', keys.size === mails.length, () => 'the same news is to be mailed twice');
@@ -117,7 +117,7 @@ export async function mailsAreSent({ inspector, database }: MarketWorld): Promis
 }
 
 /** I24: what is used is taken from the balances, and no later than it has to be. */
-export async function billsAreFresh({ database, scheduler, scenario }: MarketWorld): Promise<void> {
+export async function billsAreFresh({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
   const latest = scheduler.now - scenario.options.billing.sliceMs - 3 * POLLED_WITHIN_MS;
   const open = await database.store.read.ledger.openSegments({ limit: 10_000 });
   for (const { subjectId, postedUntil, startedAt } of open)
@@ -130,7 +130,7 @@ export async function billsAreFresh({ database, scheduler, scenario }: MarketWor
 }
 
 /** I26: every active deployment is looked at each 30 s. */
-export function machinesArePolled(world: MarketWorld): void {
+export function machinesArePolled(world: CheckedWorld): void {
   const { inspector, scheduler } = world;
   for (const { record } of inspector.deployments.values()) {
     if (record.stoppedAt !== null || record.providerInstanceId === null) continue;

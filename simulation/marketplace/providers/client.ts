@@ -2,11 +2,22 @@ import { type OrchestratorClient, ProviderError } from '../../../src/client/orch
 import { plainProviderClient } from '../../../test/support/plain-provider-client.ts';
 import type { ProviderFaults, ProviderMethod } from '../../../test/support/provider-faults.ts';
 import type { Chance } from '../../kernel/chance.ts';
+import type { Journal } from '../../kernel/journal.ts';
 import type { Life } from '../../kernel/process.ts';
-import type { MarketWorld } from '../world.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { TrueProvider } from './truth.ts';
 
-/** What goes wrong with a call. */
+/** What providers use of the world. */
+export interface ProviderWorld {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly scenario: { readonly callFaultRate: number; readonly listLagMs: number };
+  readonly faultCounts: Map<string, number>;
+  calls: number;
+  readonly isCalm: boolean;
+}
+
+/** What can go wrong with a call, and how often compared with the others. */
 const FAULTS = {
   refuse: 2,
   hang: 2,
@@ -35,7 +46,7 @@ type Call = Parameters<Through>[1];
 
 /** A provider as one process of a replica reaches it: slowly, and not always. */
 export function marketClient(
-  world: MarketWorld,
+  world: ProviderWorld,
   provider: TrueProvider,
   life: Life,
   chance: Chance,
@@ -47,19 +58,19 @@ export function marketClient(
 }
 
 class ProviderPath {
-  readonly #world: MarketWorld;
+  readonly #world: ProviderWorld;
   readonly #provider: TrueProvider;
   readonly #chance: Chance;
 
-  constructor(world: MarketWorld, provider: TrueProvider, chance: Chance) {
+  constructor(world: ProviderWorld, provider: TrueProvider, chance: Chance) {
     this.#world = world;
     this.#provider = provider;
     this.#chance = chance;
   }
 
   async through<T>(method: ProviderMethod, call: Call, commit: () => T): Promise<T> {
-    const { scheduler, tally, faults, journal } = this.#world;
-    tally.calls++;
+    const { scheduler, faultCounts, journal } = this.#world;
+    this.#world.calls++;
     await scheduler.sleep(this.#latencyMs());
     if (method === 'getInstance') this.#polled(call.id ?? '');
     if (this.#deniesAll(method)) return this.#denyAll(method, call.id);
@@ -70,7 +81,7 @@ class ProviderPath {
       await scheduler.sleep(this.#latencyMs());
       return answer;
     }
-    faults.set(fault, (faults.get(fault) ?? 0) + 1);
+    faultCounts.set(fault, (faultCounts.get(fault) ?? 0) + 1);
     journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
     return this.#fail(fault, method, call, truly);
   }
@@ -81,8 +92,8 @@ class ProviderPath {
   }
 
   #denyAll<T>(method: ProviderMethod, id?: string): T {
-    const { faults, journal } = this.#world;
-    faults.set(DENY_ALL, (faults.get(DENY_ALL) ?? 0) + 1);
+    const { faultCounts, journal } = this.#world;
+    faultCounts.set(DENY_ALL, (faultCounts.get(DENY_ALL) ?? 0) + 1);
     journal.note(this.#provider.id, `${method} ${id ?? ''}: ${DENY_ALL}`);
     if (method === 'listInstances') return [] as T;
     if (id === undefined) throw toError('unauthorized', method);
@@ -109,7 +120,7 @@ class ProviderPath {
     if (isCalm) return undefined;
     if (scheduler.now < this.#provider.outageUntil)
       return this.#chance.pick(['refuse', 'hang', 'fail', 'garbage', 'loseAfter']);
-    if (!this.#chance.happens(scenario.faultRate)) return undefined;
+    if (!this.#chance.happens(scenario.callFaultRate)) return undefined;
     const isDelete = method === 'deleteInstance' && this.#chance.happens(0.4);
     const fault = isDelete ? 'deny' : this.#chance.weighted(FAULTS);
     if (fault !== 'deny') return fault;

@@ -1,14 +1,14 @@
 import type { ProbeResult, SshProbe, SshTarget } from '../../../src/ports/ssh-probe.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Life } from '../../kernel/process.ts';
-import type { MarketWorld } from '../world.ts';
+import type { ProviderWorld } from './client.ts';
 import type { TrueProvider } from './truth.ts';
 
 const CLOSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
 
 /** SSH of a provider's machines, as one process of a replica reaches it: slowly, and not always. */
 export function marketProbe(
-  world: MarketWorld,
+  world: Pick<ProviderWorld, 'scheduler' | 'journal' | 'isCalm'>,
   provider: TrueProvider,
   life: Life,
   chance: Chance,

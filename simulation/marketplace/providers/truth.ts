@@ -1,9 +1,9 @@
 import type { Instance, InstanceStatus } from '../../../src/contract/instance.ts';
 import type { ProviderProfile } from '../../../src/marketplace/providers/profile.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
 import { PlainProvider } from '../../../test/support/plain-provider.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
+import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { configurations, REGIONS } from './profiles.ts';
 
 /** What a machine was from a moment on; `gone`: nothing is left of it. */
@@ -114,11 +114,4 @@ export class TrueProvider {
       return made;
     };
   }
-}
-
-export function virtualClock(scheduler: Scheduler): Clock {
-  return {
-    now: () => Math.floor(scheduler.now),
-    setTimer: (delayMs, callback) => scheduler.after(Math.ceil(delayMs), callback),
-  };
 }

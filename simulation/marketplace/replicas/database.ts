@@ -1,8 +1,8 @@
-import { copyFileSync, rmSync } from 'node:fs';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Store } from '../../../src/marketplace/model/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
-import { copySynced } from '../../orchestrator/replicas/database.ts';
+import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 
 /** The one database that all replicas share: the real store, on a copy of a file that can lose its power. */
 export class MarketDatabase {
@@ -33,6 +33,6 @@ export class MarketDatabase {
 
   async close(): Promise<void> {
     await this.#store.close();
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${this.#path}${suffix}`, { force: true });
+    removeDatabase(this.#path);
   }
 }

@@ -1,29 +1,49 @@
 import { readFileSync } from 'node:fs';
 import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
+import type { MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
 import { defaultRateLimits } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { StoreUnavailable } from '../../../src/ports/store-unavailable.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { Life } from '../../kernel/process.ts';
+import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
-import { marketClient } from '../providers/client.ts';
+import { marketClient, type ProviderWorld } from '../providers/client.ts';
 import { marketProbe } from '../providers/ssh.ts';
-import type { MarketWorld } from '../world.ts';
-import { marketStore, noTrouble } from './store.ts';
+import type { TrueProvider } from '../providers/truth.ts';
+import type { MarketDatabase } from './database.ts';
+import { type MarketTrouble, marketStore, noTrouble, type Written } from './store.ts';
 
 const gpuTypes = parseGpuTypes(
   readFileSync(new URL('../../../fixtures/gpu-types.yaml', import.meta.url), 'utf8'),
 );
 const PLENTY = 1_000_000;
 
+/** What a replica uses of the world. */
+export interface ReplicaWorld extends ProviderWorld {
+  readonly chance: Chance;
+  readonly scenario: ProviderWorld['scenario'] & {
+    readonly skewMs: number;
+    readonly trouble: MarketTrouble;
+    readonly options: MarketplaceOptions;
+  };
+  readonly database: MarketDatabase;
+  readonly providers: readonly TrueProvider[];
+  readonly inspector: { committed(life: Life, written: Written): void; mailed(id: string): void };
+  readonly tally: Tally;
+  readonly isOver: boolean;
+  /** Something was found broken where nobody waits. */
+  fail(error: unknown): void;
+}
+
 /** One of the marketplace's servers: a process at a time. */
 export class MarketReplica {
   readonly name: string;
   /** How far its clock was set wrong; a process that starts finds it right. */
   clockOffsetMs = 0;
-  readonly #world: MarketWorld;
+  readonly #world: ReplicaWorld;
   readonly #chance: Chance;
   /** How far its clock is off, as clocks of a network are. */
   readonly #skewMs: number;
@@ -31,7 +51,7 @@ export class MarketReplica {
   #life: Life | undefined;
   #marketplace: Marketplace | undefined;
 
-  constructor(name: string, world: MarketWorld) {
+  constructor(name: string, world: ReplicaWorld) {
     this.name = name;
     this.#world = world;
     this.#chance = world.chance.fork(name);

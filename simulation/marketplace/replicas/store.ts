@@ -2,7 +2,7 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import { type Store, StoreUnavailable, type Transaction } from '../../../src/marketplace/model/store.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import { throughEach } from '../../kernel/intercept-methods.ts';
+import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { Life } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 
@@ -56,7 +56,7 @@ export function marketStore(parts: FacadeParts): Store {
     });
   };
   return {
-    read: throughEach(store.read, (_part, _name, call) => ask(call)),
+    read: interceptMethods(store.read, (_part, _name, call) => ask(call)),
     transact: (body) => ask(() => transact(parts, body)),
     snapshot: (body) => ask(() => store.snapshot(body)),
     countRequest: (window) => ask(() => store.countRequest(window)),
@@ -76,7 +76,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
     life.orDeath(async () => {
       const touched = { deployments: new Set<string>(), volumes: new Set<string>() };
       const outcome = await body(
-        throughEach(tx, (part, name, call, args) => {
+        interceptMethods(tx, (part, name, call, args) => {
           if (chance.happens(trouble().death)) die();
           if (life.isDead) return new Promise(() => undefined);
           const isWrite = name === 'insert' || name === 'update' || name === 'setCleanup';

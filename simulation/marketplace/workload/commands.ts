@@ -2,9 +2,18 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';
 import type { MarketUser } from '../accounts.ts';
-import { assignDiscountTo, endDiscountOf, topUpOf } from '../operator.ts';
+import { assignDiscountTo, endDiscountOf, type OperatorWorld, topUpOf } from '../operator.ts';
 import { configurations, REGIONS } from '../providers/profiles.ts';
-import type { MarketWorld } from '../world.ts';
+import type { Users, UsersWorld } from './users.ts';
+
+/** What a command uses of the world. */
+export interface WorkloadWorld extends UsersWorld, OperatorWorld {
+  readonly users: Users;
+  readonly inspector: OperatorWorld['inspector'] & {
+    deploymentsOf(teamId: string): DeploymentRecord[];
+    volumesOf(teamId: string): VolumeRecord[];
+  };
+}
 
 /** What a user, or the operator for them, may do next, and how often. */
 const weights = {
@@ -33,7 +42,7 @@ const weights = {
 };
 
 /** Draws the next command and sends it; what comes of it is seen in what is committed. */
-export function marketCommand(world: MarketWorld): void {
+export function marketCommand(world: WorkloadWorld): void {
   const { users, scheduler, tally } = world;
   const user = users.chance.pick(users.all);
   const what = users.chance.weighted(weights);
@@ -42,7 +51,7 @@ export function marketCommand(world: MarketWorld): void {
   commands[what](world, user).catch((error: unknown) => world.fail(error));
 }
 
-type Command = (world: MarketWorld, user: MarketUser) => Promise<unknown>;
+type Command = (world: WorkloadWorld, user: MarketUser) => Promise<unknown>;
 
 const commands: Readonly<Record<keyof typeof weights, Command>> = {
   create,
@@ -90,7 +99,7 @@ const commands: Readonly<Record<keyof typeof weights, Command>> = {
     world.users.ask(user, { method: 'GET', path: `/api/deployments/dep-${'0'.repeat(32)}` }, 'unknown'),
 };
 
-async function create(world: MarketWorld, user: MarketUser): Promise<void> {
+async function create(world: WorkloadWorld, user: MarketUser): Promise<void> {
   const { users, providers, inspector } = world;
   const { chance } = users;
   const provider = chance.pick(providers);
@@ -112,7 +121,7 @@ async function create(world: MarketWorld, user: MarketUser): Promise<void> {
   await users.ask(user, { method: 'POST', path: '/api/deployments', body }, 'own');
 }
 
-async function createVolume(world: MarketWorld, user: MarketUser): Promise<void> {
+async function createVolume(world: WorkloadWorld, user: MarketUser): Promise<void> {
   const { chance } = world.users;
   const provider = chance.pick(world.providers);
   const deployment = chance.happens(0.3) ? pickDeployment(world, user, 'running') : undefined;
@@ -131,7 +140,7 @@ async function createVolume(world: MarketWorld, user: MarketUser): Promise<void>
   await world.users.ask(user, { method: 'POST', path: '/api/volumes', body }, 'own');
 }
 
-async function attach(world: MarketWorld, user: MarketUser): Promise<void> {
+async function attach(world: WorkloadWorld, user: MarketUser): Promise<void> {
   const deployment = pickDeployment(world, user, 'running');
   if (deployment === undefined) return;
   const fitting = world.inspector
@@ -143,7 +152,7 @@ async function attach(world: MarketWorld, user: MarketUser): Promise<void> {
 }
 
 /** What belongs to another team. */
-async function stranger(world: MarketWorld, user: MarketUser): Promise<void> {
+async function stranger(world: WorkloadWorld, user: MarketUser): Promise<void> {
   const { users } = world;
   const other = users.all.find(({ teamId }) => teamId !== user.teamId);
   const deployment = other && pickDeployment(world, other);
@@ -153,7 +162,7 @@ async function stranger(world: MarketWorld, user: MarketUser): Promise<void> {
 }
 
 async function onDeployment(
-  world: MarketWorld,
+  world: WorkloadWorld,
   user: MarketUser,
   method: string,
   action: string,
@@ -167,7 +176,7 @@ async function onDeployment(
 }
 
 function onVolume(
-  world: MarketWorld,
+  world: WorkloadWorld,
   user: MarketUser,
   { volumeId }: VolumeRecord,
   method: string,
@@ -180,7 +189,7 @@ function onVolume(
 
 /** One of the team's, mostly of the status that fits. */
 function pickDeployment(
-  { inspector, users }: MarketWorld,
+  { inspector, users }: WorkloadWorld,
   { teamId }: MarketUser,
   status?: DeploymentRecord['status'],
 ): DeploymentRecord | undefined {
@@ -192,14 +201,14 @@ function pickDeployment(
   return candidates.length === 0 ? undefined : users.chance.pick(candidates);
 }
 
-function pickVolume({ inspector, users }: MarketWorld, { teamId }: MarketUser): VolumeRecord | undefined {
+function pickVolume({ inspector, users }: WorkloadWorld, { teamId }: MarketUser): VolumeRecord | undefined {
   const own = inspector.volumesOf(teamId);
   return own.length === 0 ? undefined : users.chance.pick(own);
 }
 
 /** A volume and a deployment, mostly one that it is on. */
 async function pickAttached(
-  world: MarketWorld,
+  world: WorkloadWorld,
   user: MarketUser,
 ): Promise<{ record: VolumeRecord; deploymentId: string } | undefined> {
   const { chance } = world.users;

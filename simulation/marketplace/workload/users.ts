@@ -1,9 +1,10 @@
 import type { Chance } from '../../kernel/chance.ts';
+import type { Journal } from '../../kernel/journal.ts';
 import type { Life } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import type { MarketUser } from '../accounts.ts';
 import type { MarketReplica } from '../replicas/replica.ts';
-import type { MarketWorld } from '../world.ts';
 
 export interface MarketAsked {
   method: string;
@@ -19,6 +20,18 @@ export interface MarketReply {
 /** What a request may be answered with; `other`: it names what belongs to another team. */
 export type ExpectedMachine = 'own' | 'other' | 'unknown';
 
+/** What the users use of the world. */
+export interface UsersWorld {
+  readonly chance: Chance;
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly scenario: { readonly lostReplies: number; readonly faultRates: { readonly crash: number } };
+  readonly replicas: readonly MarketReplica[];
+  readonly isCalm: boolean;
+  /** Something was found broken where nobody waits. */
+  fail(error: unknown): void;
+}
+
 /** A user gives up on a request after this long. */
 const PATIENCE_MS = 60_000;
 
@@ -26,10 +39,10 @@ const PATIENCE_MS = 60_000;
 export class Users {
   readonly all: readonly MarketUser[];
   readonly chance: Chance;
-  readonly #world: MarketWorld;
+  readonly #world: UsersWorld;
   #sent = 0;
 
-  constructor(world: MarketWorld, all: readonly MarketUser[]) {
+  constructor(world: UsersWorld, all: readonly MarketUser[]) {
     this.#world = world;
     this.all = all;
     this.chance = world.chance.fork('users');
@@ -73,7 +86,7 @@ export class Users {
   /** A server dies most dangerously while what a request has begun is under way. */
   #mayDie(replica: MarketReplica, life: Life): void {
     const { scheduler, scenario } = this.#world;
-    if (!this.chance.happens(2 * scenario.mishaps.crash)) return;
+    if (!this.chance.happens(2 * scenario.faultRates.crash)) return;
     scheduler.after(this.chance.whole(1, 3_000), () => {
       if (!this.#world.isCalm && replica.life === life) replica.crash('while a request is under way');
     });

@@ -1,8 +1,9 @@
 import { assertKeepsContract } from '../../../test/support/contract.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import { catalog } from '../catalog.ts';
+import type { Reply } from '../workload/clients.ts';
 import type { Key, Tenant } from '../workload/tenant.ts';
-import type { World } from '../world.ts';
+import type { History } from './history.ts';
 import {
   absenceIsTrue,
   createdIsKept,
@@ -11,7 +12,6 @@ import {
   listIsWhole,
   offersAreWhole,
   polledId,
-  type Reply,
   STALE_MS,
   tellsNothingOfOthers,
   type Validators,
@@ -25,14 +25,13 @@ const VOLUME = /^\/v1\/(?:x\/)?volumes\/([^/?]+)/;
 
 /** Holds one reply against every invariant about replies. @throws {Violation} */
 export function inspectReply(
-  world: World,
+  history: History,
   { reply, tenant, key, validators }: { reply: Reply; tenant: Tenant; key: Key; validators: Validators },
 ): void {
   keysAreTaken(reply, key);
   keepsContract(reply);
   if (reply.status === 401) return;
-  const { history } = world.inspector;
-  absenceIsTrue(reply, askedFor(world, reply.path), tenant.accountId);
+  absenceIsTrue(reply, askedFor(history, reply.path), tenant.accountId);
   tellsNothingOfOthers(
     reply,
     tenant.accountId,
@@ -45,21 +44,20 @@ export function inspectReply(
   }
   if (reply.status !== 200) return;
   const id = polledId(reply);
-  if (id !== undefined) toldAsItWas(world, reply, [reply.body as { id: string }]);
+  if (id !== undefined) toldAsItWas(history, reply, [reply.body as { id: string }]);
   if (reply.method === 'GET' && ONE_VOLUME.test(reply.path)) {
     const shown = reply.body as { id: string; status: string };
     const states = history.currentVolume(shown.id, reply.sentAt - STALE_MS, reply.arrivedAt);
     volumeIsToldAsItWas(reply, shown, states);
   }
   if (reply.path.startsWith('/v1/instances?') || (reply.method === 'GET' && reply.path === '/v1/instances'))
-    inspectList(world, reply, tenant);
+    inspectList(history, reply, tenant);
   if (/^\/v1\/(configurations|availability)/.test(reply.path)) offersAreWhole(reply, known);
 }
 
-function inspectList(world: World, reply: Reply, tenant: Tenant): void {
+function inspectList(history: History, reply: Reply, tenant: Tenant): void {
   const { instances } = reply.body as { instances: { id: string }[] };
-  toldAsItWas(world, reply, instances);
-  const { history } = world.inspector;
+  toldAsItWas(history, reply, instances);
   const lived = history.instances().filter((record) => {
     if (record.accountId !== tenant.accountId || record.status === 'DESTROYED') return false;
     const [first] = history.versions(record.id);
@@ -72,18 +70,14 @@ function inspectList(world: World, reply: Reply, tenant: Tenant): void {
   );
 }
 
-function toldAsItWas(
-  { inspector: { history } }: World,
-  reply: Reply,
-  shown: readonly { id: string }[],
-): void {
+function toldAsItWas(history: History, reply: Reply, shown: readonly { id: string }[]): void {
   for (const instance of shown) {
     const states = history.current(instance.id, reply.sentAt - STALE_MS, reply.arrivedAt);
     isToldAsItWas(reply, instance as Parameters<typeof isToldAsItWas>[1], states);
   }
 }
 
-function askedFor({ inspector: { history } }: World, path: string): Parameters<typeof absenceIsTrue>[1] {
+function askedFor(history: History, path: string): Parameters<typeof absenceIsTrue>[1] {
   const instance = history.instance(INSTANCE.exec(path)?.[1] ?? '');
   if (instance !== undefined)
     return { accountId: instance.accountId, isGone: instance.status === 'DESTROYED' };

@@ -1,14 +1,22 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
+import type { Journal } from '../../kernel/journal.ts';
 import type { Life } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
+import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
 import type { Machine } from '../platform/machine.ts';
-import type { Cause, MachineObserver } from '../platform/machines.ts';
+import type { Cause, MachineObserver, Machines } from '../platform/machines.ts';
 import type { Call } from '../platform/network.ts';
-import type { TrueVolume, VolumeObserver } from '../platform/volumes.ts';
+import type { TrueSsh } from '../platform/ssh.ts';
+import type { Traits } from '../platform/traits.ts';
+import type { TrueVolume, VolumeObserver, Volumes } from '../platform/volumes.ts';
+import type { Database } from '../replicas/database.ts';
 import type { StoreObserver } from '../replicas/store.ts';
-import type { World } from '../world.ts';
+import type { Clients, Reply, ReplyInspector } from '../workload/clients.ts';
+import type { Key, Tenant } from '../workload/tenant.ts';
 import { History } from './history.ts';
+import { inspectReply } from './inspect-reply.ts';
 import { type Holder, leaseIsHeld } from './leases.ts';
 import {
   callsAreSerial,
@@ -20,6 +28,7 @@ import {
   rowComesFirst,
   singleStaysSingle,
 } from './platform.ts';
+import { Validators } from './replies.ts';
 import {
   createIsNotGivenUp,
   destroyedIsProved,
@@ -40,12 +49,28 @@ import {
   volumeGoneIsProved,
 } from './volume-rows.ts';
 
+/** What the inspector compares the rows and replies with. */
+export interface InspectedWorld {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly scenario: { readonly leaseS: number };
+  readonly traits: Traits;
+  readonly callTimeoutMs: number;
+  readonly database: Database;
+  readonly machines: Machines;
+  readonly volumes: Volumes;
+  readonly ssh: TrueSsh;
+  readonly clients: Clients;
+  readonly tally: Tally;
+}
+
 const KEPT_CALLS = 12;
 
 /** Sees all that happens and holds it against the invariants. What is broken is kept, and thrown by `assertHeld`. */
-export class Inspector implements MachineObserver, VolumeObserver, StoreObserver {
+export class Inspector implements MachineObserver, VolumeObserver, StoreObserver, ReplyInspector {
   readonly history = new History();
-  readonly #world: World;
+  readonly #world: InspectedWorld;
+  readonly #validators = new Validators();
   readonly #holders = new Map<string, Holder>();
   readonly #calls = new Map<string, Call[]>();
   readonly #suffered = new Set<string>();
@@ -59,7 +84,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   /** Whether the units that are taken have to be counted again. */
   areClaimsWritten = true;
 
-  constructor(world: World) {
+  constructor(world: InspectedWorld) {
     this.#world = world;
   }
 
@@ -77,6 +102,10 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
       if (this.#broken === undefined) this.#world.journal.note('!', error.message);
       this.#broken ??= error;
     }
+  }
+
+  replied(reply: Reply, tenant: Tenant, key: Key): void {
+    this.check(() => inspectReply(this.history, { reply, tenant, key, validators: this.#validators }));
   }
 
   /** Runs what a call does to the platform: it is known then whose doing it is. */

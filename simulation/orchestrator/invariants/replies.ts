@@ -1,22 +1,7 @@
 import { toInstance } from '../../../src/orchestrator/instances/list.ts';
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
-
-/** A reply, as its client has it. Times are virtual. */
-export interface Reply {
-  tenant: string;
-  method: string;
-  path: string;
-  status: number;
-  body: unknown;
-  text: string;
-  etag: string | null;
-  contentType: string | null;
-  /** Whether it was told as the replay of an earlier create. */
-  isReplay: boolean;
-  sentAt: number;
-  arrivedAt: number;
-}
+import type { Reply } from '../workload/clients.ts';
 
 /** O: "within seconds". How old a polled read may be where another process wrote. */
 export const STALE_MS = 5_000;

@@ -3,7 +3,7 @@ import { Life } from '../../kernel/process.ts';
 import { Scheduler } from '../../kernel/scheduler.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
-import type { Reply } from './replies.ts';
+import type { Reply } from '../workload/clients.ts';
 
 /** Histories are made of these: each is sound, and a test changes what is to be found. */
 export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {

@@ -1,38 +1,10 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import type { CommitListener, Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
+import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 import type { Life } from '../../kernel/process.ts';
-
-/** Every connection of this process, so that a power cut knows what SQLite had synced. */
-const connections = new Set<Sqlite.Database>();
-const { pragma } = Sqlite.prototype;
-Sqlite.prototype.pragma = function (this: Sqlite.Database, ...args: Parameters<typeof pragma>): unknown {
-  connections.add(this);
-  return pragma.apply(this, args);
-};
-
-/** What is asked again is not compiled again: a run asks some hundred questions, thousands of times each. */
-const statements = new WeakMap<Sqlite.Database, Map<string, Sqlite.Statement>>();
-const { prepare } = Sqlite.prototype;
-Sqlite.prototype.prepare = function (this: Sqlite.Database, source: string): Sqlite.Statement {
-  const known = statements.get(this) ?? new Map<string, Sqlite.Statement>();
-  statements.set(this, known);
-  const statement = known.get(source) ?? prepare.call(this, source);
-  known.set(source, statement);
-  return statement.reader ? statement.raw(false) : statement;
-} as typeof prepare;
-
-/** A folder in memory, where there is one: a run makes thousands of commits, and each is synced. */
-export function makeFolder(): string {
-  return mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'berth-sim-'));
-}
-
-/** SQLite's number for `synchronous=FULL`. */
-const FULL = 2;
 
 /** The one database that all replicas share: the real store, in a file that can lose its power. */
 export class Database {
@@ -98,8 +70,7 @@ export class Database {
 
   async close(): Promise<void> {
     await this.#store.close();
-    for (const connection of connections) if (!connection.open) connections.delete(connection);
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${this.#path}${suffix}`, { force: true });
+    removeDatabase(this.#path);
   }
 
   #open(): Store {
@@ -108,24 +79,4 @@ export class Database {
     store.subscribe(this.#onCommit);
     return store;
   }
-}
-
-/** Copies what is left of a database whose power is cut: what SQLite had synced. */
-export function copySynced(cut: string, path: string): void {
-  const isSynced = synchronousOf(cut) >= FULL;
-  copyFileSync(cut, path);
-  if (!existsSync(`${cut}-wal`)) return;
-  copyFileSync(`${cut}-wal`, `${path}-wal`);
-  // Below FULL the log is synced at a checkpoint only, and all of that is in the main file then.
-  if (!isSynced) truncateSync(`${path}-wal`, 0);
-}
-
-/** Of the connection that writes the file. */
-function synchronousOf(path: string): number {
-  for (const connection of connections) {
-    if (!connection.open || connection.name !== path) continue;
-    if (Number(connection.pragma('query_only', { simple: true })) === 0)
-      return Number(connection.pragma('synchronous', { simple: true }));
-  }
-  throw new Error(`nothing writes ${path}`);
 }

@@ -5,17 +5,34 @@ import type { Store } from '../../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
+import type { Journal } from '../../kernel/journal.ts';
 import { Life } from '../../kernel/process.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
+import type { Tally } from '../../kernel/tally.ts';
 import { catalog } from '../catalog.ts';
-import { emptyDriver, simulatedDriver } from '../platform/driver.ts';
-import type { World } from '../world.ts';
+import { emptyDriver, type Reach, simulatedDriver } from '../platform/driver.ts';
+import type { TrueSsh } from '../platform/ssh.ts';
 import { CommitNews } from './commit-news.ts';
-import { noTrouble, replicaStore } from './store.ts';
+import type { Database } from './database.ts';
+import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from './store.ts';
+
+/** What a replica uses of the world. */
+export interface ReplicaWorld extends Reach {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly scenario: { readonly replicas: number; readonly trouble: StoreTrouble };
+  readonly database: Database;
+  readonly ssh: TrueSsh;
+  readonly inspector: StoreObserver;
+  readonly tally: Tally;
+  readonly isCalm: boolean;
+  readonly isOver: boolean;
+}
 
 /** One of the servers: a process at a time, with a clock of its own. */
 export class Replica {
   readonly name: string;
-  readonly #world: World;
+  readonly #world: ReplicaWorld;
   readonly #chance: Chance;
   readonly #config: Config;
   #processes = 0;
@@ -28,7 +45,7 @@ export class Replica {
   clockOffsetMs = 0;
   #clock: Clock | undefined;
 
-  constructor(name: string, world: World, config: Config) {
+  constructor(name: string, world: ReplicaWorld, config: Config) {
     this.name = name;
     this.#world = world;
     this.#chance = world.chance.fork(name);

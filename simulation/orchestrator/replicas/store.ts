@@ -7,7 +7,7 @@ import {
 } from '../../../src/orchestrator/model/store.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import { throughEach } from '../../kernel/intercept-methods.ts';
+import { interceptMethods } from '../../kernel/intercept-methods.ts';
 import type { Life } from '../../kernel/process.ts';
 import type { CommitNews } from './commit-news.ts';
 import type { Database } from './database.ts';
@@ -110,7 +110,7 @@ interface Seen {
 /** The transaction with each of its calls seen; the process may die at any of them. */
 function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
   const { life, chance, trouble, die } = parts;
-  return throughEach(tx, (part, name, call, args) => {
+  return interceptMethods(tx, (part, name, call, args) => {
     if (chance.happens(trouble().death)) die();
     if (life.isDead) return new Promise(() => undefined);
     if (part === 'work' && name === 'check') seen.checks.push(args[0] as Lease);
@@ -124,7 +124,7 @@ function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
 }
 
 function readsThrough(ask: <T>(question: () => Promise<T>) => Promise<T>, read: () => Reader): Reader {
-  return throughEach(read(), (part: keyof Reader, name, _call, args) =>
+  return interceptMethods(read(), (part: keyof Reader, name, _call, args) =>
     ask(() => {
       const methods = read()[part] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
       const method = methods[name];

@@ -1,10 +1,13 @@
 import { createKey, revokeKey } from '../../../src/orchestrator/accounts/accounts.ts';
 import type { Chance } from '../../kernel/chance.ts';
+import type { Journal } from '../../kernel/journal.ts';
+import type { Scheduler } from '../../kernel/scheduler.ts';
 import { drawSshKey } from '../../kernel/ssh-keys.ts';
+import type { Tally } from '../../kernel/tally.ts';
+import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { type Accounts, TENANTS } from '../accounts.ts';
-import { inspectReply } from '../invariants/inspect-reply.ts';
-import { type Reply, Validators } from '../invariants/replies.ts';
-import type { World } from '../world.ts';
+import type { Database } from '../replicas/database.ts';
+import type { Replica } from '../replicas/replica.ts';
 import { type Key, Tenant } from './tenant.ts';
 
 export interface Asked {
@@ -12,6 +15,51 @@ export interface Asked {
   path: string;
   body?: object;
   idempotencyKey?: string;
+}
+
+/** A reply, as its client has it. Times are virtual. */
+export interface Reply {
+  tenant: string;
+  method: string;
+  path: string;
+  status: number;
+  body: unknown;
+  text: string;
+  etag: string | null;
+  contentType: string | null;
+  /** Whether it was marked as the replay of an earlier create. */
+  isReplay: boolean;
+  sentAt: number;
+  arrivedAt: number;
+}
+
+/** Checks what clients see. */
+export interface ReplyInspector {
+  replied(reply: Reply, tenant: Tenant, key: Key): void;
+  /** Runs a check of the caller's own. */
+  check(body: () => void): void;
+}
+
+/** What the clients use of the world. */
+export interface ClientsWorld {
+  readonly chance: Chance;
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly scenario: { readonly lostReplies: number };
+  readonly replicas: readonly Pick<Replica, 'serving'>[];
+  readonly database: Database;
+  readonly inspector: ReplyInspector;
+  readonly isCalm: boolean;
+}
+
+/** What a command uses of the world. */
+export interface WorkloadWorld extends ClientsWorld {
+  readonly clients: Clients;
+  readonly tally: Tally;
+  /** Commands that are not finished. */
+  running: number;
+  /** Something threw where nobody waits. */
+  fail(error: unknown): void;
 }
 
 /** A client gives up on a request after this long. */
@@ -22,11 +70,10 @@ export class Clients {
   readonly tenants: readonly Tenant[];
   readonly chance: Chance;
   readonly sshKeys: readonly string[];
-  readonly #world: World;
-  readonly #validators = new Validators();
+  readonly #world: ClientsWorld;
   #sent = 0;
 
-  constructor(world: World, accounts: Accounts) {
+  constructor(world: ClientsWorld, accounts: Accounts) {
     this.#world = world;
     this.chance = world.chance.fork('clients');
     this.tenants = TENANTS.map((name) => new Tenant(name, accounts[name], world.scheduler.now));
@@ -71,9 +118,7 @@ export class Clients {
       arrivedAt: scheduler.now,
     };
     journal.note(label, `${reply.status} ${brief(reply.body)}`);
-    this.#world.inspector.check(() =>
-      inspectReply(this.#world, { reply, tenant, key, validators: this.#validators }),
-    );
+    this.#world.inspector.replied(reply, tenant, key);
     return reply;
   }
 
@@ -81,9 +126,11 @@ export class Clients {
   async addKey(tenant: Tenant): Promise<void> {
     const { database, scheduler, chance } = this.#world;
     database.writer = null;
-    const clock = { now: () => Math.floor(scheduler.now), setTimer: () => ({ cancel: () => undefined }) };
     const random = chance.fork(`key/${tenant.name}/${tenant.keys.length}`);
-    const { key, record } = await createKey({ store: database.store, clock, random }, tenant.name);
+    const { key, record } = await createKey(
+      { store: database.store, clock: virtualClock(scheduler), random },
+      tenant.name,
+    );
     tenant.keys.push({ id: record.id, text: key, validFrom: scheduler.now, revokedAt: undefined });
   }
 
@@ -94,9 +141,11 @@ export class Clients {
     const valid = tenant.keys.filter(({ revokedAt }) => revokedAt === undefined);
     const [oldest] = valid;
     if (oldest === undefined || valid.length < 2) return;
-    const clock = { now: () => Math.floor(scheduler.now), setTimer: () => ({ cancel: () => undefined }) };
     oldest.revokedAt = scheduler.now;
-    await revokeKey({ store: database.store, clock, random: this.chance }, oldest.id);
+    await revokeKey(
+      { store: database.store, clock: virtualClock(scheduler), random: this.chance },
+      oldest.id,
+    );
     journal.note('operator', `revokes a key of ${tenant.name}`);
   }
 

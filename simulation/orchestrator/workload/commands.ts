@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import { hold } from '../../kernel/violation.ts';
 import { catalog } from '../catalog.ts';
-import type { Reply } from '../invariants/replies.ts';
-import type { World } from '../world.ts';
-import type { Asked } from './clients.ts';
+import type { Asked, Reply, WorkloadWorld } from './clients.ts';
 import type { CreateSent, Tenant } from './tenant.ts';
 import { volumeCommand } from './volume-commands.ts';
 
@@ -37,7 +35,7 @@ const weights = {
 };
 
 /** Draws the next command and sends it; what comes of it is learnt when its reply arrives. */
-export function command(world: World): void {
+export function command(world: WorkloadWorld): void {
   const { clients, scheduler } = world;
   const { chance } = clients;
   const tenant = chance.pick(clients.tenants);
@@ -52,7 +50,7 @@ export function command(world: World): void {
     });
 }
 
-async function run(world: World, tenant: Tenant, what: keyof typeof weights): Promise<void> {
+async function run(world: WorkloadWorld, tenant: Tenant, what: keyof typeof weights): Promise<void> {
   const { clients } = world;
   const { chance } = clients;
   switch (what) {
@@ -101,7 +99,12 @@ async function run(world: World, tenant: Tenant, what: keyof typeof weights): Pr
   }
 }
 
-async function ofInstance(world: World, tenant: Tenant, method: string, action: string): Promise<void> {
+async function ofInstance(
+  world: WorkloadWorld,
+  tenant: Tenant,
+  method: string,
+  action: string,
+): Promise<void> {
   const { clients } = world;
   if (tenant.instances.length === 0) return create(world, tenant);
   const id = clients.chance.pick(tenant.instances.slice(clients.chance.happens(0.1) ? 0 : -8));
@@ -110,14 +113,14 @@ async function ofInstance(world: World, tenant: Tenant, method: string, action: 
 }
 
 /** Asked for, or asked about. */
-async function restart({ clients }: World, tenant: Tenant): Promise<void> {
+async function restart({ clients }: WorkloadWorld, tenant: Tenant): Promise<void> {
   if (tenant.instances.length === 0) return;
   const path = `/v1/x/instances/${clients.chance.pick(tenant.instances.slice(-8))}/restart`;
   await clients.ask(tenant, { method: clients.chance.happens(0.7) ? 'POST' : 'GET', path });
 }
 
 /** A create, and its DELETE while it is under way. */
-async function changeMind(world: World, tenant: Tenant): Promise<void> {
+async function changeMind(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients, scheduler } = world;
   const { asked, sent } = drawCreate(world, tenant);
   const id = learn(tenant, sent, await clients.ask(tenant, asked));
@@ -128,7 +131,7 @@ async function changeMind(world: World, tenant: Tenant): Promise<void> {
 }
 
 /** One instance through its life: made, stopped, started again. */
-async function cycle(world: World, tenant: Tenant): Promise<void> {
+async function cycle(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { asked, sent } = drawCreate(world, tenant);
   const id = learn(tenant, sent, await world.clients.ask(tenant, asked));
   if (id === undefined) return;
@@ -140,7 +143,7 @@ async function cycle(world: World, tenant: Tenant): Promise<void> {
 }
 
 /** What is ONLINE is stopped, restarted or deleted at once: before the platform shows it, where that takes its time. */
-async function hurry(world: World, tenant: Tenant): Promise<void> {
+async function hurry(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients } = world;
   const { asked, sent } = drawCreate(world, tenant);
   const id = learn(tenant, sent, await clients.ask(tenant, asked));
@@ -165,7 +168,7 @@ const HURRIED = { polls: 60, everyMs: 500 };
 
 /** Polls until the instance is told as `status`; false: its client has lost patience. */
 async function becomes(
-  world: World,
+  world: WorkloadWorld,
   tenant: Tenant,
   path: string,
   status: string,
@@ -180,7 +183,7 @@ async function becomes(
 }
 
 /** Asks for what is another tenant's. */
-async function stranger(world: World, tenant: Tenant): Promise<void> {
+async function stranger(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients } = world;
   const other = clients.tenants.find(({ name }) => name !== tenant.name);
   if (other === undefined || other.instances.length === 0) return;
@@ -191,7 +194,7 @@ async function stranger(world: World, tenant: Tenant): Promise<void> {
   );
 }
 
-async function list(world: World, tenant: Tenant): Promise<void> {
+async function list(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const reply = await world.clients.ask(tenant, { method: 'GET', path: '/v1/instances' });
   if (reply?.status !== 200) return;
   const { instances } = reply.body as { instances: { id: string; name?: string }[] };
@@ -203,7 +206,7 @@ async function list(world: World, tenant: Tenant): Promise<void> {
   }
 }
 
-function drawCreate({ clients }: World, tenant: Tenant): { asked: Asked; sent: CreateSent } {
+function drawCreate({ clients }: WorkloadWorld, tenant: Tenant): { asked: Asked; sent: CreateSent } {
   const { chance } = clients;
   const offer = chance.pick([...catalog.offers.values()]);
   const { region } = chance.pick(offer.placements);
@@ -222,7 +225,7 @@ function drawCreate({ clients }: World, tenant: Tenant): { asked: Asked; sent: C
   return { asked: { method: 'POST', path: '/v1/instances', body }, sent };
 }
 
-async function create(world: World, tenant: Tenant): Promise<void> {
+async function create(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { asked, sent } = drawCreate(world, tenant);
   learn(tenant, sent, await world.clients.ask(tenant, asked));
 }
@@ -240,7 +243,7 @@ function learn(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): stri
 }
 
 /** I10: with one Idempotency-Key, several at once and again later: one instance. */
-async function createTwice(world: World, tenant: Tenant): Promise<void> {
+async function createTwice(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients, scheduler } = world;
   const { asked, sent } = drawCreate(world, tenant);
   sent.isRetried = true;

@@ -1,10 +1,10 @@
 import { catalog } from '../catalog.ts';
-import type { World } from '../world.ts';
+import type { WorkloadWorld } from './clients.ts';
 import type { Tenant } from './tenant.ts';
 
 /** Sends a command about a volume. */
 export async function volumeCommand(
-  world: World,
+  world: WorkloadWorld,
   tenant: Tenant,
   what:
     | 'createVolume'
@@ -54,7 +54,7 @@ export async function volumeCommand(
   }
 }
 
-async function createVolume(world: World, tenant: Tenant): Promise<string | undefined> {
+async function createVolume(world: WorkloadWorld, tenant: Tenant): Promise<string | undefined> {
   const { chance } = world.clients;
   const region = chance.pick([...catalog.regions.keys()]);
   const body = {
@@ -71,7 +71,7 @@ async function createVolume(world: World, tenant: Tenant): Promise<string | unde
 }
 
 /** While it is made, or just after: before the platform shows it, where that takes its time. */
-async function deleteSoon({ clients, scheduler }: World, tenant: Tenant, id: string): Promise<void> {
+async function deleteSoon({ clients, scheduler }: WorkloadWorld, tenant: Tenant, id: string): Promise<void> {
   await scheduler.sleep(clients.chance.between(0, 9_000));
   tenant.deleteSent.add(id);
   await clients.ask(tenant, { method: 'DELETE', path: `/v1/volumes/${id}` });

@@ -1,7 +1,7 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 /** What keeps users from paying twice, for nothing, or for what they lost; each mutant takes one of them away. */
-export const marketMutants: readonly Mutant[] = [
+export const marketplaceMutants: readonly Mutant[] = [
   {
     id: 'gone-at-once',
     subject: 'marketplace',

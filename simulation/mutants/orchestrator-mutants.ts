@@ -1,0 +1,301 @@
+import type { Mutant } from './mutant.ts';
+
+/**
+ * L1 to L13 are the leaks that comparable projects had (docs/reliability.md): each mutant takes away what keeps one
+ * of them out.
+ */
+export const orchestratorMutants: readonly Mutant[] = [
+  {
+    id: 'L1',
+    title: 'a create that a crash cut off counts as failed, and what it made is forgotten',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/instance/create.ts',
+        find: '  const before = await findEarlierCreate(',
+        replace:
+          "  if (lease.attempt > 1 && lease.cookie === null && lease.lastError === null)\n    return { outcome: 'failed', code: 'invalid', sideEffect: 'none', detail: 'it was cut off' };\n  const before = await findEarlierCreate(",
+      },
+      {
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: 'const removal = await remove(context, lease, {\n    destroy: (cookie) => driver.',
+        replace:
+          "const removal = record.status === 'ERROR' && record.endpoint === null ? { step: { outcome: 'done', value: null } as const, found: { answer: 'gone', observedAt: context.clock.now() } as const, answeredAt: context.clock.now() } : await remove(context, lease, {\n    destroy: (cookie) => driver.",
+      },
+    ],
+  },
+  {
+    id: 'L2',
+    title: 'a removal that the platform calls done is believed',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: 'found: isClaimedGone ? await removable.find() : undefined',
+        replace: "found: isClaimedGone ? { answer: 'gone', observedAt: answeredAt } : undefined",
+      },
+    ],
+  },
+  {
+    id: 'L3',
+    title: 'a removal that is refused again and again is given up',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: "if (found === undefined && step.outcome === 'failed') return",
+        replace:
+          "if (found === undefined && step.outcome === 'failed') return lease.attempt > 4 ? undefined :",
+      },
+    ],
+  },
+  {
+    id: 'L4',
+    title: 'a machine that is gone already cannot be removed',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: "step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone')",
+        replace: "step.outcome === 'done'",
+      },
+    ],
+  },
+  {
+    id: 'L5',
+    title: 'a create that comes back writes its outcome over the DELETE that came meanwhile',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/settle.ts',
+        find: "if (found === 'superseded') await tx.work.release(lease);\n    else {",
+        replace: '{',
+      },
+    ],
+  },
+  {
+    id: 'L6',
+    title: 'whoever answers at the address is taken for the machine',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/instance/verify.ts',
+        find: 'spec.sshKeys, pinned)',
+        replace: 'spec.sshKeys, undefined)',
+      },
+    ],
+  },
+  {
+    id: 'L7',
+    title: 'a database is served with the driver of another platform',
+    patches: [
+      {
+        file: 'src/orchestrator/recovery/installation.ts',
+        find: 'if (instances + volumes === 0) return;',
+        replace: 'return;',
+      },
+    ],
+  },
+  {
+    id: 'L8',
+    title: 'what one listing lacks counts as gone',
+    patches: [
+      {
+        file: 'src/orchestrator/platform/confirm-gone.ts',
+        find: 'return { ...(await proved(found, ref, context.machines)), observedAt };',
+        replace:
+          "const lacked = await context.machines.lacks(ref); return { ...(lacked.isProved ? ({ answer: 'gone' } as const) : found), observedAt };",
+      },
+    ],
+  },
+  {
+    id: 'L9',
+    title: 'a create whose answer was lost is sent again elsewhere, under another ref',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/adopt-or-create.ts',
+        find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
+        replace: "if (lease.attempt >= 0) return { answer: 'send' };",
+      },
+      {
+        file: 'src/orchestrator/steps/instance/create.ts',
+        find: 'const spec = toMachineSpec(context, record);',
+        replace:
+          'const isAgain = lease.cookie === null && lease.lastError !== null;\n  const spec = { ...toMachineSpec(context, record), ref: isAgain ? ownerRef.concat("-again") : ownerRef };',
+      },
+    ],
+  },
+  {
+    id: 'L10',
+    title: 'a start that fails ends the instance',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/instance/start.ts',
+        find: "return { step: 'stop' };",
+        replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
+      },
+      {
+        file: 'src/orchestrator/steps/instance/verify.ts',
+        find: "return { step: 'stop' };",
+        replace: "return failInstance(context, tx, record, 'The instance could not be started.');",
+      },
+    ],
+  },
+  {
+    id: 'L11',
+    title: 'nobody looks for machines that no live row owns',
+    patches: [
+      {
+        file: 'src/orchestrator/platform/drift-detector.ts',
+        find: 'await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'L12',
+    title: 'a create whose answer was lost counts as failed',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/instance/create.ts',
+        find: 'if (isRefused(failed))',
+        replace: "if (isRefused(failed) || failed.code === 'unknown_outcome')",
+      },
+    ],
+  },
+  {
+    id: 'L13',
+    title: 'an empty account is believed',
+    patches: [
+      {
+        file: 'src/orchestrator/platform/validate-listing.ts',
+        find: 'if (missing >= 2 && missing === expected) return true;',
+        replace: 'return false;',
+      },
+    ],
+  },
+  {
+    id: 'late-create',
+    title: 'a row is proved gone while a create that was cut off may still make its machine',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: 'return waitMs > 0\n    ? { step:',
+        replace: 'return waitMs > Number.MAX_VALUE\n    ? { step:',
+      },
+      {
+        file: 'src/orchestrator/steps/destroy.ts',
+        find: 'context.creates.isOut(ownerRef)',
+        replace: 'false',
+      },
+    ],
+  },
+  {
+    id: 'visibility',
+    title: 'that the platform may not show a resource yet is forgotten once its create is answered',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/adopt-or-create.ts',
+        find: "if (attempted.outcome === 'done') return () => now;",
+        replace: "if (attempted.outcome === 'done') return () => null;",
+      },
+    ],
+  },
+  {
+    id: 'volume-visibility',
+    title: 'that the platform may not show a volume yet is forgotten once its create is answered',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/volume/create.ts',
+        find: 'learnt: afterCreate(attempted, lease, context.clock.now())',
+        replace: "learnt: attempted.outcome === 'done' ? () => null : (known: number | null) => known",
+      },
+    ],
+  },
+  {
+    id: 'look',
+    title: 'a create whose answer was lost is sent again without a look',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/adopt-or-create.ts',
+        find: "if (lease.cookie !== null || !(isRepeated(lease) || isOlder)) return { answer: 'send' };",
+        replace: "if (lease.attempt >= 0) return { answer: 'send' };",
+      },
+    ],
+  },
+  {
+    id: 'fencing',
+    title: 'a step writes after its lease was lost',
+    patches: [
+      { file: 'src/orchestrator/steps/settle.ts', find: "if (found === 'lost') return found;", replace: '' },
+    ],
+  },
+  {
+    id: 'synchronous',
+    title: 'a commit is answered before it is on the disk',
+    patches: [
+      {
+        file: 'src/store/sqlite/open-database.ts',
+        find: "db.pragma('synchronous = FULL');",
+        replace: "db.pragma('synchronous = NORMAL');",
+      },
+    ],
+  },
+  {
+    id: 'claim-outside',
+    title: 'free capacity is counted before the transaction that takes it',
+    patches: [
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: '  return deps.store.transact((tx) =>\n    createOnce(',
+        replace:
+          '  const use = await deps.store.read.claims.use();\n  deps = { ...deps, use };\n  return deps.store.transact((tx) =>\n    createOnce(',
+      },
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: '{ catalog, clock, random, platform, quotas }: Deps,',
+        replace: '{ catalog, clock, random, platform, quotas, use }: any,',
+      },
+      {
+        file: 'src/orchestrator/instances/create.ts',
+        find: 'offerId: offer.id, region, capacity })',
+        replace:
+          'offerId: offer.id, region, capacity: (use.find((e: any) => e.offerId === offer.id && e.region === region)?.claimed ?? 0) < capacity ? 1_000 : 0 })',
+      },
+    ],
+  },
+  {
+    id: 'resize-lost',
+    title: 'a resize of a volume whose answer was lost counts as refused',
+    patches: [
+      {
+        file: 'src/orchestrator/steps/volume/resize.ts',
+        find: 'const reason = whyGivenUp(',
+        replace:
+          "const reason = step.outcome === 'failed' && step.sideEffect !== 'none' ? 'no answer' : whyGivenUp(",
+      },
+      {
+        file: 'src/orchestrator/steps/volume/resize.ts',
+        find: "found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;",
+        replace: 'false;',
+      },
+    ],
+  },
+  {
+    id: 'resize-unclaimed',
+    title: 'a volume is made larger without a claim on the storage',
+    patches: [
+      {
+        file: 'src/orchestrator/volumes/resize.ts',
+        find: 'await claimStorage(tx, { catalog, platform }, volume, sizeGb);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'denial-on-doubt',
+    title: 'where the store cannot tell, the answer is that there is nothing',
+    patches: [
+      {
+        file: 'src/http/api/errors.ts',
+        find: 'const error = this.from(thrown);',
+        replace:
+          "const isDoubt = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n    const error = isDoubt ? this.notFound('There is no such resource.') : this.from(thrown);",
+      },
+    ],
+  },
+];

@@ -1,0 +1,12 @@
+import type { Outcome } from './run-world.ts';
+
+/** The programs that are simulated. */
+export const subjects = ['orchestrator', 'marketplace'] as const;
+export type Subject = (typeof subjects)[number];
+
+/** A simulation whose database template is made, ready for any number of runs. */
+export interface Simulation {
+  /** Holds the template and the databases of the runs; whoever prepared the simulation removes it. */
+  folder: string;
+  run(seed: string, commands: number): Promise<Outcome>;
+}
