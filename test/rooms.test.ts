@@ -55,6 +55,34 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'cli.ts',
     'index.ts',
   ],
+  simulation: ['kernel', 'runner', 'orchestrator', 'marketplace', 'simulations.ts', 'mutants', 'cli.ts'],
+  'simulation/orchestrator': [
+    'accounts.ts',
+    'catalog.ts',
+    'platform',
+    'replicas',
+    'scenario.ts',
+    'workload',
+    'invariants',
+    'world.ts',
+    'fault-injection.ts',
+    'operator.ts',
+    'quiesce.ts',
+    'run.ts',
+  ],
+  'simulation/marketplace': [
+    'accounts.ts',
+    'providers',
+    'replicas',
+    'scenario.ts',
+    'operator.ts',
+    'workload',
+    'invariants',
+    'world.ts',
+    'fault-injection.ts',
+    'quiesce.ts',
+    'run.ts',
+  ],
 };
 
 type Files = ReadonlyMap<string, string>;
@@ -117,6 +145,7 @@ it('no file imports itself through others', () => {
   const sources = readSources(
     'src/{orchestrator,marketplace,http,work,store,client,contract,ssh}',
     'conformance',
+    'simulation',
   );
   expect(circles(sources)).toEqual([]);
 });
@@ -130,6 +159,13 @@ describe('a planted violation is caught', () => {
     ['src/marketplace', 'src/marketplace/ledger/a.ts', "export { x } from '../volumes/create.ts';"],
     ['src/marketplace', 'src/marketplace/providers/a.ts', "import type { Deps } from '../deps.ts';"],
     ['src/http', 'src/http/wire/a.ts', "import { x } from '../api/errors.ts';"],
+    ['simulation', 'simulation/kernel/a.ts', "import { x } from '../runner/run-world.ts';"],
+    ['simulation', 'simulation/orchestrator/a.ts', "import { x } from '../marketplace/world.ts';"],
+    [
+      'simulation/orchestrator',
+      'simulation/orchestrator/invariants/a.ts',
+      "import type { World } from '../world.ts';",
+    ],
   ])('in %s: %s with %s', (part, path, text) => {
     expect(upwards(part, parts[part] ?? [], new Map([[path, text]]))).toHaveLength(1);
   });
