@@ -149,7 +149,7 @@ describe('what an operator sets', () => {
     expect(Date.parse(accepted_until) - at).toBeGreaterThanOrEqual(2 * 3_600_000);
     const [provider] = JSON.parse(await run('losses', '--json')).providers;
     expect(provider).toMatchObject({ accepted_until });
-    expect(await run('losses', 'accept', 'provider-d')).toMatch('What provider-d denies ends until');
+    expect(await run('losses', 'accept', 'provider-d')).toMatch('what provider-d answers 404 for is ended');
   });
 
   it('users, who may have keys only where they are let [operator-sets-users]', async () => {
