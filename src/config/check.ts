@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { collectFindings, type Finding, toFindings, toPlainIssues } from './findings.ts';
+import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from './findings.ts';
 import { catalogFileOf, readCatalogFile } from './load.ts';
 import { isMarketplaceFile, marketplaceFindings } from './marketplace/load.ts';
 import { configSchema } from './schema.ts';
 import { tlsFindings } from './tls-findings.ts';
-import { readYamlFile, type YamlFile } from './yaml-file.ts';
+import { readYamlFile } from './yaml-file.ts';
 
 /**
  * Everything that is wrong with a config file, of an orchestrator or of a marketplace, and with the files that it

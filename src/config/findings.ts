@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import { formatPath, toSentence } from '../contract/errors.ts';
 import { describeIssue } from '../contract/issue-words.ts';
 import { Fatal } from '../ports/fatal.ts';
-import type { YamlFile } from './yaml-file.ts';
 
 /** One thing that is wrong with the configuration, and where. */
 export interface Finding {
@@ -63,6 +62,21 @@ export function toPlainIssues(raw: unknown, issues: readonly z.core.$ZodIssue[])
       return [{ path, message: issue.message, at: issue.params?.['at'] === 'key' ? 'key' : 'value' }];
     return [{ path, message: describeIssue(issue, raw), at: 'value' }];
   });
+}
+
+/** 1-based. */
+export interface Position {
+  line: number;
+  column: number;
+}
+
+/** A YAML file that was read, and where in it each value stands. */
+export interface YamlFile {
+  /** As the user named it. */
+  file: string;
+  value: Record<string, unknown>;
+  /** Where the node at `path` is, or, if there is none, its nearest ancestor. */
+  locate(path: IssuePath, at: 'key' | 'value'): Position;
 }
 
 /** Each issue as a finding at the line of the node that it is about, in the order of the file. */

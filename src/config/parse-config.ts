@@ -2,10 +2,16 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { formatPath } from '../contract/errors.ts';
 import { valueAt } from '../contract/issue-words.ts';
-import { ConfigError, type Finding, type PlainIssue, toFindings, toPlainIssues } from './findings.ts';
+import {
+  ConfigError,
+  type Finding,
+  type PlainIssue,
+  toFindings,
+  toPlainIssues,
+  type YamlFile,
+} from './findings.ts';
 import { isPostgres, sqlitePath, toDatabase } from './server-schema.ts';
 import { flagOf, type Override, withOverrides } from './settings.ts';
-import type { YamlFile } from './yaml-file.ts';
 
 /** Where a setting's value comes from. */
 type ConfigSource = 'flag' | 'environment' | 'file' | 'default';

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { type Finding, toFindings } from './findings.ts';
-import type { YamlFile } from './yaml-file.ts';
+import { type Finding, toFindings, type YamlFile } from './findings.ts';
 
 /** The TLS files are read at start; that they can be, and that they belong together, is seen here. */
 export function tlsFindings(yaml: YamlFile): Finding[] {

@@ -9,24 +9,10 @@ import {
   type ParsedNode,
   parseDocument,
 } from 'yaml';
-import { ConfigError, type Finding, type IssuePath } from './findings.ts';
+import { ConfigError, type Finding, type IssuePath, type Position, type YamlFile } from './findings.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_ALIASES = 100;
-
-interface Position {
-  line: number;
-  column: number;
-}
-
-/** A YAML file that was read, and where in it each value stands. */
-export interface YamlFile {
-  /** As the user named it. */
-  file: string;
-  value: Record<string, unknown>;
-  /** Where the node at `path` is, or, if there is none, its nearest ancestor. */
-  locate(path: IssuePath, at: 'key' | 'value'): Position;
-}
 
 /**
  * Reads a YAML 1.2 file whose root is a mapping. An empty file is an empty mapping.

@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
-import { collectFindings, type Finding, toFindings, toPlainIssues } from '../findings.ts';
+import { collectFindings, type Finding, toFindings, toPlainIssues, type YamlFile } from '../findings.ts';
 import { createPathResolver, parseConfig, resolveServerPaths } from '../parse-config.ts';
 import { type ConfigFlags, type Environment, type Override, readOverrides } from '../settings.ts';
 import { tlsFindings } from '../tls-findings.ts';
-import { readYamlFile, type YamlFile } from '../yaml-file.ts';
+import { readYamlFile } from '../yaml-file.ts';
 import { loadProfile } from './load-profile.ts';
 import { type MarketplaceConfig, marketplaceConfigSchema } from './schema.ts';
 
