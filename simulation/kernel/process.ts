@@ -11,7 +11,7 @@ class Died extends Error {
  * One process of a replica, from its start to its end. What it waits for reaches it only while it runs: while it is
  * paused that is kept for later, and once it is dead nothing of it ever runs again.
  */
-export class Life {
+export class ServerProcess {
   readonly name: string;
   readonly #scheduler: Scheduler;
   readonly #kept: (() => void)[] = [];
@@ -44,7 +44,7 @@ export class Life {
   }
 
   whenRunning(run: () => void): void {
-    this.#scheduler.stir();
+    this.#scheduler.noteActivity();
     if (this.#state === 'running') run();
     else if (this.#state === 'paused') this.#kept.push(run);
   }

@@ -43,12 +43,12 @@ export class Scheduler {
   }
 
   /** Tells that something runs: virtual time waits for it. */
-  stir(): void {
+  noteActivity(): void {
     this.#activity++;
   }
 
   after(delayMs: number, run: () => void): Scheduled {
-    this.stir();
+    this.noteActivity();
     const entry = {
       at: this.#now + Math.max(0, delayMs),
       order: this.#order++,

@@ -1,6 +1,6 @@
 import type { Instance } from '../../src/contract/instance.ts';
 import type { Chance } from '../kernel/chance.ts';
-import type { TrueProvider } from './providers/truth.ts';
+import type { SimulatedProvider } from './providers/simulated-provider.ts';
 import { type MarketFaultRates, SET_RIGHT_WITHIN_MS } from './scenario.ts';
 import type { MarketWorld } from './world.ts';
 
@@ -63,7 +63,7 @@ function jump(world: MarketWorld, chance: Chance): void {
   });
 }
 
-function breakVolume(world: MarketWorld, chance: Chance, { plain }: TrueProvider): void {
+function breakVolume(world: MarketWorld, chance: Chance, { plain }: SimulatedProvider): void {
   const whole = plain.volumes.filter(({ status }) => status !== 'DELETING' && status !== 'CREATING');
   if (whole.length === 0) return;
   const { id } = chance.pick(whole);
@@ -74,7 +74,7 @@ function breakVolume(world: MarketWorld, chance: Chance, { plain }: TrueProvider
 function injectIntoMachine(
   world: MarketWorld,
   chance: Chance,
-  provider: TrueProvider,
+  provider: SimulatedProvider,
   name: MachineFault,
 ): void {
   const candidates = provider.living.filter((instance) => machineFaults[name].fits(instance, provider));
@@ -85,17 +85,17 @@ function injectIntoMachine(
   provider.watch();
 }
 
-function outage(world: MarketWorld, chance: Chance, provider: TrueProvider): void {
+function outage(world: MarketWorld, chance: Chance, provider: SimulatedProvider): void {
   world.tally.outages++;
   provider.outageUntil = world.scheduler.now + chance.pick([5_000, 60_000, 240_000]);
 }
 
 /** Long enough for a 404 to be confirmed of all that there is. */
-function denial(world: MarketWorld, chance: Chance, provider: TrueProvider): void {
+function denial(world: MarketWorld, chance: Chance, provider: SimulatedProvider): void {
   provider.deniesUntil = world.scheduler.now + chance.pick([60_000, 240_000, 400_000]);
 }
 
-function soldOut(world: MarketWorld, chance: Chance, { plain }: TrueProvider): void {
+function soldOut(world: MarketWorld, chance: Chance, { plain }: SimulatedProvider): void {
   const configuration = chance.pick(plain.configurations);
   configuration.available = false;
   world.scheduler.after(chance.whole(10_000, 120_000), () => {
@@ -115,8 +115,8 @@ const machineFaults: Readonly<
   Record<
     MachineFault,
     {
-      fits: (instance: Instance, provider: TrueProvider) => boolean;
-      inject: (provider: TrueProvider, instance: Instance, chance: Chance, world: MarketWorld) => void;
+      fits: (instance: Instance, provider: SimulatedProvider) => boolean;
+      inject: (provider: SimulatedProvider, instance: Instance, chance: Chance, world: MarketWorld) => void;
     }
   >
 > = {

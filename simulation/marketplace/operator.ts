@@ -8,7 +8,7 @@ import type { Scheduler } from '../kernel/scheduler.ts';
 import type { Tally } from '../kernel/tally.ts';
 import { virtualClock } from '../kernel/virtual-clock.ts';
 import type { MarketUser } from './accounts.ts';
-import type { TrueProvider } from './providers/truth.ts';
+import type { SimulatedProvider } from './providers/simulated-provider.ts';
 import type { MarketDatabase } from './replicas/database.ts';
 
 /** What the operator uses of the world. */
@@ -17,7 +17,7 @@ export interface OperatorWorld {
   readonly scheduler: Scheduler;
   readonly journal: Journal;
   readonly database: MarketDatabase;
-  readonly providers: readonly TrueProvider[];
+  readonly providers: readonly SimulatedProvider[];
   readonly users: { readonly chance: Chance };
   readonly inspector: {
     credited(teamId: string, amountMicroUsd: number): void;

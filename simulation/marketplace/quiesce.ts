@@ -8,7 +8,7 @@ import {
   machinesAreSingle,
   mailsAreSent,
   volumesRest,
-} from './invariants/rest.ts';
+} from './invariants/quiescence.ts';
 import { acceptAllLosses } from './operator.ts';
 import type { MarketWorld } from './world.ts';
 
@@ -24,7 +24,7 @@ const LONGEST_CLOSE_MS = 60_000;
 /** Ends all faults, lets everything settle, and holds what then is against the invariants. */
 export async function quiesceMarket(world: MarketWorld): Promise<void> {
   const { scheduler } = world;
-  calm(world);
+  endFaults(world);
   const end = scheduler.now + LONGEST_MS;
   let quietSince = scheduler.now;
   let problem = await findProblem(world);
@@ -48,19 +48,19 @@ export async function shutDownMarket(world: MarketWorld): Promise<void> {
   const closing = replicas.map(({ serving }) => serving?.marketplace.close());
   await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
   await Promise.all(closing);
-  for (const { name, life } of replicas)
-    if (life !== undefined && life.openTimers > 0)
-      throw new Violation('I28', `${name} has ended, and has ${life.openTimers} timers left`);
+  for (const { name, process } of replicas)
+    if (process !== undefined && process.openTimers > 0)
+      throw new Violation('I28', `${name} has ended, and has ${process.openTimers} timers left`);
 }
 
-function calm(world: MarketWorld): void {
+function endFaults(world: MarketWorld): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
   for (const { plain } of world.providers)
     for (const configuration of plain.configurations) configuration.available = true;
   for (const replica of world.replicas) {
     replica.clockOffsetMs = 0;
-    replica.life?.resume();
+    replica.process?.resume();
   }
   world.scheduler.after(KNOWN_AGAIN_WITHIN_MS, () =>
     acceptAllLosses(world).catch((error: unknown) => world.fail(error)),

@@ -2,7 +2,7 @@ import { type Outcome, runWorld } from '../runner/run-world.ts';
 import type { MarketPrepared } from './accounts.ts';
 import { injectMarketFaults } from './fault-injection.ts';
 import { booksAreExact } from './invariants/books.ts';
-import { machinesAreSingle } from './invariants/rest.ts';
+import { machinesAreSingle } from './invariants/quiescence.ts';
 import { credit } from './operator.ts';
 import { quiesceMarket, shutDownMarket } from './quiesce.ts';
 import { marketCommand } from './workload/commands.ts';

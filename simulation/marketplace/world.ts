@@ -6,7 +6,7 @@ import { START_AT } from '../kernel/virtual-clock.ts';
 import type { MarketPrepared } from './accounts.ts';
 import { MarketInspector } from './invariants/inspector.ts';
 import { profiles } from './providers/profiles.ts';
-import { TrueProvider } from './providers/truth.ts';
+import { SimulatedProvider } from './providers/simulated-provider.ts';
 import { MarketDatabase } from './replicas/database.ts';
 import { MarketReplica } from './replicas/replica.ts';
 import { drawMarketScenario, type MarketScenario } from './scenario.ts';
@@ -18,7 +18,7 @@ export class MarketWorld {
   readonly scenario: MarketScenario;
   readonly scheduler = new Scheduler(START_AT);
   readonly journal = new Journal(() => this.scheduler.now);
-  readonly providers: readonly TrueProvider[];
+  readonly providers: readonly SimulatedProvider[];
   readonly database: MarketDatabase;
   readonly inspector: MarketInspector;
   readonly replicas: readonly MarketReplica[];
@@ -38,7 +38,7 @@ export class MarketWorld {
     this.scenario = drawMarketScenario(this.chance.fork('scenario'));
     const { chance, scheduler, scenario } = this;
     this.providers = profiles.map(
-      (profile) => new TrueProvider(scheduler, profile, chance.fork(profile.id), scenario.capacity),
+      (profile) => new SimulatedProvider(scheduler, profile, chance.fork(profile.id), scenario.capacity),
     );
     this.database = new MarketDatabase(prepared.folder, prepared.database);
     this.inspector = new MarketInspector(this);
@@ -49,7 +49,7 @@ export class MarketWorld {
     );
   }
 
-  provider(id: string): TrueProvider {
+  provider(id: string): SimulatedProvider {
     const provider = this.providers.find((candidate) => candidate.id === id);
     if (provider === undefined) throw new Error(`there is no provider ${id}`);
     return provider;

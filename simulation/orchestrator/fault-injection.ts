@@ -30,7 +30,7 @@ async function inject(world: World, chance: Chance, name: FaultName): Promise<vo
       if (!world.wouldNoticeEmptyAccount) return;
       world.journal.note('platform', 'shows an empty account');
       world.tally.outages++;
-      return world.faults.revoke(chance.between(10_000, 240_000));
+      return world.callFaults.revoke(chance.between(10_000, 240_000));
     case 'wrongPlatform':
       return misconfigure(world, chance);
     default:
@@ -49,12 +49,12 @@ async function cutPower(world: World): Promise<void> {
 }
 
 function partition(world: World, chance: Chance): void {
-  const { news, name } = chance.pick(world.replicas);
-  if (news === undefined || world.scenario.replicas === 1) return;
+  const { feed, name } = chance.pick(world.replicas);
+  if (feed === undefined || world.scenario.replicas === 1) return;
   world.journal.note(name, 'hears of no commits');
   world.tally.partitions++;
-  news.partition();
-  world.scheduler.after(chance.between(500, 90_000), () => news.heal());
+  feed.partition();
+  world.scheduler.after(chance.between(500, 90_000), () => feed.heal());
 }
 
 const LONG_ENOUGH_TO_START_MS = 2_000;
@@ -63,7 +63,7 @@ const LONG_ENOUGH_TO_START_MS = 2_000;
 async function misconfigure(world: World, chance: Chance): Promise<void> {
   const hasLive = world.inspector.history.instances().some(({ status }) => status !== 'DESTROYED');
   const replica = chance.pick(world.replicas);
-  if (!hasLive || replica.life === undefined) return;
+  if (!hasLive || replica.process === undefined) return;
   world.journal.note(replica.name, 'is configured for another platform');
   replica.end();
   replica.start('another');
@@ -94,7 +94,7 @@ function outage(world: World, chance: Chance): void {
   const ms = chance.happens(0.7) ? chance.between(20_000, 300_000) : chance.between(300_000, 3_600_000);
   world.journal.note('platform', `is away for ${Math.round(ms / 1_000)} s`);
   world.tally.outages++;
-  world.faults.beginOutage(ms);
+  world.callFaults.beginOutage(ms);
 }
 
 /** A fault of one machine that runs, or is stopped. */
@@ -108,7 +108,7 @@ function injectIntoMachine(
   const machine = chance.pick(fitting);
   const { ref } = machine.spec;
   world.journal.note('platform', `${name} of ${ref}`);
-  if (name === 'reclaim' || name === 'breakDown') world.inspector.suffered(ref);
+  if (name === 'reclaim' || name === 'breakDown') world.inspector.machineLost(ref);
   const { machines } = world;
   const faults = {
     reclaim: () => machines.lose(machine, 'reclaimed'),

@@ -16,6 +16,6 @@ function lost({ inspector, machines }: World): InstanceRecord[] {
  * the servers end their instances.
  */
 export async function acceptRealLosses(world: World): Promise<void> {
-  if (world.isLossAccepted || world.faults.isRevoked || lost(world).length === 0) return;
+  if (world.isLossAccepted || world.callFaults.isRevoked || lost(world).length === 0) return;
   await world.acceptLosses();
 }

@@ -30,7 +30,7 @@ const LONGEST_CLOSE_MS = 20_000;
 /** Ends all faults, lets everything settle, and holds what then is against the invariants. */
 export async function quiesce(world: World): Promise<void> {
   const { scheduler, inspector } = world;
-  calm(world);
+  endFaults(world);
   const calmSince = scheduler.now;
   const end = calmSince + LONGEST_MS;
   let problem = await findProblem(world);
@@ -41,13 +41,13 @@ export async function quiesce(world: World): Promise<void> {
     problem = await findProblem(world);
   }
   if (problem !== undefined) throw problem;
-  const callsBefore = world.faults.calls;
+  const callsBefore = world.callFaults.calls;
   await scheduler.runUntil(scheduler.now + STEADY_MS);
   inspector.assertHeld();
   const again = await findProblem(world);
   if (again !== undefined) throw again;
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
-  callsAreFew(world.faults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
+  callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
 }
 
 /** The servers end in order; nothing of them may stay. */
@@ -57,19 +57,19 @@ export async function shutDown(world: World): Promise<void> {
   const closing = replicas.map(({ serving }) => serving?.orchestrator.close());
   await scheduler.runUntil(scheduler.now + LONGEST_CLOSE_MS);
   await Promise.all(closing);
-  for (const { life, news } of replicas)
-    nothingIsLeft({ timers: life?.openTimers ?? 0, subscriptions: news?.subscriptions ?? 0 });
+  for (const { process, feed } of replicas)
+    nothingIsLeft({ timers: process?.openTimers ?? 0, subscriptions: feed?.subscriptions ?? 0 });
 }
 
-function calm(world: World): void {
+function endFaults(world: World): void {
   world.journal.note('world', 'comes to rest');
   world.isCalm = true;
-  world.faults.end();
+  world.callFaults.end();
   world.network.clear();
   for (const replica of world.replicas) {
     replica.clockOffsetMs = 0;
-    replica.life?.resume();
-    replica.news?.heal();
+    replica.process?.resume();
+    replica.feed?.heal();
   }
 }
 

@@ -9,12 +9,13 @@ import { emptyTally, type Tally } from '../kernel/tally.ts';
 import { START_AT } from '../kernel/virtual-clock.ts';
 import type { Prepared } from './accounts.ts';
 import { Inspector } from './invariants/inspector.ts';
-import { Faults } from './platform/faults.ts';
+import { CallFaults } from './platform/call-faults.ts';
 import { Machines } from './platform/machines.ts';
 import { Network } from './platform/network.ts';
-import { TrueSsh } from './platform/ssh.ts';
+import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
 import { Volumes } from './platform/volumes.ts';
+import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
 import { Replica } from './replicas/replica.ts';
 import { drawScenario, LEAST_GRACE_S, type Scenario } from './scenario.ts';
@@ -35,11 +36,11 @@ export class World {
   readonly scheduler = new Scheduler(START_AT);
   readonly journal = new Journal(() => this.scheduler.now);
   readonly inspector: Inspector;
-  readonly faults: Faults;
+  readonly callFaults: CallFaults;
   readonly machines: Machines;
   readonly volumes: Volumes;
   readonly network: Network;
-  readonly ssh: TrueSsh;
+  readonly ssh: SimulatedSsh;
   readonly database: Database;
   readonly replicas: readonly Replica[];
   readonly clients: Clients;
@@ -60,13 +61,13 @@ export class World {
     this.traits = this.scenario.traits;
     this.inspector = new Inspector(this);
     const { chance, traits, inspector } = this;
-    this.faults = new Faults(
+    this.callFaults = new CallFaults(
       scheduler,
       chance.fork('faults'),
       this.scenario.callFaultRate,
       () => this.wouldNoticeEmptyAccount,
     );
-    const { faults } = this;
+    const faults = this.callFaults;
     this.machines = new Machines({ scheduler, traits, chance: chance.fork('machines'), observer: inspector });
     const { machines } = this;
     this.volumes = new Volumes({
@@ -83,7 +84,7 @@ export class World {
       chance: chance.fork('network'),
       observer: inspector,
     });
-    this.ssh = new TrueSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
+    this.ssh = new SimulatedSsh({ scheduler, machines, faults, chance: chance.fork('ssh') });
     this.database = new Database(folder, database, {
       instancesChanged: (records) => this.#committed({ instances: records }),
       workChanged: () => this.#committed({ work: true }),
@@ -99,11 +100,11 @@ export class World {
 
   /** Calls of the servers to the platform. */
   get calls(): number {
-    return this.faults.calls;
+    return this.callFaults.calls;
   }
 
   get faultCounts(): ReadonlyMap<string, number> {
-    return this.faults.counts;
+    return this.callFaults.counts;
   }
 
   /**
@@ -143,12 +144,12 @@ export class World {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  #committed(news: Parameters<NonNullable<Replica['news']>['tellNow']>[0]): void {
-    if ('instances' in news) this.inspector.instancesWritten(news.instances);
+  #committed(commit: Commit): void {
+    if ('instances' in commit) this.inspector.instancesWritten(commit.instances);
     const { writer } = this.database;
-    for (const { life, news: ofReplica } of this.replicas)
-      if (life !== undefined && life === writer) ofReplica?.tellNow(news);
-      else ofReplica?.tellSoon(news);
+    for (const { process, feed } of this.replicas)
+      if (process !== undefined && process === writer) feed?.tellNow(commit);
+      else feed?.tellSoon(commit);
   }
 
   #config(catalogPath: string): Config {

@@ -4,17 +4,17 @@ import type { SubjectKind } from '../../../src/marketplace/model/ledger-records.
 import type { Transaction } from '../../../src/marketplace/model/store.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
-import type { TrueProvider } from '../providers/truth.ts';
+import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 import type { MarketDatabase } from '../replicas/database.ts';
 import type { Written, WrittenVolume } from '../replicas/store.ts';
 import { clockErrorMs, type MarketScenario } from '../scenario.ts';
 import { type Cause, causeOfDeployment, causeOfVolume } from './causes.ts';
+import { endIsTrue, isDeadForGood, isNoBlink, startIsTrue, stopIsTrue } from './deployments.ts';
 import type { PostedBefore } from './integral.ts';
 import { lossesAreCapped, type WrongLoss } from './losses.ts';
-import { endIsTrue, isDeadForGood, isNoBlink, startIsTrue, stopIsTrue } from './truth.ts';
 import { volumeIsTrue, volumeIsWhole } from './volumes.ts';
 
 /** What the inspector compares the commits with. */
@@ -23,8 +23,8 @@ export interface InspectedWorld {
   readonly journal: Journal;
   readonly scenario: MarketScenario;
   readonly database: MarketDatabase;
-  readonly providers: readonly TrueProvider[];
-  provider(id: string): TrueProvider;
+  readonly providers: readonly SimulatedProvider[];
+  provider(id: string): SimulatedProvider;
   /** Ends the run with what was found broken. */
   fail(error: unknown): void;
 }
@@ -93,10 +93,10 @@ export class MarketInspector {
   }
 
   /** A process has committed. What it broke ends the run. */
-  committed(life: Life, written: Written): void {
+  committed(process: ServerProcess, written: Written): void {
     try {
-      for (const record of written.deployments) this.#deployment(life, record);
-      for (const volume of written.volumes) this.#volume(life, volume);
+      for (const record of written.deployments) this.#deployment(process, record);
+      for (const volume of written.volumes) this.#volume(process, volume);
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
       this.#world.fail(error);
@@ -111,13 +111,13 @@ export class MarketInspector {
     for (const { record } of this.volumes.values()) isKept(record, await read.volumes.byId(record.id));
   }
 
-  #deployment(life: Life, after: DeploymentRecord): void {
+  #deployment(process: ServerProcess, after: DeploymentRecord): void {
     const known = this.deployments.get(after.id);
     const before = known?.record;
     const causes = known?.causes ?? [];
     this.deployments.set(after.id, { record: after, causes });
     if (before?.status !== after.status)
-      this.#world.journal.note(life.name, `${after.id} ${before?.status ?? 'new'} → ${after.status}`);
+      this.#world.journal.note(process.name, `${after.id} ${before?.status ?? 'new'} → ${after.status}`);
     if (before !== undefined) changesLawfully(before, after);
     const cause = causeOfDeployment(before, after);
     if (cause !== undefined) causes.push(cause);
@@ -154,21 +154,21 @@ export class MarketInspector {
     return isThere && this.#wronglyLost(provider, id, providerVolumeId);
   }
 
-  #wronglyLost(provider: TrueProvider, id: string, deniedId: string | null): boolean {
+  #wronglyLost(provider: SimulatedProvider, id: string, deniedId: string | null): boolean {
     if (!provider.denied.has(deniedId ?? '')) return false;
     this.wrongLosses.push({ id, providerId: provider.id, at: this.#world.scheduler.now });
     lossesAreCapped(this, this.#world, provider.id);
     return true;
   }
 
-  #volume(life: Life, { record: after, attachments }: WrittenVolume): void {
+  #volume(process: ServerProcess, { record: after, attachments }: WrittenVolume): void {
     const known = this.volumes.get(after.id);
     const before = known?.record;
     const causes = known?.causes ?? [];
     this.volumes.set(after.id, { record: after, causes });
     if (before?.status !== after.status || before.action?.kind !== after.action?.kind)
       this.#world.journal.note(
-        life.name,
+        process.name,
         `${after.id} ${before?.status ?? 'new'} → ${after.status} ${after.action?.kind ?? ''}`,
       );
     const cause = causeOfVolume(before, after);

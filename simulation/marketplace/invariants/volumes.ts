@@ -1,7 +1,7 @@
 import { volumeTransitions } from '../../../src/marketplace/contract/volume.ts';
 import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { TrueProvider } from '../providers/truth.ts';
+import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 
 /** I5, I16, I21, I15, I24: a commit leaves a volume in a lawful state that somebody looks after. */
 export function volumeIsWhole(
@@ -50,7 +50,7 @@ function followsFrom(before: VolumeRecord, after: VolumeRecord): void {
 export function volumeIsTrue(
   before: VolumeRecord | undefined,
   after: VolumeRecord,
-  { plain }: TrueProvider,
+  { plain }: SimulatedProvider,
 ): void {
   const { id, status, providerVolumeId } = after;
   const truth = plain.volumes.find((volume) => volume.id === providerVolumeId);

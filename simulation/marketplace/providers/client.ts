@@ -3,9 +3,9 @@ import { plainProviderClient } from '../../../test/support/plain-provider-client
 import type { ProviderFaults, ProviderMethod } from '../../../test/support/provider-faults.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
-import type { TrueProvider } from './truth.ts';
+import type { SimulatedProvider } from './simulated-provider.ts';
 
 /** What providers use of the world. */
 export interface ProviderWorld {
@@ -47,22 +47,22 @@ type Call = Parameters<Through>[1];
 /** A provider as one process of a replica reaches it: slowly, and not always. */
 export function marketClient(
   world: ProviderWorld,
-  provider: TrueProvider,
-  life: Life,
+  provider: SimulatedProvider,
+  process: ServerProcess,
   chance: Chance,
 ): OrchestratorClient {
   const path = new ProviderPath(world, provider, chance);
   return plainProviderClient(provider.plain, {
-    through: (method, call, commit) => life.reach(() => path.through(method, call, commit)),
+    through: (method, call, commit) => process.reach(() => path.through(method, call, commit)),
   });
 }
 
 class ProviderPath {
   readonly #world: ProviderWorld;
-  readonly #provider: TrueProvider;
+  readonly #provider: SimulatedProvider;
   readonly #chance: Chance;
 
-  constructor(world: ProviderWorld, provider: TrueProvider, chance: Chance) {
+  constructor(world: ProviderWorld, provider: SimulatedProvider, chance: Chance) {
     this.#world = world;
     this.#provider = provider;
     this.#chance = chance;
@@ -137,7 +137,7 @@ class ProviderPath {
   }
 
   #commit<T>(method: ProviderMethod, { args }: Call, commit: () => T): T {
-    this.#world.scheduler.stir();
+    this.#world.scheduler.noteActivity();
     if (method !== 'createVolume') {
       const result = structuredClone(commit());
       this.#provider.watch();

@@ -1,22 +1,22 @@
 import type { ProbeResult, SshProbe, SshTarget } from '../../../src/ports/ssh-probe.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { ProviderWorld } from './client.ts';
-import type { TrueProvider } from './truth.ts';
+import type { SimulatedProvider } from './simulated-provider.ts';
 
 const CLOSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
 
 /** SSH of a provider's machines, as one process of a replica reaches it: slowly, and not always. */
 export function marketProbe(
   world: Pick<ProviderWorld, 'scheduler' | 'journal' | 'isCalm'>,
-  provider: TrueProvider,
-  life: Life,
+  provider: SimulatedProvider,
+  process: ServerProcess,
   chance: Chance,
 ): SshProbe {
   const { scheduler, journal } = world;
   return {
     probe: (target, keys, _pin, withinMs = 10_000) =>
-      life.reach(async () => {
+      process.reach(async () => {
         await scheduler.sleep(chance.happens(0.2) ? chance.whole(500, 5_000) : chance.whole(1, 200));
         if (!world.isCalm && chance.happens(0.05)) {
           await scheduler.sleep(withinMs);
@@ -31,7 +31,7 @@ export function marketProbe(
 
 /** What the machine at the address truly does. */
 function logIn(
-  provider: TrueProvider,
+  provider: SimulatedProvider,
   { host, port, username }: SshTarget,
   keys: readonly string[],
   now: number,

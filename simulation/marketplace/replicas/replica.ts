@@ -1,18 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { type Marketplace, startMarketplace } from '../../../src/compose/marketplace.ts';
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
-import type { MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
-import { defaultRateLimits } from '../../../src/marketplace/model/options.ts';
+import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { StoreUnavailable } from '../../../src/ports/store-unavailable.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import { Life } from '../../kernel/process.ts';
+import { ServerProcess } from '../../kernel/process.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
 import { marketClient, type ProviderWorld } from '../providers/client.ts';
+import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 import { marketProbe } from '../providers/ssh.ts';
-import type { TrueProvider } from '../providers/truth.ts';
 import type { MarketDatabase } from './database.ts';
 import { type MarketTrouble, marketStore, noTrouble, type Written } from './store.ts';
 
@@ -30,8 +29,8 @@ export interface ReplicaWorld extends ProviderWorld {
     readonly options: MarketplaceOptions;
   };
   readonly database: MarketDatabase;
-  readonly providers: readonly TrueProvider[];
-  readonly inspector: { committed(life: Life, written: Written): void; mailed(id: string): void };
+  readonly providers: readonly SimulatedProvider[];
+  readonly inspector: { committed(process: ServerProcess, written: Written): void; mailed(id: string): void };
   readonly tally: Tally;
   readonly isOver: boolean;
   /** Something was found broken where nobody waits. */
@@ -48,7 +47,7 @@ export class MarketReplica {
   /** How far its clock is off, as clocks of a network are. */
   readonly #skewMs: number;
   #processes = 0;
-  #life: Life | undefined;
+  #process: ServerProcess | undefined;
   #marketplace: Marketplace | undefined;
 
   constructor(name: string, world: ReplicaWorld) {
@@ -59,37 +58,37 @@ export class MarketReplica {
     this.#skewMs = skewMs === 0 ? 0 : this.#chance.whole(-skewMs, skewMs);
   }
 
-  get life(): Life | undefined {
-    return this.#life;
+  get process(): ServerProcess | undefined {
+    return this.#process;
   }
 
   /** Of the process that runs; undefined while there is none that serves. */
-  get serving(): { life: Life; marketplace: Marketplace } | undefined {
-    const [life, marketplace] = [this.#life, this.#marketplace];
-    return life === undefined || marketplace === undefined ? undefined : { life, marketplace };
+  get serving(): { process: ServerProcess; marketplace: Marketplace } | undefined {
+    const [process, marketplace] = [this.#process, this.#marketplace];
+    return process === undefined || marketplace === undefined ? undefined : { process, marketplace };
   }
 
   /** Starts a process; one that cannot start ends, and is started again. */
   start(): void {
     const { scheduler, journal, database, scenario, inspector, providers } = this.#world;
-    const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
+    const process = new ServerProcess(`${this.name}.${++this.#processes}`, scheduler);
     const chance = this.#chance.fork(String(this.#processes));
-    this.#life = life;
+    this.#process = process;
     this.clockOffsetMs = 0;
-    journal.note(life.name, 'starts');
+    journal.note(process.name, 'starts');
     startMarketplace({
       store: marketStore({
         store: database.store,
         scheduler,
-        life,
+        process,
         chance: chance.fork('store'),
         trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
         die: () => this.crash('in a transaction'),
-        committed: (written) => inspector.committed(life, written),
+        committed: (written) => inspector.committed(process, written),
       }),
-      clock: life.clock(() => this.#skewMs + this.clockOffsetMs),
+      clock: process.clock(() => this.#skewMs + this.clockOffsetMs),
       random: chance.fork('random'),
-      log: this.#log(life),
+      log: this.#log(process),
       options: scenario.options,
       gpuTypes,
       maxBodyBytes: 1_048_576,
@@ -103,66 +102,66 @@ export class MarketReplica {
       },
       providers: providers.map((provider) => ({
         profile: provider.profile,
-        client: marketClient(this.#world, provider, life, chance.fork(provider.id)),
-        sshProbe: marketProbe(this.#world, provider, life, chance.fork(`${provider.id}/ssh`)),
+        client: marketClient(this.#world, provider, process, chance.fork(provider.id)),
+        sshProbe: marketProbe(this.#world, provider, process, chance.fork(`${provider.id}/ssh`)),
       })),
-      mailer: this.#mailer(life, chance.fork('mail')),
+      mailer: this.#mailer(process, chance.fork('mail')),
     }).then(
       (marketplace) => {
-        if (life.isDead) return;
+        if (process.isDead) return;
         this.#marketplace = marketplace;
-        journal.note(life.name, 'serves');
+        journal.note(process.name, 'serves');
       },
       (error: unknown) => {
-        if (!life.isDead) this.crash(`could not start: ${error instanceof Error ? error.message : error}`);
+        if (!process.isDead) this.crash(`could not start: ${error instanceof Error ? error.message : error}`);
       },
     );
   }
 
   /** The process ends at once; another is started after a while. */
   crash(why: string): void {
-    const life = this.#life;
-    if (life === undefined || life.isDead) return;
+    const process = this.#process;
+    if (process === undefined || process.isDead) return;
     const { journal, tally, scheduler } = this.#world;
-    journal.note(life.name, `dies ${why}`);
+    journal.note(process.name, `dies ${why}`);
     tally.crashes++;
     this.end();
     const delayMs = this.#world.isCalm ? 1_000 : this.#chance.whole(500, 60_000);
     scheduler.after(delayMs, () => {
-      if (this.#life === undefined && !this.#world.isOver) this.start();
+      if (this.#process === undefined && !this.#world.isOver) this.start();
     });
   }
 
   /** The process stands still for a while, its leases may run out, and it does not know when it goes on. */
   pause(chance: Chance): void {
-    const life = this.#life;
-    if (life === undefined || life.isPaused) return;
+    const process = this.#process;
+    if (process === undefined || process.isPaused) return;
     const { scheduler, journal, tally } = this.#world;
     const ms = chance.pick([1_000, 20_000, 45_000, 120_000]) + chance.whole(0, 20_000);
-    journal.note(life.name, `is paused for ${ms} ms`);
+    journal.note(process.name, `is paused for ${ms} ms`);
     tally.pauses++;
-    life.pause();
+    process.pause();
     scheduler.after(ms, () => {
-      if (!life.isDead) journal.note(life.name, 'goes on');
-      life.resume();
+      if (!process.isDead) journal.note(process.name, 'goes on');
+      process.resume();
     });
   }
 
   /** The process ends, and no other follows by itself. */
   end(): void {
-    this.#life?.kill();
-    this.#life = undefined;
+    this.#process?.kill();
+    this.#process = undefined;
     this.#marketplace = undefined;
   }
 
-  #mailer(life: Life, chance: Chance): Mailer {
+  #mailer(process: ServerProcess, chance: Chance): Mailer {
     return {
       send: ({ id, to, subject }) =>
-        life.reach(async () => {
+        process.reach(async () => {
           const { scheduler, journal, inspector, isCalm } = this.#world;
           await scheduler.sleep(chance.whole(5, 200));
           if (!isCalm && chance.happens(0.05)) throw new Error('the mail server does not answer');
-          journal.note(life.name, `mails ${to}: ${subject}`);
+          journal.note(process.name, `mails ${to}: ${subject}`);
           inspector.mailed(id);
         }),
       close: () => undefined,
@@ -170,14 +169,14 @@ export class MarketReplica {
   }
 
   /** What production calls an error and is none of the store's is a fault of ours. */
-  #log(life: Life): Log {
+  #log(process: ServerProcess): Log {
     const write = (level: string) => (fields: object, message: string) => {
-      if (life.isDead) return;
+      if (process.isDead) return;
       const { err } = fields as { err?: unknown };
-      this.#world.journal.note(life.name, `${level} ${message} ${brief(fields)}`);
+      this.#world.journal.note(process.name, `${level} ${message} ${brief(fields)}`);
       if (level !== 'error' || !(err instanceof Error) || err instanceof StoreUnavailable) return;
       if (/simulated|MailRefused|mail server|ApiError/.test(`${err.name} ${err.message}`)) return;
-      this.#world.fail(new Violation('crash', `${life.name}: ${message}: ${err.stack ?? err.message}`));
+      this.#world.fail(new Violation('crash', `${process.name}: ${message}: ${err.stack ?? err.message}`));
     };
     return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
   }

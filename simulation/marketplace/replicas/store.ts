@@ -3,7 +3,7 @@ import { type Store, StoreUnavailable, type Transaction } from '../../../src/mar
 import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 
 const LONGEST_STALL_MS = 3_000;
@@ -35,7 +35,7 @@ export interface WrittenVolume {
 interface FacadeParts {
   store: Store;
   scheduler: Scheduler;
-  life: Life;
+  process: ServerProcess;
   chance: Chance;
   trouble: () => MarketTrouble;
   /** Ends the process now. */
@@ -45,12 +45,12 @@ interface FacadeParts {
 
 /** The shared database as one process of a replica reaches it. */
 export function marketStore(parts: FacadeParts): Store {
-  const { store, life } = parts;
+  const { store, process } = parts;
   const ask = async <T>(question: () => Promise<T>): Promise<T> => {
     const { chance, trouble, scheduler } = parts;
     if (chance.happens(trouble().stall))
-      await life.reach(() => scheduler.sleep(chance.whole(1, LONGEST_STALL_MS)));
-    return life.reach(async () => {
+      await process.reach(() => scheduler.sleep(chance.whole(1, LONGEST_STALL_MS)));
+    return process.reach(async () => {
       fail(parts, 'unavailable');
       return question();
     });
@@ -70,15 +70,15 @@ function fail({ chance, trouble }: FacadeParts, kind: keyof MarketTrouble): void
 }
 
 async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
-  const { store, life, chance, trouble, die, committed } = parts;
+  const { store, process, chance, trouble, die, committed } = parts;
   let written: Written = { deployments: [], volumes: [] };
   const result = await store.transact((tx) =>
-    life.orDeath(async () => {
+    process.orDeath(async () => {
       const touched = { deployments: new Set<string>(), volumes: new Set<string>() };
       const outcome = await body(
         interceptMethods(tx, (part, name, call, args) => {
           if (chance.happens(trouble().death)) die();
-          if (life.isDead) return new Promise(() => undefined);
+          if (process.isDead) return new Promise(() => undefined);
           const isWrite = name === 'insert' || name === 'update' || name === 'setCleanup';
           if (isWrite && (part === 'deployments' || part === 'volumes')) touched[part].add(idOf(args[0]));
           return call();

@@ -47,7 +47,7 @@ export function marketCommand(world: WorkloadWorld): void {
   const user = users.chance.pick(users.all);
   const what = users.chance.weighted(weights);
   tally.commands++;
-  scheduler.stir();
+  scheduler.noteActivity();
   commands[what](world, user).catch((error: unknown) => world.fail(error));
 }
 

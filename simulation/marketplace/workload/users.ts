@@ -1,6 +1,6 @@
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import type { MarketUser } from '../accounts.ts';
@@ -18,7 +18,7 @@ export interface MarketReply {
 }
 
 /** What a request may be answered with; `other`: it names what belongs to another team. */
-export type ExpectedMachine = 'own' | 'other' | 'unknown';
+export type ExpectedAnswer = 'own' | 'other' | 'unknown';
 
 /** What the users use of the world. */
 export interface UsersWorld {
@@ -52,23 +52,23 @@ export class Users {
   async ask(
     user: MarketUser,
     asked: MarketAsked,
-    expected: ExpectedMachine,
+    expected: ExpectedAnswer,
   ): Promise<MarketReply | undefined> {
     const { scheduler, journal, replicas, scenario } = this.#world;
     const serving = replicas.filter((replica) => replica.serving !== undefined);
     if (serving.length === 0) return undefined;
     const replica = this.chance.pick(serving);
-    const { life, marketplace } = replica.serving as NonNullable<typeof replica.serving>;
-    if (asked.method !== 'GET') this.#mayDie(replica, life);
+    const { process, marketplace } = replica.serving as NonNullable<typeof replica.serving>;
+    if (asked.method !== 'GET') this.#mayDie(replica, process);
     const label = `${user.name}#${++this.#sent}`;
     const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
-    journal.note(label, `${asked.method} ${asked.path} to ${life.name}`);
-    const answer = life.reach(() => life.orDeath(async () => send(marketplace.app, asked, user.key)));
+    journal.note(label, `${asked.method} ${asked.path} to ${process.name}`);
+    const answer = process.reach(() => process.orDeath(async () => send(marketplace.app, asked, user.key)));
     const reply = await Promise.race([
       answer.catch(() => undefined),
-      life.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
+      process.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
     ]);
-    scheduler.stir();
+    scheduler.noteActivity();
     if (reply === undefined || isLost) {
       journal.note(label, 'has no answer');
       return undefined;
@@ -84,11 +84,11 @@ export class Users {
   }
 
   /** A server dies most dangerously while what a request has begun is under way. */
-  #mayDie(replica: MarketReplica, life: Life): void {
+  #mayDie(replica: MarketReplica, process: ServerProcess): void {
     const { scheduler, scenario } = this.#world;
     if (!this.chance.happens(2 * scenario.faultRates.crash)) return;
     scheduler.after(this.chance.whole(1, 3_000), () => {
-      if (!this.#world.isCalm && replica.life === life) replica.crash('while a request is under way');
+      if (!this.#world.isCalm && replica.process === process) replica.crash('while a request is under way');
     });
   }
 }
@@ -111,7 +111,7 @@ async function send(app: App, { method, path, body }: MarketAsked, key: string):
 }
 
 /** I18: what is another's is 403, what nobody has 404, and what is one's own neither; nothing is a 500. */
-function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: ExpectedMachine): void {
+function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: ExpectedAnswer): void {
   const what = (): string => `${method} ${path} → ${reply.status} ${JSON.stringify(reply.body)}`;
   hold('crash', reply.status !== 500, what, [path]);
   if (reply.status === 503 && codeOf(reply.body) === 'UNAVAILABLE') return;

@@ -1,16 +1,16 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Cause, MachineObserver, Machines } from '../platform/machines.ts';
 import type { Call } from '../platform/network.ts';
-import type { TrueSsh } from '../platform/ssh.ts';
+import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
-import type { TrueVolume, VolumeObserver, Volumes } from '../platform/volumes.ts';
+import type { SimulatedVolume, VolumeObserver, Volumes } from '../platform/volumes.ts';
 import type { Database } from '../replicas/database.ts';
 import type { StoreObserver } from '../replicas/store.ts';
 import type { Clients, Reply, ReplyInspector } from '../workload/clients.ts';
@@ -59,7 +59,7 @@ export interface InspectedWorld {
   readonly database: Database;
   readonly machines: Machines;
   readonly volumes: Volumes;
-  readonly ssh: TrueSsh;
+  readonly ssh: SimulatedSsh;
   readonly clients: Clients;
   readonly tally: Tally;
 }
@@ -73,7 +73,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   readonly #validators = new Validators();
   readonly #holders = new Map<string, Holder>();
   readonly #calls = new Map<string, Call[]>();
-  readonly #suffered = new Set<string>();
+  readonly #machinesLost = new Set<string>();
   readonly #made = new Set<string>();
   /** Owner refs of which a create landed later than any promise of the platform. */
   readonly #late = new Set<string>();
@@ -150,10 +150,10 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     this.check(() => this.#checkVolumeWritten({ before, after: volume }));
   }
 
-  claimed(life: Life, leases: readonly Lease[]): void {
+  claimed(process: ServerProcess, leases: readonly Lease[]): void {
     for (const lease of leases) {
-      this.#holders.set(lease.resourceId, { life: life.name, token: lease.token });
-      this.#world.journal.note(life.name, `claims ${lease.kind} of ${lease.resourceId} #${lease.attempt}`);
+      this.#holders.set(lease.resourceId, { process: process.name, token: lease.token });
+      this.#world.journal.note(process.name, `claims ${lease.kind} of ${lease.resourceId} #${lease.attempt}`);
     }
   }
 
@@ -161,8 +161,8 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     this.areClaimsWritten = true;
   }
 
-  checked(life: Life, lease: Lease, hasWritten: boolean): void {
-    this.check(() => leaseIsHeld(lease, hasWritten, this.#holders.get(lease.resourceId), life.name));
+  checked(process: ServerProcess, lease: Lease, hasWritten: boolean): void {
+    this.check(() => leaseIsHeld(lease, hasWritten, this.#holders.get(lease.resourceId), process.name));
   }
 
   called(call: Call): void {
@@ -186,27 +186,27 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
       this.check(() => {
         oneMachineForARow(this.#world.machines.of(ref));
         nothingMadeForTheDead(ref, row);
-        if (this.#made.has(ref)) diskIsKept(ref, { wasOnline, isLost: this.#suffered.has(ref) });
+        if (this.#made.has(ref)) diskIsKept(ref, { wasOnline, isLost: this.#machinesLost.has(ref) });
       });
     this.#made.add(ref);
   }
 
-  condemned({ spec: { ref } }: Machine): void {
+  removalOrdered({ spec: { ref } }: Machine): void {
     if (!this.#late.has(ref)) this.check(() => onlyTheEndedAreRemoved(ref, this.history.byRef(ref)));
   }
 
   removed({ spec: { ref } }: Machine, cause: Cause): void {
     this.#world.journal.note('platform', `has no ${ref} any more: ${cause}`);
-    if (cause !== 'destroyed') this.suffered(ref);
+    if (cause !== 'destroyed') this.machineLost(ref);
   }
 
   /** The machine was lost, or broke down. */
-  suffered(ref: string): void {
-    if (!this.#suffered.has(ref)) this.losses++;
-    this.#suffered.add(ref);
+  machineLost(ref: string): void {
+    if (!this.#machinesLost.has(ref)) this.losses++;
+    this.#machinesLost.add(ref);
   }
 
-  volumeMade({ spec: { ref } }: TrueVolume): void {
+  volumeMade({ spec: { ref } }: SimulatedVolume): void {
     this.#world.journal.note('platform', `makes ${ref}`);
     if (this.isLandingLate()) this.#late.add(ref);
     const row = this.history.volumeByRef(ref);
@@ -219,12 +219,12 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     return this.#late.has(ref);
   }
 
-  volumeRemoved({ spec: { ref } }: TrueVolume): void {
+  volumeRemoved({ spec: { ref } }: SimulatedVolume): void {
     this.#world.journal.note('platform', `has no ${ref} any more`);
     this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
   }
 
-  attached(volume: TrueVolume): void {
+  attached(volume: SimulatedVolume): void {
     const holders = this.#world.volumes.holders(volume);
     this.check(() => singleStaysSingle(volume.spec.ref, volume.spec.type, holders));
   }
@@ -247,7 +247,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     const truth = {
       machines: machines.of(after.ownerRef),
       isEarly,
-      hasSuffered: this.#suffered.has(after.ownerRef),
+      hasSuffered: this.#machinesLost.has(after.ownerRef),
       isDeleteSent: clients.hasAskedToDelete(after.id),
     };
     endIsTrue(written, truth);
@@ -283,6 +283,6 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     const { scheduler, traits, callTimeoutMs } = this.#world;
     // Until then its caller waits for it, and holds the lease.
     const promisedMs = Math.max(traits.manifest.createVisibleWithinMs, callTimeoutMs);
-    return scheduler.now - call.sentAt > promisedMs || call.life.pausedUntil > 0;
+    return scheduler.now - call.sentAt > promisedMs || call.process.pausedUntil > 0;
   }
 }

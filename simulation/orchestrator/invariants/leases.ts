@@ -3,7 +3,7 @@ import { hold } from '../../kernel/violation.ts';
 
 /** Who claimed a row of work last. */
 export interface Holder {
-  life: string;
+  process: string;
   token: string;
 }
 
@@ -18,7 +18,7 @@ export function leaseIsHeld(
   hold(
     'I25',
     isHeld || !hasWritten,
-    () => `${writer} wrote after ${lease.kind} of ${lease.resourceId}, whose lease ${holder?.life} holds`,
+    () => `${writer} wrote after ${lease.kind} of ${lease.resourceId}, whose lease ${holder?.process} holds`,
     [lease.resourceId],
   );
 }

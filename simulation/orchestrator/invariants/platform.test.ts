@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Life } from '../../kernel/process.ts';
+import { ServerProcess } from '../../kernel/process.ts';
 import { Scheduler } from '../../kernel/scheduler.ts';
 import { leaseIsHeld } from './leases.ts';
 import {
@@ -69,14 +69,14 @@ it('I25: two calls that change one instance at once', () => {
   callsAreSerial(second, [{ ...first, answeredAt: 3_000 }], 10_000);
   callsAreSerial({ ...second, sentAt: 10_000 }, [first], 10_000);
   callsAreSerial({ ...second, method: 'get' }, [first], 10_000);
-  const dead = new Life('r2.1', new Scheduler(0));
+  const dead = new ServerProcess('r2.1', new Scheduler(0));
   dead.kill();
-  callsAreSerial(second, [{ ...first, life: dead }], 10_000);
+  callsAreSerial(second, [{ ...first, process: dead }], 10_000);
 });
 
 it('I25: a write after the lease was lost', () => {
   const lease = { resourceId: 'inst-1', token: 'old', kind: 'create' } as const;
-  const holder = { life: 'r2.1', token: 'new' };
+  const holder = { process: 'r2.1', token: 'new' };
   expect(() => leaseIsHeld(lease, true, holder, 'r1.1')).toThrow('I25');
   leaseIsHeld(lease, false, holder, 'r1.1');
   leaseIsHeld({ ...lease, token: 'new' }, true, holder, 'r2.1');

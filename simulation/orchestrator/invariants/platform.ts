@@ -66,14 +66,15 @@ export function callsAreSerial(call: Call, earlier: readonly Call[], callTimeout
   hold(
     'I25',
     overlapping === undefined,
-    () => `${call.method} by ${call.life.name} beside ${overlapping?.method} by ${overlapping?.life.name}`,
+    () =>
+      `${call.method} by ${call.process.name} beside ${overlapping?.method} by ${overlapping?.process.name}`,
     [(call.ref ?? '').replace(/^berth-/, '')],
   );
 }
 
 /** Who was paused, or is dead, does not know better. */
-function isExcused({ life }: Call): boolean {
-  return life.isDead || life.pausedUntil > 0;
+function isExcused({ process }: Call): boolean {
+  return process.isDead || process.pausedUntil > 0;
 }
 
 /** I3: a database with live instances is not served with another platform's driver: they would all look gone. */

@@ -1,5 +1,5 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
-import { Life } from '../../kernel/process.ts';
+import { ServerProcess } from '../../kernel/process.ts';
 import { Scheduler } from '../../kernel/scheduler.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
@@ -118,6 +118,6 @@ export function aReply(changes: Partial<Reply> = {}): Reply {
 }
 
 export function aCall(changes: Partial<Call> = {}): Call {
-  const life = new Life('r1.1', new Scheduler(0));
-  return { life, method: 'create', ref: 'berth-inst-1', sentAt: 0, answeredAt: undefined, ...changes };
+  const process = new ServerProcess('r1.1', new Scheduler(0));
+  return { process, method: 'create', ref: 'berth-inst-1', sentAt: 0, answeredAt: undefined, ...changes };
 }

@@ -6,9 +6,9 @@ import type {
   VolumeDriver,
 } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Machines } from './machines.ts';
-import type { Lies, Network } from './network.ts';
+import type { FalseAnswers, Network } from './network.ts';
 import { done, failed } from './steps.ts';
 import type { Traits } from './traits.ts';
 import type { Volumes } from './volumes.ts';
@@ -29,94 +29,94 @@ const nothingListed = () => ({ answer: 'listed', items: [] }) as const satisfies
 const notThere = () => failed('gone', 'there is no such resource');
 
 /** The driver of one process, over the truth. */
-export function simulatedDriver(reach: Reach, life: Life): PlatformDriver {
+export function simulatedDriver(reach: Reach, process: ServerProcess): PlatformDriver {
   const { network, machines, traits } = reach;
   return {
     manifest: traits.manifest,
-    get: (ref) => network.send(life, { method: 'get', ref }, () => machines.get(ref), lookLies()),
+    get: (ref) => network.send(process, { method: 'get', ref }, () => machines.get(ref), falseGets()),
     list: () =>
       network.send(
-        life,
+        process,
         { method: 'list', ref: undefined },
         () => ({ answer: 'listed', items: machines.list() }),
-        listLies(reach.chance),
+        falseLists(reach.chance),
       ),
     create: (spec, cookie) =>
-      network.send(life, { method: 'create', ref: spec.ref }, () => machines.create(spec, cookie), {
+      network.send(process, { method: 'create', ref: spec.ref }, () => machines.create(spec, cookie), {
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     stop: (ref) =>
       network.send(
-        life,
+        process,
         { method: 'stop', ref },
         () => machines.stop(ref),
-        idleLies(() => machines.get(ref)),
+        falseDones(() => machines.get(ref)),
       ),
     start: (ref) =>
-      network.send(life, { method: 'start', ref }, () => machines.start(ref), {
-        ...idleLies(() => machines.get(ref)),
+      network.send(process, { method: 'start', ref }, () => machines.start(ref), {
+        ...falseDones(() => machines.get(ref)),
         'no-capacity': () =>
           machines.of(ref)[0]?.power === 'stopped' ? failed('capacity', 'no host has room') : undefined,
       }),
     restart: (ref, id) =>
       network.send(
-        life,
+        process,
         { method: 'restart', ref },
         () => machines.restart(ref, id),
-        idleLies(() => machines.get(ref)),
+        falseDones(() => machines.get(ref)),
       ),
     destroy: (ref) =>
-      network.send(life, { method: 'destroy', ref }, () => machines.destroy(ref), {
+      network.send(process, { method: 'destroy', ref }, () => machines.destroy(ref), {
         idle: () => done(null),
         revoked: notThere,
       }),
-    volumes: volumeDriver(reach, life),
+    volumes: volumeDriver(reach, process),
     close: async () => undefined,
   };
 }
 
-function volumeDriver({ network, volumes, chance }: Reach, life: Life): VolumeDriver {
+function volumeDriver({ network, volumes, chance }: Reach, process: ServerProcess): VolumeDriver {
   return {
-    get: (ref) => network.send(life, { method: 'volumes.get', ref }, () => volumes.get(ref), lookLies()),
+    get: (ref) => network.send(process, { method: 'volumes.get', ref }, () => volumes.get(ref), falseGets()),
     list: () =>
       network.send(
-        life,
+        process,
         { method: 'volumes.list', ref: undefined },
         () => ({ answer: 'listed', items: volumes.list() }),
-        listLies(chance),
+        falseLists(chance),
       ),
     create: (spec, cookie) =>
-      network.send(life, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec, cookie), {
+      network.send(process, { method: 'volumes.create', ref: spec.ref }, () => volumes.create(spec, cookie), {
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     attach: (ref, machine) =>
-      network.send(life, { method: 'volumes.attach', ref }, () => volumes.attach(ref, machine), {
+      network.send(process, { method: 'volumes.attach', ref }, () => volumes.attach(ref, machine), {
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     detach: (ref, machine) =>
-      network.send(life, { method: 'volumes.detach', ref }, () => volumes.detach(ref, machine), {
+      network.send(process, { method: 'volumes.detach', ref }, () => volumes.detach(ref, machine), {
         revoked: () => failed('auth', 'the credential is not known'),
       }),
     resize: (ref, sizeGb, cookie) =>
       network.send(
-        life,
+        process,
         { method: 'volumes.resize', ref },
         () => volumes.resize(ref, sizeGb, cookie),
-        idleLies(() => volumes.get(ref)),
+        falseDones(() => volumes.get(ref)),
       ),
     destroy: (ref) =>
-      network.send(life, { method: 'volumes.destroy', ref }, () => volumes.destroy(ref), {
+      network.send(process, { method: 'volumes.destroy', ref }, () => volumes.destroy(ref), {
         idle: () => done(null),
         revoked: notThere,
       }),
   };
 }
 
-function lookLies<T>(): Lies<Presence<T>> {
+function falseGets<T>(): FalseAnswers<Presence<T>> {
   return { unknown, revoked: nothingThere };
 }
 
-function listLies<T>(chance: Chance): Lies<Listing<T>> {
+function falseLists<T>(chance: Chance): FalseAnswers<Listing<T>> {
   return {
     unknown,
     empty: nothingListed,
@@ -129,7 +129,7 @@ function listLies<T>(chance: Chance): Lies<Listing<T>> {
 }
 
 /** "Done", with the machine as it would be, and nothing was done. */
-function idleLies<T>(look: () => Presence<T>): Lies<Step<T>> {
+function falseDones<T>(look: () => Presence<T>): FalseAnswers<Step<T>> {
   return {
     idle: () => {
       const found = look();

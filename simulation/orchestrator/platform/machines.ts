@@ -23,7 +23,7 @@ export interface MachineObserver {
   promiseLeftMs(): number;
   made(machine: Machine): void;
   /** The platform was told to remove it. */
-  condemned(machine: Machine): void;
+  removalOrdered(machine: Machine): void;
   removed(machine: Machine, cause: Cause): void;
 }
 
@@ -130,7 +130,7 @@ export class Machines {
         return failed('conflict', 'the reservation runs on', 'none', Math.min(reservedMs, 60_000));
       if (machine.power === 'building' && this.#traits.locksWhileBuilding)
         return failed('transient', 'the server is locked');
-      this.#observer.condemned(machine);
+      this.#observer.removalOrdered(machine);
       this.#enter(machine, 'destroying', 'removed', this.#chance.between(500, 9_000));
       this.#causes.set(machine.serial, 'destroyed');
     }

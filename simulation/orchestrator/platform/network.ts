@@ -1,14 +1,14 @@
 import type { Listing, Presence, Step } from '../../../src/orchestrator/model/platform-driver.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduled, Scheduler } from '../../kernel/scheduler.ts';
-import type { Fault, Faults, Method } from './faults.ts';
+import type { CallFaults, Fault, Method } from './call-faults.ts';
 import { failed } from './steps.ts';
 
 /** A call on its way to the platform. */
 export interface Call {
-  life: Life;
+  process: ServerProcess;
   method: Method;
   ref: string | undefined;
   sentAt: number;
@@ -17,7 +17,7 @@ export interface Call {
 }
 
 /** What a platform answers instead of the truth. */
-export interface Lies<T> {
+export interface FalseAnswers<T> {
   unknown?: () => T;
   empty?: () => T;
   partial?: (answer: T) => T;
@@ -50,7 +50,7 @@ class CallFailed extends Error {
 export class Network {
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
-  readonly #faults: Faults;
+  readonly #faults: CallFaults;
   readonly #journal: Journal;
   readonly #observer: CallObserver;
   readonly #flights = new Set<Flight>();
@@ -58,7 +58,7 @@ export class Network {
   constructor(parts: {
     scheduler: Scheduler;
     chance: Chance;
-    faults: Faults;
+    faults: CallFaults;
     journal: Journal;
     observer: CallObserver;
   }) {
@@ -70,17 +70,17 @@ export class Network {
   }
 
   send<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(
-    life: Life,
+    process: ServerProcess,
     { method, ref }: { method: Method; ref: string | undefined },
     apply: () => T,
-    lies: Lies<T>,
+    falseAnswers: FalseAnswers<T>,
   ): Promise<T> {
-    return life.reach(() => {
-      const call: Call = { life, method, ref, sentAt: this.#scheduler.now, answeredAt: undefined };
+    return process.reach(() => {
+      const call: Call = { process, method, ref, sentAt: this.#scheduler.now, answeredAt: undefined };
       const fault = this.#faults.draw(method);
       this.#observer.called(call);
-      this.#journal.note(life.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
-      return this.#carry(call, fault, () => this.#observer.land(call, apply), lies).then(
+      this.#journal.note(process.name, `→ ${method} ${ref ?? ''}${fault === undefined ? '' : ` [${fault}]`}`);
+      return this.#carry(call, fault, () => this.#observer.land(call, apply), falseAnswers).then(
         (answer) => {
           return this.#answered(call, answer);
         },
@@ -93,9 +93,9 @@ export class Network {
   }
 
   /** Of a process that ended some calls are lost, and some still reach the platform. */
-  died(life: Life): void {
+  died(process: ServerProcess): void {
     for (const flight of [...this.#flights]) {
-      if (flight.call.life !== life) continue;
+      if (flight.call.process !== process) continue;
       if (this.#chance.happens(0.5)) this.#drop(flight);
     }
   }
@@ -115,9 +115,9 @@ export class Network {
 
   #answered<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(call: Call, answer: T): T {
     call.answeredAt = this.#scheduler.now;
-    const { life, method, ref } = call;
+    const { process, method, ref } = call;
     if (call.answeredAt > call.sentAt || method !== 'list')
-      this.#journal.note(life.name, `← ${method} ${ref ?? ''} ${summarize(answer)}`);
+      this.#journal.note(process.name, `← ${method} ${ref ?? ''} ${summarize(answer)}`);
     return answer;
   }
 
@@ -125,7 +125,7 @@ export class Network {
     call: Call,
     fault: Fault | undefined,
     apply: () => T,
-    lies: Lies<T>,
+    falseAnswers: FalseAnswers<T>,
   ): Promise<T> {
     const chance = this.#chance;
     switch (fault) {
@@ -149,21 +149,21 @@ export class Network {
           throw new CallFailed('the connection timed out');
         });
       case 'outage':
-        return this.#away(call, lies);
+        return this.#away(call, falseAnswers);
       case 'refused':
         return failed(chance.happens(0.5) ? 'conflict' : 'transient', 'the server is locked') as T;
       case 'auth':
         return failed('auth', 'the credential is not known') as T;
       case 'partial': {
         const answer = await this.#land(call, 0, apply);
-        return lies.partial?.(answer) ?? answer;
+        return falseAnswers.partial?.(answer) ?? answer;
       }
       case 'revoked':
       case 'unknown':
       case 'empty':
       case 'idle':
       case 'no-capacity':
-        return lies[fault]?.() ?? this.#land(call, 0, apply);
+        return falseAnswers[fault]?.() ?? this.#land(call, 0, apply);
     }
   }
 
@@ -175,10 +175,10 @@ export class Network {
       : this.#chance.between(11_000, 28_000);
   }
 
-  async #away<T>(call: Call, lies: Lies<T>): Promise<T> {
+  async #away<T>(call: Call, falseAnswers: FalseAnswers<T>): Promise<T> {
     const how = this.#chance.next();
     if (how < 0.4) throw new CallFailed('no route to the platform');
-    if (how < 0.7 && lies.unknown !== undefined) return lies.unknown();
+    if (how < 0.7 && falseAnswers.unknown !== undefined) return falseAnswers.unknown();
     if (how < 0.7) return failed('transient', 'the service is unavailable') as T;
     return this.#land(call, 60_000, () => {
       throw new CallFailed('the connection timed out');

@@ -1,8 +1,8 @@
 import type { ProbeResult, SshProbe } from '../../../src/ports/ssh-probe.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
-import type { Faults } from './faults.ts';
+import type { CallFaults } from './call-faults.ts';
 import { SSH_PORT } from './machine.ts';
 import type { Machines } from './machines.ts';
 
@@ -16,12 +16,12 @@ export interface Proof {
 const KEPT_PROOFS = 8;
 
 /** Proves SSH against the machines that there are. */
-export class TrueSsh {
-  readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults };
+export class SimulatedSsh {
+  readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: CallFaults };
   /** What the machines of an owner ref proved, the last first. */
   readonly #proofs = new Map<string, Proof[]>();
 
-  constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: Faults }) {
+  constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: CallFaults }) {
     this.#parts = parts;
   }
 
@@ -31,11 +31,11 @@ export class TrueSsh {
     return proofs.find((proof) => keys.every((key) => proof.keys.includes(key))) ?? proofs[0];
   }
 
-  of(life: Life): SshProbe {
+  of(process: ServerProcess): SshProbe {
     const { chance, faults, scheduler } = this.#parts;
     return {
       probe: (target, keys, fingerprint) =>
-        life.reach(async () => {
+        process.reach(async () => {
           if (chance.happens(0.3)) await scheduler.sleep(chance.between(20, 900));
           if (!faults.isOver && chance.happens(0.05))
             return { ok: false, step: 'banner', detail: 'the connection broke off' };

@@ -11,7 +11,7 @@ import { done, failed, pending } from './steps.ts';
 import type { Traits } from './traits.ts';
 
 /** A volume as it is. */
-export interface TrueVolume {
+export interface SimulatedVolume {
   spec: VolumeSpec;
   sizeGb: number;
   /** Where it is being made larger. */
@@ -25,9 +25,9 @@ export interface TrueVolume {
 
 /** Who is told of what happens to volumes. */
 export interface VolumeObserver extends Pick<MachineObserver, 'promiseLeftMs'> {
-  volumeMade(volume: TrueVolume): void;
-  volumeRemoved(volume: TrueVolume): void;
-  attached(volume: TrueVolume): void;
+  volumeMade(volume: SimulatedVolume): void;
+  volumeRemoved(volume: SimulatedVolume): void;
+  attached(volume: SimulatedVolume): void;
 }
 
 /** The volumes that there are, and what the platform holds them attached to. */
@@ -39,7 +39,7 @@ export class Volumes {
     machines: Machines;
     observer: VolumeObserver;
   };
-  readonly #volumes = new Map<string, TrueVolume>();
+  readonly #volumes = new Map<string, SimulatedVolume>();
 
   constructor(parts: {
     scheduler: Scheduler;
@@ -51,18 +51,18 @@ export class Volumes {
     this.#parts = parts;
   }
 
-  all(): TrueVolume[] {
+  all(): SimulatedVolume[] {
     return [...this.#volumes.values()];
   }
 
   /** How large it is now. */
-  sizeGbOf(volume: TrueVolume): number {
+  sizeGbOf(volume: SimulatedVolume): number {
     this.#grow(volume);
     return volume.sizeGb;
   }
 
   /** The live machines that a volume is attached to. */
-  holders(volume: TrueVolume): string[] {
+  holders(volume: SimulatedVolume): string[] {
     return [...volume.records]
       .filter(([ref, serial]) => this.#parts.machines.of(ref).some((machine) => machine.serial === serial))
       .map(([ref]) => ref);
@@ -145,7 +145,7 @@ export class Volumes {
     return done(this.#show(volume));
   }
 
-  #grow(volume: TrueVolume): void {
+  #grow(volume: SimulatedVolume): void {
     const { growth } = volume;
     if (growth === undefined || growth.readyAt > this.#parts.scheduler.now) return;
     Object.assign(volume, { sizeGb: growth.toGb, growth: undefined });
@@ -159,12 +159,12 @@ export class Volumes {
     return done(null);
   }
 
-  #visible(ref: string): TrueVolume | undefined {
+  #visible(ref: string): SimulatedVolume | undefined {
     const volume = this.#volumes.get(ref);
     return volume !== undefined && volume.visibleAt <= this.#parts.scheduler.now ? volume : undefined;
   }
 
-  #show(volume: TrueVolume): ObservedVolume {
+  #show(volume: SimulatedVolume): ObservedVolume {
     this.#forgetRecords(volume);
     this.#grow(volume);
     const { traits } = this.#parts;
@@ -178,7 +178,7 @@ export class Volumes {
   }
 
   /** Records of machines that are no more, where the platform drops them by itself. */
-  #forgetRecords(volume: TrueVolume): void {
+  #forgetRecords(volume: SimulatedVolume): void {
     const { traits, machines } = this.#parts;
     if (traits.recordsLinger) return;
     for (const [ref, serial] of volume.records)

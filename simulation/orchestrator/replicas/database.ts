@@ -4,7 +4,7 @@ import type { CommitListener, Store, Transaction } from '../../../src/orchestrat
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
-import type { Life } from '../../kernel/process.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
 
 /** The one database that all replicas share: the real store, in a file that can lose its power. */
 export class Database {
@@ -14,7 +14,7 @@ export class Database {
   #path: string;
   #store: Store;
   /** The process whose transaction runs, or ran last; null: it is not a replica's. */
-  writer: Life | null = null;
+  writer: ServerProcess | null = null;
   /** When the next work can be claimed, as long as nothing is written; undefined: it has to be asked. */
   #nextWorkAt: Promise<number | null> | undefined;
 

@@ -6,13 +6,13 @@ import type { Clock } from '../../../src/ports/clock.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
-import { Life } from '../../kernel/process.ts';
+import { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { catalog } from '../catalog.ts';
 import { emptyDriver, type Reach, simulatedDriver } from '../platform/driver.ts';
-import type { TrueSsh } from '../platform/ssh.ts';
-import { CommitNews } from './commit-news.ts';
+import type { SimulatedSsh } from '../platform/ssh.ts';
+import { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
 import { noTrouble, replicaStore, type StoreObserver, type StoreTrouble } from './store.ts';
 
@@ -22,7 +22,7 @@ export interface ReplicaWorld extends Reach {
   readonly journal: Journal;
   readonly scenario: { readonly replicas: number; readonly trouble: StoreTrouble };
   readonly database: Database;
-  readonly ssh: TrueSsh;
+  readonly ssh: SimulatedSsh;
   readonly inspector: StoreObserver;
   readonly tally: Tally;
   readonly isCalm: boolean;
@@ -37,8 +37,8 @@ export class Replica {
   readonly #config: Config;
   #processes = 0;
   #platform = '';
-  #life: Life | undefined;
-  #news: CommitNews | undefined;
+  #process: ServerProcess | undefined;
+  #feed: CommitFeed | undefined;
   #store: Store | undefined;
   #orchestrator: Orchestrator | undefined;
   /** How far its wall clock is off, in milliseconds. */
@@ -52,20 +52,20 @@ export class Replica {
     this.#config = config;
   }
 
-  get life(): Life | undefined {
-    return this.#life;
+  get process(): ServerProcess | undefined {
+    return this.#process;
   }
 
-  get news(): CommitNews | undefined {
-    return this.#news;
+  get feed(): CommitFeed | undefined {
+    return this.#feed;
   }
 
   /** Of the process that runs; undefined while there is none that serves. */
-  get serving(): { life: Life; orchestrator: Orchestrator; store: Store } | undefined {
-    const [life, orchestrator, store] = [this.#life, this.#orchestrator, this.#store];
-    return life === undefined || orchestrator === undefined || store === undefined
+  get serving(): { process: ServerProcess; orchestrator: Orchestrator; store: Store } | undefined {
+    const [process, orchestrator, store] = [this.#process, this.#orchestrator, this.#store];
+    return process === undefined || orchestrator === undefined || store === undefined
       ? undefined
-      : { life, orchestrator, store };
+      : { process, orchestrator, store };
   }
 
   /** The name of the platform that the process was configured for. */
@@ -82,43 +82,43 @@ export class Replica {
   start(platform = this.#world.traits.manifest.name): void {
     this.#platform = platform;
     const { scheduler, journal, database, scenario, inspector } = this.#world;
-    const life = new Life(`${this.name}.${++this.#processes}`, scheduler);
+    const process = new ServerProcess(`${this.name}.${++this.#processes}`, scheduler);
     const chance = this.#chance.fork(String(this.#processes));
-    const news = new CommitNews(scheduler, chance.fork('news'), life);
+    const feed = new CommitFeed(scheduler, chance.fork('news'), process);
     const store = replicaStore({
       database,
-      news,
-      life,
+      feed,
+      process,
       chance: chance.fork('store'),
       observer: inspector,
       isShared: scenario.replicas > 1,
       trouble: () => (this.#world.isCalm ? noTrouble : scenario.trouble),
       die: () => this.crash('in a transaction'),
     });
-    [this.#life, this.#news, this.#store] = [life, news, store];
+    [this.#process, this.#feed, this.#store] = [process, feed, store];
     if (scenario.replicas > 1) this.clockOffsetMs = 0;
-    journal.note(life.name, 'starts');
-    const clock = life.clock(() => this.clockOffsetMs);
+    journal.note(process.name, 'starts');
+    const clock = process.clock(() => this.clockOffsetMs);
     this.#clock = clock;
     startOrchestrator({
       config: this.#config,
       catalog,
       store,
       environmentKey: undefined,
-      driver: this.#driver(life),
-      probe: this.#world.ssh.of(life),
+      driver: this.#driver(process),
+      probe: this.#world.ssh.of(process),
       clock,
       random: chance.fork('random'),
-      log: this.#log(life),
-      failpoint: (point) => this.#failpoint(life, chance, point),
+      log: this.#log(process),
+      failpoint: (point) => this.#failpoint(process, chance, point),
     }).then(
       (orchestrator) => {
-        if (life.isDead) return;
+        if (process.isDead) return;
         this.#orchestrator = orchestrator;
-        journal.note(life.name, 'serves');
+        journal.note(process.name, 'serves');
       },
       (error: unknown) => {
-        if (life.isDead) return;
+        if (process.isDead) return;
         this.crash(`could not start: ${error instanceof Error ? error.message : String(error)}`);
       },
     );
@@ -126,66 +126,66 @@ export class Replica {
 
   /** The process ends at once; another is started after a while. */
   crash(why: string): void {
-    const life = this.#life;
-    if (life === undefined || life.isDead) return;
-    this.#world.journal.note(life.name, `dies ${why}`);
+    const process = this.#process;
+    if (process === undefined || process.isDead) return;
+    this.#world.journal.note(process.name, `dies ${why}`);
     this.#world.tally.crashes++;
-    this.#end(life);
+    this.#end(process);
     const delayMs = this.#world.isCalm ? 1_000 : this.#chance.between(500, 40_000);
     this.#world.scheduler.after(delayMs, () => {
-      if (this.#life === undefined && !this.#world.isOver) this.start();
+      if (this.#process === undefined && !this.#world.isOver) this.start();
     });
   }
 
   /** The process stands still for a while; it does not know when it goes on. */
   pause(chance: Chance, leastMs = 1_000): void {
-    const life = this.#life;
-    if (life === undefined || life.isPaused) return;
+    const process = this.#process;
+    if (process === undefined || process.isPaused) return;
     const { scheduler, journal, tally } = this.#world;
     const ms = Math.max(leastMs, chance.pick([1_000, 10_000, 40_000, 300_000])) * chance.between(0.5, 1.5);
-    journal.note(life.name, `is paused for ${Math.round(ms / 1_000)} s`);
+    journal.note(process.name, `is paused for ${Math.round(ms / 1_000)} s`);
     tally.pauses++;
-    life.pause();
+    process.pause();
     scheduler.after(ms, () => {
-      if (!life.isDead) journal.note(life.name, 'goes on');
-      life.resume();
+      if (!process.isDead) journal.note(process.name, 'goes on');
+      process.resume();
     });
   }
 
   /** The process ends, and no other follows by itself. */
   end(): void {
-    if (this.#life !== undefined) this.#end(this.#life);
+    if (this.#process !== undefined) this.#end(this.#process);
   }
 
   /** Of the platform that it is configured for; of another one nothing is there. */
-  #driver(life: Life): PlatformDriver {
-    const driver = simulatedDriver(this.#world, life);
+  #driver(process: ServerProcess): PlatformDriver {
+    const driver = simulatedDriver(this.#world, process);
     const { manifest } = driver;
     return this.#platform === manifest.name
       ? driver
       : { ...emptyDriver, manifest: { ...manifest, name: this.#platform } };
   }
 
-  #end(life: Life): void {
-    life.kill();
-    this.#world.network.died(life);
-    this.#life = undefined;
-    this.#news = undefined;
+  #end(process: ServerProcess): void {
+    process.kill();
+    this.#world.network.died(process);
+    this.#process = undefined;
+    this.#feed = undefined;
     this.#orchestrator = undefined;
   }
 
   /** It may die anywhere in a step, and stand still between what the platform answered and what is written of it. */
-  #failpoint(life: Life, chance: Chance, point: string): void {
-    if (life.isDead || this.#world.isCalm) return;
+  #failpoint(process: ServerProcess, chance: Chance, point: string): void {
+    if (process.isDead || this.#world.isCalm) return;
     const rate = this.#world.scenario.trouble.death * 4;
     if (chance.happens(rate)) this.crash('at a failpoint');
     else if (point.endsWith(':after-call') && chance.happens(10 * rate)) this.pause(chance, 40_000);
   }
 
-  #log(life: Life): Log {
+  #log(process: ServerProcess): Log {
     const write = (level: string) => (fields: object, message: string) => {
-      if (life.isDead) return;
-      this.#world.journal.note(life.name, `${level} ${message} ${brief(fields)}`);
+      if (process.isDead) return;
+      this.#world.journal.note(process.name, `${level} ${message} ${brief(fields)}`);
     };
     return { debug: () => undefined, info: () => undefined, warn: write('warn'), error: write('error') };
   }

@@ -8,8 +8,8 @@ import {
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { interceptMethods } from '../../kernel/intercept-methods.ts';
-import type { Life } from '../../kernel/process.ts';
-import type { CommitNews } from './commit-news.ts';
+import type { ServerProcess } from '../../kernel/process.ts';
+import type { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
 
 /** How often what goes wrong between a replica and its database, for each call. */
@@ -25,9 +25,9 @@ export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, deat
 
 /** Who is told of what is committed. */
 export interface StoreObserver {
-  claimed(life: Life, leases: readonly Lease[]): void;
+  claimed(process: ServerProcess, leases: readonly Lease[]): void;
   /** A transaction asked for a lease, and wrote a row or did not. */
-  checked(life: Life, lease: Lease, hasWritten: boolean): void;
+  checked(process: ServerProcess, lease: Lease, hasWritten: boolean): void;
   volumeWritten(volume: VolumeRecord): void;
   /** Units may have been taken or given back. */
   claimsWritten(): void;
@@ -35,8 +35,8 @@ export interface StoreObserver {
 
 export interface FacadeParts {
   database: Database;
-  news: CommitNews;
-  life: Life;
+  feed: CommitFeed;
+  process: ServerProcess;
   isShared: boolean;
   chance: Chance;
   trouble: () => StoreTrouble;
@@ -49,28 +49,28 @@ const WRITES = new Set(['insert', 'update', 'putAttachment', 'removeAttachment',
 
 /** The shared database as one process of a replica reaches it. */
 export function replicaStore(parts: FacadeParts): Store {
-  const { database, news, life, isShared, observer } = parts;
+  const { database, feed, process, isShared, observer } = parts;
   const ask = <T>(question: () => Promise<T>): Promise<T> =>
-    life.reach(async () => {
+    process.reach(async () => {
       fail(parts, 'unavailable');
       return question();
     });
   return {
     isShared,
-    hearsCommits: () => news.hears(),
+    hearsCommits: () => feed.hears(),
     read: readsThrough(ask, () => database.store.read),
     transact: (body) => ask(() => transact(parts, body)),
     claimWork: (claim) =>
       ask(async () => {
-        const claimed = await life.orDeath(() => database.claimWork(claim));
-        observer.claimed(life, claimed);
+        const claimed = await process.orDeath(() => database.claimWork(claim));
+        observer.claimed(process, claimed);
         fail(parts, 'unknownOutcome');
         return claimed;
       }),
     nextWorkAt: () => ask(() => database.nextWorkAt()),
     endAbandonedLeases: () => ask(async () => (isShared ? undefined : database.endAbandonedLeases())),
     proveWrites: () => ask(async () => undefined),
-    subscribe: (listener) => news.subscribe(listener),
+    subscribe: (listener) => feed.subscribe(listener),
     close: async () => undefined,
   };
 }
@@ -80,12 +80,12 @@ function fail({ chance, trouble }: FacadeParts, kind: keyof StoreTrouble): void 
 }
 
 async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
-  const { database, life, observer } = parts;
+  const { database, process, observer } = parts;
   const seen: Seen = { checks: [], volumes: [], hasWritten: false, hasWrittenWork: false, hasClaimed: false };
   const result = await database
     .transact((tx) => {
-      database.writer = life;
-      return life.orDeath(async () => {
+      database.writer = process;
+      return process.orDeath(async () => {
         const outcome = await body(watched(parts, tx, seen));
         fail(parts, 'unavailable');
         return outcome;
@@ -93,7 +93,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
     })
     .finally(() => seen.hasWrittenWork && database.workWritten());
   if (seen.hasClaimed) observer.claimsWritten();
-  for (const lease of seen.checks) observer.checked(life, lease, seen.hasWritten);
+  for (const lease of seen.checks) observer.checked(process, lease, seen.hasWritten);
   for (const volume of seen.volumes) observer.volumeWritten(volume);
   fail(parts, 'unknownOutcome');
   return result;
@@ -109,10 +109,10 @@ interface Seen {
 
 /** The transaction with each of its calls seen; the process may die at any of them. */
 function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
-  const { life, chance, trouble, die } = parts;
+  const { process, chance, trouble, die } = parts;
   return interceptMethods(tx, (part, name, call, args) => {
     if (chance.happens(trouble().death)) die();
-    if (life.isDead) return new Promise(() => undefined);
+    if (process.isDead) return new Promise(() => undefined);
     if (part === 'work' && name === 'check') seen.checks.push(args[0] as Lease);
     if (part === 'volumes' && (name === 'insert' || name === 'update'))
       seen.volumes.push(args[0] as VolumeRecord);

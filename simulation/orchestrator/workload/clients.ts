@@ -93,18 +93,18 @@ export class Clients {
     const { scheduler, journal, scenario, replicas } = this.#world;
     const serving = replicas.flatMap((replica) => replica.serving ?? []);
     if (serving.length === 0) return undefined;
-    const { life, orchestrator } = this.chance.pick(serving);
+    const { process, orchestrator } = this.chance.pick(serving);
     const key = this.#drawKey(tenant);
     const label = `${tenant.name}#${++this.#sent}`;
     const isLost = !this.#world.isCalm && this.chance.happens(scenario.lostReplies);
     const sentAt = scheduler.now;
-    journal.note(label, `${asked.method} ${asked.path} to ${life.name}`);
-    const answer = life.reach(() => life.orDeath(async () => send(orchestrator.app, asked, key.text)));
+    journal.note(label, `${asked.method} ${asked.path} to ${process.name}`);
+    const answer = process.reach(() => process.orDeath(async () => send(orchestrator.app, asked, key.text)));
     const response = await Promise.race([
       answer.catch(() => undefined),
-      life.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
+      process.orDeath(() => scheduler.sleep(PATIENCE_MS)).catch(() => undefined),
     ]);
-    scheduler.stir();
+    scheduler.noteActivity();
     if (response === undefined || isLost) {
       journal.note(label, response === undefined ? 'has no answer' : `lost its answer ${response.status}`);
       return undefined;

@@ -41,7 +41,7 @@ export function command(world: WorkloadWorld): void {
   const tenant = chance.pick(clients.tenants);
   const what = chance.weighted(weights);
   world.tally.commands++;
-  scheduler.stir();
+  scheduler.noteActivity();
   world.running++;
   run(world, tenant, what)
     .catch((error: unknown) => world.fail(error))

@@ -1,6 +1,6 @@
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Machine, Moment } from '../providers/truth.ts';
+import type { Machine, Moment } from '../providers/simulated-provider.ts';
 
 /** A look that began before what it saw. */
 const LONGEST_CALL_MS = 10_000;

@@ -32,7 +32,7 @@ export interface Machine {
 }
 
 /** A provider as it truly is. */
-export class TrueProvider {
+export class SimulatedProvider {
   readonly id: string;
   readonly profile: ProviderProfile;
   readonly plain: PlainProvider;

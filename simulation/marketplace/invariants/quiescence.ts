@@ -2,7 +2,7 @@ import { activeStatuses } from '../../../src/marketplace/contract/deployment.ts'
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { TrueProvider } from '../providers/truth.ts';
+import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 import type { CheckedWorld } from './inspector.ts';
 
 /** A poll is due after 30 s at the latest; this much for a call that is slow. */
@@ -28,7 +28,7 @@ export function deploymentsRest(world: CheckedWorld): void {
     deploymentRests(record, world.provider(record.providerId));
 }
 
-function deploymentRests(record: DeploymentRecord, { living }: TrueProvider): void {
+function deploymentRests(record: DeploymentRecord, { living }: SimulatedProvider): void {
   const { id, status, cleanup, action, suspicion, providerName } = record;
   const words = [id, ...(record.providerInstanceId === null ? [] : [`${record.providerInstanceId} `])];
   hold('I24', status !== 'deploying', () => `${id} is deploying still`, words);
@@ -69,7 +69,7 @@ export async function volumesRest(world: CheckedWorld): Promise<void> {
 function volumeRests(
   record: VolumeRecord,
   attachments: readonly { deploymentId: string; state: string }[],
-  { plain: { volumes } }: TrueProvider,
+  { plain: { volumes } }: SimulatedProvider,
   machineOf: (deploymentId: string) => string,
 ): void {
   const { id, status, action, sizeGb } = record;

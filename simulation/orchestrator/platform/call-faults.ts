@@ -65,7 +65,7 @@ const weights: Readonly<Record<Method, Weights>> = {
 };
 
 /** Decides what goes wrong with a call, and keeps the weather: outages and revoked credentials. */
-export class Faults {
+export class CallFaults {
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
   readonly #rate: number;
