@@ -408,7 +408,7 @@ export function describeStore(
 
       it('can be hastened, and leases of the dead ended where no other process can hold one', async () => {
         await put('a', { notBefore: now + 60_000 });
-        await store.transact((tx) => tx.work.hasten('a', now));
+        await store.transact((tx) => tx.work.makeDue('a', now));
         expect(await store.claimWork(claim)).toHaveLength(1);
         await store.endAbandonedLeases();
         expect(await store.claimWork(claim)).toHaveLength(store.isShared ? 0 : 1);

@@ -93,7 +93,7 @@ export async function putVolumeWork(
 }
 
 /** Has the attachments of an instance's volumes gone on with at once. The instance is locked by the caller. */
-export async function hastenAttachments(tx: Transaction, instanceId: string, now: number): Promise<void> {
+export async function makeAttachmentsDue(tx: Transaction, instanceId: string, now: number): Promise<void> {
   for (const id of (await lockVolumesOf(tx, [instanceId])).keys())
-    if ((await tx.work.of(id))?.kind === 'attach') await tx.work.hasten(id, now);
+    if ((await tx.work.of(id))?.kind === 'attach') await tx.work.makeDue(id, now);
 }

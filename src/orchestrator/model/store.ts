@@ -111,7 +111,7 @@ export interface WorkWriter extends WorkReader {
       Partial<Pick<Work, 'cookie'>>,
   ): Promise<void>;
   /** Makes open work due at once. */
-  hasten(resourceId: string, now: number): Promise<void>;
+  makeDue(resourceId: string, now: number): Promise<void>;
   /**
    * Locks the row for this transaction and tells whether `lease` still holds it. Where it does, its deadline is brought
    * up to date: the end of an outage may have moved it since the claim.

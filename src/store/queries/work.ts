@@ -102,7 +102,7 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
         .onConflictDoUpdate({ target: work.resourceId, set: step });
       onWrite();
     },
-    hasten: async (resourceId, now) => {
+    makeDue: async (resourceId, now) => {
       await db
         .update(work)
         .set({ notBefore: now, waitsSince: earlier(dueSince(work), now) })

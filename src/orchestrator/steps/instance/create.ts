@@ -2,7 +2,7 @@ import { toNote } from '../../instances/note.ts';
 import { amend } from '../../instances/transition.ts';
 import type { MachineSpec, ObservedMachine, Step } from '../../model/platform-driver.ts';
 import type { InstanceRecord } from '../../model/records.ts';
-import { hastenAttachments } from '../../model/rows.ts';
+import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
@@ -62,7 +62,7 @@ async function made(
   const hostKeyFingerprint = endpoint?.hostKeyFingerprint ?? record.hostKeyFingerprint;
   const spec = { ...record.spec, cloudInit: undefined };
   await amend(tx, record, now, { endpoint: endpoint ?? null, hostKeyFingerprint, spec });
-  await hastenAttachments(tx, record.id, now);
+  await makeAttachmentsDue(tx, record.id, now);
   return { step: 'verify', deadlineAt: lease.deadlineAt };
 }
 

@@ -1,7 +1,7 @@
 import { transition } from '../../instances/transition.ts';
 import type { ObservedMachine, Step } from '../../model/platform-driver.ts';
 import type { InstanceRecord } from '../../model/records.ts';
-import { hastenAttachments } from '../../model/rows.ts';
+import { makeAttachmentsDue } from '../../model/rows.ts';
 import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
@@ -81,7 +81,7 @@ async function notStopped(
 async function stopped(context: ReconcileContext, tx: Transaction, record: InstanceRecord): Promise<Next> {
   const now = context.clock.now();
   const current = record.status === 'STOPPING' ? await transition(tx, record, 'STOPPED', now) : record;
-  await hastenAttachments(tx, current.id, now);
+  await makeAttachmentsDue(tx, current.id, now);
   const next = await afterStop(context, tx, current);
   if (current.spec.onStop === 'release' && !current.attachCycle) await tx.claims.release(current.id);
   return next;
