@@ -18,7 +18,7 @@ interface Deps {
 }
 
 /** Who asks, as far as it is known before the credential is. */
-interface Asker {
+interface Requester {
   address: string;
   /** Aborted when the client has gone. */
   signal: AbortSignal;
@@ -32,12 +32,12 @@ interface Asker {
  * @throws {ApiError} `unauthorized`, alike for an unknown user and a wrong password; `too_many_requests` or
  *   `quota_exceeded`
  */
-export async function issueToken(deps: Deps, request: TokenRequest, asker: Asker): Promise<Token> {
+export async function issueToken(deps: Deps, request: TokenRequest, requester: Requester): Promise<Token> {
   const { store, clock, random, quotas, tokenTtlMs } = deps;
-  const parent = await checkCredential(deps, request, asker);
+  const parent = await checkCredential(deps, request, requester);
   const token = generateToken(random);
   const createdAt = clock.now();
-  const takeBack = asker.admit(parent.accountId);
+  const undoAdmission = requester.admit(parent.accountId);
   try {
     await store.transact(async (tx) => {
       await assertWithinQuotas(tx, quotas, parent.accountId, { liveTokens: 1 }, createdAt);
@@ -49,7 +49,7 @@ export async function issueToken(deps: Deps, request: TokenRequest, asker: Asker
       });
     });
   } catch (error) {
-    takeBack();
+    undoAdmission();
     throw error;
   }
   return { access_token: token, token_type: 'Bearer', expires_in: Math.floor(tokenTtlMs / 1000) };
@@ -58,7 +58,7 @@ export async function issueToken(deps: Deps, request: TokenRequest, asker: Asker
 async function checkCredential(
   { store, authenticator, passwordChecks }: Deps,
   { api_key: apiKey, username = '', password = '' }: TokenRequest,
-  asker: Asker,
+  requester: Requester,
 ): Promise<{ accountId: string; parentDigest: Buffer }> {
   if (apiKey !== undefined) {
     const { accountId, digest } = await authenticator.authenticate(`Bearer ${apiKey}`);
@@ -66,7 +66,7 @@ async function checkCredential(
     return { accountId, parentDigest: digest };
   }
   const account = await store.read.credentials.accountByName(username);
-  const isRight = await passwordChecks.isRight(password, account?.passwordHash ?? null, asker);
+  const isRight = await passwordChecks.isRight(password, account?.passwordHash ?? null, requester);
   if (account?.passwordHash == null || !isRight) throw wrongCredentials();
   return { accountId: account.id, parentDigest: digestSecret(account.passwordHash) };
 }

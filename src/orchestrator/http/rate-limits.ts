@@ -21,7 +21,7 @@ export class Meter {
   }
 
   /** Undoes one `take`. */
-  giveBack(key: string): void {
+  undoTake(key: string): void {
     const fullAt = this.#fullAt.get(key);
     if (fullAt !== undefined) this.#fullAt.set(key, fullAt - this.#intervalMs);
   }
@@ -96,7 +96,7 @@ export class RateLimits {
   admitToken(accountId: string): () => void {
     if (!this.#options.enabled) return () => undefined;
     admit(this.#tokens, accountId, this.#clock.now());
-    return () => this.#tokens.giveBack(accountId);
+    return () => this.#tokens.undoTake(accountId);
   }
 }
 

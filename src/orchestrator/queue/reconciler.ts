@@ -8,7 +8,7 @@ import { CLOCK_SKEW_ALARM, isClockInSync } from '../platform/options.ts';
 import { CreateCalls, type StepContext } from '../steps/context.ts';
 import { pauseMs } from '../steps/retry.ts';
 import { runStep } from '../steps/run-step.ts';
-import { giveBack } from '../steps/settle.ts';
+import { releaseLease } from '../steps/settle.ts';
 
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
 const FORGET_CREATE_MS = 10 * 60_000;
@@ -92,7 +92,7 @@ export class Reconciler {
     else log.error(fields, 'a step broke off');
     const notBefore = clock.now() + pauseMs(this.#context, lease);
     const again = { cookie: lease.cookie, notBefore, lastError: 'the step broke off' };
-    await giveBack(this.#context, lease, again).catch((failure) =>
+    await releaseLease(this.#context, lease, again).catch((failure) =>
       log.error({ err: failure, ...names }, 'its lease will run out instead'),
     );
   }

@@ -9,7 +9,7 @@ import { stepRestart } from './instance/restart.ts';
 import { stepStart } from './instance/start.ts';
 import { stepStop } from './instance/stop.ts';
 import { stepVerify } from './instance/verify.ts';
-import { giveBack } from './settle.ts';
+import { releaseLease } from './settle.ts';
 import { stepAttach } from './volume/attach.ts';
 import { stepCreateVolume } from './volume/create.ts';
 import { stepResize } from './volume/resize.ts';
@@ -42,7 +42,7 @@ const IN_DOUBT = 'the database was restored, and it is not known yet what became
 async function putOff(context: StepContext, lease: Lease): Promise<void> {
   const { clock, options } = context;
   const notBefore = clock.now() + options.watchIntervalMs;
-  await giveBack(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
+  await releaseLease(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
 }
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */

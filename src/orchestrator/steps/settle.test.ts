@@ -10,7 +10,7 @@ import type { Store } from '../model/store.ts';
 import type { Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { Learnt } from '../platform/visibility.ts';
-import { finish, giveBack, type Next, settleInstance } from './settle.ts';
+import { finish, type Next, releaseLease, settleInstance } from './settle.ts';
 
 let folder: string;
 let store: Store;
@@ -131,7 +131,7 @@ describe('a step that comes back', () => {
     await put();
     const lease = await claimed();
     await put({ kind: 'destroy' });
-    await giveBack(context(), lease, {
+    await releaseLease(context(), lease, {
       cookie: 'of-the-create',
       notBefore: now + 9_000,
       lastError: 'broken',

@@ -101,7 +101,7 @@ export async function settleVolume(
 }
 
 /** Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. */
-export async function giveBack(
+export async function releaseLease(
   { store }: Pick<ReconcileContext, 'store'>,
   lease: Lease,
   later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'>,
@@ -158,7 +158,7 @@ async function settle<Row>(
   const state = await writing.catch(async (error) => {
     if (!(error instanceof Frozen)) throw error;
     const lastError = 'the platform or the clock cannot be believed now: nothing is concluded';
-    await giveBack(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
+    await releaseLease(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
     log.warn(

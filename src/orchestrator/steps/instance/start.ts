@@ -61,7 +61,7 @@ export async function stepStart(
         if (isDoubt(attempted) || (!isFinal(attempted) && !isLate))
           return retryFailed(context, lease, attempted);
     }
-    return takeBack(context, lease, tx, current, attempted);
+    return undoStart(context, lease, tx, current, attempted);
   };
   await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
 }
@@ -75,7 +75,7 @@ async function findOrStart(
   const { driver, clock } = context;
   if (isRepeated(lease)) {
     const found = await confirmMachine(context, ownerRef);
-    const attempted = whatWasFound(found, isPastDeadline(lease, clock.now()));
+    const attempted = toAttempted(found, isPastDeadline(lease, clock.now()));
     if (attempted !== undefined) return { attempted, found };
   }
   const step = await callStep(context, lease, () => driver.start(ownerRef, lease.cookie));
@@ -85,7 +85,7 @@ async function findOrStart(
 }
 
 /** Undefined: it is there and stopped, and is started. */
-function whatWasFound(found: Observation<ObservedMachine>, isLate: boolean): Attempted | undefined {
+function toAttempted(found: Observation<ObservedMachine>, isLate: boolean): Attempted | undefined {
   if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
   if (found.answer === 'gone') return gone(found);
   const { power } = found.value;
@@ -98,7 +98,7 @@ function gone({ observedAt }: Pick<Observation<unknown>, 'observedAt'>): Attempt
   return { outcome: 'gone', observedAt };
 }
 
-async function takeBack(
+async function undoStart(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,
