@@ -13,7 +13,7 @@ import type { Observation } from './visibility.ts';
 /**
  * A look at one machine whose `gone` is proved: the platform says so, and so does a listing that began after it and
  * can be believed. Otherwise it is `unknown`. What was made just now may be missing from both all the same: see
- * `mayTurnUpForMs`.
+ * `mayAppearForMs`.
  */
 export async function confirmMachine(
   context: ReconcileContext,

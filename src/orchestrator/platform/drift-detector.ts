@@ -5,7 +5,7 @@ import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
-import { isShownFirst, markMachinesShown } from './visibility.ts';
+import { isNewlyVisible, markMachinesVisible } from './visibility.ts';
 
 const ROWS_BETWEEN_PAUSES = 5_000;
 
@@ -90,12 +90,12 @@ export class DriftDetector {
     for (const [ref, expectation] of this.#expected.entries()) {
       if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
       const machine = items.get(ref);
-      if (machine !== undefined && isShownFirst(expectation, begunAt, this.#context))
+      if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
         shown.push(expectation.id);
       if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
         await this.#observe(ref, expectation);
     }
-    await markMachinesShown(this.#context, shown);
+    await markMachinesVisible(this.#context, shown);
   }
 
   /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */

@@ -12,7 +12,7 @@ import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
-import { isShownFirst, markVolumeShown } from './visibility.ts';
+import { isNewlyVisible, markVolumeVisible } from './visibility.ts';
 import { compareVolume, followDrift, toShown } from './volume-drift.ts';
 
 const AT_ONCE = 16;
@@ -88,7 +88,7 @@ export class OrphanSweep {
     if (known?.shown === shown && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byOwnerRef(volume.ref);
     if (row !== null && row.deletedAt === null) {
-      if (isShownFirst(row, begunAt, this.#context)) await markVolumeShown(this.#context, row);
+      if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
       const found = await compareVolume(this.#context, row, volume);
       // In a restored database it is rather the row that is behind.
       if (found === 'more' && shown === shownBefore && !notFoundGuard.isRestored)

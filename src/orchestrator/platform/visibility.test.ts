@@ -4,7 +4,7 @@ import type { Step } from '../model/platform-driver.ts';
 import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import { afterCreate } from '../steps/adopt-or-create.ts';
 import type { ReconcileContext } from './context.ts';
-import { afterObservation, mayTurnUpForMs } from './visibility.ts';
+import { afterObservation, mayAppearForMs } from './visibility.ts';
 
 /** With what the clocks of two servers may differ by. */
 const VISIBLE_MS = 240_000;
@@ -64,6 +64,6 @@ describe('a look that says gone', () => {
     ],
     ['is made again no later than that, whatever the clock says', 9_000_000, NOW, VISIBLE_MS],
   ])('%s', (_name, createOpenUntil, observedAt, expected) => {
-    expect(mayTurnUpForMs(context, createOpenUntil, observedAt)).toBe(expected);
+    expect(mayAppearForMs(context, createOpenUntil, observedAt)).toBe(expected);
   });
 });

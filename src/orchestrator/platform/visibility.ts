@@ -10,7 +10,7 @@ import { clockMarginMs } from './options.ts';
 // of the resource, so it is a column of its row: it outlives the work, the process and a restore of the database.
 
 /** What a step has learnt of `createOpenUntil`, given what the row says. */
-export type Learnt = (known: number | null) => number | null;
+export type VisibilityUpdate = (known: number | null) => number | null;
 
 /** A presence, and when the look began. */
 export type Observation<T> = Presence<T> & { observedAt: number };
@@ -22,7 +22,7 @@ export type Observation<T> = Presence<T> & { observedAt: number };
 export function afterObservation({
   answer,
   observedAt,
-}: Pick<Observation<unknown>, 'answer' | 'observedAt'>): Learnt {
+}: Pick<Observation<unknown>, 'answer' | 'observedAt'>): VisibilityUpdate {
   if (answer === 'observed') return () => null;
   return (known) => (known === null ? null : Math.min(known, observedAt));
 }
@@ -40,7 +40,7 @@ function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'opt
  * After how many milliseconds to look again, where a look that began at `observedAt` says `gone` and proves nothing; 0:
  * it does. A look that took long may be from before the platform had to show the resource, however late it is now.
  */
-export function mayTurnUpForMs(
+export function mayAppearForMs(
   context: Pick<ReconcileContext, 'clock' | 'driver' | 'options'>,
   createOpenUntil: number | null,
   observedAt: number,
@@ -61,7 +61,7 @@ const AT_ONCE = 100;
  * Whether a listing that began at `begunAt`, and shows the resource, tells something new: it was answered so lately
  * that a `gone` would still prove nothing. A create that is open work tells so by itself.
  */
-export function isShownFirst(
+export function isNewlyVisible(
   { createOpenUntil }: Pick<PlatformResource, 'createOpenUntil'>,
   begunAt: number,
   context: Pick<Deps, 'driver' | 'options'>,
@@ -71,7 +71,7 @@ export function isShownFirst(
 }
 
 /** The platform has listed the machines of these instances: from now on their absence can be proved. */
-export async function markMachinesShown({ store, clock }: Deps, ids: readonly string[]): Promise<void> {
+export async function markMachinesVisible({ store, clock }: Deps, ids: readonly string[]): Promise<void> {
   for (let begin = 0; begin < ids.length; begin += AT_ONCE)
     await store.transact(async (tx) => {
       const records = await lockInstances(tx, ids.slice(begin, begin + AT_ONCE));
@@ -81,8 +81,8 @@ export async function markMachinesShown({ store, clock }: Deps, ids: readonly st
     });
 }
 
-/** {@link markMachinesShown}, for a volume. */
-export async function markVolumeShown({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
+/** {@link markMachinesVisible}, for a volume. */
+export async function markVolumeVisible({ store }: Pick<Deps, 'store'>, { id }: VolumeRecord): Promise<void> {
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(id);
     if (record === null || record.createOpenUntil === null || record.createOpenUntil === CREATE_IS_OPEN)

@@ -8,7 +8,7 @@ import type { InstanceWorkKind } from '../model/work.ts';
 import { observe } from '../platform/call-platform.ts';
 import { confirmMachine } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { mayTurnUpForMs } from '../platform/visibility.ts';
+import { mayAppearForMs } from '../platform/visibility.ts';
 import { failInstance } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
@@ -64,7 +64,7 @@ async function followRow(
   since: number,
 ): Promise<boolean> {
   let machine = machines.get(ownerRef);
-  let mayTurnUp = false;
+  let mayStillAppear = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack what is there: whether it is, is decided by a look of its own.
     const observedAt = context.clock.now();
@@ -75,7 +75,7 @@ async function followRow(
     if (found.answer === 'observed') machine = found.value;
     // What was sent for it after the backup was sent before this life.
     const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
-    mayTurnUp = mayTurnUpForMs(context, openUntil, observedAt) > 0;
+    mayStillAppear = mayAppearForMs(context, openUntil, observedAt) > 0;
   }
   if (machine === undefined && !isBelieved) return false;
   return context.store.transact(async (tx) => {
@@ -83,7 +83,7 @@ async function followRow(
     if (machine === undefined && !context.health.isUp) return false;
     const record = await tx.instances.byId(id);
     if (record === null || record.updatedAt >= since) return true;
-    return follow(context, tx, record, { machine, mayTurnUp });
+    return follow(context, tx, record, { machine, mayStillAppear });
   });
 }
 
@@ -92,7 +92,7 @@ async function follow(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
-  { machine, mayTurnUp }: { machine: ObservedMachine | undefined; mayTurnUp: boolean },
+  { machine, mayStillAppear }: { machine: ObservedMachine | undefined; mayStillAppear: boolean },
 ): Promise<boolean> {
   const work = await tx.work.of(record.id);
   const isUp = machine?.power === 'running' || machine?.power === 'starting';
@@ -101,7 +101,7 @@ async function follow(
     return true;
   }
   if (record.status === 'PROVISIONING' && work?.kind === 'create')
-    return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayTurnUp });
+    return begin(context, tx, record, { deadlineAt: work.deadlineAt, mayStillAppear });
   // It was started after the backup: it is proved and becomes ONLINE again.
   if (record.status === 'STOPPED' && isUp) {
     await verify(context, tx, record, machine);
@@ -141,7 +141,7 @@ async function begin(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
-  { deadlineAt, mayTurnUp }: { deadlineAt: number | null; mayTurnUp: boolean },
+  { deadlineAt, mayStillAppear }: { deadlineAt: number | null; mayStillAppear: boolean },
 ): Promise<boolean> {
   const now = context.clock.now();
   if (deadlineAt === null || now < deadlineAt) {
@@ -149,7 +149,7 @@ async function begin(
     await putInstanceWork(tx, record.id, 'create', now, deadlineAt);
     return true;
   }
-  if (mayTurnUp) return false;
+  if (mayStillAppear) return false;
   await failInstance(
     context,
     tx,

@@ -1,7 +1,7 @@
 import type { OwnerRef, Presence, Step } from '../model/platform-driver.ts';
 import type { Lease } from '../model/work.ts';
 import { observe } from '../platform/call-platform.ts';
-import type { Learnt } from '../platform/visibility.ts';
+import type { VisibilityUpdate } from '../platform/visibility.ts';
 import type { StepContext } from './context.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
 import type { Next } from './settle.ts';
@@ -57,7 +57,11 @@ export function isRefused(failed: Failed): boolean {
 type Attempted = Step<unknown> | { outcome: 'building' | 'absent' | 'unknown' | 'open' };
 
 /** After an attempt to create. As long as the create may be sent again, it stays open. */
-export function afterCreate(attempted: Attempted, { cookie }: Pick<Lease, 'cookie'>, now: number): Learnt {
+export function afterCreate(
+  attempted: Attempted,
+  { cookie }: Pick<Lease, 'cookie'>,
+  now: number,
+): VisibilityUpdate {
   if (attempted.outcome === 'done') return () => now;
   // With a cookie a refusal says nothing of what the calls before it made.
   const isRefusal = attempted.outcome === 'failed' && isFinal(attempted) && attempted.sideEffect === 'none';

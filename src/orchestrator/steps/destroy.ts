@@ -8,7 +8,12 @@ import type { Lease } from '../model/work.ts';
 import { callStep } from '../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { afterObservation, type Learnt, mayTurnUpForMs, type Observation } from '../platform/visibility.ts';
+import {
+  afterObservation,
+  mayAppearForMs,
+  type Observation,
+  type VisibilityUpdate,
+} from '../platform/visibility.ts';
 import { dropAttachments } from '../volumes/attachments.ts';
 import type { StepContext } from './context.ts';
 import { endAttachCycle } from './instance/attach-cycle.ts';
@@ -39,7 +44,7 @@ async function remove(context: StepContext, lease: Lease, removable: Removable):
 }
 
 /** What the removal shows of a create that may still turn up. A platform that is removing a resource has shown it. */
-function whatItShowed({ step, found, answeredAt }: Removal): Learnt {
+function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate {
   if (step.outcome === 'pending') return () => null;
   return afterObservation(found ?? { answer: 'unknown', observedAt: answeredAt });
 }
@@ -60,7 +65,7 @@ function unproved(
   if (found?.answer !== 'gone')
     return retry(context, lease, 'the platform said that it is gone, and still has it');
   if (context.creates.isOut(ownerRef)) return retry(context, lease, 'a create has not come back yet');
-  const waitMs = mayTurnUpForMs(context, createOpenUntil, found.observedAt);
+  const waitMs = mayAppearForMs(context, createOpenUntil, found.observedAt);
   return waitMs > 0
     ? { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' }
     : undefined;
@@ -78,7 +83,7 @@ export async function stepDestroy(context: StepContext, lease: Lease, record: In
   });
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     unproved(context, lease, current, removal) ?? destroyed(context, tx, current);
-  await settleInstance(context, lease, settle, { learnt: whatItShowed(removal) });
+  await settleInstance(context, lease, settle, { visibility: visibilityAfter(removal) });
 }
 
 async function destroyed(
@@ -128,5 +133,5 @@ export async function stepDestroyVolume(
       await tx.volumes.update({ ...current, deletedAt: context.clock.now() });
     return finish;
   };
-  await settleVolume(context, lease, settle, { instanceIds, learnt: whatItShowed(removal) });
+  await settleVolume(context, lease, settle, { instanceIds, visibility: visibilityAfter(removal) });
 }

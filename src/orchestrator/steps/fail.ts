@@ -5,7 +5,7 @@ import type { Transaction } from '../model/store.ts';
 import type { Lease } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { HELD } from '../platform/loss-cap.ts';
-import { mayTurnUpForMs } from '../platform/visibility.ts';
+import { mayAppearForMs } from '../platform/visibility.ts';
 import { pauseMs } from './retry.ts';
 import { finish, type Next } from './settle.ts';
 
@@ -21,7 +21,7 @@ export async function onMachineGone(
 ): Promise<Next> {
   const now = context.clock.now();
   // Its SSH may answer before the platform shows it.
-  const waitMs = mayTurnUpForMs(context, record.createOpenUntil, observedAt);
+  const waitMs = mayAppearForMs(context, record.createOpenUntil, observedAt);
   if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' };
   switch (record.status) {
     case 'STOPPED':

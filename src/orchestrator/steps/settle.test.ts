@@ -9,7 +9,7 @@ import { CREATE_IS_OPEN } from '../model/platform-resource.ts';
 import type { Store } from '../model/store.ts';
 import type { Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import type { Learnt } from '../platform/visibility.ts';
+import type { VisibilityUpdate } from '../platform/visibility.ts';
 import { finish, type Next, releaseLease, settleInstance } from './settle.ts';
 
 let folder: string;
@@ -56,7 +56,7 @@ async function claimed(at = now): Promise<Lease> {
 }
 
 /** Settles with an outcome that writes the row; how often it was decided. */
-async function settle(lease: Lease, next: Next, learnt?: Learnt): Promise<number> {
+async function settle(lease: Lease, next: Next, visibility?: VisibilityUpdate): Promise<number> {
   let decisions = 0;
   await settleInstance(
     context(),
@@ -66,7 +66,7 @@ async function settle(lease: Lease, next: Next, learnt?: Learnt): Promise<number
       await transition(tx, record, 'ERROR', now, { error: 'as the test says' });
       return next;
     },
-    learnt && { learnt },
+    visibility && { visibility },
   );
   return decisions;
 }

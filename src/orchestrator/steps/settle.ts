@@ -10,7 +10,7 @@ import type { Transaction } from '../model/store.ts';
 import type { Lease, Work } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { isClockInSync } from '../platform/options.ts';
-import type { Learnt } from '../platform/visibility.ts';
+import type { VisibilityUpdate } from '../platform/visibility.ts';
 
 /** What follows a step. */
 export type Next =
@@ -43,7 +43,7 @@ class Frozen extends Error {
 /** What a step knows beside the row that it writes. */
 interface Settling {
   /** Of whether the platform shows the resource. It is written also where a use case has put other work meanwhile. */
-  learnt?: Learnt;
+  visibility?: VisibilityUpdate;
   /** Instances that `decide` reads and writes beside the volume. */
   instanceIds?: readonly string[];
 }
@@ -58,15 +58,15 @@ export async function settleInstance(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
-  { learnt = nothing }: Pick<Settling, 'learnt'> = {},
+  { visibility = nothing }: Pick<Settling, 'learnt'> = {},
 ): Promise<void> {
   await settle<InstanceRecord>(context, lease, async (tx) => {
     const record = (await lockInstances(tx, [lease.resourceId])).get(lease.resourceId);
     if (record === undefined) throw new Error(`work for an instance without a row: ${lease.resourceId}`);
     return {
       names: instanceLogNames(record),
-      learn: async () => {
-        const createOpenUntil = learnt(record.createOpenUntil);
+      updateVisibility: async () => {
+        const createOpenUntil = visibility(record.createOpenUntil);
         if (createOpenUntil === record.createOpenUntil) return record;
         return amend(tx, record, context.clock.now(), { createOpenUntil });
       },
@@ -80,7 +80,7 @@ export async function settleVolume(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: VolumeRecord) => Promise<Next>,
-  { instanceIds = [], learnt = nothing }: Settling = {},
+  { instanceIds = [], visibility = nothing }: Settling = {},
 ): Promise<void> {
   await settle<VolumeRecord>(context, lease, async (tx) => {
     await lockInstances(tx, instanceIds);
@@ -88,8 +88,8 @@ export async function settleVolume(
     if (record === undefined) throw new Error(`work for a volume without a row: ${lease.resourceId}`);
     return {
       names: volumeLogNames(record),
-      learn: async () => {
-        const createOpenUntil = learnt(record.createOpenUntil);
+      updateVisibility: async () => {
+        const createOpenUntil = visibility(record.createOpenUntil);
         if (createOpenUntil === record.createOpenUntil) return record;
         const changed = { ...record, createOpenUntil };
         await tx.volumes.update(changed);
@@ -120,11 +120,11 @@ interface Locked<Row> {
   /** What its lines in the log have in common. */
   names: object;
   /** Writes what is known of the row whoever works on it next. */
-  learn(): Promise<Row>;
+  updateVisibility(): Promise<Row>;
   decide(row: Row): Promise<Next>;
 }
 
-const nothing: Learnt = (known) => known;
+const nothing: VisibilityUpdate = (known) => known;
 
 async function settle<Row>(
   context: ReconcileContext,
@@ -140,7 +140,7 @@ async function settle<Row>(
     names = locked.names;
     const found = await tx.work.check(lease);
     if (found === 'lost') return found;
-    const row = await locked.learn();
+    const row = await locked.updateVisibility();
     if (found === 'superseded') await tx.work.release(lease);
     else {
       const next = await locked.decide(row);

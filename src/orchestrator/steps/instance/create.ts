@@ -41,7 +41,7 @@ export async function stepCreate(context: StepContext, lease: Lease, record: Ins
           return waitForEarlier(lease, attempted.waitMs);
       }
     },
-    { learnt: afterCreate(attempted, lease, context.clock.now()) },
+    { visibility: afterCreate(attempted, lease, context.clock.now()) },
   );
 }
 

@@ -24,7 +24,7 @@ export async function stepObserve(
       ? onMachineGone(context, lease, tx, current, found.observedAt)
       : follow(context, lease, tx, current, found.value);
   };
-  await settleInstance(context, lease, settle, { learnt: afterObservation(found) });
+  await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
 }
 
 async function follow(

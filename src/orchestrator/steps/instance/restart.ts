@@ -52,7 +52,7 @@ async function order(
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
-  await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
+  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
 }
 
 async function ordered(
@@ -120,7 +120,7 @@ async function prove(
     );
     return kept(restart, lease, { step: 'again', afterMs: pause, problem });
   };
-  await settleInstance(context, lease, settle, found && { learnt: afterObservation(found) });
+  await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
 }
 
 async function probe(

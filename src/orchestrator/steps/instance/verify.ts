@@ -8,9 +8,9 @@ import { confirmMachine } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import {
   afterObservation,
-  type Learnt,
-  mayTurnUpForMs,
+  mayAppearForMs,
   type Observation,
+  type VisibilityUpdate,
 } from '../../platform/visibility.ts';
 import { describeWindow, failInstance, recordLoss } from '../fail.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
@@ -34,12 +34,12 @@ export async function stepVerify(
   const result = await probe(context, record, pinned);
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
   const found = await confirmMachine(context, record.ownerRef);
-  const learnt = afterObservation(found);
-  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result, learnt);
+  const visibility = afterObservation(found);
+  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result, visibility);
   const failed = result.ok ? notKnown : result;
   const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     afterFailedProbe(context, lease, tx, current, failed, found);
-  await settleInstance(context, lease, settle, { learnt });
+  await settleInstance(context, lease, settle, { visibility });
 }
 
 const notKnown: FailedProbe = {
@@ -61,7 +61,7 @@ async function proved(
   context: ReconcileContext,
   lease: Lease,
   { hostKeyFingerprint }: Extract<ProbeResult, { ok: true }>,
-  learnt?: Learnt,
+  visibility?: VisibilityUpdate,
 ): Promise<void> {
   const { clock, log } = context;
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
@@ -70,7 +70,7 @@ async function proved(
     log.info({ ...instanceLogNames(online), afterMs: clock.now() - online.createdAt }, 'instance is online');
     return { step: 'finish' };
   };
-  await settleInstance(context, lease, settle, learnt && { learnt });
+  await settleInstance(context, lease, settle, visibility && { visibility });
 }
 
 async function probe(
@@ -101,7 +101,7 @@ async function afterFailedProbe(
       ? recordLoss(context, lease, tx, record, () => giveUp(context, tx, record, reason))
       : giveUp(context, tx, record, reason);
   if (found.answer === 'gone') {
-    const waitMs = mayTurnUpForMs(context, record.createOpenUntil, found.observedAt);
+    const waitMs = mayAppearForMs(context, record.createOpenUntil, found.observedAt);
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: 'the platform does not show it yet' };
     return lost('the machine is gone from the platform');
   }

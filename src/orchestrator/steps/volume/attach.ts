@@ -10,7 +10,7 @@ import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterObservation, mayTurnUpForMs, type Observation } from '../../platform/visibility.ts';
+import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
 import { isAttachable } from '../../volumes/attachments.ts';
 import { followAttachments } from '../../volumes/transition.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
@@ -121,7 +121,7 @@ async function detach(
     if (step.outcome === 'pending') return pending(open, step);
     if (found === undefined && step.outcome === 'failed') return retryFailed(context, lease, step);
     const waitMs =
-      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.observedAt) : 0;
+      found?.answer === 'gone' ? mayAppearForMs(context, current.createOpenUntil, found.observedAt) : 0;
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: NOT_SHOWN };
     const doubt = findDoubt(found, instance);
     if (doubt !== undefined) return retry(context, lease, doubt);
@@ -129,8 +129,11 @@ async function detach(
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
   };
-  const learnt = found && afterObservation(found);
-  await settleVolume(context, lease, settle, { instanceIds: [instance.id], ...(learnt && { learnt }) });
+  const visibility = found && afterObservation(found);
+  await settleVolume(context, lease, settle, {
+    instanceIds: [instance.id],
+    ...(visibility && { visibility }),
+  });
 }
 
 /** Why a record that the driver says is gone may still be there. */

@@ -35,7 +35,7 @@ export async function stepCreateVolume(
             : retryFailed(context, lease, attempted);
       }
     },
-    { learnt: afterCreate(attempted, lease, context.clock.now()) },
+    { visibility: afterCreate(attempted, lease, context.clock.now()) },
   );
 }
 

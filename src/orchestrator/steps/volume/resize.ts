@@ -6,7 +6,7 @@ import { type Resize, resizeCookie } from '../../model/work-cookies.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
-import { afterObservation, mayTurnUpForMs } from '../../platform/visibility.ts';
+import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
 import { claimWhatItHas } from '../../volumes/storage.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
@@ -46,7 +46,7 @@ export async function stepResize(
     if (reason !== undefined && found?.answer === 'unknown')
       return { ...again, afterMs: pauseMs(context, lease), problem: `${reason}; ${found.reason}` };
     const waitMs =
-      found?.answer === 'gone' ? mayTurnUpForMs(context, current.createOpenUntil, found.observedAt) : 0;
+      found?.answer === 'gone' ? mayAppearForMs(context, current.createOpenUntil, found.observedAt) : 0;
     if (waitMs > 0) return { ...again, afterMs: waitMs, problem: NOT_SHOWN };
     if (reason !== undefined) return giveUp(context, tx, current, reason);
     if (step.outcome === 'pending')
@@ -61,7 +61,7 @@ export async function stepResize(
       ? { attempt: lease.attempt, ...next, cookie: resizeCookie.encode(resize) }
       : next;
   };
-  await settleVolume(context, lease, settle, found && { learnt: afterObservation(found) });
+  await settleVolume(context, lease, settle, found && { visibility: afterObservation(found) });
 }
 
 /** A platform that says that it is done, and shows the volume smaller, has not done it yet. */
