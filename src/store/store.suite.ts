@@ -406,7 +406,7 @@ export function describeStore(
         expect((await store.claimWork(claim))[0]?.attempt).toBe(2);
       });
 
-      it('can be hastened, and leases of the dead ended where no other process can hold one', async () => {
+      it('can be made due, and leases of the dead ended where no other process can hold one', async () => {
         await put('a', { notBefore: now + 60_000 });
         await store.transact((tx) => tx.work.makeDue('a', now));
         expect(await store.claimWork(claim)).toHaveLength(1);

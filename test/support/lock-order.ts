@@ -65,7 +65,7 @@ function watched(tx: Transaction, locks: Locks): Transaction {
       ...work,
       of: after((id) => locks.works('of', id), work.of),
       put: after(({ resourceId }) => locks.works('put', resourceId), work.put),
-      makeDue: after((id, _now) => locks.works('hasten', id), work.makeDue),
+      makeDue: after((id, _now) => locks.works('makeDue', id), work.makeDue),
       check: after(({ resourceId }) => locks.works('check', resourceId), work.check),
     },
   };

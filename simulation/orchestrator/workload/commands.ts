@@ -123,7 +123,7 @@ async function restart({ clients }: WorkloadWorld, tenant: Tenant): Promise<void
 async function changeMind(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients, scheduler } = world;
   const { asked, sent } = drawCreate(world, tenant);
-  const id = updateVisibility(tenant, sent, await clients.ask(tenant, asked));
+  const id = learn(tenant, sent, await clients.ask(tenant, asked));
   if (id === undefined) return;
   await scheduler.sleep(clients.chance.between(0, 4_000));
   tenant.deleteSent.add(id);
@@ -133,7 +133,7 @@ async function changeMind(world: WorkloadWorld, tenant: Tenant): Promise<void> {
 /** One instance through its life: made, stopped, started again. */
 async function cycle(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { asked, sent } = drawCreate(world, tenant);
-  const id = updateVisibility(tenant, sent, await world.clients.ask(tenant, asked));
+  const id = learn(tenant, sent, await world.clients.ask(tenant, asked));
   if (id === undefined) return;
   const path = `/v1/instances/${id}`;
   if (!(await becomes(world, tenant, path, 'ONLINE'))) return;
@@ -146,7 +146,7 @@ async function cycle(world: WorkloadWorld, tenant: Tenant): Promise<void> {
 async function hurry(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients } = world;
   const { asked, sent } = drawCreate(world, tenant);
-  const id = updateVisibility(tenant, sent, await clients.ask(tenant, asked));
+  const id = learn(tenant, sent, await clients.ask(tenant, asked));
   const path = `/v1/instances/${id}`;
   if (id === undefined || !(await becomes(world, tenant, path, 'ONLINE', HURRIED))) return;
   switch (clients.chance.pick(['stop', 'restart', 'destroy'] as const)) {
@@ -227,10 +227,10 @@ function drawCreate({ clients }: WorkloadWorld, tenant: Tenant): { asked: Asked;
 
 async function create(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { asked, sent } = drawCreate(world, tenant);
-  updateVisibility(tenant, sent, await world.clients.ask(tenant, asked));
+  learn(tenant, sent, await world.clients.ask(tenant, asked));
 }
 
-function updateVisibility(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): string | undefined {
+function learn(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): string | undefined {
   if (reply === undefined || reply.status >= 500) return undefined;
   if (reply.status !== 201) {
     sent.outcome = 'refused';
@@ -272,7 +272,7 @@ async function createTwice(world: WorkloadWorld, tenant: Tenant): Promise<void> 
 /** A refusal is no news about an earlier try whose reply was lost. */
 function learnRetry(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): string | undefined {
   const before = sent.outcome;
-  const id = updateVisibility(tenant, sent, reply);
+  const id = learn(tenant, sent, reply);
   if (id === undefined) sent.outcome = before;
   return id;
 }

@@ -93,12 +93,12 @@ function tellPlatform(registers: Registry[], { platform, losses, store }: Deps):
     'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
     () => losses.held,
   );
-  const doubted: Gauge = new Gauge({
+  const suspect: Gauge = new Gauge({
     name: 'berth_volumes_doubted',
     help: 'Whether too many volumes are missing for any deletion of one to be believed.',
     registers,
     collect: async () =>
-      doubted.set(Number(((await answerOf(store.read.marks.get('volumes_doubted_since'))) ?? null) !== null)),
+      suspect.set(Number(((await answerOf(store.read.marks.get('volumes_doubted_since'))) ?? null) !== null)),
   });
 }
 

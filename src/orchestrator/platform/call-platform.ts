@@ -39,9 +39,9 @@ export async function callStep<T>(
   call: () => Promise<Step<T>>,
 ): Promise<Step<T>> {
   context.failpoint(`${kind}:before-call`);
-  const doubtMs = Math.max(0, 0 - (context.clock.offsetMs?.() ?? 0));
+  const behindMs = Math.max(0, 0 - (context.clock.offsetMs?.() ?? 0));
   // Where the time is behind that of the others, the lease ends sooner than it seems.
-  if (context.clock.now() + doubtMs + context.options.callTimeoutMs > until)
+  if (context.clock.now() + behindMs + context.options.callTimeoutMs > until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
   const answer = await beforeDeadline(context, call, sane);
   context.failpoint(`${kind}:after-call`);

@@ -135,19 +135,19 @@ function guardReads<Reads extends Pick<Reader, 'instances' | 'volumes'>>(
   const { instances, volumes } = reads;
   const guarded: Partial<Reads> = {
     instances: withOverrides(instances, {
-      byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), instances.byId(id)),
-      page: (filter) => unlessInDoubt(notFoundGuard.isListComplete, instances.page(filter)),
-      list: (filter) => unlessInDoubt(notFoundGuard.isListComplete, instances.list(filter)),
+      byId: (id) => assertCertain(notFoundGuard.isProved(id), instances.byId(id)),
+      page: (filter) => assertCertain(notFoundGuard.isListComplete, instances.page(filter)),
+      list: (filter) => assertCertain(notFoundGuard.isListComplete, instances.list(filter)),
     }),
     volumes: withOverrides(volumes, {
-      byId: (id) => unlessInDoubt(notFoundGuard.isProved(id), volumes.byId(id)),
+      byId: (id) => assertCertain(notFoundGuard.isProved(id), volumes.byId(id)),
     }),
   } as Partial<Reads>;
   return withOverrides(reads, guarded);
 }
 
 /** @throws {ApiError} `unavailable` */
-async function unlessInDoubt<T>(isCertain: boolean, reading: Promise<T>): Promise<T> {
+async function assertCertain<T>(isCertain: boolean, reading: Promise<T>): Promise<T> {
   const found = await reading;
   if (!isCertain && (found === null || Array.isArray(found)))
     throw new ApiError(

@@ -10,7 +10,7 @@ const ROWS_BETWEEN_PAUSES = 5_000;
 /** Fewer than this many that are missing, unless they are all, are taken for what they look like. */
 const LEAST_SUSPECT = 3;
 /** How long missing volumes are looked for before they are taken for gone, in milliseconds. */
-const LONGEST_VOLUME_DOUBT_MS = 60 * 60_000;
+const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
 const MISSING_VOLUMES =
   'the platform lacks too many volumes that it should have: no deletion is believed for an hour, ' +
   'or until `berth losses accept` says that they are really gone';
@@ -77,29 +77,29 @@ async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>
  */
 export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let known: OwnerRef[] = [];
-  let doubtedSince: number | null | undefined;
+  let suspectSince: number | null | undefined;
   return async (listing, begunAt) => {
     const { log, options, health } = deps;
     const held = await countVolumes(deps, listing, known);
     if (held === undefined) return false;
-    const isLong = typeof doubtedSince === 'number' && begunAt - doubtedSince >= LONGEST_VOLUME_DOUBT_MS;
+    const isLong = typeof suspectSince === 'number' && begunAt - suspectSince >= MAX_VOLUMES_SUSPECT_MS;
     if (isSuspect(held, options.suspectShare) && !isLong && !(await areLossesAccepted(deps))) {
-      if (typeof doubtedSince === 'number') return false;
-      await markVolumeDoubt(deps, begunAt);
-      doubtedSince = begunAt;
+      if (typeof suspectSince === 'number') return false;
+      await markVolumesSuspect(deps, begunAt);
+      suspectSince = begunAt;
       log.error(held, MISSING_VOLUMES);
       return false;
     }
     if (!health.isUp) return false;
-    if (doubtedSince !== null) await markVolumeDoubt(deps, null);
-    doubtedSince = null;
+    if (suspectSince !== null) await markVolumesSuspect(deps, null);
+    suspectSince = null;
     if (listing.answer === 'listed') known = listing.items.map(({ ref }) => ref);
     return true;
   };
 }
 
 /** Also what an earlier process said is over when this one has seen otherwise. */
-async function markVolumeDoubt({ store }: Pick<Deps, 'store'>, since: number | null): Promise<void> {
+async function markVolumesSuspect({ store }: Pick<Deps, 'store'>, since: number | null): Promise<void> {
   await store.transact(async (tx) => {
     if (since === null) await tx.marks.remove('volumes_doubted_since');
     else await tx.marks.put('volumes_doubted_since', since);

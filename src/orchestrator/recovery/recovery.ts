@@ -54,7 +54,7 @@ export class Recovery {
   /** Holds the first listings against the rows, and waits for it no longer than one call may take. */
   async start(first: FirstListings): Promise<void> {
     const takenAt = await this.#context.store.read.marks.get('restored_from');
-    if (takenAt !== null) await this.#doubt(takenAt, first);
+    if (takenAt !== null) await this.#holdWork(takenAt, first);
     await this.#begin();
     this.#repeat(first);
     await this.#roundWithin(this.#context.options.callTimeoutMs);
@@ -73,7 +73,7 @@ export class Recovery {
     timer.cancel();
   }
 
-  async #doubt(takenAt: number, { machines }: FirstListings): Promise<void> {
+  async #holdWork(takenAt: number, { machines }: FirstListings): Promise<void> {
     const { store, restoreHold, clock, log } = this.#context;
     this.#isRestored = true;
     this.#beganAt = machines?.begunAt ?? clock.now();

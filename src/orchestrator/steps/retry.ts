@@ -17,7 +17,7 @@ const FINAL = new Set<Failed['code']>([
   'device_fault',
 ]);
 /** Codes that say nothing of the resource. */
-const DOUBT = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
+const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
 const ALARM_AFTER_ATTEMPTS = 10;
 /** A platform that refuses our credentials is not asked often: it may lock them. */
 const AFTER_AUTH_MS = 5_000;
@@ -28,8 +28,8 @@ export function isFinal(failed: Failed): boolean {
 }
 
 /** Whether nothing follows from the failure, not even at a deadline: the platform is to be asked first. */
-export function isDoubt({ code }: Failed): boolean {
-  return DOUBT.has(code);
+export function isInconclusive({ code }: Failed): boolean {
+  return INCONCLUSIVE.has(code);
 }
 
 /** Whether a call of this step may have been sent before: its outcome is looked for ahead of the next one. */

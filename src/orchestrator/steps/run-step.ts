@@ -37,12 +37,12 @@ const volumeSteps: Record<
   destroy: stepDestroyVolume,
 };
 
-const IN_DOUBT = 'the database was restored, and it is not known yet what became of it since';
+const ON_HOLD = 'the database was restored, and it is not known yet what became of it since';
 
 async function putOff(context: StepContext, lease: Lease): Promise<void> {
   const { clock, options } = context;
   const notBefore = clock.now() + options.watchIntervalMs;
-  await releaseLease(context, lease, { cookie: lease.cookie, notBefore, lastError: IN_DOUBT });
+  await releaseLease(context, lease, { cookie: lease.cookie, notBefore, lastError: ON_HOLD });
 }
 
 /** Runs the step that a lease is for. Throws only if the store does, or for a fault of our own. */

@@ -10,7 +10,14 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeWindow, failInstance } from '../fail.ts';
-import { describeFailure, type Failed, isDoubt, isPastDeadline, retry, retryFailed } from '../retry.ts';
+import {
+  describeFailure,
+  type Failed,
+  isInconclusive,
+  isPastDeadline,
+  retry,
+  retryFailed,
+} from '../retry.ts';
 import { type Next, settleInstance } from '../settle.ts';
 
 const BUILDING_POLL_MS = 500;
@@ -77,7 +84,7 @@ async function notMade(
   const reason = describeFailure(failed);
   if (isRefused(failed))
     return failInstance(context, tx, record, `The platform could not make the machine (${reason}).`);
-  const isKnown = !isDoubt(failed) && failed.sideEffect !== 'possible';
+  const isKnown = !isInconclusive(failed) && failed.sideEffect !== 'possible';
   if (isKnown && isPastDeadline(lease, context.clock.now()))
     return failInstance(context, tx, record, lateText(record, reason));
   return retryFailed(context, lease, failed);

@@ -11,7 +11,7 @@ import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, type Observation } from '../../platform/visibility.ts';
 import { onMachineFailed, onMachineGone } from '../fail.ts';
 import { proveEndpoint } from '../prove-endpoint.ts';
-import { describeFailure, isDoubt, isFinal, isPastDeadline, retryFailed } from '../retry.ts';
+import { describeFailure, isFinal, isInconclusive, isPastDeadline, retryFailed } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 
 const FIRST_PAUSE_MS = 200;
@@ -45,7 +45,7 @@ async function order(
 ): Promise<void> {
   const { driver, clock } = context;
   const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
-  const mustLook = step.outcome === 'failed' && !isDoubt(step);
+  const mustLook = step.outcome === 'failed' && !isInconclusive(step);
   const found = mustLook ? await confirmMachine(context, ownerRef) : undefined;
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
     const next = await ordered(context, lease, tx, current, { restart, step, found });

@@ -10,8 +10,8 @@ import { afterObservation, type Observation } from '../../platform/visibility.ts
 import { failInstance, onMachineGone } from '../fail.ts';
 import {
   describeFailure,
-  isDoubt,
   isFinal,
+  isInconclusive,
   isPastDeadline,
   isRepeated,
   retry,
@@ -58,7 +58,7 @@ export async function stepStart(
         if (isLate) break;
         return { step: 'again', afterMs: STARTING_POLL_MS, problem: 'the machine is starting' };
       case 'failed':
-        if (isDoubt(attempted) || (!isFinal(attempted) && !isLate))
+        if (isInconclusive(attempted) || (!isFinal(attempted) && !isLate))
           return retryFailed(context, lease, attempted);
     }
     return undoStart(context, lease, tx, current, attempted);

@@ -123,8 +123,8 @@ async function detach(
     const waitMs =
       found?.answer === 'gone' ? mayAppearForMs(context, current.createOpenUntil, found.observedAt) : 0;
     if (waitMs > 0) return { step: 'again', afterMs: waitMs, problem: NOT_SHOWN };
-    const doubt = findDoubt(found, instance);
-    if (doubt !== undefined) return retry(context, lease, doubt);
+    const uncertainty = whyUncertain(found, instance);
+    if (uncertainty !== undefined) return retry(context, lease, uncertainty);
     await write(tx, current, open, 'gone');
     await endAttachCycle(context, tx, instance.id);
     return { step: 'attach' };
@@ -137,7 +137,7 @@ async function detach(
 }
 
 /** Why a record that the driver says is gone may still be there. */
-function findDoubt(
+function whyUncertain(
   found: Observation<ObservedVolume> | undefined,
   { ownerRef }: InstanceRecord,
 ): string | undefined {
