@@ -24,14 +24,14 @@ export interface UnadoptedResource {
  * something of that id which could not be given its row again.
  */
 export class NotFoundGuard {
-  readonly #held = new Set<ResourceKind>();
+  readonly #compared = new Set<ResourceKind>();
   readonly #unadopted: Record<ResourceKind, ReadonlySet<string>> = { instance: new Set(), volume: new Set() };
   /** Units taken by machines without a row, by offer and region. */
   #unclaimed: ReadonlyMap<string, number> = new Map();
   /** GB taken by volumes without a row, by region. */
   #unclaimedGb: ReadonlyMap<string, number> = new Map();
   #isRestored = false;
-  #areStrangersSeen = false;
+  #areUnadoptedSeen = false;
 
   /** From now on until it is recovered, the database is known to lack rows. */
   restored(): void {
@@ -49,13 +49,13 @@ export class NotFoundGuard {
   }
 
   /** A listing that may be believed was held against the rows; `unadopted` is what it shows and has no row. */
-  held(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
-    this.shown(kind, unadopted);
-    this.#held.add(kind);
+  compared(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
+    this.listed(kind, unadopted);
+    this.#compared.add(kind);
   }
 
   /** The same for a listing that may lack something. */
-  shown(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
+  listed(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
     this.#unadopted[kind] = new Set(unadopted.map(({ ref }) => idOf(ref)));
     if (kind === 'volume') {
       const sums = new Map<string, number>();
@@ -74,18 +74,18 @@ export class NotFoundGuard {
   }
 
   /** A listing shows machines that have no row yet. */
-  strangersSeen(): void {
-    this.#areStrangersSeen = true;
+  unadoptedSeen(): void {
+    this.#areUnadoptedSeen = true;
   }
 
   /** Whether the claims say what is taken, but for {@link unclaimedUnits}: every machine was given its row, if it can. */
   get areClaimsComplete(): boolean {
-    return this.#held.has('instance') || !(this.#isRestored || this.#areStrangersSeen);
+    return this.#compared.has('instance') || !(this.#isRestored || this.#areUnadoptedSeen);
   }
 
   /** Whether the claims say what volumes take, but for {@link unclaimedStorageGb}. */
   get areStorageClaimsComplete(): boolean {
-    return this.#held.has('volume') || !this.#isRestored;
+    return this.#compared.has('volume') || !this.#isRestored;
   }
 
   /** GB of a location that volumes take which cannot be given their row. */
@@ -108,12 +108,12 @@ export class NotFoundGuard {
   isProved(id: string): boolean {
     if (!ID.test(id)) return true;
     const kind = id.startsWith('vol-') ? 'volume' : 'instance';
-    return this.#held.has(kind) && !this.#unadopted[kind].has(id);
+    return this.#compared.has(kind) && !this.#unadopted[kind].has(id);
   }
 
   /** Whether a list of the rows may lack what a client knows of. */
   get isListComplete(): boolean {
-    return !this.#isRestored || this.#held.has('instance');
+    return !this.#isRestored || this.#compared.has('instance');
   }
 }
 

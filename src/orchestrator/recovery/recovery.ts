@@ -178,8 +178,8 @@ export class Recovery {
   }
 
   #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly UnadoptedResource[]): boolean {
-    if (isBelieved) this.#notFoundGuard.held(kind, unadopted);
-    else this.#notFoundGuard.shown(kind, unadopted);
+    if (isBelieved) this.#notFoundGuard.compared(kind, unadopted);
+    else this.#notFoundGuard.listed(kind, unadopted);
     return isBelieved && unadopted.length === 0;
   }
 
@@ -205,7 +205,7 @@ export class Recovery {
     adopt: (item: T) => Promise<Adopted>,
   ): Promise<UnadoptedResource[] | undefined> {
     const unknown = items.filter(({ ref }) => !this.#rows.has(ref));
-    if (unknown.length > 0) this.#notFoundGuard.strangersSeen();
+    if (unknown.length > 0) this.#notFoundGuard.unadoptedSeen();
     const unadopted: UnadoptedResource[] = [];
     const adoptOne = async (item: T): Promise<void> => {
       const adopted = (await findRow(item.ref)) === null ? await adopt(item) : 'adopted';

@@ -58,7 +58,7 @@ export async function settleInstance(
   context: ReconcileContext,
   lease: Lease,
   decide: (tx: Transaction, record: InstanceRecord) => Promise<Next>,
-  { visibility = nothing }: Pick<Settling, 'learnt'> = {},
+  { visibility = nothing }: Pick<Settling, 'visibility'> = {},
 ): Promise<void> {
   await settle<InstanceRecord>(context, lease, async (tx) => {
     const record = (await lockInstances(tx, [lease.resourceId])).get(lease.resourceId);
