@@ -7,7 +7,7 @@ import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { VolumeRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
-import { followPlatform } from './adopt-volume.ts';
+import { reconcileVolume } from './adopt-volume.ts';
 
 const volume: VolumeRecord = {
   id: 'v',
@@ -42,12 +42,12 @@ async function openStore(): Promise<Store> {
   return store;
 }
 
-const follow = (store: Store) =>
-  followPlatform({ store, clock: { now: () => now } } as unknown as ReconcileContext, shown);
+const reconcile = (store: Store) =>
+  reconcileVolume({ store, clock: { now: () => now } } as unknown as ReconcileContext, shown);
 
 it('claims the storage of a volume that has grown since the backup', async () => {
   const store = await openStore();
-  await follow(store);
+  await reconcile(store);
   expect(await store.read.storageClaims.heldBy('v')).toBe(20);
 });
 
@@ -63,7 +63,7 @@ it.each([
       return store.transact(body);
     },
   };
-  await follow(late);
+  await reconcile(late);
   expect(await store.read.storageClaims.heldBy('v')).toBe(0);
   expect(await store.read.volumes.byId('v')).toMatchObject({ ...changes, sizeGb: 10 });
 });

@@ -21,13 +21,13 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
       problem: noAccount(noted.accountId),
       storage: { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) },
     };
-  const shown = await shownAttachments(context, noted.id, volume.attachedTo);
+  const shown = await listedAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const record = withSize(toRecord(volume.ref, noted), volume);
     await tx.volumes.insert(record);
     await claimWhatItHas(tx, record);
-    const { status } = await followShown(tx, record, shown, clock.now());
+    const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(
       { ...volumeLogNames(record), status, attachments: shown.length },
       'a volume that is younger than the backup has its row again, from its note',
@@ -56,11 +56,11 @@ function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
 }
 
 /** In a restored database: the size and the attachments of a volume that has its row follow what the platform shows. */
-export async function followPlatform(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
+export async function reconcileVolume(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
   if (row === null || isEnding(row)) return;
-  const shown = await shownAttachments(context, row.id, volume.attachedTo);
+  const shown = await listedAttachments(context, row.id, volume.attachedTo);
   await store.transact(async (tx) => {
     const current = await tx.volumes.byId(row.id);
     // Deleted since the listing, it must not be claimed again: nobody would give that back.
@@ -70,7 +70,7 @@ export async function followPlatform(context: ReconcileContext, volume: Observed
       await tx.volumes.update(grown);
       await claimWhatItHas(tx, grown);
     }
-    await followShown(tx, grown, shown, clock.now());
+    await applyAttachments(tx, grown, shown, clock.now());
   });
 }
 
@@ -79,7 +79,7 @@ function isEnding({ deletedAt, status }: VolumeRecord): boolean {
 }
 
 /** As rows; a machine that is on its way out, or that nobody knows, is let go of. */
-async function shownAttachments(
+async function listedAttachments(
   { store }: ReconcileContext,
   volumeId: string,
   machines: readonly OwnerRef[],
@@ -93,7 +93,7 @@ async function shownAttachments(
 }
 
 /** Each attachment goes by the states in between, as the table of the volume's states has them. */
-async function followShown(
+async function applyAttachments(
   tx: Transaction,
   volume: VolumeRecord,
   shown: readonly Attachment[],

@@ -5,10 +5,10 @@ import { observe } from '../platform/call-platform.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { FirstListings } from '../platform/drift-detector.ts';
 import type { NotFoundGuard, UnadoptedResource } from '../platform/not-found-guard.ts';
-import type { Listed as BelievedListing, SharedListing } from '../platform/shared-listing.ts';
+import type { SharedListing, Listed as TrustedListing } from '../platform/shared-listing.ts';
 import { type Adopted, adoptMachine } from './adopt-machine.ts';
-import { adoptVolume, followPlatform } from './adopt-volume.ts';
-import { followMachines } from './restored-rows.ts';
+import { adoptVolume, reconcileVolume } from './adopt-volume.ts';
+import { reconcileMachines } from './restored-rows.ts';
 
 /** Resources that are adopted side by side: each may take an SSH proof. */
 const ADOPTED_AT_ONCE = 16;
@@ -20,7 +20,7 @@ interface Listed<T> {
   /** Milliseconds since the epoch. */
   begunAt: number;
   /** Whether what it lacks is missing. */
-  isBelieved: boolean;
+  isTrusted: boolean;
 }
 
 /**
@@ -34,12 +34,12 @@ export class Recovery {
   readonly #begin: () => Promise<void>;
   /** Owner refs that have a row; a row never goes away. */
   readonly #rows = new Set<OwnerRef>();
-  readonly #told = new Set<OwnerRef>();
-  readonly #followedVolumes = new Set<OwnerRef>();
+  readonly #alarmed = new Set<OwnerRef>();
+  readonly #reconciledVolumes = new Set<OwnerRef>();
   #isRestored = false;
   /** What changed before is of the backup, in milliseconds since the epoch. */
   #beganAt = 0;
-  #isWaitTold = false;
+  #isHoldLogged = false;
   #timer: Timer | undefined;
   #round: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -101,21 +101,22 @@ export class Recovery {
 
   /** One round; true: nothing is left to recover. */
   async #recover(first?: FirstListings): Promise<boolean> {
-    const areMachinesHeld = await this.#holdMachines(first?.machines);
-    const areVolumesHeld = areMachinesHeld !== undefined && (await this.#holdVolumes(first?.volumes));
-    this.#tellDoubts();
-    if (areMachinesHeld !== true || areVolumesHeld !== true || !this.#context.restoreHold.areOver)
+    const areMachinesRecovered = await this.#recoverMachines(first?.machines);
+    const areVolumesRecovered =
+      areMachinesRecovered !== undefined && (await this.#recoverVolumes(first?.volumes));
+    this.#logHold();
+    if (areMachinesRecovered !== true || areVolumesRecovered !== true || !this.#context.restoreHold.areOver)
       return false;
-    if (this.#isRestored) await this.#forgetBackup();
+    if (this.#isRestored) await this.#endRecovery();
     return true;
   }
 
   /** Once when something waits after a round, and once when nothing does any more. */
-  #tellDoubts(): void {
+  #logHold(): void {
     const { restoreHold, log } = this.#context;
-    if (restoreHold.areOver && this.#isWaitTold)
+    if (restoreHold.areOver && this.#isHoldLogged)
       log.info({}, 'it is known of every row of the backup what became of it: all work goes on');
-    if (!restoreHold.areOver && !this.#isWaitTold) {
+    if (!restoreHold.areOver && !this.#isHoldLogged) {
       const [...instances] = restoreHold.instances;
       const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
       log.warn(
@@ -123,11 +124,11 @@ export class Recovery {
         'the platform has not shown yet what became of these since the backup: their work waits, all other goes on',
       );
     }
-    this.#isWaitTold = !restoreHold.areOver;
+    this.#isHoldLogged = !restoreHold.areOver;
   }
 
   /** Whether all of them are recovered; undefined: the platform did not list them. */
-  async #holdMachines(first?: FirstListings['machines']): Promise<boolean | undefined> {
+  async #recoverMachines(first?: FirstListings['machines']): Promise<boolean | undefined> {
     const { driver, machines, store } = this.#context;
     const listed = await this.#list(machines, () => driver.list(), first);
     if (listed === undefined) return undefined;
@@ -139,18 +140,18 @@ export class Recovery {
       (machine) => adoptMachine(this.#context, machine),
     );
     if (unadopted === undefined) return undefined;
-    const areHeld = this.#tell('instance', listed.isBelieved, unadopted);
-    const shown = { machines: byRef, isBelieved: listed.isBelieved };
-    await followMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
-    return areHeld;
+    const areRecovered = this.#report('instance', listed.isTrusted, unadopted);
+    const shown = { machines: byRef, isTrusted: listed.isTrusted };
+    await reconcileMachines(this.#context, shown, this.#beganAt, () => this.#isStopped);
+    return areRecovered;
   }
 
-  async #holdVolumes(first?: FirstListings['volumes']): Promise<boolean | undefined> {
+  async #recoverVolumes(first?: FirstListings['volumes']): Promise<boolean | undefined> {
     const { driver, volumes, store } = this.#context;
     const volumeDriver = driver.volumes;
     if (volumes === undefined || volumeDriver === undefined) {
       this.#context.restoreHold.endVolumes();
-      return this.#tell('volume', true, []);
+      return this.#report('volume', true, []);
     }
     const listed = await this.#list(volumes, () => volumeDriver.list(), first);
     if (listed === undefined) return undefined;
@@ -160,42 +161,42 @@ export class Recovery {
       (volume) => adoptVolume(this.#context, volume),
     );
     if (unadopted === undefined) return undefined;
-    await this.#followVolumes(listed);
-    return this.#tell('volume', listed.isBelieved, unadopted);
+    await this.#reconcileVolumes(listed);
+    return this.#report('volume', listed.isTrusted, unadopted);
   }
 
   /** Each once: what changes after that does so in this life. */
-  async #followVolumes({ items, isBelieved }: Listed<ObservedVolume>): Promise<void> {
+  async #reconcileVolumes({ items, isTrusted }: Listed<ObservedVolume>): Promise<void> {
     const { restoreHold } = this.#context;
     if (!restoreHold.areVolumesHeld) return;
     for (const volume of items) {
       if (this.#isStopped) return;
-      if (this.#followedVolumes.has(volume.ref)) continue;
-      await followPlatform(this.#context, volume);
-      this.#followedVolumes.add(volume.ref);
+      if (this.#reconciledVolumes.has(volume.ref)) continue;
+      await reconcileVolume(this.#context, volume);
+      this.#reconciledVolumes.add(volume.ref);
     }
-    if (isBelieved) restoreHold.endVolumes();
+    if (isTrusted) restoreHold.endVolumes();
   }
 
-  #tell(kind: ResourceKind, isBelieved: boolean, unadopted: readonly UnadoptedResource[]): boolean {
-    if (isBelieved) this.#notFoundGuard.compared(kind, unadopted);
+  #report(kind: ResourceKind, isTrusted: boolean, unadopted: readonly UnadoptedResource[]): boolean {
+    if (isTrusted) this.#notFoundGuard.compared(kind, unadopted);
     else this.#notFoundGuard.listed(kind, unadopted);
-    return isBelieved && unadopted.length === 0;
+    return isTrusted && unadopted.length === 0;
   }
 
   /** What a listing shows is there, also where it is not believed for what it lacks: a backup lacks much more. */
   async #list<T extends { ref: OwnerRef }>(
     listing: SharedListing<T>,
     list: () => Promise<Listing<T>>,
-    first?: BelievedListing<T> | null,
+    first?: TrustedListing<T> | null,
   ): Promise<Listed<T> | undefined> {
     const listed = first === undefined ? await listing.observe() : first;
     if (listed !== null)
-      return { items: [...listed.items.values()], begunAt: listed.begunAt, isBelieved: true };
+      return { items: [...listed.items.values()], begunAt: listed.begunAt, isTrusted: true };
     if (!this.#isRestored) return undefined;
     const begunAt = this.#context.clock.now();
     const answer = await observe(this.#context, list);
-    return answer.answer === 'listed' ? { items: answer.items, begunAt, isBelieved: false } : undefined;
+    return answer.answer === 'listed' ? { items: answer.items, begunAt, isTrusted: false } : undefined;
   }
 
   /** Gives what has no row its row; returns those that still have none, unless it is stopped. */
@@ -224,15 +225,15 @@ export class Recovery {
   }
 
   #alarm(ref: OwnerRef, problem: string): void {
-    if (this.#told.has(ref)) return;
-    this.#told.add(ref);
+    if (this.#alarmed.has(ref)) return;
+    this.#alarmed.add(ref);
     this.#context.log.error(
       { ref, problem },
       'the platform has a resource with our tag that has no row, and it cannot be given one: its id answers 503 until it can, or until it is removed there',
     );
   }
 
-  async #forgetBackup(): Promise<void> {
+  async #endRecovery(): Promise<void> {
     const { store, log } = this.#context;
     if ((await store.transact((tx) => tx.marks.remove('restored_from'))) !== null)
       log.info({}, 'the restored database was held against the platform: nothing is missing in it any more');

@@ -13,13 +13,13 @@ import { failInstance } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
 /** At once: each may take a look at the platform. */
-const FOLLOWED_AT_ONCE = 16;
+const ROWS_AT_ONCE = 16;
 
 /** What the platform listed. */
-export interface Shown {
+export interface ListedMachines {
   machines: ReadonlyMap<OwnerRef, ObservedMachine>;
   /** Whether what it lacks may be gone. */
-  isBelieved: boolean;
+  isTrusted: boolean;
 }
 
 /**
@@ -30,9 +30,9 @@ export interface Shown {
  * @param since what changed from then on did so in this life, or in that of another replica
  * @param isStopped asked between the looks
  */
-export async function followMachines(
+export async function reconcileMachines(
   context: ReconcileContext,
-  shown: Shown,
+  shown: ListedMachines,
   since: number,
   isStopped: () => boolean,
 ): Promise<void> {
@@ -46,21 +46,21 @@ export async function followMachines(
     for (let row = queue.pop(); row !== undefined && !isStopped(); row = queue.pop()) {
       const { id } = row;
       const names = instanceLogNames(row);
-      const isFollowed = await followRow(context, row, shown, since).catch((error) => {
+      const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
         log.error({ err: error, ...names }, 'a row could not be brought to where its machine is');
         return false;
       });
-      if (isFollowed) restoreHold.endInstance(id);
+      if (isReconciled) restoreHold.endInstance(id);
     }
   };
-  await Promise.all(Array.from({ length: FOLLOWED_AT_ONCE }, take));
+  await Promise.all(Array.from({ length: ROWS_AT_ONCE }, take));
 }
 
 /** Whether it is known where the machine is, and the row follows it. */
-async function followRow(
+async function reconcileRow(
   context: ReconcileContext,
   { id, ownerRef, status, createOpenUntil }: InstanceRecord,
-  { machines, isBelieved }: Shown,
+  { machines, isTrusted }: ListedMachines,
   since: number,
 ): Promise<boolean> {
   let machine = machines.get(ownerRef);
@@ -68,7 +68,7 @@ async function followRow(
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
     // A listing may lack what is there: whether it is, is decided by a look of its own.
     const observedAt = context.clock.now();
-    const found = await (isBelieved
+    const found = await (isTrusted
       ? confirmMachine(context, ownerRef)
       : observe(context, () => context.driver.get(ownerRef)));
     if (found.answer === 'unknown') return false;
@@ -77,18 +77,18 @@ async function followRow(
     const openUntil = createOpenUntil === null ? null : Math.min(createOpenUntil, since);
     mayStillAppear = mayAppearForMs(context, openUntil, observedAt) > 0;
   }
-  if (machine === undefined && !isBelieved) return false;
+  if (machine === undefined && !isTrusted) return false;
   return context.store.transact(async (tx) => {
     // Between the proof and here the platform may have ceased to be believed.
     if (machine === undefined && !context.health.isUp) return false;
     const record = await tx.instances.byId(id);
     if (record === null || record.updatedAt >= since) return true;
-    return follow(context, tx, record, { machine, mayStillAppear });
+    return reconcile(context, tx, record, { machine, mayStillAppear });
   });
 }
 
 /** Whether the row follows; it does not while nothing can be concluded. */
-async function follow(
+async function reconcile(
   context: ReconcileContext,
   tx: Transaction,
   record: InstanceRecord,
