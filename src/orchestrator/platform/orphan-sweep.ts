@@ -13,7 +13,7 @@ import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
 import { isNewlyVisible, markVolumeVisible } from './visibility.ts';
-import { compareVolume, followDrift, toShown } from './volume-drift.ts';
+import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
 
 const AT_ONCE = 16;
 /** For how long a volume that stays listed is not read again, in milliseconds. */
@@ -21,8 +21,8 @@ const OWNED_FOR_MS = 10 * 60_000;
 
 interface Owned {
   readAt: number;
-  /** See {@link toShown}. */
-  shown: string;
+  /** See {@link toStateKey}. */
+  stateKey: string;
 }
 
 /** Whatever else a note says: whose it is, and that it is on the resource that it was written for. */
@@ -35,23 +35,23 @@ const anyNote = z.looseObject({ id: z.string() });
  */
 export class OrphanSweep {
   readonly #context: ReconcileContext;
-  #seen: ReadonlySet<OwnerRef> = new Set();
-  readonly #told = new Set<OwnerRef>();
+  #listedBefore: ReadonlySet<OwnerRef> = new Set();
+  readonly #logged = new Set<OwnerRef>();
   readonly #foreign = new Set<OwnerRef>();
   /** The volumes that were listed last and are as their live row says, with when that was read. */
   #ownedVolumes = new Map<OwnerRef, Owned>();
   /** All that were listed last, as they were shown. */
-  #seenVolumes: ReadonlyMap<OwnerRef, string> = new Map();
+  #volumesBefore: ReadonlyMap<OwnerRef, string> = new Map();
 
   constructor(context: ReconcileContext) {
     this.#context = context;
   }
 
-  /** `strangers`: machines that no live row expects, of a listing that can be believed and began at `begunAt`. */
-  async sweep(strangers: readonly ObservedMachine[], begunAt: number): Promise<void> {
-    const before = this.#seen;
-    this.#seen = new Set(strangers.map(({ ref }) => ref));
-    const queue = strangers.filter((machine) => !this.#isForeign(machine));
+  /** `unowned`: machines that no live row expects, of a listing that can be believed and began at `begunAt`. */
+  async sweep(unowned: readonly ObservedMachine[], begunAt: number): Promise<void> {
+    const before = this.#listedBefore;
+    this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
+    const queue = unowned.filter((machine) => !this.#isForeign(machine));
     const take = async () => {
       for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
         await this.#observe(machine, before.has(machine.ref), begunAt);
@@ -64,47 +64,47 @@ export class OrphanSweep {
    * that is not finished, as with a machine. What differs from its row in two listings is brought in line with it.
    */
   async sweepVolumes(volumes: readonly ObservedVolume[], begunAt: number): Promise<void> {
-    const before = this.#seenVolumes;
-    this.#seenVolumes = new Map(volumes.map((volume) => [volume.ref, toShown(volume)]));
+    const before = this.#volumesBefore;
+    this.#volumesBefore = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
     const owned = this.#ownedVolumes;
     this.#ownedVolumes = new Map();
     for (const volume of volumes) {
       if (this.#isForeign(volume)) continue;
-      const known = await this.#holdVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
+      const known = await this.#checkVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
       if (known !== null) this.#ownedVolumes.set(volume.ref, known);
     }
   }
 
   /** Null: it has no live row, or is not as that says, and is dealt with once it was shown so before. */
-  async #holdVolume(
+  async #checkVolume(
     volume: ObservedVolume,
     known: Owned | undefined,
-    shownBefore: string | undefined,
+    stateKeyBefore: string | undefined,
     begunAt: number,
   ): Promise<Owned | null> {
     const { notFoundGuard, clock, store } = this.#context;
     const now = clock.now();
-    const shown = toShown(volume);
-    if (known?.shown === shown && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
+    const stateKey = toStateKey(volume);
+    if (known?.stateKey === stateKey && Math.abs(now - known.readAt) < OWNED_FOR_MS) return known;
     const row = await store.read.volumes.byOwnerRef(volume.ref);
     if (row !== null && row.deletedAt === null) {
       if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
       const found = await compareVolume(this.#context, row, volume);
       // In a restored database it is rather the row that is behind.
-      if (found === 'more' && shown === shownBefore && !notFoundGuard.isRestored)
-        await followDrift(this.#context, row, volume);
-      return found === 'as-told' ? { readAt: now, shown } : null;
+      if (found === 'more' && stateKey === stateKeyBefore && !notFoundGuard.isRestored)
+        await reconcileDrift(this.#context, row, volume);
+      return found === 'as-recorded' ? { readAt: now, stateKey } : null;
     }
-    if (shownBefore === undefined) return null;
+    if (stateKeyBefore === undefined) return null;
     if (row !== null) await this.#deleteAgain(row, begunAt);
-    else this.#tellOfVolume(volume);
+    else this.#logVolume(volume);
     return null;
   }
 
-  #tellOfVolume({ ref, createdAt }: ObservedVolume): void {
+  #logVolume({ ref, createdAt }: ObservedVolume): void {
     const { clock, options, log } = this.#context;
-    if (this.#told.has(ref) || clock.now() - createdAt < options.orphanGraceMs) return;
-    this.#told.add(ref);
+    if (this.#logged.has(ref) || clock.now() - createdAt < options.orphanGraceMs) return;
+    this.#logged.add(ref);
     log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
   }
 
@@ -138,10 +138,10 @@ export class OrphanSweep {
     return true;
   }
 
-  async #observe(machine: ObservedMachine, isSeenAgain: boolean, begunAt: number): Promise<void> {
+  async #observe(machine: ObservedMachine, isListedAgain: boolean, begunAt: number): Promise<void> {
     const { notFoundGuard, store, clock, options } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
-    if (!isSeenAgain) return;
+    if (!isListedAgain) return;
     if (row !== null && (await this.#wasLost(row))) await this.#act(machine, options.orphans);
     else if (row !== null) await this.#destroyAgain(row, machine, begunAt);
     // In a restored database a machine without a row is rather a row that was lost.
@@ -180,12 +180,12 @@ export class OrphanSweep {
   async #act({ ref, power }: ObservedMachine, wanted: 'log' | 'stop' | 'reap'): Promise<void> {
     const { driver, log } = this.#context;
     const action = wanted === 'stop' && power !== 'running' ? 'log' : wanted;
-    if (!this.#told.has(ref))
+    if (!this.#logged.has(ref))
       log.error(
         { ref, power, action },
         'a machine with our tag has no instance, or one that was lost: it may be costing money, and hold data',
       );
-    this.#told.add(ref);
+    this.#logged.add(ref);
     if (action === 'log') return;
     const call = action === 'stop' ? () => driver.stop(ref, null) : () => driver.destroy(ref, null);
     const step = await callStep<unknown>(

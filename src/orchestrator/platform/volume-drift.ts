@@ -4,14 +4,14 @@ import { lockInstances } from '../model/rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import { workOnAttachments } from '../volumes/attachments.ts';
 import { claimWhatItHas, withSize } from '../volumes/storage.ts';
-import { followAttachments } from '../volumes/transition.ts';
+import { updateAttachmentStatus } from '../volumes/transition.ts';
 import type { ReconcileContext } from './context.ts';
 
 // A call that reaches the platform long after its caller stopped waiting attaches a volume, or makes it larger, after the
 // work that it was sent for has ended.
 
 /** Equal for two listings that show a volume with the same size and attachments. */
-export function toShown({ sizeGb, attachedTo }: ObservedVolume): string {
+export function toStateKey({ sizeGb, attachedTo }: ObservedVolume): string {
   return [sizeGb, ...[...attachedTo].sort()].join(' ');
 }
 
@@ -20,19 +20,19 @@ export async function compareVolume(
   { store: { read } }: Pick<ReconcileContext, 'store'>,
   row: VolumeRecord,
   volume: ObservedVolume,
-): Promise<'open' | 'more' | 'as-told'> {
+): Promise<'open' | 'more' | 'as-recorded'> {
   if (!isSettled(row) || (await read.work.of(row.id)) !== null) return 'open';
-  const isMore = withSize(row, volume) !== row || (await untoldHolders(read, row, volume)).length > 0;
-  return isMore ? 'more' : 'as-told';
+  const isMore = withSize(row, volume) !== row || (await unrecordedInstances(read, row, volume)).length > 0;
+  return isMore ? 'more' : 'as-recorded';
 }
 
 /** Its size is told and claimed as it is, whether it fits or not; what it is not to be attached to is let go of. */
-export async function followDrift(
+export async function reconcileDrift(
   { store, clock, log }: Pick<ReconcileContext, 'store' | 'clock' | 'log'>,
   row: VolumeRecord,
   volume: ObservedVolume,
 ): Promise<void> {
-  const holders = await untoldHolders(store.read, row, volume);
+  const holders = await unrecordedInstances(store.read, row, volume);
   await store.transact(async (tx) => {
     await lockInstances(tx, holders);
     const current = await tx.volumes.byId(row.id);
@@ -44,10 +44,10 @@ export async function followDrift(
       const { sizeGb } = grown;
       log.warn({ ...volumeLogNames(row), sizeGb }, 'the platform has made a volume larger after all');
     }
-    const told = await tx.volumes.attachmentsOfVolume(row.id);
-    const untold = holders.filter((holder) => !told.some(({ instanceId }) => instanceId === holder));
-    if (untold.length > 0) await letGo(tx, grown, untold, clock.now());
-    for (const instance of untold)
+    const recorded = await tx.volumes.attachmentsOfVolume(row.id);
+    const unrecorded = holders.filter((holder) => !recorded.some(({ instanceId }) => instanceId === holder));
+    if (unrecorded.length > 0) await detachFrom(tx, grown, unrecorded, clock.now());
+    for (const instance of unrecorded)
       log.warn(
         { ...volumeLogNames(row), instance },
         'the platform has attached a volume after all: it is detached',
@@ -56,7 +56,7 @@ export async function followDrift(
 }
 
 /** By the states in between, as the table of the volume's states has them. */
-async function letGo(
+async function detachFrom(
   tx: Transaction,
   volume: VolumeRecord,
   instanceIds: readonly string[],
@@ -66,7 +66,7 @@ async function letGo(
   for (const state of ['attaching', 'detaching'] as const) {
     for (const instanceId of instanceIds)
       await tx.volumes.putAttachment({ volumeId: volume.id, instanceId, state });
-    current = await followAttachments(tx, current);
+    current = await updateAttachmentStatus(tx, current);
   }
   await workOnAttachments(tx, current, now);
 }
@@ -76,14 +76,14 @@ function isSettled({ status, deletedAt }: VolumeRecord): boolean {
 }
 
 /** Instances of ours whose machines hold the volume, and whose attachment no row tells of. */
-async function untoldHolders(
+async function unrecordedInstances(
   read: Reader,
   { id }: VolumeRecord,
   { attachedTo }: ObservedVolume,
 ): Promise<string[]> {
-  const told = await read.volumes.attachmentsOfVolume(id);
+  const recorded = await read.volumes.attachmentsOfVolume(id);
   const rows = await Promise.all(attachedTo.map((ref) => read.instances.byOwnerRef(ref)));
   return rows.flatMap((row) =>
-    row === null || told.some(({ instanceId }) => instanceId === row.id) ? [] : [row.id],
+    row === null || recorded.some(({ instanceId }) => instanceId === row.id) ? [] : [row.id],
   );
 }

@@ -6,7 +6,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
 import { claimWhatItHas, withSize } from '../volumes/storage.ts';
-import { followAttachments } from '../volumes/transition.ts';
+import { updateAttachmentStatus } from '../volumes/transition.ts';
 import { type Adopted, noAccount } from './adopt-machine.ts';
 
 /** `adoptMachine`, for a volume. Its attachments are those that the platform shows. */
@@ -104,17 +104,17 @@ async function applyAttachments(
   for (const row of rows) {
     if (row.state !== 'attached' || shown.some(({ instanceId }) => instanceId === row.instanceId)) continue;
     await tx.volumes.putAttachment({ ...row, state: 'detaching' });
-    current = await followAttachments(tx, current);
+    current = await updateAttachmentStatus(tx, current);
     await tx.volumes.removeAttachment(row.volumeId, row.instanceId);
-    current = await followAttachments(tx, current);
+    current = await updateAttachmentStatus(tx, current);
   }
   for (const attachment of shown) {
     const row = rows.find(({ instanceId }) => instanceId === attachment.instanceId);
     if (row !== undefined && row.state !== 'attaching') continue;
     await tx.volumes.putAttachment({ ...attachment, state: 'attaching' });
-    current = await followAttachments(tx, current);
+    current = await updateAttachmentStatus(tx, current);
     await tx.volumes.putAttachment(attachment);
-    current = await followAttachments(tx, current);
+    current = await updateAttachmentStatus(tx, current);
   }
   const left = await tx.volumes.attachmentsOfVolume(volume.id);
   if (left.some(({ state }) => state !== 'attached')) await workOnAttachments(tx, current, now);

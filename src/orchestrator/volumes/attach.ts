@@ -4,7 +4,7 @@ import type { VolumeRecord } from '../model/records.ts';
 import { getInstance, getVolume, lockInstances } from '../model/rows.ts';
 import type { Store } from '../model/store.ts';
 import { assertAttachable, dropAttachments, workOnAttachments } from './attachments.ts';
-import { followAttachments } from './transition.ts';
+import { updateAttachmentStatus } from './transition.ts';
 
 /**
  * O: POST /volumes/{volumeId}/attach. All of the instances or none; attaching to an already-attached instance
@@ -34,7 +34,7 @@ export async function attachVolume(
     for (const instance of added)
       await tx.volumes.putAttachment({ volumeId: id, instanceId: instance.id, state: 'attaching' });
     await workOnAttachments(tx, volume, clock.now());
-    return followAttachments(tx, volume);
+    return updateAttachmentStatus(tx, volume);
   });
 }
 

@@ -5,7 +5,7 @@ import type { Attachment, InstanceRecord, VolumeRecord } from '../model/records.
 import { lockVolumes, putVolumeWork } from '../model/rows.ts';
 import type { Transaction } from '../model/store.ts';
 import { findVolumeType } from './storage.ts';
-import { followAttachments } from './transition.ts';
+import { updateAttachmentStatus } from './transition.ts';
 
 const HAS_ATTACHMENTS: readonly VolumeRecord['status'][] = ['CREATING', 'ATTACHING', 'ATTACHED', 'DETACHING'];
 
@@ -58,7 +58,7 @@ export async function putInlineAttachments(
 ): Promise<void> {
   for (const volume of volumes) {
     await tx.volumes.putAttachment({ volumeId: volume.id, instanceId: instance.id, state: 'attaching' });
-    await followAttachments(tx, volume);
+    await updateAttachmentStatus(tx, volume);
     await workOnAttachments(tx, volume, instance.createdAt);
   }
 }
@@ -92,7 +92,7 @@ export async function dropAttachments(
       await tx.volumes.removeAttachment(attachment.volumeId, attachment.instanceId);
     else await tx.volumes.putAttachment({ ...attachment, state: 'detaching' });
   await workOnAttachments(tx, volume, now);
-  return followAttachments(tx, volume);
+  return updateAttachmentStatus(tx, volume);
 }
 
 /** Whether the instance has, or will have, a machine to attach to. */

@@ -18,7 +18,7 @@ export async function transitionVolume(
 }
 
 /** Brings a volume that exists on the platform to the status that its attachment records give it. */
-export async function followAttachments(tx: Transaction, record: VolumeRecord): Promise<VolumeRecord> {
+export async function updateAttachmentStatus(tx: Transaction, record: VolumeRecord): Promise<VolumeRecord> {
   if (record.status === 'CREATING' || record.status === 'DELETING' || record.status === 'ERROR')
     return record;
   return transitionVolume(tx, record, statusFromAttachments(await tx.volumes.attachmentsOfVolume(record.id)));

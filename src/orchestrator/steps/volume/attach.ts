@@ -12,7 +12,7 @@ import { confirmMachine, confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs, type Observation } from '../../platform/visibility.ts';
 import { isAttachable } from '../../volumes/attachments.ts';
-import { followAttachments } from '../../volumes/transition.ts';
+import { updateAttachmentStatus } from '../../volumes/transition.ts';
 import { beginAttachCycle, canCycle, endAttachCycle } from '../instance/attach-cycle.ts';
 import { describeFailure, type Failed, isFinal, retry, retryFailed } from '../retry.ts';
 import { finish, type Next, settleVolume } from '../settle.ts';
@@ -168,7 +168,7 @@ async function write(
 ): Promise<void> {
   if (to === 'gone') await tx.volumes.removeAttachment(attachment.volumeId, attachment.instanceId);
   else await tx.volumes.putAttachment({ ...attachment, state: to });
-  await followAttachments(tx, volume);
+  await updateAttachmentStatus(tx, volume);
 }
 
 /** Whether the machine is there, and in the state in which this platform attaches. */

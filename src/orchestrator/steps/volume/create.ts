@@ -4,7 +4,7 @@ import type { Transaction } from '../../model/store.ts';
 import type { Lease } from '../../model/work.ts';
 import { callStep } from '../../platform/call-platform.ts';
 import { toNote } from '../../volumes/note.ts';
-import { followAttachments, transitionVolume } from '../../volumes/transition.ts';
+import { transitionVolume, updateAttachmentStatus } from '../../volumes/transition.ts';
 import { afterCreate, findEarlierCreate, isRefused, waitForEarlier } from '../adopt-or-create.ts';
 import type { StepContext } from '../context.ts';
 import { describeFailure, type Failed, retry, retryFailed } from '../retry.ts';
@@ -69,7 +69,7 @@ async function findOrCreate(
 
 async function made(tx: Transaction, record: VolumeRecord): Promise<Next> {
   const available = await transitionVolume(tx, record, 'AVAILABLE');
-  const { status } = await followAttachments(tx, available);
+  const { status } = await updateAttachmentStatus(tx, available);
   return status === 'AVAILABLE' ? finish : { step: 'attach' };
 }
 
