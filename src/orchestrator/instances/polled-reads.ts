@@ -38,7 +38,7 @@ export class PolledReads {
     this.#store = store;
     this.#capacity = capacity;
     this.#unsubscribe = store.subscribe({
-      instancesChanged: (records) => this.#follow(records),
+      instancesChanged: (records) => this.#apply(records),
       commitsMissed: () => this.#forget(),
     });
   }
@@ -64,7 +64,7 @@ export class PolledReads {
     this.#unsubscribe();
   }
 
-  #follow(records: readonly InstanceRecord[]): void {
+  #apply(records: readonly InstanceRecord[]): void {
     for (const record of records) {
       const reply = record.status === 'DESTROYED' ? undefined : prepareReply(record);
       this.#keep(record.id, { reply, version: record.version });

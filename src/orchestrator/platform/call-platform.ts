@@ -71,9 +71,9 @@ function read<Answer extends Presence<unknown> | Listing<unknown>>(
     case 'unknown':
       return { answer: 'unknown', reason: cleanText(value.reason) };
     case 'observed':
-      return { ...value, value: seen(value.value) };
+      return { ...value, value: withRef(value.value) };
     case 'listed':
-      return { ...value, items: value.items.map(seen) };
+      return { ...value, items: value.items.map(withRef) };
     case 'gone':
       return value;
     default:
@@ -131,7 +131,7 @@ function pauseOf(ms: number): number {
 }
 
 /** @throws {Error} if it does not say which resource it is. */
-function seen<T>(observed: T): T {
+function withRef<T>(observed: T): T {
   if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
     throw new Error('the driver shows a resource without its ref');
   return cleaned(observed);

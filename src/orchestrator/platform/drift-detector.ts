@@ -37,8 +37,8 @@ export class DriftDetector {
   async start(): Promise<FirstListings> {
     await this.#expected.refresh();
     const machines = await this.#context.machines.observe();
-    const volumes = machines === null ? null : await this.#lookAtVolumes();
-    this.#goOn(this.#hold(machines, async () => volumes));
+    const volumes = machines === null ? null : await this.#listVolumes();
+    this.#scheduleNext(this.#compareListing(machines, async () => volumes));
     return { machines, volumes };
   }
 
@@ -51,31 +51,31 @@ export class DriftDetector {
 
   /** One round; it never rejects. */
   async observe(): Promise<void> {
-    await this.#hold(await this.#context.machines.observe(), () => this.#lookAtVolumes());
+    await this.#compareListing(await this.#context.machines.observe(), () => this.#listVolumes());
   }
 
-  async #lookAtVolumes(): Promise<Listed<ObservedVolume> | null> {
+  async #listVolumes(): Promise<Listed<ObservedVolume> | null> {
     return (await this.#context.volumes?.observe()) ?? null;
   }
 
-  #goOn(round: Promise<void>): void {
+  #scheduleNext(round: Promise<void>): void {
     const { clock, options } = this.#context;
     this.#round = round.then(() => {
       if (!this.#isStopped)
-        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#goOn(this.observe()));
+        this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#scheduleNext(this.observe()));
     });
   }
 
-  async #hold(
+  async #compareListing(
     listed: Listed<ObservedMachine> | null,
-    lookAtVolumes: () => Promise<Listed<ObservedVolume> | null>,
+    listVolumes: () => Promise<Listed<ObservedVolume> | null>,
   ): Promise<void> {
     if (listed === null) return;
     const { log } = this.#context;
     try {
-      await this.#compare(listed);
-      await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);
-      const listedVolumes = await lookAtVolumes();
+      await this.#compareMachines(listed);
+      await this.#orphans.sweep(this.#unowned(listed), listed.begunAt);
+      const listedVolumes = await listVolumes();
       if (listedVolumes === null) return;
       await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes.begunAt);
     } catch (error) {
@@ -84,11 +84,11 @@ export class DriftDetector {
   }
 
   /** A row that changed after the listing began is left for the next round. */
-  async #compare({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
-    let seen = 0;
+  async #compareMachines({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
+    let count = 0;
     const shown: string[] = [];
     for (const [ref, expectation] of this.#expected.entries()) {
-      if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (++count % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
       const machine = items.get(ref);
       if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
         shown.push(expectation.id);
@@ -99,7 +99,7 @@ export class DriftDetector {
   }
 
   /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */
-  #strangers({ items }: Listed<ObservedMachine>): ObservedMachine[] {
+  #unowned({ items }: Listed<ObservedMachine>): ObservedMachine[] {
     return [...items.values()].filter(({ ref }) => {
       const status = this.#expected.get(ref)?.status;
       return status === undefined || status === 'ERROR' || status === 'OFFLINE';

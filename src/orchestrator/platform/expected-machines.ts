@@ -34,7 +34,7 @@ export class ExpectedMachines {
     this.#store = store;
     this.#unsubscribe = store.subscribe({
       instancesChanged: (records) => {
-        for (const record of records) this.#follow(record);
+        for (const record of records) this.#apply(record);
       },
       commitsMissed: () => {
         this.#isStale = true;
@@ -82,13 +82,13 @@ export class ExpectedMachines {
     const records = await this.#store.read.instances.list({});
     for (const record of records) {
       before.delete(record.ownerRef);
-      this.#follow(record);
+      this.#apply(record);
     }
     for (const [ref, { version }] of before) if (this.#rows.get(ref)?.version === version) this.forget(ref);
   }
 
   /** Commits of several processes may be told in another order than they were made. */
-  #follow(record: InstanceRecord): void {
+  #apply(record: InstanceRecord): void {
     const { id, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } = record;
     if (this.#destroyed.has(ownerRef)) return;
     const known = this.#rows.get(ownerRef);

@@ -51,7 +51,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
 
   /** A listing that begins after this call; null: there was none that can be believed. Never rejects. */
   observe(): Promise<Listed<T> | null> {
-    this.#next ??= this.#lookNext();
+    this.#next ??= this.#listNext();
     return this.#next;
   }
 
@@ -74,18 +74,18 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#endPause?.();
   }
 
-  async #lookNext(): Promise<Listed<T> | null> {
+  async #listNext(): Promise<Listed<T> | null> {
     await this.#running.catch(() => undefined);
     await this.#pause();
     // Whoever comes from here on comes after the beginning of this listing and waits for another.
     this.#next = undefined;
     if (this.#isStopped) return null;
-    const looking = this.#lookNow();
-    this.#running = looking;
-    return looking;
+    const running = this.#listNow();
+    this.#running = running;
+    return running;
   }
 
-  async #lookNow(): Promise<Listed<T> | null> {
+  async #listNow(): Promise<Listed<T> | null> {
     const { clock, log, options } = this.#deps;
     const begunAt = clock.now();
     const listing = await observe(this.#deps, this.#list);

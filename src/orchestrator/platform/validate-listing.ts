@@ -35,9 +35,9 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     await expected.refresh();
     // What is younger may be missing in the listing of an honest platform too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const held = await count(deps, expected, new Set(listing.items.map(({ ref }) => ref)), settledBy);
-    if (isSuspect(held, options.suspectShare) && !(await areLossesAccepted(deps))) {
-      const problem = `its listing lacks ${held.missing} of ${held.expected} machines that it should have`;
+    const result = await count(deps, expected, new Set(listing.items.map(({ ref }) => ref)), settledBy);
+    if (isSuspect(result, options.suspectShare) && !(await areLossesAccepted(deps))) {
+      const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
       await health.troubled({ kind: 'suspect', problem }, begunAt);
       return false;
     }
@@ -80,14 +80,14 @@ export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let suspectSince: number | null | undefined;
   return async (listing, begunAt) => {
     const { log, options, health } = deps;
-    const held = await countVolumes(deps, listing, known);
-    if (held === undefined) return false;
+    const result = await countVolumes(deps, listing, known);
+    if (result === undefined) return false;
     const isLong = typeof suspectSince === 'number' && begunAt - suspectSince >= MAX_VOLUMES_SUSPECT_MS;
-    if (isSuspect(held, options.suspectShare) && !isLong && !(await areLossesAccepted(deps))) {
+    if (isSuspect(result, options.suspectShare) && !isLong && !(await areLossesAccepted(deps))) {
       if (typeof suspectSince === 'number') return false;
       await markVolumesSuspect(deps, begunAt);
       suspectSince = begunAt;
-      log.error(held, MISSING_VOLUMES);
+      log.error(result, MISSING_VOLUMES);
       return false;
     }
     if (!health.isUp) return false;
