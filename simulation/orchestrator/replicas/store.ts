@@ -57,7 +57,7 @@ export function replicaStore(parts: FacadeParts): Store {
     });
   return {
     isShared,
-    hearsCommits: () => feed.hears(),
+    isCommitFeedLive: () => feed.hears(),
     read: readsThrough(ask, () => database.store.read),
     transact: (body) => ask(() => transact(parts, body)),
     claimWork: (claim) =>

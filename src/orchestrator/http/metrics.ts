@@ -171,7 +171,7 @@ function tellFeed(registers: Registry[], store: Store, clock: Clock): void {
     name: 'berth_commits_heard',
     help: 'Whether the commits of other servers are heard. While not, every read asks the store.',
     registers,
-    collect: () => heard.set(Number(store.hearsCommits())),
+    collect: () => heard.set(Number(store.isCommitFeedLive())),
   });
   const offset: Gauge = new Gauge({
     name: 'berth_clock_offset_seconds',

@@ -53,7 +53,7 @@ function slowStore() {
   const byId = () => new Promise<InstanceRecord | null>((resolve) => reads.push(resolve));
   const store = {
     read: { instances: { byId } as unknown as InstanceReader },
-    hearsCommits: () => hears,
+    isCommitFeedLive: () => hears,
     subscribe: (added: CommitListener) => {
       listener = added;
       return () => undefined;

@@ -45,7 +45,7 @@ export class PolledReads {
 
   /** What is kept of an instance that is not destroyed; undefined says nothing about whether it exists. */
   kept(id: string): PreparedReply | undefined {
-    return this.#store.hearsCommits() ? this.#kept.get(id)?.reply : undefined;
+    return this.#store.isCommitFeedLive() ? this.#kept.get(id)?.reply : undefined;
   }
 
   /** @throws {ApiError} `not_found`, from the store's own answer. */

@@ -265,7 +265,7 @@ export interface Store {
    * Whether every commit, of whatever process, is told within seconds. While it is not, what was told says nothing
    * of what is. Cheap: it is asked on each polled read.
    */
-  hearsCommits(): boolean;
+  isCommitFeedLive(): boolean;
   /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T>;
   /** Claims up to `limit` rows that are due and not leased, in one statement. */

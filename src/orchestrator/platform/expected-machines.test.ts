@@ -18,7 +18,7 @@ function setUp(...rows: InstanceRecord[]) {
         },
       },
     },
-    hearsCommits: () => state.isHeard,
+    isCommitFeedLive: () => state.isHeard,
     subscribe: (subscribed: CommitListener) => {
       listener = subscribed;
       return () => undefined;

@@ -47,7 +47,7 @@ export class ExpectedMachines {
    * destroyed. Rejects if the store does.
    */
   async refresh(): Promise<void> {
-    if (!this.#isStale && this.#store.hearsCommits()) return;
+    if (!this.#isStale && this.#store.isCommitFeedLive()) return;
     this.#isStale = false;
     try {
       await this.#load();

@@ -75,7 +75,7 @@ describe('a connection that breaks at the commit [connection-breaks-at-commit]',
 
 it('a commit of which nobody knows is heard when it comes, and what was told before is dropped', async () => {
   await store.transact((tx) => tx.instances.insert(instance('a')));
-  await until('commits are heard', () => store.hearsCommits());
+  await until('commits are heard', () => store.isCommitFeedLive());
   const told: string[] = [];
   store.subscribe({
     instancesChanged: (records) => told.push(...records.map(({ id, version }) => `${id} ${version}`)),
@@ -111,7 +111,7 @@ describe('every connection killed', () => {
       ),
     );
     await store.transact((tx) => tx.instances.insert(instance('a')));
-    await until('commits are heard', () => store.hearsCommits());
+    await until('commits are heard', () => store.isCommitFeedLive());
   });
 
   it('in a read, a claim or a look for work is a store that cannot answer', async () => {

@@ -51,7 +51,7 @@ function follow(store: Store): string[] {
 }
 
 const hears = async (...listening: Store[]): Promise<void> =>
-  until('every commit is heard', () => listening.every((store) => store.hearsCommits()));
+  until('every commit is heard', () => listening.every((store) => store.isCommitFeedLive()));
 
 const insert = (store: Store, id: string) => store.transact((tx) => tx.instances.insert(instance(id)));
 
@@ -99,7 +99,7 @@ describe('a replica hears', () => {
         isAnswered = true;
       });
     await until('both show it', async () => (await shown()).every((status) => status === 'ONLINE'));
-    expect([isAnswered, a.hearsCommits(), far.hearsCommits()]).toEqual([false, true, true]);
+    expect([isAnswered, a.isCommitFeedLive(), far.isCommitFeedLive()]).toEqual([false, true, true]);
     wire.answerStalled();
     await committing;
     expect(await shown()).toEqual(['ONLINE', 'ONLINE']);
@@ -144,7 +144,7 @@ describe('a replica hears', () => {
     await hears(far);
     const told = follow(far);
     wire.silence(true);
-    await until('it knows that it hears nothing', () => !far.hearsCommits());
+    await until('it knows that it hears nothing', () => !far.isCommitFeedLive());
     await insert(a, 'x');
     wire.silence(false);
     await hears(far);
@@ -163,7 +163,7 @@ describe('a replica hears', () => {
     };
     const far = await open({ log, timing: { heartbeatMs: 20, believedForMs: 200 } }, wire.url);
     await until('it is told', () => told.length > 0);
-    expect(far.hearsCommits()).toBe(false);
+    expect(far.isCommitFeedLive()).toBe(false);
     wire.unsay('');
     await hears(far);
     expect(told).toEqual([

@@ -83,7 +83,7 @@ export async function openPostgresStore(
 
   return {
     isShared: true,
-    hearsCommits: () => feed.hears(),
+    isCommitFeedLive: () => feed.hears(),
     read: readerOn(outside, fromPostgres),
     transact: async (body) => {
       let commit: OwnCommit | undefined;

@@ -24,7 +24,7 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
 
   return {
     isShared: false,
-    hearsCommits: () => true,
+    isCommitFeedLive: () => true,
     read: readerOn(readConnection, fromSqlite),
     transact: async (body) => {
       const changes = new Changes();
