@@ -50,7 +50,7 @@ export class LossCap {
   readonly #deps: Deps;
   /** When each instance that is held was last tried. */
   readonly #held = new Map<string, number>();
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #alarmedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -70,7 +70,7 @@ export class LossCap {
     const losses = await countLosses(tx, options.maxLosses, now);
     if (losses.acceptedUntil === null && losses.count >= losses.cap) {
       this.#held.set(id, now);
-      this.#tell(losses, now);
+      this.#alarm(losses, now);
       return false;
     }
     await tx.losses.add({ instanceId: id, at: now });
@@ -79,10 +79,10 @@ export class LossCap {
   }
 
   /** Once in a window: the hundredth instance that is held says nothing new. */
-  #tell({ count, cap }: LossCount, now: number): void {
+  #alarm({ count, cap }: LossCount, now: number): void {
     const { log, options } = this.#deps;
-    if (now - this.#toldAt < options.maxLosses.windowMs) return;
-    this.#toldAt = now;
+    if (now - this.#alarmedAt < options.maxLosses.windowMs) return;
+    this.#alarmedAt = now;
     log.error(
       { losses: count, cap, windowMs: options.maxLosses.windowMs },
       'the platform has lost as many instances as it may: further ones keep their state. ' +

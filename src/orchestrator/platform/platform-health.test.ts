@@ -58,7 +58,7 @@ describe('the health of the platform', () => {
     await health.answered(clock.now());
     await health.answered(clock.now());
     for (const kind of ['down', 'down', 'suspect', 'suspect'] as const)
-      await health.troubled({ kind, problem: 'a problem' }, clock.now());
+      await health.reportProblem({ kind, problem: 'a problem' }, clock.now());
     expect([recoveries, alarms.length, health.isSuspect]).toEqual([1, 2, true]);
     unlisten();
     await health.answered(clock.now());
@@ -70,11 +70,11 @@ describe('the health of the platform', () => {
     await putWork(deadlineAt);
     const first = newHealth();
     await first.answered(clock.now());
-    await first.troubled(down, clock.now());
+    await first.reportProblem(down, clock.now());
     await clock.advance(20 * MINUTE_MS);
-    await first.troubled(down, clock.now());
+    await first.reportProblem(down, clock.now());
     const second = newHealth();
-    await second.troubled(down, clock.now());
+    await second.reportProblem(down, clock.now());
     await clock.advance(5 * MINUTE_MS);
     await second.answered(clock.now());
     expect([await deadline(), await mark()]).toEqual([deadlineAt + 25 * MINUTE_MS, null]);

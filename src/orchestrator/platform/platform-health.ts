@@ -3,12 +3,12 @@ import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
 
 /** `down`: it does not answer, or refuses us. `suspect`: it answers, and what it says cannot be believed. */
-export interface Trouble {
+export interface PlatformProblem {
   kind: 'down' | 'suspect';
   problem: string;
 }
 
-const alarms: Record<Trouble['kind'], string> = {
+const alarms: Record<PlatformProblem['kind'], string> = {
   down: 'the platform does not answer: nothing is sold and no state is changed until it does',
   suspect:
     'the platform lacks too much of what it should have: nothing is sold and no state is changed until it lists it again, ' +
@@ -24,8 +24,8 @@ export class PlatformHealth {
   readonly #deps: { store: Store; clock: Clock; log: Log };
   readonly #listeners = new Set<(recovery: { isOutage: boolean }) => void>();
   /** A process begins in doubt: what it has not seen it cannot decide on. */
-  #trouble: Trouble | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
-  #hasTold = false;
+  #current: PlatformProblem | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
+  #hasLogged = false;
   #isMarked = false;
   /** What the last refused order was about, if none was accepted since. */
   #refusedResource: string | undefined;
@@ -36,11 +36,11 @@ export class PlatformHealth {
   }
 
   get isUp(): boolean {
-    return this.#trouble === undefined;
+    return this.#current === undefined;
   }
 
   get isSuspect(): boolean {
-    return this.#trouble?.kind === 'suspect';
+    return this.#current?.kind === 'suspect';
   }
 
   /** Calls `listener` whenever the platform is believed again, or at last. Returns the way to end that. */
@@ -67,8 +67,8 @@ export class PlatformHealth {
   }
 
   /** A listing that began at `begunAt` failed, or cannot be believed. Rejects if the store does. */
-  async troubled(trouble: Trouble, begunAt: number): Promise<void> {
-    this.#enter(trouble);
+  async reportProblem(found: PlatformProblem, begunAt: number): Promise<void> {
+    this.#enter(found);
     await this.#mark(begunAt);
   }
 
@@ -79,20 +79,20 @@ export class PlatformHealth {
   async answered(begunAt: number): Promise<void> {
     if (this.#refusedAt >= begunAt) return this.#mark(this.#refusedAt);
     await this.#endOutage();
-    if (this.#trouble === undefined) return;
-    const isOutage = this.#hasTold;
+    if (this.#current === undefined) return;
+    const isOutage = this.#hasLogged;
     if (isOutage) this.#deps.log.info({}, 'the platform can be believed again');
-    this.#trouble = undefined;
-    this.#hasTold = false;
+    this.#current = undefined;
+    this.#hasLogged = false;
     this.#isMarked = false;
     for (const listener of this.#listeners) listener({ isOutage });
   }
 
-  #enter(trouble: Trouble): void {
-    if (!this.#hasTold || this.#trouble?.kind !== trouble.kind)
-      this.#deps.log.error({ problem: trouble.problem }, alarms[trouble.kind]);
-    this.#hasTold = true;
-    this.#trouble = trouble;
+  #enter(found: PlatformProblem): void {
+    if (!this.#hasLogged || this.#current?.kind !== found.kind)
+      this.#deps.log.error({ problem: found.problem }, alarms[found.kind]);
+    this.#hasLogged = true;
+    this.#current = found;
   }
 
   /** The first of several processes, or an earlier one that ended meanwhile, has said since when. */

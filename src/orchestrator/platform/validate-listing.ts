@@ -29,7 +29,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
   return async (listing, begunAt) => {
     const { health, options, driver } = deps;
     if (listing.answer === 'unknown') {
-      await health.troubled({ kind: 'down', problem: listing.reason }, begunAt);
+      await health.reportProblem({ kind: 'down', problem: listing.reason }, begunAt);
       return false;
     }
     await expected.refresh();
@@ -38,7 +38,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     const result = await count(deps, expected, new Set(listing.items.map(({ ref }) => ref)), settledBy);
     if (isSuspect(result, options.suspectShare) && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
-      await health.troubled({ kind: 'suspect', problem }, begunAt);
+      await health.reportProblem({ kind: 'suspect', problem }, begunAt);
       return false;
     }
     await health.answered(begunAt);
