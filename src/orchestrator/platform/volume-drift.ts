@@ -3,7 +3,7 @@ import { type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import { lockInstances } from '../model/rows.ts';
 import type { Reader, Transaction } from '../model/store.ts';
 import { workOnAttachments } from '../volumes/attachments.ts';
-import { claimWhatItHas, withSize } from '../volumes/storage.ts';
+import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
 import type { ReconcileContext } from './context.ts';
 
@@ -40,7 +40,7 @@ export async function reconcileDrift(
     const grown = withSize(current, volume);
     if (grown !== current) {
       await tx.volumes.update(grown);
-      await claimWhatItHas(tx, grown);
+      await claimActualSize(tx, grown);
       const { sizeGb } = grown;
       log.warn({ ...volumeLogNames(row), sizeGb }, 'the platform has made a volume larger after all');
     }

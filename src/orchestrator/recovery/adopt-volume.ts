@@ -5,7 +5,7 @@ import type { Transaction } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
 import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
-import { claimWhatItHas, withSize } from '../volumes/storage.ts';
+import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
 import { type Adopted, noAccount } from './adopt-machine.ts';
 
@@ -26,7 +26,7 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     if ((await tx.volumes.byId(noted.id)) !== null) return;
     const record = withSize(toRecord(volume.ref, noted), volume);
     await tx.volumes.insert(record);
-    await claimWhatItHas(tx, record);
+    await claimActualSize(tx, record);
     const { status } = await applyAttachments(tx, record, shown, clock.now());
     log.warn(
       { ...volumeLogNames(record), status, attachments: shown.length },
@@ -68,7 +68,7 @@ export async function reconcileVolume(context: ReconcileContext, volume: Observe
     const grown = withSize(current, volume);
     if (grown !== current) {
       await tx.volumes.update(grown);
-      await claimWhatItHas(tx, grown);
+      await claimActualSize(tx, grown);
     }
     await applyAttachments(tx, grown, shown, clock.now());
   });

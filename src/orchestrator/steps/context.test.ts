@@ -11,10 +11,10 @@ it('a create is out until it comes back, with whatever answer', async () => {
   const sending = [creates.send('a', () => first.promise), creates.send('a', () => second.promise)];
   first.resolve();
   await sending[0];
-  expect([creates.isOut('a'), creates.isOut('b')]).toEqual([true, false]);
+  expect([creates.isInFlight('a'), creates.isInFlight('b')]).toEqual([true, false]);
   second.reject(new Error('no answer'));
   await expect(sending[1]).rejects.toThrow('no answer');
-  expect(creates.isOut('a')).toBe(false);
+  expect(creates.isInFlight('a')).toBe(false);
 });
 
 it('a create that never comes back is forgotten, and one that was sent after it is not', async () => {
@@ -23,8 +23,8 @@ it('a create that never comes back is forgotten, and one that was sent after it 
   const never = () => new Promise<never>(() => undefined);
   void creates.send('a', never);
   await clock.advance(FORGET_MS - 1);
-  expect(creates.isOut('a')).toBe(true);
+  expect(creates.isInFlight('a')).toBe(true);
   void creates.send('b', never);
   await clock.advance(1);
-  expect([creates.isOut('a'), creates.isOut('b')]).toEqual([false, true]);
+  expect([creates.isInFlight('a'), creates.isInFlight('b')]).toEqual([false, true]);
 });

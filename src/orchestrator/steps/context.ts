@@ -10,7 +10,7 @@ import type { ReconcileContext } from '../platform/context.ts';
 export class CreateCalls {
   readonly #clock: Clock;
   readonly #forgetAfterMs: number;
-  readonly #out = new Map<OwnerRef, Set<{ sentAt: number }>>();
+  readonly #inFlight = new Map<OwnerRef, Set<{ sentAt: number }>>();
 
   constructor(clock: Clock, forgetAfterMs: number) {
     this.#clock = clock;
@@ -19,8 +19,8 @@ export class CreateCalls {
 
   async send<T>(ref: OwnerRef, create: () => Promise<T>): Promise<T> {
     const call = { sentAt: this.#clock.now() };
-    const calls = this.#out.get(ref) ?? new Set();
-    this.#out.set(ref, calls.add(call));
+    const calls = this.#inFlight.get(ref) ?? new Set();
+    this.#inFlight.set(ref, calls.add(call));
     try {
       return await create();
     } finally {
@@ -28,15 +28,15 @@ export class CreateCalls {
     }
   }
 
-  isOut(ref: OwnerRef): boolean {
+  isInFlight(ref: OwnerRef): boolean {
     const before = this.#clock.now() - this.#forgetAfterMs;
-    for (const call of this.#out.get(ref) ?? []) if (call.sentAt <= before) this.#remove(ref, call);
-    return this.#out.has(ref);
+    for (const call of this.#inFlight.get(ref) ?? []) if (call.sentAt <= before) this.#remove(ref, call);
+    return this.#inFlight.has(ref);
   }
 
   #remove(ref: OwnerRef, call: { sentAt: number }): void {
-    const calls = this.#out.get(ref);
-    if (calls?.delete(call) && calls.size === 0) this.#out.delete(ref);
+    const calls = this.#inFlight.get(ref);
+    if (calls?.delete(call) && calls.size === 0) this.#inFlight.delete(ref);
   }
 }
 

@@ -64,7 +64,7 @@ function unproved(
   if (found?.answer === 'unknown') return retry(context, lease, `it is not proved gone: ${found.reason}`);
   if (found?.answer !== 'gone')
     return retry(context, lease, 'the platform said that it is gone, and still has it');
-  if (context.creates.isOut(ownerRef)) return retry(context, lease, 'a create has not come back yet');
+  if (context.creates.isInFlight(ownerRef)) return retry(context, lease, 'a create has not come back yet');
   const waitMs = mayAppearForMs(context, createOpenUntil, found.observedAt);
   return waitMs > 0
     ? { step: 'again', afterMs: waitMs, problem: 'the platform may not show it yet' }

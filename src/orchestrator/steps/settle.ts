@@ -146,7 +146,7 @@ async function settle<Row>(
       const next = await locked.decide(row);
       const isSure = health.isUp && isClockInSync(clock, context.options);
       if (!isSure && isConclusion(lease, next)) throw new Frozen();
-      await follow(context, tx, lease, next);
+      await applyNext(context, tx, lease, next);
       if (next.step === 'again' && next.problem !== undefined)
         failure = {
           fields: { reason: next.problem, tryAgainMs: next.afterMs },
@@ -179,7 +179,12 @@ function isConclusion({ kind }: Lease, { step }: Next): boolean {
   return step === 'destroy' || (kind === 'destroy' && step === 'finish');
 }
 
-async function follow({ clock }: ReconcileContext, tx: Transaction, lease: Lease, next: Next): Promise<void> {
+async function applyNext(
+  { clock }: ReconcileContext,
+  tx: Transaction,
+  lease: Lease,
+  next: Next,
+): Promise<void> {
   const now = clock.now();
   if (next.step === 'finish') return tx.work.finish(lease);
   if (next.step !== 'again') {

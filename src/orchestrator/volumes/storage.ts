@@ -66,6 +66,6 @@ export async function claimStorage(
 }
 
 /** Makes the claim what the volume has: for what is there already, whether it fits or not. */
-export async function claimWhatItHas(tx: Transaction, { id, region, sizeGb }: VolumeRecord): Promise<void> {
+export async function claimActualSize(tx: Transaction, { id, region, sizeGb }: VolumeRecord): Promise<void> {
   await tx.storageClaims.take({ volumeId: id, region, gb: sizeGb, capacityGb: null });
 }

@@ -22,12 +22,12 @@ export async function stepObserve(
     if (found.answer === 'unknown') return retry(context, lease, found.reason);
     return found.answer === 'gone'
       ? onMachineGone(context, lease, tx, current, found.observedAt)
-      : follow(context, lease, tx, current, found.value);
+      : applyMachine(context, lease, tx, current, found.value);
   };
   await settleInstance(context, lease, settle, { visibility: afterObservation(found) });
 }
 
-async function follow(
+async function applyMachine(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,

@@ -33,11 +33,11 @@ export async function stepRestart(
     return settleInstance(context, lease, async () =>
       giveUp(context, record, 'nothing is known of it any more'),
     );
-  if (restart.phase === 'order') return order(context, lease, record, restart);
+  if (restart.phase === 'order') return sendRestart(context, lease, record, restart);
   return prove(context, lease, record, restart);
 }
 
-async function order(
+async function sendRestart(
   context: ReconcileContext,
   lease: Lease,
   { ownerRef }: InstanceRecord,
@@ -45,17 +45,17 @@ async function order(
 ): Promise<void> {
   const { driver, clock } = context;
   const step = await callStep(context, lease, () => driver.restart(ownerRef, restart.id, restart.driver));
-  const mustLook = step.outcome === 'failed' && !isInconclusive(step);
-  const found = mustLook ? await confirmMachine(context, ownerRef) : undefined;
+  const mustConfirm = step.outcome === 'failed' && !isInconclusive(step);
+  const found = mustConfirm ? await confirmMachine(context, ownerRef) : undefined;
   const settle = async (tx: Transaction, current: InstanceRecord): Promise<Next> => {
-    const next = await ordered(context, lease, tx, current, { restart, step, found });
+    const next = await afterRestart(context, lease, tx, current, { restart, step, found });
     const isOpen = next.step === 'again' && isPastDeadline(lease, clock.now());
     return isOpen ? giveUp(context, current, 'the platform did not carry it out in time') : next;
   };
   await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
 }
 
-async function ordered(
+async function afterRestart(
   context: ReconcileContext,
   lease: Lease,
   tx: Transaction,
@@ -78,12 +78,12 @@ async function ordered(
     };
   }
   if (found?.answer === 'gone')
-    return kept(restart, lease, await onMachineGone(context, lease, tx, record, found.observedAt));
+    return withCookie(restart, lease, await onMachineGone(context, lease, tx, record, found.observedAt));
   if (isFinal(step)) return giveUp(context, record, describeFailure(step));
   // It went down by itself before it could be reset.
   if (found?.answer === 'observed' && isOff(found.value))
     return giveUp(context, record, describeFailure(step));
-  return kept(restart, lease, retryFailed(context, lease, step));
+  return withCookie(restart, lease, retryFailed(context, lease, step));
 }
 
 async function prove(
@@ -104,9 +104,9 @@ async function prove(
       return finish;
     }
     if (found?.answer === 'gone')
-      return kept(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
+      return withCookie(restart, lease, await onMachineGone(context, lease, tx, current, found.observedAt));
     if (found?.answer === 'observed' && found.value.power === 'failed')
-      return kept(restart, lease, await onMachineFailed(context, lease, tx, current, found.value));
+      return withCookie(restart, lease, await onMachineFailed(context, lease, tx, current, found.value));
     // The platform said that it runs again: off now, it went down after that.
     if (found?.answer === 'observed' && isOff(found.value))
       return giveUp(context, current, `the machine is ${found.value.power}`);
@@ -118,7 +118,7 @@ async function prove(
       context.options.probeIntervalMs,
       FIRST_PAUSE_MS * 2 ** Math.min(lease.attempt - 1, 10),
     );
-    return kept(restart, lease, { step: 'again', afterMs: pause, problem });
+    return withCookie(restart, lease, { step: 'again', afterMs: pause, problem });
   };
   await settleInstance(context, lease, settle, found && { visibility: afterObservation(found) });
 }
@@ -137,7 +137,7 @@ function isOff({ power }: ObservedMachine): boolean {
 }
 
 /** The same step goes on, with what is known of the restart, and its attempts are counted on. */
-function kept(restart: Restart, lease: Lease, next: Next): Next {
+function withCookie(restart: Restart, lease: Lease, next: Next): Next {
   return next.step === 'again'
     ? { attempt: lease.attempt, ...next, cookie: restartCookie.encode(restart) }
     : next;

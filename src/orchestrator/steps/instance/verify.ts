@@ -35,7 +35,7 @@ export async function stepVerify(
   if (result.ok && pinned !== undefined) return proved(context, lease, result);
   const found = await confirmMachine(context, record.ownerRef);
   const visibility = afterObservation(found);
-  if (result.ok && isWhereItWas(record, found)) return proved(context, lease, result, visibility);
+  if (result.ok && isAtSameEndpoint(record, found)) return proved(context, lease, result, visibility);
   const failed = result.ok ? notKnown : result;
   const settle = (tx: Transaction, current: InstanceRecord): Promise<Next> =>
     afterFailedProbe(context, lease, tx, current, failed, found);
@@ -52,7 +52,7 @@ const notKnown: FailedProbe = {
  * No host key was known before this proof, so that it may be another machine's: an address that is given again, with
  * the same user's keys behind it. The platform says whether the machine still is there.
  */
-function isWhereItWas({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
+function isAtSameEndpoint({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
   if (found.answer !== 'observed' || found.value.power !== 'running') return false;
   return found.value.endpoint !== undefined && !hasMoved(endpoint, found.value.endpoint);
 }

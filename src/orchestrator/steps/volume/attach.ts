@@ -38,10 +38,11 @@ export async function stepAttach(
   const step = await callStep(context, lease, () =>
     volumes.attach(record.ownerRef, instance.ownerRef, cookieOf(lease, open)),
   );
-  const isInVain = step.outcome === 'failed' && (isFinal(step) || (await hasFailed(context, instance, step)));
+  const cannotSucceed =
+    step.outcome === 'failed' && (isFinal(step) || (await hasFailed(context, instance, step)));
   const settle = async (tx: Transaction, current: VolumeRecord): Promise<Next> => {
     if (step.outcome === 'pending') return pending(open, step);
-    if (step.outcome === 'failed' && !isInVain && !isOverdue(context, instance))
+    if (step.outcome === 'failed' && !cannotSucceed && !isOverdue(context, instance))
       return retryFailed(context, lease, step);
     if (step.outcome === 'failed')
       context.log.warn(

@@ -7,7 +7,7 @@ import { callStep } from '../../platform/call-platform.ts';
 import { confirmVolume } from '../../platform/confirm-gone.ts';
 import type { ReconcileContext } from '../../platform/context.ts';
 import { afterObservation, mayAppearForMs } from '../../platform/visibility.ts';
-import { claimWhatItHas } from '../../volumes/storage.ts';
+import { claimActualSize } from '../../volumes/storage.ts';
 import { describeFailure, isFinal, isPastDeadline, pauseMs, retryFailed } from '../retry.ts';
 import { type Next, settleVolume } from '../settle.ts';
 
@@ -27,15 +27,15 @@ export async function stepResize(
   const resize = resizeCookie.decode(lease.cookie);
   if (resize === undefined)
     return settleVolume(context, lease, async (tx, current): Promise<Next> => {
-      await claimWhatItHas(tx, current);
+      await claimActualSize(tx, current);
       return { step: 'attach' };
     });
   const answer = await callStep(context, lease, () =>
     volumes.resize(record.ownerRef, resize.sizeGb, resize.driver),
   );
-  const step = asShown(answer, resize);
+  const step = checkSize(answer, resize);
   const isLate = isPastDeadline(lease, context.clock.now());
-  const reason = whyGivenUp(step, isLate);
+  const reason = giveUpReason(step, isLate);
   // What was sent may have been carried out all the same.
   const found = reason === undefined ? undefined : await confirmVolume(context, volumes, record.ownerRef);
   const isLarge = found?.answer === 'observed' && (found.value.sizeGb ?? 0) >= resize.sizeGb;
@@ -65,14 +65,14 @@ export async function stepResize(
 }
 
 /** A platform that says that it is done, and shows the volume smaller, has not done it yet. */
-function asShown(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
+function checkSize(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
   if (step.outcome !== 'done' || step.value.sizeGb === undefined || step.value.sizeGb >= sizeGb) return step;
   const detail = `the platform said that it has ${sizeGb} GB, and shows it with ${step.value.sizeGb}`;
   return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail };
 }
 
 /** Undefined: it goes on. What the platform is at, it will have carried out: however late that is, it stays claimed. */
-function whyGivenUp(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
+function giveUpReason(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
   if (step.outcome !== 'failed') return undefined;
   return isLate || isFinal(step) || step.code === 'gone' ? describeFailure(step) : undefined;
 }
@@ -84,7 +84,7 @@ async function resized(
 ): Promise<Next> {
   const larger = { ...record, sizeGb, priceMicroUsdPerHour };
   await tx.volumes.update(larger);
-  await claimWhatItHas(tx, larger);
+  await claimActualSize(tx, larger);
   return { step: 'attach' };
 }
 
@@ -95,7 +95,7 @@ async function giveUp(
   reason: string,
 ): Promise<Next> {
   const { sizeGb } = record;
-  await claimWhatItHas(tx, record);
+  await claimActualSize(tx, record);
   log.warn({ ...volumeLogNames(record), sizeGb, reason }, 'a resize is given up; the volume keeps its size');
   return { step: 'attach' };
 }
