@@ -9,7 +9,7 @@ const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 it('is begun anew by a process that stood still for longer than it lasts', async () => {
   const clock = new StepClock();
-  const told: boolean[] = [];
+  const reported: boolean[] = [];
   const claim = async (name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord> => ({
     name,
     holder,
@@ -21,20 +21,20 @@ it('is begun anew by a process that stood still for longer than it lasts', async
   } as unknown as Store;
   const lease = new LeaseHolder(
     { store, clock, log },
-    { name: 'provider:x', holder: 'me', changed: (held) => void told.push(held !== null) },
+    { name: 'provider:x', holder: 'me', changed: (held) => void reported.push(held !== null) },
   );
   const settle = () => new Promise((resolve) => setImmediate(resolve));
   lease.start();
   await settle();
-  expect(told).toEqual([true]);
+  expect(reported).toEqual([true]);
   clock.step(20_000);
   clock.fire();
   await settle();
-  expect(told).toEqual([true]);
+  expect(reported).toEqual([true]);
   clock.step(60_000);
   clock.fire();
   await settle();
-  expect(told).toEqual([true, false, true]);
+  expect(reported).toEqual([true, false, true]);
   expect(lease.isHeld).toBe(true);
   await lease.stop();
 });

@@ -19,9 +19,9 @@ export class LeaseHolder {
   readonly #changed: (lease: LeaseRecord | null) => void;
   #lease: LeaseRecord | null = null;
   /** What was told last: a lease that was won, or null. */
-  #told: LeaseRecord | null = null;
+  #reported: LeaseRecord | null = null;
   #timer: Timer | undefined;
-  #asking: Promise<void> | undefined;
+  #claiming: Promise<void> | undefined;
   #isStopped = false;
   #isStoreDown = false;
 
@@ -41,14 +41,14 @@ export class LeaseHolder {
   }
 
   start(): void {
-    this.#asking = this.#ask();
+    this.#claiming = this.#claim();
   }
 
   /** Asks for it no more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await this.#asking;
+    await this.#claiming;
   }
 
   /** Lets others have it at once. After {@link stop}. */
@@ -64,14 +64,14 @@ export class LeaseHolder {
   /** A write was refused since another process has it. It is asked for again in its time. */
   lost(): void {
     this.#lease = null;
-    this.#tell(null);
+    this.#report(null);
   }
 
-  async #ask(): Promise<void> {
+  async #claim(): Promise<void> {
     const { store, clock, log } = this.#deps;
     const now = clock.now();
     // A process that stood still has let go what came due before it asked again: that begins anew.
-    if (!this.isHeld) this.#tell(null);
+    if (!this.isHeld) this.#report(null);
     try {
       this.#lease = await store.transact((tx) => tx.leases.claim(this.#name, this.#holder, now, TTL_MS));
       if (this.#isStoreDown) log.info({ lease: this.#name }, 'the store answers again');
@@ -83,16 +83,16 @@ export class LeaseHolder {
     }
     if (this.#isStopped) return;
     this.#timer = clock.setTimer(RENEW_MS, () => {
-      this.#asking = this.#ask();
+      this.#claiming = this.#claim();
     });
     // It was another process's meanwhile: what was decided under the old token is void.
-    if (this.#lease?.token !== this.#told?.token) this.#tell(null);
-    this.#tell(this.isHeld ? this.#lease : null);
+    if (this.#lease?.token !== this.#reported?.token) this.#report(null);
+    this.#report(this.isHeld ? this.#lease : null);
   }
 
-  #tell(lease: LeaseRecord | null): void {
-    if ((lease === null) === (this.#told === null)) return;
-    this.#told = lease;
+  #report(lease: LeaseRecord | null): void {
+    if ((lease === null) === (this.#reported === null)) return;
+    this.#reported = lease;
     this.#changed(lease);
   }
 }

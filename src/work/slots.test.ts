@@ -4,11 +4,11 @@ import { Slots } from './slots.ts';
 
 it('counts the steps of each kind for themselves', () => {
   const places = new Slots(new VirtualClock(), 2);
-  const leave = places.take('instance');
+  const releaseSlot = places.take('instance');
   places.take('instance');
   expect([places.free('instance'), places.free('volume')]).toEqual([0, 2]);
-  leave();
-  leave();
+  releaseSlot();
+  releaseSlot();
   expect(places.free('instance')).toBe(1);
 });
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 
-const LASTS_MS = 30_000;
+const DURATION_MS = 30_000;
 const BURST = 8;
 const PER_SECOND = 20;
 
@@ -25,7 +25,7 @@ export class Throttle {
   /** How many steps may be taken up now. */
   get allowance(): number {
     const pastMs = this.#clock.now() - this.#begunAt;
-    if (pastMs < 0 || pastMs >= LASTS_MS) return Number.POSITIVE_INFINITY;
+    if (pastMs < 0 || pastMs >= DURATION_MS) return Number.POSITIVE_INFINITY;
     return Math.max(0, Math.floor(BURST + (pastMs * PER_SECOND) / 1000) - this.#taken);
   }
 

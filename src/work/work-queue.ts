@@ -42,7 +42,7 @@ const AFTER_STORE_FAILURE_MS = 1_000;
 /** While every slot is taken: a step that ends wakes the queue anyway, one that turns slow does not. */
 const NAP_WHILE_FULL_MS = 100;
 /** While what is due is locked by somebody, and while this process does not know what time it is. */
-const NAP_WHILE_KEPT_MS = 100;
+const NAP_WHILE_BLOCKED_MS = 100;
 
 /**
  * Claims the work that is due, runs its step, and sleeps until the next is due. A step that hangs delays nothing else
@@ -55,7 +55,7 @@ export class WorkQueue<Kind, Lease> {
   readonly #throttles: ReadonlyMap<Kind, Throttle>;
   #timer: Timer | undefined;
   #pumping: Promise<void> | undefined;
-  #isAsked = false;
+  #isWakeRequested = false;
   #isStarted = false;
   #isStopped = false;
   #isStoreDown = false;
@@ -75,7 +75,7 @@ export class WorkQueue<Kind, Lease> {
   /** Looks for work soon. Cheap to call often. */
   wake(): void {
     if (this.#isStopped || !this.#isStarted || this.#deps.isFrozen()) return;
-    this.#isAsked = true;
+    this.#isWakeRequested = true;
     this.#pumping ??= this.#pump();
   }
 
@@ -95,18 +95,18 @@ export class WorkQueue<Kind, Lease> {
   async #pump(): Promise<void> {
     const { store, clock, log, kinds, isFrozen, isClockInSync } = this.#deps;
     try {
-      while (this.#isAsked && !this.#isStopped && !isFrozen()) {
-        this.#isAsked = false;
-        if (!isClockInSync()) return this.#sleep(NAP_WHILE_KEPT_MS);
+      while (this.#isWakeRequested && !this.#isStopped && !isFrozen()) {
+        this.#isWakeRequested = false;
+        if (!isClockInSync()) return this.#sleep(NAP_WHILE_BLOCKED_MS);
         for (const kind of kinds) await this.#claim(kind);
       }
       const next = await store.nextWorkAt();
       if (this.#isStoreDown) log.info({}, 'the store answers again');
       this.#isStoreDown = false;
       const nap = next === null ? LONGEST_NAP_MS : next - clock.now();
-      const keptMs = nap <= 0 ? NAP_WHILE_KEPT_MS : 0;
+      const blockedMs = nap <= 0 ? NAP_WHILE_BLOCKED_MS : 0;
       const paces = [...this.#throttles.values()].map(({ pauseMs }) => pauseMs);
-      this.#sleep(Math.max(nap, this.#isFull() ? NAP_WHILE_FULL_MS : keptMs, ...paces));
+      this.#sleep(Math.max(nap, this.#isFull() ? NAP_WHILE_FULL_MS : blockedMs, ...paces));
     } catch (error) {
       if (!this.#isStoreDown) log.error({ err: error }, 'the store does not answer; durable work waits');
       this.#isStoreDown = true;
@@ -114,7 +114,7 @@ export class WorkQueue<Kind, Lease> {
     } finally {
       this.#pumping = undefined;
     }
-    if (this.#isAsked) this.wake();
+    if (this.#isWakeRequested) this.wake();
   }
 
   async #claim(resourceKind: Kind): Promise<void> {
@@ -133,9 +133,9 @@ export class WorkQueue<Kind, Lease> {
   }
 
   #run(kind: Kind, lease: Lease): void {
-    const leave = this.#slots.take(kind);
+    const releaseSlot = this.#slots.take(kind);
     const step = this.#deps.run(lease).finally(() => {
-      leave();
+      releaseSlot();
       this.#running.delete(step);
       this.wake();
     });
