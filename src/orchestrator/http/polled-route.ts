@@ -29,7 +29,7 @@ export function polledRoute(
   return (request, response) => {
     const { headers } = request;
     const id = request.method === 'GET' ? polledId(request.url ?? '') : undefined;
-    const reply = id === undefined ? undefined : polledReads.kept(id);
+    const reply = id === undefined ? undefined : polledReads.cached(id);
     if (id === undefined || reply === undefined) return otherwise(request, response);
     if (countHeader(request.rawHeaders, 'host') !== 1 || headers['x-request-id'] !== undefined)
       return otherwise(request, response);

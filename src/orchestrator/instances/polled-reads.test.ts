@@ -78,11 +78,11 @@ describe('prepared replies', () => {
     const { store, commit } = slowStore();
     const polled = new PolledReads(store);
     commit(record('PROVISIONING'));
-    expect(statusOf(polled.kept('a'))).toBe('PROVISIONING');
+    expect(statusOf(polled.cached('a'))).toBe('PROVISIONING');
     commit(record('ONLINE'));
-    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+    expect(statusOf(polled.cached('a'))).toBe('ONLINE');
     commit(record('DESTROYED'));
-    expect(polled.kept('a')).toBeUndefined();
+    expect(polled.cached('a')).toBeUndefined();
   });
 
   it('are not kept from a read that a commit overtook: a destroyed instance never comes back to life', async () => {
@@ -92,7 +92,7 @@ describe('prepared replies', () => {
     commit(record('DESTROYED'));
     reads[0]?.(record('DESTROYING'));
     expect(statusOf(await reading)).toBe('DESTROYING');
-    expect(polled.kept('a')).toBeUndefined();
+    expect(polled.cached('a')).toBeUndefined();
   });
 
   it('are kept from a read that nothing overtook', async () => {
@@ -101,7 +101,7 @@ describe('prepared replies', () => {
     const reading = polled.get('acct', 'a');
     reads[0]?.(record('ONLINE'));
     await reading;
-    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+    expect(statusOf(polled.cached('a'))).toBe('ONLINE');
   });
 
   it('are given to their own account only', async () => {
@@ -117,7 +117,7 @@ describe('prepared replies', () => {
     const { store, commit } = slowStore();
     const polled = new PolledReads(store, 2);
     for (const id of ['a', 'b', 'c']) commit(record('ONLINE', id));
-    expect(['a', 'b', 'c'].map((id) => polled.kept(id) !== undefined)).toEqual([false, true, true]);
+    expect(['a', 'b', 'c'].map((id) => polled.cached(id) !== undefined)).toEqual([false, true, true]);
   });
 
   it('are the newest that was told, in whatever order', () => {
@@ -125,10 +125,10 @@ describe('prepared replies', () => {
     const polled = new PolledReads(store);
     commit(record('ONLINE'));
     commit(record('PROVISIONING'));
-    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+    expect(statusOf(polled.cached('a'))).toBe('ONLINE');
     commit(record('DESTROYED'));
     commit(record('DESTROYING'));
-    expect(polled.kept('a')).toBeUndefined();
+    expect(polled.cached('a')).toBeUndefined();
   });
 
   it('go when commits of other processes were missed, and a read from before is not kept', async () => {
@@ -139,7 +139,7 @@ describe('prepared replies', () => {
     missCommits();
     reads[0]?.(record('ONLINE'));
     expect(statusOf(await reading)).toBe('ONLINE');
-    expect([polled.kept('a'), polled.kept('b')]).toEqual([undefined, undefined]);
+    expect([polled.cached('a'), polled.cached('b')]).toEqual([undefined, undefined]);
   });
 
   it('are not answered while commits of other processes go unheard', async () => {
@@ -147,12 +147,12 @@ describe('prepared replies', () => {
     const polled = new PolledReads(store);
     commit(record('PROVISIONING'));
     hear(false);
-    expect(polled.kept('a')).toBeUndefined();
+    expect(polled.cached('a')).toBeUndefined();
     const reading = polled.get('acct', 'a');
     reads[0]?.(record('ONLINE'));
     expect(statusOf(await reading)).toBe('ONLINE');
     hear(true);
-    expect(statusOf(polled.kept('a'))).toBe('ONLINE');
+    expect(statusOf(polled.cached('a'))).toBe('ONLINE');
   });
 
   it('do not come back from a read that began before it was forgotten that the instance is destroyed', async () => {
@@ -163,6 +163,6 @@ describe('prepared replies', () => {
     commit(record('ONLINE', 'b'));
     reads[0]?.(record('ONLINE'));
     await reading;
-    expect(polled.kept('a')).toBeUndefined();
+    expect(polled.cached('a')).toBeUndefined();
   });
 });

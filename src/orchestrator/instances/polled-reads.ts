@@ -12,7 +12,7 @@ export interface PreparedReply {
   readonly etag: string;
 }
 
-interface Kept {
+interface CacheEntry {
   /** Undefined: the instance is destroyed; what is older is not kept again. */
   readonly reply: PreparedReply | undefined;
   readonly version: number;
@@ -29,34 +29,34 @@ const DEFAULT_CAPACITY = 200_000;
 export class PolledReads {
   readonly #store: Store;
   readonly #capacity: number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #cached = new Map<string, CacheEntry>();
   readonly #unsubscribe: () => void;
   /** Counts what was forgotten, be it that an instance is destroyed. */
-  #forgotten = 0;
+  #evictions = 0;
 
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
     this.#store = store;
     this.#capacity = capacity;
     this.#unsubscribe = store.subscribe({
       instancesChanged: (records) => this.#apply(records),
-      commitsMissed: () => this.#forget(),
+      commitsMissed: () => this.#clear(),
     });
   }
 
   /** What is kept of an instance that is not destroyed; undefined says nothing about whether it exists. */
-  kept(id: string): PreparedReply | undefined {
-    return this.#store.isCommitFeedLive() ? this.#kept.get(id)?.reply : undefined;
+  cached(id: string): PreparedReply | undefined {
+    return this.#store.isCommitFeedLive() ? this.#cached.get(id)?.reply : undefined;
   }
 
   /** @throws {ApiError} `not_found`, from the store's own answer. */
   async get(accountId: string, id: string): Promise<PreparedReply> {
-    const kept = this.kept(id);
-    if (kept?.accountId === accountId) return kept;
-    const forgottenBefore = this.#forgotten;
+    const cached = this.cached(id);
+    if (cached?.accountId === accountId) return cached;
+    const evictionsBefore = this.#evictions;
     const record = await getInstance(this.#store.read.instances, accountId, id);
     const reply = prepareReply(record);
     // What was read may be older than what was told meanwhile; that can only be seen if nothing was forgotten.
-    if (this.#forgotten === forgottenBefore) this.#keep(id, { reply, version: record.version });
+    if (this.#evictions === evictionsBefore) this.#put(id, { reply, version: record.version });
     return reply;
   }
 
@@ -67,26 +67,26 @@ export class PolledReads {
   #apply(records: readonly InstanceRecord[]): void {
     for (const record of records) {
       const reply = record.status === 'DESTROYED' ? undefined : prepareReply(record);
-      this.#keep(record.id, { reply, version: record.version });
+      this.#put(record.id, { reply, version: record.version });
     }
   }
 
-  #forget(): void {
-    this.#forgotten++;
-    this.#kept.clear();
+  #clear(): void {
+    this.#evictions++;
+    this.#cached.clear();
   }
 
   /** Commits of several processes may be told in another order than they were made in. */
-  #keep(id: string, kept: Kept): void {
-    const known = this.#kept.get(id);
-    if (known !== undefined && known.version >= kept.version) return;
-    this.#kept.delete(id);
-    const oldest = this.#kept.size >= this.#capacity ? this.#kept.keys().next().value : undefined;
+  #put(id: string, cached: CacheEntry): void {
+    const known = this.#cached.get(id);
+    if (known !== undefined && known.version >= cached.version) return;
+    this.#cached.delete(id);
+    const oldest = this.#cached.size >= this.#capacity ? this.#cached.keys().next().value : undefined;
     if (oldest !== undefined) {
-      if (this.#kept.get(oldest)?.reply === undefined) this.#forgotten++;
-      this.#kept.delete(oldest);
+      if (this.#cached.get(oldest)?.reply === undefined) this.#evictions++;
+      this.#cached.delete(oldest);
     }
-    this.#kept.set(id, kept);
+    this.#cached.set(id, cached);
   }
 }
 

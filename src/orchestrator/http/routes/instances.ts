@@ -221,7 +221,7 @@ export function instanceRoutes(deps: HttpDeps) {
     .openapi(getRoute, async (context) => {
       const { accountId } = context.get('principal');
       const { instanceId } = context.req.valid('param');
-      const owner = polledReads.kept(instanceId) ?? (await store.read.instances.byId(instanceId));
+      const owner = polledReads.cached(instanceId) ?? (await store.read.instances.byId(instanceId));
       if (owner?.accountId === accountId) rateLimits.admitPoll(instanceId);
       else rateLimits.admitRequest(accountId);
       return respondPrepared(context, await polledReads.get(accountId, instanceId));
