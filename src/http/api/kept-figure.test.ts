@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/virtual-clock.ts';
-import { keptFigure } from './metrics.ts';
+import { cachedFigure } from './metrics.ts';
 
 it('counts once in five seconds, by however many it is asked for', async () => {
   const clock = new VirtualClock();
   let counts = 0;
-  const figure = keptFigure(clock, async () => ++counts);
+  const figure = cachedFigure(clock, async () => ++counts);
   expect(await Promise.all([figure(), figure(), figure()])).toEqual([1, 1, 1]);
   await clock.advance(4_999);
   expect(await figure()).toBe(1);
@@ -16,7 +16,7 @@ it('counts once in five seconds, by however many it is asked for', async () => {
 it('is undefined while the database does not answer, and asks it again five seconds later', async () => {
   const clock = new VirtualClock();
   let isUp = false;
-  const figure = keptFigure(clock, async () => {
+  const figure = cachedFigure(clock, async () => {
     if (!isUp) throw new Error('closed');
     return 7;
   });

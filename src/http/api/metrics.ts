@@ -2,24 +2,24 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../ports/clock.ts';
 
 /** How long a figure of the metrics stands before it is asked for again. */
-const KEPT_MS = 5_000;
+const CACHE_MS = 5_000;
 
 /**
  * A figure that the database has to count: counted at most once in five seconds, however often and by however many it
  * is asked for. Undefined while the database does not answer.
  */
-export function keptFigure<T>(clock: Clock, count: () => Promise<T>): () => Promise<T | undefined> {
-  let kept: { at: number; figure: Promise<T | undefined> } | undefined;
+export function cachedFigure<T>(clock: Clock, count: () => Promise<T>): () => Promise<T | undefined> {
+  let cached: { at: number; figure: Promise<T | undefined> } | undefined;
   return () => {
     const now = clock.now();
-    if (kept === undefined || now - kept.at >= KEPT_MS || now < kept.at)
-      kept = { at: now, figure: count().catch(() => undefined) };
-    return kept.figure;
+    if (cached === undefined || now - cached.at >= CACHE_MS || now < cached.at)
+      cached = { at: now, figure: count().catch(() => undefined) };
+    return cached.figure;
   };
 }
 
 /** `berth_build_info`: which version this is, and of which Node, as labels of a gauge that is always 1. */
-export function tellBuild(registers: Registry[], version: string): void {
+export function collectBuild(registers: Registry[], version: string): void {
   new Gauge({
     name: 'berth_build_info',
     help: 'The version of Berth that runs, and of Node.',

@@ -7,7 +7,7 @@ import type { FindProblem } from '../../http/api/operations.ts';
 import { requestContext } from '../../http/api/request-context.ts';
 import { clientAddress } from '../../http/wire/client-address.ts';
 import type { Log } from '../../ports/log.ts';
-import { admission, tell } from './authentication.ts';
+import { admission, setRateLimitHeaders } from './authentication.ts';
 import type { HttpDeps, HttpEnv } from './deps.ts';
 import { createRouter, errors } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
@@ -35,7 +35,7 @@ export function createApp(
     routes: api,
     document: openApiDocument(api),
     requestContext: requestContext<HttpEnv>({ ...deps, nextId }, (context, address) =>
-      tell(context, rateLimits.peek('other', address)),
+      setRateLimitHeaders(context, rateLimits.peek('other', address)),
     ),
     errors,
     log,

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { HttpDeps, HttpEnv } from './deps.ts';
-import { rateLimitHeaders, type Standing } from './rate-limits.ts';
+import { type RateLimitStatus, rateLimitHeaders } from './rate-limits.ts';
 
 type Deps = Pick<HttpDeps, 'authenticator' | 'rateLimits' | 'store'>;
 
@@ -19,9 +19,9 @@ export function admission(deps: Deps): MiddlewareHandler<HttpEnv> {
     const { method, path } = context.req;
     const window = rateLimits.windowOf(method, path);
     if (window === null) return admitCreate(deps, context, next);
-    const standing = await rateLimits.countAddress(window, context.get('address'));
-    tell(context, standing);
-    rateLimits.assertWithin(standing);
+    const rateLimit = await rateLimits.countAddress(window, context.get('address'));
+    setRateLimitHeaders(context, rateLimit);
+    rateLimits.assertWithin(rateLimit);
     const isReadOnly = method === 'GET' || method === 'HEAD';
     const needsNone = isReadOnly && PUBLIC.test(path);
     const isOptional = isReadOnly && OPTIONAL.test(path) && context.req.header('authorization') === undefined;
@@ -35,12 +35,16 @@ async function admitCreate(deps: Deps, context: Context<HttpEnv>, next: Next): P
   try {
     await authenticate(deps, context);
   } catch (error) {
-    rateLimits.assertWithin(tell(context, await rateLimits.countAddress('other', context.get('address'))));
+    rateLimits.assertWithin(
+      setRateLimitHeaders(context, await rateLimits.countAddress('other', context.get('address'))),
+    );
     throw error;
   }
   const { userId } = context.get('caller');
   const user = await store.read.users.byId(userId);
-  rateLimits.assertWithin(tell(context, await rateLimits.countCreate(userId, user?.createLimit ?? null)));
+  rateLimits.assertWithin(
+    setRateLimitHeaders(context, await rateLimits.countCreate(userId, user?.createLimit ?? null)),
+  );
   return next();
 }
 
@@ -50,7 +54,7 @@ async function authenticate({ authenticator }: Deps, context: Context<HttpEnv>):
 }
 
 /** M: Limits: "Rate-limit headers on every response". */
-export function tell(context: Context<HttpEnv>, standing: Standing): Standing {
-  for (const [name, value] of Object.entries(rateLimitHeaders(standing))) context.header(name, value);
-  return standing;
+export function setRateLimitHeaders(context: Context<HttpEnv>, rateLimit: RateLimitStatus): RateLimitStatus {
+  for (const [name, value] of Object.entries(rateLimitHeaders(rateLimit))) context.header(name, value);
+  return rateLimit;
 }

@@ -41,8 +41,8 @@ export function refuseWire(
   rateLimits: Pick<RateLimits, 'peek'>,
 ): (problem: WireProblem, remoteAddress: string | undefined) => WireRefusal {
   return (problem, remoteAddress) => {
-    const standing = rateLimits.peek('other', clientAddress(remoteAddress, undefined, 0));
-    return { ...errors.refuseWire(problem), headers: rateLimitHeaders(standing) };
+    const rateLimit = rateLimits.peek('other', clientAddress(remoteAddress, undefined, 0));
+    return { ...errors.refuseWire(problem), headers: rateLimitHeaders(rateLimit) };
   };
 }
 

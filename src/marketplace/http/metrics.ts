@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { keptFigure, tellBuild } from '../../http/api/metrics.ts';
+import { cachedFigure, collectBuild } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import type { Store } from '../model/store.ts';
@@ -22,7 +22,7 @@ export class Metrics {
 
   constructor(deps: Deps) {
     const registers = [this.#registry];
-    tellBuild(registers, deps.version);
+    collectBuild(registers, deps.version);
     this.#requests = new Counter({
       name: 'berth_marketplace_http_requests_total',
       help: 'Requests answered.',
@@ -36,9 +36,9 @@ export class Metrics {
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
       registers,
     });
-    tellStore(registers, deps);
-    tellProviders(registers, deps);
-    tellWaiting(registers, deps);
+    collectStore(registers, deps);
+    collectProviders(registers, deps);
+    collectWaiting(registers, deps);
   }
 
   countRequest(method: string, route: string, status: number, seconds: number): void {
@@ -51,7 +51,7 @@ export class Metrics {
   }
 }
 
-function tellStore(registers: Registry[], { store, clock, writes }: Deps): void {
+function collectStore(registers: Registry[], { store, clock, writes }: Deps): void {
   const up: Gauge = new Gauge({
     name: 'berth_marketplace_store_up',
     help: 'Whether the database answers and takes writes. While it does not answer, what is counted in it is not told.',
@@ -61,7 +61,7 @@ function tellStore(registers: Registry[], { store, clock, writes }: Deps): void 
       up.set(Number(answer !== undefined && writes.areWritesTaken));
     },
   });
-  const countActive = keptFigure(clock, () => store.read.deployments.countActive());
+  const countActive = cachedFigure(clock, () => store.read.deployments.countActive());
   const deployments = new Gauge({
     name: 'berth_marketplace_deployments',
     help: 'Deployments that are not over.',
@@ -87,8 +87,8 @@ function tellStore(registers: Registry[], { store, clock, writes }: Deps): void 
   });
 }
 
-function tellProviders(registers: Registry[], { providers, clock }: Deps): void {
-  const heard = new Gauge({
+function collectProviders(registers: Registry[], { providers, clock }: Deps): void {
+  const age = new Gauge({
     name: 'berth_marketplace_provider_heard_seconds',
     help: 'How long ago a provider last told what it sells; NaN: never since the start.',
     labelNames: ['provider'],
@@ -96,27 +96,27 @@ function tellProviders(registers: Registry[], { providers, clock }: Deps): void 
     collect: () => {
       for (const provider of providers.ids()) {
         const refreshedAt = providers.get(provider)?.catalog.refreshedAt ?? null;
-        heard.set({ provider }, refreshedAt === null ? Number.NaN : (clock.now() - refreshedAt) / 1000);
+        age.set({ provider }, refreshedAt === null ? Number.NaN : (clock.now() - refreshedAt) / 1000);
       }
     },
   });
 }
 
 /** What an operator may have to look at, by provider. */
-function tellWaiting(registers: Registry[], { store, clock, providers }: Deps): void {
-  const tell = (
+function collectWaiting(registers: Registry[], { store, clock, providers }: Deps): void {
+  const addGauge = (
     name: string,
     help: string,
     count: () => Promise<{ providerId: string; count: number }[]>,
   ) => {
-    const kept = keptFigure(clock, count);
+    const cached = cachedFigure(clock, count);
     const gauge = new Gauge({
       name,
       help,
       labelNames: ['provider'],
       registers,
       collect: async () => {
-        const counts = await kept();
+        const counts = await cached();
         gauge.reset();
         if (counts === undefined) return;
         for (const provider of providers.ids()) gauge.set({ provider }, 0);
@@ -124,12 +124,12 @@ function tellWaiting(registers: Registry[], { store, clock, providers }: Deps): 
       },
     });
   };
-  tell(
+  addGauge(
     'berth_marketplace_deployments_waiting_for_ssh',
     'Machines that are ONLINE at their provider and could not be logged in to by SSH yet: not running, and not billed.',
     () => store.read.deployments.countUnproved(),
   );
-  tell(
+  addGauge(
     'berth_marketplace_losses_held',
     'Deployments and volumes that their provider denies, and that `berth marketplace losses accept` would end.',
     () => store.read.losses.countHeld(),

@@ -6,7 +6,7 @@ import type { Store } from '../model/store.ts';
 export type AddressWindow = 'catalog' | 'account' | 'other';
 
 /** Where a caller stands, as the headers tell it. */
-export interface Standing {
+export interface RateLimitStatus {
   limit: number;
   remaining: number;
   /** When the window ends. */
@@ -23,7 +23,7 @@ export class RateLimits {
   readonly #store: Pick<Store, 'countRequest'>;
   readonly #clock: Clock;
   /** What was told last of each window: for replies to what is not counted, and to turn floods away without a write. */
-  readonly #known = new Map<string, Standing>();
+  readonly #known = new Map<string, RateLimitStatus>();
 
   constructor(
     { store, clock }: { store: Pick<Store, 'countRequest'>; clock: Clock },
@@ -44,24 +44,24 @@ export class RateLimits {
   }
 
   /** Counts one request of an address. */
-  async countAddress(window: AddressWindow, address: string): Promise<Standing> {
+  async countAddress(window: AddressWindow, address: string): Promise<RateLimitStatus> {
     return this.#count(`${window}:${address}`, this.#limitOf(window));
   }
 
   /** Counts a create. `ownLimit`: see {@link UserRecord.createLimit}. */
-  async countCreate(userId: string, ownLimit: number | null): Promise<Standing> {
+  async countCreate(userId: string, ownLimit: number | null): Promise<RateLimitStatus> {
     const limit = ownLimit ?? this.options.creates;
     if (limit < 0) return this.#fresh(UNLIMITED);
     return this.#count(`creates:${userId}`, limit);
   }
 
   /** Where an address stands, as far as this process knows, without counting. */
-  peek(window: AddressWindow, address: string): Standing {
+  peek(window: AddressWindow, address: string): RateLimitStatus {
     return this.#current(`${window}:${address}`) ?? this.#fresh(this.#limitOf(window));
   }
 
   /** @throws {RateLimited} if the request was one too many */
-  assertWithin({ remaining, endsAt }: Standing): void {
+  assertWithin({ remaining, endsAt }: RateLimitStatus): void {
     if (remaining >= 0) return;
     throw new RateLimited({
       windowSeconds: Math.ceil(this.options.windowMs / 1000),
@@ -69,7 +69,7 @@ export class RateLimits {
     });
   }
 
-  async #count(name: string, limit: number): Promise<Standing> {
+  async #count(name: string, limit: number): Promise<RateLimitStatus> {
     const known = this.#current(name);
     if (known?.limit === limit && known.remaining < 0) return known;
     const { count, endsAt } = await this.#store.countRequest({
@@ -77,19 +77,19 @@ export class RateLimits {
       now: this.#clock.now(),
       lengthMs: this.options.windowMs,
     });
-    const standing = { limit, remaining: limit - count, endsAt };
+    const rateLimit = { limit, remaining: limit - count, endsAt };
     if (this.#known.size >= MAX_KNOWN) this.#known.clear();
-    this.#known.set(name, standing);
-    return standing;
+    this.#known.set(name, rateLimit);
+    return rateLimit;
   }
 
   /** Undefined once the window has ended. */
-  #current(name: string): Standing | undefined {
+  #current(name: string): RateLimitStatus | undefined {
     const known = this.#known.get(name);
     return known !== undefined && known.endsAt > this.#clock.now() ? known : undefined;
   }
 
-  #fresh(limit: number): Standing {
+  #fresh(limit: number): RateLimitStatus {
     return { limit, remaining: limit, endsAt: this.#clock.now() + this.options.windowMs };
   }
 
@@ -108,7 +108,7 @@ const rules: readonly { window: AddressWindow; methods: readonly string[]; patte
 ];
 
 /** M: Limits: "Rate-limit headers on every response"; X-RateLimit-Reset in seconds since the epoch. */
-export function rateLimitHeaders({ limit, remaining, endsAt }: Standing): Record<string, string> {
+export function rateLimitHeaders({ limit, remaining, endsAt }: RateLimitStatus): Record<string, string> {
   return {
     'X-RateLimit-Limit': String(limit),
     'X-RateLimit-Remaining': String(Math.max(0, remaining)),

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { keptFigure, tellBuild } from '../../http/api/metrics.ts';
+import { cachedFigure, collectBuild } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Store } from '../model/store.ts';
 import { instanceWorkKinds } from '../model/work.ts';
@@ -35,7 +35,7 @@ export class Metrics {
   constructor(deps: Deps) {
     const { store, clock } = deps;
     const registers = [this.#registry];
-    tellBuild(registers, deps.version);
+    collectBuild(registers, deps.version);
     this.#requests = new Counter({
       name: 'berth_http_requests_total',
       help: 'Requests answered, without those of berth_polled_reads_total.',
@@ -58,10 +58,10 @@ export class Metrics {
         polled.inc(this.#polledReads);
       },
     });
-    tellPlatform(registers, deps);
-    tellInstances(registers, store, clock);
-    tellWork(registers, deps);
-    tellFeed(registers, store, clock);
+    collectPlatform(registers, deps);
+    collectInstances(registers, store, clock);
+    collectWork(registers, deps);
+    collectCommitFeed(registers, store, clock);
   }
 
   /** Counted apart from the rest: one addition is all that the polled read may cost. */
@@ -80,15 +80,17 @@ export class Metrics {
   }
 }
 
-function tellPlatform(registers: Registry[], { platform, losses, store }: Deps): void {
-  const tell = (name: string, help: string, toValue: () => number): void => {
+function collectPlatform(registers: Registry[], { platform, losses, store }: Deps): void {
+  const addGauge = (name: string, help: string, toValue: () => number): void => {
     const gauge: Gauge = new Gauge({ name, help, registers, collect: () => gauge.set(toValue()) });
   };
-  tell('berth_platform_up', 'Whether the platform answers and can be believed.', () => Number(platform.isUp));
-  tell('berth_platform_suspect', 'Whether the platform answers and cannot be believed.', () =>
+  addGauge('berth_platform_up', 'Whether the platform answers and can be believed.', () =>
+    Number(platform.isUp),
+  );
+  addGauge('berth_platform_suspect', 'Whether the platform answers and cannot be believed.', () =>
     Number(platform.isSuspect),
   );
-  tell(
+  addGauge(
     'berth_losses_held',
     'Instances that the platform seems to have lost, and that `berth losses accept` would end.',
     () => losses.held,
@@ -102,8 +104,8 @@ function tellPlatform(registers: Registry[], { platform, losses, store }: Deps):
   });
 }
 
-function tellInstances(registers: Registry[], store: Store, clock: Clock): void {
-  const countByStatus = keptFigure(clock, () => store.read.instances.countByStatus());
+function collectInstances(registers: Registry[], store: Store, clock: Clock): void {
+  const countByStatus = cachedFigure(clock, () => store.read.instances.countByStatus());
   const instances = new Gauge({
     name: 'berth_instances',
     help: 'Instances that are not destroyed.',
@@ -117,11 +119,11 @@ function tellInstances(registers: Registry[], store: Store, clock: Clock): void 
   });
 }
 
-function tellWork(registers: Registry[], { store, clock, writes }: Deps): void {
+function collectWork(registers: Registry[], { store, clock, writes }: Deps): void {
   const { work, marks } = store.read;
-  const backlog = keptFigure(clock, () => work.backlog());
-  const countByStep = keptFigure(clock, () => work.countInstancesByStep());
-  const tell = (name: string, help: string, toValue: () => Promise<number>): void => {
+  const backlog = cachedFigure(clock, () => work.backlog());
+  const countByStep = cachedFigure(clock, () => work.countInstancesByStep());
+  const addGauge = (name: string, help: string, toValue: () => Promise<number>): void => {
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -129,7 +131,7 @@ function tellWork(registers: Registry[], { store, clock, writes }: Deps): void {
       collect: async () => gauge.set(await toValue()),
     });
   };
-  tell(
+  addGauge(
     'berth_store_up',
     'Whether the store answers and takes writes. While it does not answer, what is counted in it is not told.',
     async () => {
@@ -137,12 +139,12 @@ function tellWork(registers: Registry[], { store, clock, writes }: Deps): void {
       return Number(answer !== undefined && writes.areWritesTaken);
     },
   );
-  tell(
+  addGauge(
     'berth_work_open',
     'Steps of durable work that are not finished.',
     async () => (await backlog())?.count ?? Number.NaN,
   );
-  tell(
+  addGauge(
     'berth_work_overdue_seconds',
     'How long the step of durable work that waits longest has been due, however often it was tried since.',
     async () => {
@@ -166,12 +168,12 @@ function tellWork(registers: Registry[], { store, clock, writes }: Deps): void {
   });
 }
 
-function tellFeed(registers: Registry[], store: Store, clock: Clock): void {
-  const heard: Gauge = new Gauge({
+function collectCommitFeed(registers: Registry[], store: Store, clock: Clock): void {
+  const feedLive: Gauge = new Gauge({
     name: 'berth_commits_heard',
     help: 'Whether the commits of other servers are heard. While not, every read asks the store.',
     registers,
-    collect: () => heard.set(Number(store.isCommitFeedLive())),
+    collect: () => feedLive.set(Number(store.isCommitFeedLive())),
   });
   const offset: Gauge = new Gauge({
     name: 'berth_clock_offset_seconds',
