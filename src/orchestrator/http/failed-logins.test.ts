@@ -11,14 +11,14 @@ function start(enabled = true) {
   const fail = async (name: string | undefined, address: string): Promise<number> => {
     const from = clock.now();
     let isHeld = true;
-    const held = failed.hold(name, address, client()).then(() => {
+    const delayed = failed.delay(name, address, client()).then(() => {
       isHeld = false;
     });
     for (let seconds = 0; isHeld && seconds < 60; seconds++) {
       await clock.advance(0);
       if (isHeld) await clock.advance(1_000);
     }
-    await held;
+    await delayed;
     return clock.now() - from;
   };
   return { clock, failed, fail };
@@ -26,16 +26,16 @@ function start(enabled = true) {
 
 it('holds no answer to the first ten failures, then longer and longer, and never more than ten seconds', async () => {
   const { clock, failed } = start();
-  const held: number[] = [];
+  const delayed: number[] = [];
   const from = clock.now();
   const all = Array.from({ length: 30 }, async (_, index) => {
-    await failed.hold('default', '198.51.100.1', client());
-    held[index] = clock.now() - from;
+    await failed.delay('default', '198.51.100.1', client());
+    delayed[index] = clock.now() - from;
   });
   await clock.advance(60_000);
   await Promise.all(all);
-  expect(held).toEqual([...new Array(10).fill(0), 6_000, ...new Array(19).fill(10_000)]);
-  expect([failed.held, clock.pendingTimers]).toEqual([0, 0]);
+  expect(delayed).toEqual([...new Array(10).fill(0), 6_000, ...new Array(19).fill(10_000)]);
+  expect([failed.delayed, clock.pendingTimers]).toEqual([0, 0]);
 });
 
 it('counts each name from each address by itself, and wrong keys apart from every name', async () => {
@@ -60,9 +60,9 @@ it('forgets a failure in six seconds, and all of them in little more than a minu
 it('remembers no more than 20,000 names, and those that failed last', async () => {
   const { failed, fail } = start();
   for (let count = 0; count < 10; count++) await fail('early', '198.51.100.1');
-  for (let count = 0; count < 19_000; count++) await failed.hold(`made up ${count}`, 'x', client());
+  for (let count = 0; count < 19_000; count++) await failed.delay(`made up ${count}`, 'x', client());
   for (let count = 0; count < 10; count++) await fail('late', '198.51.100.1');
-  for (let count = 0; count < 19_000; count++) await failed.hold(`also made up ${count}`, 'x', client());
+  for (let count = 0; count < 19_000; count++) await failed.delay(`also made up ${count}`, 'x', client());
   expect(failed.size).toBe(20_000);
   expect(await fail('early', '198.51.100.1')).toBe(0);
   expect(await fail('late', '198.51.100.1')).toBeGreaterThan(0);
@@ -72,16 +72,16 @@ it('holds nothing for a client that has gone, nor once the server stops', async 
   const { clock, failed, fail } = start();
   for (let count = 0; count < 12; count++) await fail('default', '198.51.100.1');
   const gone = new AbortController();
-  const held = failed.hold('default', '198.51.100.1', gone.signal);
+  const delayed = failed.delay('default', '198.51.100.1', gone.signal);
   gone.abort();
-  await held;
-  await failed.hold('default', '198.51.100.1', gone.signal);
-  const last = failed.hold('default', '198.51.100.1', client());
-  expect(failed.held).toBe(1);
+  await delayed;
+  await failed.delay('default', '198.51.100.1', gone.signal);
+  const last = failed.delay('default', '198.51.100.1', client());
+  expect(failed.delayed).toBe(1);
   failed.close();
   await last;
-  await failed.hold('default', '198.51.100.1', client());
-  expect([failed.held, clock.pendingTimers]).toEqual([0, 0]);
+  await failed.delay('default', '198.51.100.1', client());
+  expect([failed.delayed, clock.pendingTimers]).toEqual([0, 0]);
 });
 
 it('holds nothing where the operator has turned limits off', async () => {

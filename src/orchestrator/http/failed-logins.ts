@@ -8,7 +8,7 @@ const FORGET_AFTER_MS = 6_000;
 /** The longest that the answer to a failure is held. */
 const MAX_DELAY_MS = 10_000;
 /** The rest is forgotten, the longest unused first: whoever makes names up does not fill the memory. */
-const MAX_KEPT = 20_000;
+const MAX_NAMES = 20_000;
 
 /**
  * Slows down whoever guesses: the answer to a failed login is held, the longer the more have failed with this name from
@@ -19,7 +19,7 @@ export class FailedLogins {
   readonly #isEnabled: boolean;
   /** When all failures of a name from an address are forgotten. */
   readonly #forgottenAt = new Map<string, number>();
-  readonly #held = new Map<Timer, () => void>();
+  readonly #delayed = new Map<Timer, () => void>();
   #isClosed = false;
 
   constructor(clock: Clock, { enabled }: { enabled: boolean }) {
@@ -31,22 +31,22 @@ export class FailedLogins {
    * Counts a failure and resolves when it may be answered, or the client has gone. `name` is undefined where an API key
    * was wrong.
    */
-  async hold(name: string | undefined, address: string, client: AbortSignal): Promise<void> {
+  async delay(name: string | undefined, address: string, client: AbortSignal): Promise<void> {
     if (!this.#isEnabled || this.#isClosed) return;
     const delayMs = this.#count(name, address);
     if (delayMs === 0 || client.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#clock.setTimer(delayMs, resolve);
-    this.#held.set(timer, resolve);
+    this.#delayed.set(timer, resolve);
     client.addEventListener('abort', () => resolve());
     await promise;
     timer.cancel();
-    this.#held.delete(timer);
+    this.#delayed.delete(timer);
   }
 
   /** How many answers are held. */
-  get held(): number {
-    return this.#held.size;
+  get delayed(): number {
+    return this.#delayed.size;
   }
 
   /** How many names with addresses are remembered. */
@@ -57,7 +57,7 @@ export class FailedLogins {
   /** Lets every answer go that is held. */
   close(): void {
     this.#isClosed = true;
-    for (const release of this.#held.values()) release();
+    for (const release of this.#delayed.values()) release();
   }
 
   #count(name: string | undefined, address: string): number {
@@ -70,7 +70,7 @@ export class FailedLogins {
       Math.max(now, this.#forgottenAt.get(key) ?? now) + FORGET_AFTER_MS,
     );
     this.#forgottenAt.delete(key);
-    const oldest = this.#forgottenAt.size >= MAX_KEPT ? this.#forgottenAt.keys().next().value : undefined;
+    const oldest = this.#forgottenAt.size >= MAX_NAMES ? this.#forgottenAt.keys().next().value : undefined;
     if (oldest !== undefined) this.#forgottenAt.delete(oldest);
     this.#forgottenAt.set(key, forgottenAt);
     return Math.max(0, forgottenAt - FREE_FAILURES * FORGET_AFTER_MS - now);

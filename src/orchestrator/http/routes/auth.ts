@@ -43,7 +43,7 @@ export function authRoutes(deps: HttpDeps) {
       return context.json(await issueToken(deps, request, { address, signal, admit }), 200);
     } catch (error) {
       const isWrong = error instanceof ApiError && error.code === 'unauthorized';
-      if (isWrong) await failedLogins.hold(request.username, address, signal);
+      if (isWrong) await failedLogins.delay(request.username, address, signal);
       throw error;
     }
   });
