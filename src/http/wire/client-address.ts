@@ -12,8 +12,8 @@ export function clientAddress(
 ): string {
   const direct = toNetwork(socketAddress ?? '') ?? 'unknown';
   if (trustedProxies === 0 || forwardedFor === undefined) return direct;
-  const seen = forwardedFor.split(',').map((text) => text.trim());
-  return toNetwork(seen.at(-Math.min(trustedProxies, seen.length)) ?? '') ?? direct;
+  const addresses = forwardedFor.split(',').map((text) => text.trim());
+  return toNetwork(addresses.at(-Math.min(trustedProxies, addresses.length)) ?? '') ?? direct;
 }
 
 /** An IPv4 address, also one in IPv6's clothes; the /64 of an IPv6 address, which is one customer's; undefined: neither. */

@@ -32,14 +32,14 @@ export class Connection {
   /** Set: two requests came at once. */
   #hasPipelined = false;
   /** What came behind the request that is being answered. */
-  #held: Buffer | undefined;
+  #buffered: Buffer | undefined;
   /** Requests that were parsed before the reply ahead of them was flushed. */
   readonly #early: { request: IncomingMessage; response: ServerResponse }[] = [];
   /** The reply that is under way, or was last. */
   #reply: ServerResponse | undefined;
-  #hasSpoken = false;
+  #hasReceived = false;
   /** Set: the client sends no more. */
-  #hasAllCome = false;
+  #hasInputEnded = false;
   /** Set: what is held is not answered any more. */
   #isLast = false;
   /** Set: no further request is handed on. */
@@ -52,7 +52,7 @@ export class Connection {
     this.#feed = new ParserFeed(socket, {
       receive: (bytes) => this.#receive(bytes),
       end: () => {
-        this.#hasAllCome = true;
+        this.#hasInputEnded = true;
         this.#finishOnceTaken();
       },
     });
@@ -68,14 +68,14 @@ export class Connection {
   }
 
   /** Whether the client has said anything yet. */
-  get hasSpoken(): boolean {
-    return this.#hasSpoken;
+  get hasReceived(): boolean {
+    return this.#hasReceived;
   }
 
   /** Whether nothing is owed to the client. */
   get isIdle(): boolean {
-    if (this.isReplying || this.#held !== undefined) return false;
-    return this.#reply?.req.complete ?? !this.#hasSpoken;
+    if (this.isReplying || this.#buffered !== undefined) return false;
+    return this.#reply?.req.complete ?? !this.#hasReceived;
   }
 
   /**
@@ -116,20 +116,20 @@ export class Connection {
   }
 
   /** The server ends: what is not begun is not answered any more. */
-  beLast(): void {
+  closeAfterReply(): void {
     this.#isLast = true;
   }
 
   /** Ends with these bytes, throws away what still comes, and cuts the connection when the client had time to read. */
   refuse(bytes: string): void {
     this.socket.end(bytes);
-    this.#hearNoMore();
+    this.#discardInput();
   }
 
   #receive(bytes: Buffer): void {
-    this.#hasSpoken = true;
-    if (this.#held !== undefined) {
-      this.#hold(Buffer.concat([this.#held, bytes]));
+    this.#hasReceived = true;
+    if (this.#buffered !== undefined) {
+      this.#buffer(Buffer.concat([this.#buffered, bytes]));
       return;
     }
     this.#pass(bytes);
@@ -143,7 +143,7 @@ export class Connection {
       // Of a request that was refused, the body is read to its end and thrown away.
       if (this.#isEnded && this.#reply?.req.complete !== false) return;
       if (!this.#isEnded && this.#mustWait()) {
-        this.#hold(rest);
+        this.#buffer(rest);
         return;
       }
       const found = rest.indexOf(END_OF_HEAD);
@@ -157,18 +157,18 @@ export class Connection {
     return this.#early.length > 0 || (this.isReplying && this.#reply?.req.complete === true);
   }
 
-  #hold(bytes: Buffer): void {
-    if (this.#held === undefined) this.#waitForReply();
+  #buffer(bytes: Buffer): void {
+    if (this.#buffered === undefined) this.#waitForReply();
     this.#hasPipelined = true;
-    this.#held = bytes;
+    this.#buffered = bytes;
     this.socket.pause();
   }
 
   #waitForReply(): void {
-    this.#reply?.removeListener('finish', this.#goOn).once('finish', this.#goOn);
+    this.#reply?.removeListener('finish', this.#answerNext).once('finish', this.#answerNext);
   }
 
-  readonly #goOn = (): void => {
+  readonly #answerNext = (): void => {
     if (this.socket.destroyed || this.#isEnded) return;
     const early = this.#early.shift();
     if (early !== undefined) {
@@ -180,13 +180,13 @@ export class Connection {
     }
     if (this.#isLast) {
       this.socket.end();
-      this.#hearNoMore();
+      this.#discardInput();
       return;
     }
-    const held = this.#held;
-    this.#held = undefined;
-    if (held !== undefined) this.#pass(held);
-    if (this.#held === undefined) this.socket.resume();
+    const buffered = this.#buffered;
+    this.#buffered = undefined;
+    if (buffered !== undefined) this.#pass(buffered);
+    if (this.#buffered === undefined) this.socket.resume();
     this.#finishOnceTaken();
   };
 
@@ -197,19 +197,19 @@ export class Connection {
   #endAfterReply(destroySoon: () => void): void {
     if (this.#isEnded) return;
     const request = this.#reply?.req;
-    const hasMore = this.#held !== undefined || this.#early.length > 0;
+    const hasMore = this.#buffered !== undefined || this.#early.length > 0;
     if (request === undefined || (request.complete && !hasMore)) {
       destroySoon();
       return;
     }
     this.socket.end();
-    this.#hearNoMore();
+    this.#discardInput();
     // Whoever read the body has stopped, and would hold up the rest.
     if (!request.complete) request.removeAllListeners('data').resume();
   }
 
   #finishOnceTaken(): void {
-    if (this.#hasAllCome && this.#held === undefined && this.#early.length === 0) this.#feed.finish();
+    if (this.#hasInputEnded && this.#buffered === undefined && this.#early.length === 0) this.#feed.finish();
   }
 
   #forgetEarly(): void {
@@ -217,9 +217,9 @@ export class Connection {
     this.#early.length = 0;
   }
 
-  #hearNoMore(): void {
+  #discardInput(): void {
     this.#isEnded = true;
-    this.#held = undefined;
+    this.#buffered = undefined;
     this.#forgetEarly();
     this.#feed.readHere();
     this.socket.resume();

@@ -44,7 +44,7 @@ const IDLE_CHECK_MS = 50;
 /** How long a server that ends waits for the first byte of a connection: what was sent may be on its way. */
 const SILENCE_MS = 1_000;
 /** Between two lines in the log about connections that were turned away. */
-const TELL_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
 
 /** A listening server. What is wrong below HTTP is answered with the envelope too. */
 export class HttpServer {
@@ -53,7 +53,7 @@ export class HttpServer {
   readonly #open: OpenConnections;
   readonly #refused = new WeakSet<Duplex>();
   readonly #stalls: StallWatch;
-  #turnedAwayToldAt = Number.NEGATIVE_INFINITY;
+  #turnedAwayLoggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(listener: RequestListener, options: ServerOptions) {
     const { tls, requestTimeoutMs, connectionsPerAddress = 0, stallMs = STALL_MS } = options;
@@ -111,9 +111,9 @@ export class HttpServer {
   async close(drainMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
-    for (const { connection } of this.#open) connection?.beLast();
+    for (const { connection } of this.#open) connection?.closeAfterReply();
     const silence = setTimeout(() => {
-      for (const { socket, connection } of this.#open) if (!connection?.hasSpoken) socket.destroy();
+      for (const { socket, connection } of this.#open) if (!connection?.hasReceived) socket.destroy();
     }, SILENCE_MS);
     // A connection whose last request ends now would otherwise be kept alive.
     const idleCheck = setInterval(() => this.#server.closeIdleConnections(), IDLE_CHECK_MS);
@@ -132,8 +132,8 @@ export class HttpServer {
     if (this.#open.admit(socket)) return;
     socket.destroy();
     const now = performance.now();
-    if (now - this.#turnedAwayToldAt < TELL_MS) return;
-    this.#turnedAwayToldAt = now;
+    if (now - this.#turnedAwayLoggedAt < LOG_EVERY_MS) return;
+    this.#turnedAwayLoggedAt = now;
     this.#options.log.warn(
       { address: socket.remoteAddress },
       'a connection was turned away: its address has limits.connections_per_address of them, all in use',

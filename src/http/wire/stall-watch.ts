@@ -20,7 +20,7 @@ interface Parts {
  */
 export class StallWatch {
   readonly #parts: Parts;
-  readonly #seen = new WeakMap<OpenConnection, { state: string; times: number }>();
+  readonly #lastState = new WeakMap<OpenConnection, { state: string; times: number }>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: Parts) {
@@ -48,9 +48,9 @@ export class StallWatch {
       // It may have gone on while the kernel was asked.
       if (!hasUndrained(opened)) continue;
       const state = stateOf(opened, unacknowledged.get(connectionKey(opened.socket) ?? ''));
-      const seen = this.#seen.get(opened);
-      const times = seen?.state === state ? seen.times + 1 : 0;
-      this.#seen.set(opened, { state, times });
+      const lastState = this.#lastState.get(opened);
+      const times = lastState?.state === state ? lastState.times + 1 : 0;
+      this.#lastState.set(opened, { state, times });
       if (times >= CHECKS) this.#parts.onStalled(opened);
     }
   }
