@@ -141,7 +141,7 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/platform/drift-detector.ts',
-        find: 'await this.#orphans.sweep(this.#strangers(listed), listed.begunAt);',
+        find: 'await this.#orphans.sweep(this.#unowned(listed), listed.begunAt);',
         replace: '',
       },
     ],
@@ -179,7 +179,7 @@ export const orchestratorMutants: readonly Mutant[] = [
       },
       {
         file: 'src/orchestrator/steps/destroy.ts',
-        find: 'context.creates.isOut(ownerRef)',
+        find: 'context.creates.isInFlight(ownerRef)',
         replace: 'false',
       },
     ],
@@ -201,8 +201,8 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/steps/volume/create.ts',
-        find: 'learnt: afterCreate(attempted, lease, context.clock.now())',
-        replace: "learnt: attempted.outcome === 'done' ? () => null : (known: number | null) => known",
+        find: 'visibility: afterCreate(attempted, lease, context.clock.now())',
+        replace: "visibility: attempted.outcome === 'done' ? () => null : (known: number | null) => known",
       },
     ],
   },
@@ -264,9 +264,9 @@ export const orchestratorMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/orchestrator/steps/volume/resize.ts',
-        find: 'const reason = whyGivenUp(',
+        find: 'const reason = giveUpReason(',
         replace:
-          "const reason = step.outcome === 'failed' && step.sideEffect !== 'none' ? 'no answer' : whyGivenUp(",
+          "const reason = step.outcome === 'failed' && step.sideEffect !== 'none' ? 'no answer' : giveUpReason(",
       },
       {
         file: 'src/orchestrator/steps/volume/resize.ts',
@@ -294,7 +294,7 @@ export const orchestratorMutants: readonly Mutant[] = [
         file: 'src/http/api/errors.ts',
         find: 'const error = this.from(thrown);',
         replace:
-          "const isDoubt = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n    const error = isDoubt ? this.notFound('There is no such resource.') : this.from(thrown);",
+          "const isInconclusive = thrown instanceof StoreUnavailable && /\\/(inst|vol)-/.test(context.req.path);\n    const error = isInconclusive ? this.notFound('There is no such resource.') : this.from(thrown);",
       },
     ],
   },
