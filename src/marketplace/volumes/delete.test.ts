@@ -168,6 +168,18 @@ it('of a volume that ended while it was asked for is success, and the end stays 
   expect((await stored())?.deletedAt).toBe(endedAt);
 });
 
+it('that is refused while the volume is still being made leaves its creation looked after [volume-delete-refused-creating]', async () => {
+  world.plain('a').options.volumeMs = 120_000;
+  ({ volumeId } = await world.settle(createVolume(world.deps, caller, bodyFor('a') as never)));
+  expect(await stored()).toMatchObject({ status: 'creating', action: { kind: 'create' } });
+  await world.clock.advance(world.deps.options.polling.actionMs);
+  const limited = new ProviderError('limited', '429: too many', { status: 429 });
+  world.plain('a').faults.plan = (method) => (method === 'deleteVolume' ? { error: limited } : 'none');
+  expect(await codeOf(deleteVolume(world.deps, caller, volumeId))).toBe('PROVIDER_REFUSED');
+  await sync();
+  expect(await stored()).toMatchObject({ status: 'available', action: null });
+});
+
 it('that the provider refuses late is success where it has been accepted meanwhile', async () => {
   const refused = new ProviderError('refused', '400: no', { status: 400 });
   const answer = Promise.withResolvers<never>();

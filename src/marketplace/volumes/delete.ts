@@ -95,8 +95,8 @@ function assertDeletable(
 }
 
 /**
- * The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. A resize in
- * whose place it was begun is waited for again.
+ * The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. A creation
+ * or a resize in whose place it was begun is waited for again.
  */
 async function undoDeletion(
   { store, clock }: VolumeDeps,
@@ -106,8 +106,9 @@ async function undoDeletion(
   return transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.status === 'deleting' || record.status === 'deleted') return false;
     const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
-    const resize = before?.kind === 'resize' && record.action?.kind === 'delete' ? before : null;
-    await writeVolume(tx, record, { action: resize ?? actionAfter(record, { ...under, over: ['delete'] }) });
+    const isReplaced = before?.kind === 'create' || before?.kind === 'resize';
+    const resumed = isReplaced && record.action?.kind === 'delete' ? before : null;
+    await writeVolume(tx, record, { action: resumed ?? actionAfter(record, { ...under, over: ['delete'] }) });
     return true;
   });
 }
