@@ -16,7 +16,7 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
     /** Fails if a smaller share of the platform's calls met a fault. */
     'least-faulted': { type: 'string', default: '0' },
-    /** The marketplace over providers that fail, in place of the orchestrator over a platform that fails. */
+    /** Simulates the marketplace instead of the orchestrator. */
     marketplace: { type: 'boolean', default: false },
     mutant: { type: 'string' },
     worker: { type: 'boolean', default: false },
@@ -94,7 +94,7 @@ async function shrinkAlone(outcome: Outcome): Promise<Outcome> {
   }
 }
 
-/** The same again, in a process that has the mutant loaded; those that it starts have it too. */
+/** Runs the same command in a process that has loaded the mutant, as its own workers then have. */
 function restartWith(mutant: string): Promise<void> {
   const child = fork(import.meta.filename, process.argv.slice(2), {
     execArgv: ['--import', new URL('mutants/hook.ts', import.meta.url).href],

@@ -1,7 +1,7 @@
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
 import type { Random } from '../../src/ports/clock.ts';
 
-/** One seeded source of chance, forked by label: a part that draws more does not change what another part draws. */
+/** A seeded source of chance. Each part has a fork of its own: if it draws more, the others draw what they drew before. */
 export class Chance implements Random {
   readonly #seed: string;
   readonly #random: Random;
@@ -44,7 +44,7 @@ export class Chance implements Random {
     return item;
   }
 
-  /** One of the keys, as often as its weight says. */
+  /** Picks one of the keys, in proportion to their weights. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries(weights) as [Name, number][];
     let left = this.#random.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

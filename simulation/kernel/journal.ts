@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
 
-/** What is kept for a person; all of it is in the hash. */
+/** How many lines are kept for a report; the hash covers all of them. */
 const KEPT = 4_000;
 
-/** All that happened in a run, in order, as one line each. */
+/** Every event of a run, in order, as one line each. */
 export class Journal {
   readonly #now: () => number;
   readonly #startAt: number;
@@ -39,7 +39,7 @@ export class Journal {
     return fitting.slice(-count);
   }
 
-  /** SHA-256 of every line: equal for two runs in which the same happened. */
+  /** SHA-256 of all lines: equal for two runs with the same events. */
   digest(): string {
     this.#flush();
     return this.#hash.copy().digest('hex');

@@ -2,14 +2,14 @@ import type { Clock } from '../../src/ports/clock.ts';
 import { createSteadyTime } from '../../src/runtime/steady-time.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
 
-/** The process of the replica has ended; it rolls back what runs, and is told to nobody. */
+/** The process has ended. The error rolls back its transactions; nothing that still runs sees it. */
 class Died extends Error {
   override readonly name = 'Died';
 }
 
 /**
- * One process of a replica, from its start to its end. What it waits for reaches it only while it runs: while it is
- * paused that is kept for later, and once it is dead nothing of it ever runs again.
+ * One process of a replica, from its start to its end. Answers and timers reach it only while it runs: while it is paused
+ * they wait, and once it is dead they are dropped.
  */
 export class ServerProcess {
   readonly name: string;
@@ -33,12 +33,12 @@ export class ServerProcess {
     return this.#state === 'paused';
   }
 
-  /** When it last ran again after a pause, or will; 0: it never was paused. */
+  /** When its last pause ended; infinite while it is paused, 0 if it never was. */
   get pausedUntil(): number {
     return this.isPaused ? Number.POSITIVE_INFINITY : this.#pausedUntil;
   }
 
-  /** Timers that are still to fire in it. */
+  /** How many of its timers are still to fire. */
   get openTimers(): number {
     return this.#timers.size;
   }
@@ -49,7 +49,7 @@ export class ServerProcess {
     else if (this.#state === 'paused') this.#kept.push(run);
   }
 
-  /** What comes from outside of the process: it is asked for, and its answer arrives, only while the process runs. */
+  /** Calls something outside of the process: the call leaves it, and the answer arrives, only while it runs. */
   reach<T>(ask: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.whenRunning(() =>
@@ -93,7 +93,7 @@ export class ServerProcess {
     this.#atDeath.clear();
   }
 
-  /** Production's steady time over a wall clock that is `offsetMs` off; timers are not. */
+  /** A clock whose wall time is `offsetMs` off, read as production reads it; its timers are exact. */
   clock(offsetMs: () => number): Clock {
     return {
       now: createSteadyTime({

@@ -1,4 +1,4 @@
-/** Something that is to happen at a moment of virtual time. */
+/** A callback that is due at a moment of virtual time. */
 interface Entry {
   at: number;
   order: number;
@@ -10,17 +10,17 @@ export interface Scheduled {
   cancel(): void;
 }
 
-/** More than this at one moment is a loop that does not let time pass. */
+/** More callbacks than this at one moment are an endless loop. */
 const MAX_AT_ONE_MOMENT = 20_000;
 
-/** A moment of virtual time that never ends. */
+/** Callbacks go on for ever without time passing. */
 class HotLoop extends Error {
   override readonly name = 'HotLoop';
 }
 
 /**
- * Virtual time, in milliseconds since the Unix epoch. It stands still while anything can run, and then jumps to what
- * is due next; what is due at the same moment happens in the order in which it was planned.
+ * Virtual time, in milliseconds since the Unix epoch. It stands still while anything can run, then jumps to the next
+ * callback. Callbacks that are due at the same moment run in the order in which they were scheduled.
  */
 export class Scheduler {
   #now: number;
@@ -37,12 +37,12 @@ export class Scheduler {
     return this.#now;
   }
 
-  /** What is still to happen. */
+  /** How many callbacks are still to run. */
   get pending(): number {
     return this.#heap.reduce((count, { isCancelled }) => count + (isCancelled ? 0 : 1), 0);
   }
 
-  /** Tells that something runs: virtual time waits for it. */
+  /** Notes that something runs, so that virtual time waits for it. */
   noteActivity(): void {
     this.#activity++;
   }
@@ -68,7 +68,7 @@ export class Scheduler {
     return new Promise((resolve) => this.after(delayMs, resolve));
   }
 
-  /** Lets all happen that is due until `end`. @throws {HotLoop} */
+  /** Runs every callback that is due until `end`. @throws {HotLoop} */
   async runUntil(end: number): Promise<void> {
     await this.settle();
     for (let entry = this.#next(end); entry !== undefined; entry = this.#next(end)) {
@@ -81,7 +81,7 @@ export class Scheduler {
     this.#now = Math.max(this.#now, end);
   }
 
-  /** Waits until nothing runs any more without time passing. */
+  /** Waits until nothing can run unless time passes. */
   async settle(): Promise<void> {
     for (let quietTurns = 0; quietTurns < 2; ) {
       const before = this.#activity;
@@ -116,7 +116,7 @@ function push(heap: Entry[], entry: Entry): void {
   }
 }
 
-/** Removes the first. */
+/** Removes the first entry. */
 function pop(heap: Entry[]): void {
   const last = heap.pop();
   if (last === undefined || heap.length === 0) return;

@@ -1,6 +1,6 @@
 import type { Chance } from './chance.ts';
 
-/** An ed25519 public key as one authorized_keys line; nobody has its private half. */
+/** An ed25519 public key as one authorized_keys line. It has no private key. */
 export function drawSshKey(chance: Chance, comment: string): string {
   const field = (bytes: Buffer): Buffer => {
     const length = Buffer.alloc(4);

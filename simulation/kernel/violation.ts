@@ -1,9 +1,9 @@
-/** What an invariant found broken. */
+/** An invariant does not hold. */
 export class Violation extends Error {
   override readonly name = 'Violation';
   /** Such as I8, as in docs/reliability.md. */
   readonly invariant: string;
-  /** What the trace is searched for. */
+  /** The trace of a failure shows the events that name one of these. */
   readonly words: readonly string[];
 
   constructor(invariant: string, message: string, words: readonly string[] = []) {

@@ -4,7 +4,7 @@ import type { Scheduler } from './scheduler.ts';
 /** The virtual time at which every run begins. */
 export const START_AT = Date.UTC(2026, 10, 21);
 
-/** The true time, for what is no process of a replica: platforms, providers and the operator. */
+/** The true time, for everything but the processes of replicas: providers, clients and the operator. */
 export function virtualClock(scheduler: Scheduler): Clock {
   return {
     now: () => Math.floor(scheduler.now),
@@ -12,7 +12,7 @@ export function virtualClock(scheduler: Scheduler): Clock {
   };
 }
 
-/** The clock of what is done before a run begins. */
+/** The clock for what is prepared before any run. */
 export const clockBeforeStart: Clock = {
   now: () => START_AT,
   setTimer: () => ({ cancel: () => undefined }),

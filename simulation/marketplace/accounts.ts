@@ -7,7 +7,7 @@ import { Chance } from '../kernel/chance.ts';
 import { makeFolder } from '../kernel/database-file.ts';
 import { clockBeforeStart } from '../kernel/virtual-clock.ts';
 
-/** Somebody with a team of their own. */
+/** A user with a team of their own. */
 export interface MarketUser {
   name: string;
   userId: string;

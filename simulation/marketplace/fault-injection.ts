@@ -51,7 +51,7 @@ async function cutPower(world: MarketWorld): Promise<void> {
   for (const replica of world.replicas) replica.start();
 }
 
-/** A clock is set wrong, and right again soon: the servers share leases and bills by it. */
+/** Sets a clock wrong, and right again soon: the servers share leases and bills by their clocks. */
 function jump(world: MarketWorld, chance: Chance): void {
   if (world.scenario.skewMs === 0) return;
   const replica = chance.pick(world.replicas);
@@ -90,7 +90,7 @@ function outage(world: MarketWorld, chance: Chance, provider: SimulatedProvider)
   provider.outageUntil = world.scheduler.now + chance.pick([5_000, 60_000, 240_000]);
 }
 
-/** Long enough for a 404 to be confirmed of all that there is. */
+/** Long enough for the 404s of all resources to be confirmed. */
 function denial(world: MarketWorld, chance: Chance, provider: SimulatedProvider): void {
   provider.deniesUntil = world.scheduler.now + chance.pick([60_000, 240_000, 400_000]);
 }

@@ -37,7 +37,7 @@ function depsOf(world: OperatorWorld, what: string) {
   };
 }
 
-/** The same for a change of a team's discounts. */
+/** {@link depsOf}, but the inspector is told before a team's discounts change. */
 function discountDepsOf(world: OperatorWorld, what: string, teamId: string) {
   const { database, inspector } = world;
   const transact: Store['transact'] = (body) =>
@@ -48,13 +48,13 @@ function discountDepsOf(world: OperatorWorld, what: string, teamId: string) {
   return { ...depsOf(world, what), store: { ...database.store, transact } };
 }
 
-/** A payment that is booked twice, as payment providers send them. */
+/** Books one payment twice, as payment providers may send it. */
 export async function topUpOf(world: OperatorWorld, { teamId, name }: MarketUser): Promise<void> {
   const amountMicroUsd = world.users.chance.whole(1, 3_000_000);
   await credit(world, teamId, amountMicroUsd, `payment-${name}-${world.tally.commands}`);
 }
 
-/** Books it, twice, and counts it once. */
+/** Books a credit twice under one reference; it must count once. */
 export async function credit(
   world: OperatorWorld,
   teamId: string,
@@ -94,7 +94,7 @@ export async function endDiscountOf(world: OperatorWorld, { teamId }: MarketUser
   journal.note('operator', `ends ${id}`);
 }
 
-/** Whoever has looked at what the providers deny, and found that it is gone, says so. */
+/** Accepts the losses of every provider that holds some back, as an operator does who found that they are real. */
 export async function acceptAllLosses(world: OperatorWorld): Promise<void> {
   const { database, scheduler, providers, journal } = world;
   for (const { id } of providers)

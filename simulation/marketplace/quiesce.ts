@@ -13,15 +13,15 @@ import { acceptAllLosses } from './operator.ts';
 import type { MarketWorld } from './world.ts';
 
 const STEP_MS = 30_000;
-/** By then every backoff, timeout, lease and doubt is over. */
+/** Longer than every backoff, timeout, lease and confirmation. */
 const LONGEST_MS = 30 * 60_000;
-/** By then a provider that had denied everything has shown again what it has. */
+/** By then a provider that denied everything has shown its resources again. */
 const KNOWN_AGAIN_WITHIN_MS = 180_000;
 const STEADY_MS = 60_000;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 60_000;
 
-/** Ends all faults, lets everything settle, and holds what then is against the invariants. */
+/** Ends all faults, waits until all work is done, and checks the invariants of a system at rest. */
 export async function quiesceMarket(world: MarketWorld): Promise<void> {
   const { scheduler } = world;
   endFaults(world);
@@ -32,7 +32,7 @@ export async function quiesceMarket(world: MarketWorld): Promise<void> {
     await scheduler.runUntil(scheduler.now + STEP_MS);
     world.assertSound();
     problem = await findProblem(world);
-    // What is at rest may begin anew by itself: the balance of a team runs out.
+    // Work may begin again by itself, as when the balance of a team runs out.
     if (problem !== undefined) quietSince = scheduler.now;
   }
   if (problem !== undefined) throw problem;
@@ -41,7 +41,7 @@ export async function quiesceMarket(world: MarketWorld): Promise<void> {
   await ledgerVerifies(world);
 }
 
-/** The servers end in order; nothing of them may stay. */
+/** Closes the servers, and checks that no timer is left. */
 export async function shutDownMarket(world: MarketWorld): Promise<void> {
   world.isOver = true;
   const { scheduler, replicas } = world;
@@ -67,7 +67,7 @@ function endFaults(world: MarketWorld): void {
   );
 }
 
-/** The first thing that is not as it should be at rest. */
+/** The first invariant of a system at rest that does not hold. */
 async function findProblem(world: MarketWorld): Promise<Violation | undefined> {
   try {
     await assertRest(world);

@@ -9,7 +9,7 @@ export interface MarketFaultRates {
   clockJump: number;
   pause: number;
   outage: number;
-  /** A provider knows nothing of ours for a while, as with the key of another account. */
+  /** A provider answers 404 for all our resources for a while, as for the key of another account. */
   denial: number;
   reclaim: number;
   blink: number;
@@ -29,14 +29,14 @@ export interface MarketScenario {
   /** The share of replies to users that are lost on the wire. */
   lostReplies: number;
   trouble: MarketTrouble;
-  /** How far the clock of a server is off at most, in milliseconds; 0: all clocks are right, and none is set. */
+  /** The largest constant error of a server's clock, in milliseconds; 0: all clocks are right and stay so. */
   skewMs: number;
-  /** Between two commands, on average. */
+  /** The mean pause between two commands, in milliseconds. */
   paceMs: number;
   faultRates: MarketFaultRates;
-  /** What each team begins with. */
+  /** The first credit of each team. */
   creditMicroUsd: number;
-  /** How long a provider's list may lack what was made just now. */
+  /** For how long a provider's list lacks what was made just now. */
   listLagMs: number;
   capacity: number;
   options: MarketplaceOptions;
@@ -84,10 +84,10 @@ export function drawMarketScenario(chance: Chance): MarketScenario {
   };
 }
 
-/** How long a clock that was set wrong stays wrong. */
+/** For how long a clock that was set wrong stays wrong at most. */
 export const SET_RIGHT_WITHIN_MS = 40_000;
 
-/** How far the time of a server may be from the true one: a clock that is set is followed by a tenth of what passes. */
+/** How far the time of a server may be off: it follows a changed clock by a tenth of the time that passes. */
 export function clockErrorMs({ skewMs }: Pick<MarketScenario, 'skewMs'>): number {
   return skewMs === 0 ? 0 : skewMs + SET_RIGHT_WITHIN_MS / 10;
 }

@@ -12,7 +12,7 @@ import { MarketReplica } from './replicas/replica.ts';
 import { drawMarketScenario, type MarketScenario } from './scenario.ts';
 import { Users } from './workload/users.ts';
 
-/** One run: marketplaces, their database, their providers and their users, in virtual time and by one seed. */
+/** One run: marketplaces, their database, their providers and their users, in virtual time, made from one seed. */
 export class MarketWorld {
   readonly chance: Chance;
   readonly scenario: MarketScenario;
@@ -28,7 +28,7 @@ export class MarketWorld {
   /** How many of these calls met each fault. */
   readonly faultCounts = new Map<string, number>();
   readonly tally: Tally = emptyTally();
-  /** From now on nothing goes wrong. */
+  /** From now on no fault happens. */
   isCalm = false;
   isOver = false;
   #failure: { error: unknown } | undefined;
@@ -55,12 +55,12 @@ export class MarketWorld {
     return provider;
   }
 
-  /** Something was found where nobody waits. */
+  /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** @throws what was found where nobody waited */
+  /** @throws the error that was given to {@link fail} */
   assertSound(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }

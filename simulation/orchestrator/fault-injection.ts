@@ -74,7 +74,7 @@ async function misconfigure(world: World, chance: Chance): Promise<void> {
   replica.start();
 }
 
-/** Longest that the clock of one of several servers stays wrong. */
+/** For how long the clock of one of several servers stays wrong at most. */
 const SET_RIGHT_WITHIN_MS = 40_000;
 
 /** One server alone may keep a wrong clock. Several share leases by their clocks: each is set right soon. */
@@ -97,7 +97,7 @@ function outage(world: World, chance: Chance): void {
   world.callFaults.beginOutage(ms);
 }
 
-/** A fault of one machine that runs, or is stopped. */
+/** A fault of one machine. */
 function injectIntoMachine(
   world: World,
   chance: Chance,

@@ -3,7 +3,7 @@ import type { World } from './world.ts';
 
 const LIVE = new Set(['ONLINE', 'STOPPING', 'STOPPED']);
 
-/** Instances that had a machine, which the platform really lost, or that really broke down. */
+/** Instances whose machine the platform truly lost, or whose machine broke down. */
 function lost({ inspector, machines }: World): InstanceRecord[] {
   return inspector.history
     .instances()

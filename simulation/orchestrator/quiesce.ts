@@ -20,14 +20,14 @@ import type { World } from './world.ts';
 
 const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
-/** By then every backoff, reservation, clock that was off and grace is over. */
+/** Longer than every backoff, reservation, wrong clock and grace period. */
 const LONGEST_MS = 5 * 60 * MINUTE_MS;
 const OPERATOR_AFTER_MS = 5 * MINUTE_MS;
 const STEADY_MS = 60_000;
 /** Longer than any call that is under way. */
 const LONGEST_CLOSE_MS = 20_000;
 
-/** Ends all faults, lets everything settle, and holds what then is against the invariants. */
+/** Ends all faults, waits until all work is done, and checks the invariants of a system at rest. */
 export async function quiesce(world: World): Promise<void> {
   const { scheduler, inspector } = world;
   endFaults(world);
@@ -50,7 +50,7 @@ export async function quiesce(world: World): Promise<void> {
   callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
 }
 
-/** The servers end in order; nothing of them may stay. */
+/** Closes the servers, and checks that no timer and no subscription is left. */
 export async function shutDown(world: World): Promise<void> {
   world.isOver = true;
   const { scheduler, replicas } = world;
@@ -73,7 +73,7 @@ function endFaults(world: World): void {
   }
 }
 
-/** The first thing that is not as it should be at rest. */
+/** The first invariant of a system at rest that does not hold. */
 async function findProblem(world: World): Promise<Violation | undefined> {
   try {
     await checkRest(world);
@@ -114,7 +114,7 @@ async function checkRest(world: World): Promise<void> {
   }
 }
 
-/** I1, at any time: after each step that may have changed what is taken. */
+/** I1, at any time: checked after each step that may have changed what is claimed. */
 export async function checkCapacity({ database, inspector, volumes }: World): Promise<void> {
   for (const volume of volumes.all()) {
     const row = inspector.history.volumeByRef(volume.spec.ref);

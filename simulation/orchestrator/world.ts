@@ -25,10 +25,10 @@ const SETTLED = new Set(['ONLINE', 'STOPPED']);
 const MANY = 4;
 
 const ACCEPTED_FOR_MS = 180_000;
-/** At rest: longer than any clock was ahead. A server comes back to its clock by a tenth of the time that passes. */
+/** Longer than any clock was ahead: a server's time returns to a corrected clock by a tenth of the time that passes. */
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
 
-/** One run: servers, their database, their platform and their clients, in virtual time and by one seed. */
+/** One run: servers, their database, their platform and their clients, in virtual time, made from one seed. */
 export class World {
   readonly chance: Chance;
   readonly scenario: Scenario;
@@ -46,10 +46,10 @@ export class World {
   readonly clients: Clients;
   readonly callTimeoutMs: number;
   readonly tally: Tally = emptyTally();
-  /** From now on nothing goes wrong. */
+  /** From now on no fault happens. */
   isCalm = false;
   isOver = false;
-  /** Commands that have not come to their end. */
+  /** Commands that are not finished. */
   running = 0;
   #lossesAcceptedUntil = 0;
   #failure: { error: unknown } | undefined;
@@ -117,29 +117,29 @@ export class World {
     return settled.filter(({ ownerRef }) => this.machines.of(ownerRef).length > 0).length >= MANY;
   }
 
-  /** Whether the operator has said that what the platform lacks is lost. */
+  /** Whether the operator accepts, by the clock of any server, that missing machines are lost. */
   get isLossAccepted(): boolean {
     const times = this.replicas.map(({ now }) => now ?? this.scheduler.now);
     return Math.min(this.scheduler.now, ...times) < this.#lossesAcceptedUntil;
   }
 
-  /** The operator says so, for some minutes; at rest for some hours. */
+  /** The operator accepts losses for some minutes, and for some hours once no fault happens any more. */
   async acceptLosses(): Promise<void> {
     this.journal.note('operator', 'accepts the losses');
     const forMs = this.isCalm ? ACCEPTED_AT_REST_MS : ACCEPTED_FOR_MS;
     const until = Math.ceil(this.scheduler.now) + forMs;
-    // Clocks that are off count it as longer.
+    // A server whose clock is behind accepts them for longer.
     this.#lossesAcceptedUntil = until + ACCEPTED_FOR_MS;
     this.database.writer = null;
     await this.database.transact((tx) => tx.marks.put('losses_accepted_until', until));
   }
 
-  /** Something threw where nobody waits. */
+  /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** @throws what was thrown where nobody waited */
+  /** @throws the error that was given to {@link fail} */
   assertSound(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }

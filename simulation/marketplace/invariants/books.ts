@@ -7,7 +7,7 @@ import type { Cause } from './causes.ts';
 import type { CheckedWorld } from './inspector.ts';
 import { costOf, integrate } from './integral.ts';
 
-/** I20, I21, I22: the books of now, against what happened. */
+/** I20, I21, I22: the books agree with the recorded events. */
 export async function booksAreExact(world: CheckedWorld): Promise<void> {
   const { inspector, database } = world;
   const { read } = database.store;
@@ -33,7 +33,7 @@ export async function booksAreExact(world: CheckedWorld): Promise<void> {
   await balancesAddUp(world, database.store, used);
 }
 
-/** What production itself says of the books, where the clock that is furthest ahead posts up to its own now. */
+/** I20: production's own check finds nothing. A server whose clock is ahead posts up to its own time. */
 export async function ledgerVerifies({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
   const latest = Math.floor(scheduler.now) + clockErrorMs(scenario);
   const { findings } = await verifyLedger(database.store, latest);
@@ -48,7 +48,7 @@ function segmentsAreExact(
   const told = segments
     .filter(({ startedAt, endedAt }) => startedAt !== endedAt)
     .map((it) => ({ ...it, text: `${it.startedAt}–${it.endedAt} ${it.state} ${it.rateMicroUsdPerHour}` }));
-  // A price that is still to come is no segment yet.
+  // A price that begins later has no segment yet.
   const begun = told.length;
   const wanted = expected
     .filter(({ from, until }) => from !== until)
@@ -56,7 +56,7 @@ function segmentsAreExact(
   const last = told.at(-1);
   for (const [index, { text, postedUntil, startedAt, endedAt }] of told.entries()) {
     const right = endedAt === null ? wanted[index]?.replace(/–\S+/, '–null') : wanted[index];
-    // What nothing was posted of is priced anew when it is.
+    // A segment with nothing posted gets its price when something is.
     if (postedUntil === startedAt && right !== undefined) continue;
     hold('I20', text === right, () => `${id} has the segment ${text}, expected ${right}`, [id]);
   }

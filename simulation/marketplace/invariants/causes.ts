@@ -1,7 +1,7 @@
 import type { DeploymentRecord } from '../../../src/marketplace/model/deployment-record.ts';
 import type { VolumeRecord } from '../../../src/marketplace/model/volume-record.ts';
 
-/** From `at` on something costs this much before discounts; `state` `over`: nothing any more. */
+/** From `at` on, a deployment or volume costs this much before discounts; `over`: nothing any more. */
 export interface Cause {
   at: number;
   state: 'running' | 'stopped' | 'stored' | 'over';
@@ -10,7 +10,7 @@ export interface Cause {
   locked?: number;
 }
 
-/** What a commit says of when a deployment costs what. `before` undefined: it is new. */
+/** The change of a deployment's price that a commit makes, if any. `before` undefined: it is new. */
 export function causeOfDeployment(
   before: DeploymentRecord | undefined,
   after: DeploymentRecord,
@@ -35,7 +35,7 @@ export function causeOfDeployment(
   return { at: after.observedAt ?? Number.NaN, state: 'running', originalRate: after.originalRateMicroUsd };
 }
 
-/** The same of a volume. */
+/** {@link causeOfDeployment}, for a volume. */
 export function causeOfVolume(before: VolumeRecord | undefined, after: VolumeRecord): Cause | undefined {
   const rate = { originalRate: after.originalRateMicroUsd, locked: after.discountPercentage };
   if (before === undefined || before.startedAt === null)

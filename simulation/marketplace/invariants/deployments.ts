@@ -2,11 +2,11 @@ import type { DeploymentRecord } from '../../../src/marketplace/model/deployment
 import { hold } from '../../kernel/violation.ts';
 import type { Machine, Moment } from '../providers/simulated-provider.ts';
 
-/** A look that began before what it saw. */
+/** The longest call: a poll may have begun that much before what it saw. */
 const LONGEST_CALL_MS = 10_000;
 const DEAD = ['DESTROYING', 'DESTROYED', 'OFFLINE', 'ERROR', 'gone'];
 
-/** I23: what comes back by itself has neither stopped nor ended, unless somebody asked for it. */
+/** I23: a short absence of a machine neither stops nor ends its deployment, unless somebody asked for it. */
 export function isNoBlink(record: DeploymentRecord, machine: Machine | undefined, now: number): void {
   hold(
     'I23',
@@ -16,7 +16,7 @@ export function isNoBlink(record: DeploymentRecord, machine: Machine | undefined
   );
 }
 
-/** I21: nothing is charged before the machine ran, and let its user in. */
+/** I21: nothing is charged before the machine runs and lets its user in. */
 export function startIsTrue(record: DeploymentRecord, machine: Machine | undefined, errorMs: number): void {
   const firstAt = machine?.history.find(({ status }) => status === 'ONLINE')?.at;
   hold(
@@ -35,9 +35,9 @@ export function startIsTrue(record: DeploymentRecord, machine: Machine | undefin
 }
 
 /**
- * I20: a stop costs what it costs from the moment at which it was one. One that nobody asked for counts from when the
- * machine was first seen away from ONLINE, which may be on the way to it, or a blink before it where nobody saw the
- * machine ONLINE in between; never from before the record was last confirmed.
+ * I20: the stopped rate counts from the moment of the stop. A stop that nobody asked for counts from when the machine was
+ * first seen not ONLINE: while it stopped, or in a short absence before it if no poll saw it ONLINE in between. It never
+ * counts from before the last confirmed observation.
  */
 export function stopIsTrue(
   before: DeploymentRecord,
@@ -49,7 +49,7 @@ export function stopIsTrue(
   const history = machine?.history ?? [];
   const last = history.findLast(({ status }) => status === 'STOPPED')?.at;
   const { pausedAt, startedAt } = record;
-  // It may have stopped while the answer by which it began was on its way: no time of it is charged as running then.
+  // It may have stopped while the answer that started it was under way: then no time is charged as running.
   const latest = pausedAt !== null && pausedAt === startedAt ? pausedAt : (last ?? 0);
   const isWithin = (from: number, until: number) =>
     pausedAt !== null && pausedAt >= from - errorMs && pausedAt <= until + errorMs;
@@ -66,7 +66,7 @@ export function stopIsTrue(
   );
 }
 
-/** From when until when a machine was not ONLINE after it was; the last time may go on. */
+/** The times in which a machine was not ONLINE after it had been; the last may have no end. */
 function timesAway(history: readonly Moment[]): { from: number; until: number }[] {
   return history.flatMap(({ at, status }, index) => {
     if (status === 'ONLINE' || history[index - 1]?.status !== 'ONLINE') return [];
@@ -75,7 +75,7 @@ function timesAway(history: readonly Moment[]): { from: number; until: number }[
   });
 }
 
-/** I23: only what is dead at its provider ends by it, and costs nothing from then on. */
+/** I23: only a dead machine ends its deployment, which costs nothing from then on. */
 export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined, errorMs: number): void {
   const last = machine?.history.at(-1);
   hold(
@@ -85,7 +85,7 @@ export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined
     wordsOf(record),
   );
   const diedAt = firstDead(machine);
-  // It may have died while the answer by which it began was on its way: it is charged for no time then.
+  // It may have died while the answer that started it was under way: then no time is charged.
   const isUncharged = record.stoppedAt === record.startedAt;
   hold(
     'I21',
@@ -95,12 +95,12 @@ export function endIsTrue(record: DeploymentRecord, machine: Machine | undefined
   );
 }
 
-/** Whether it reads dead, and is: it does not come back by itself. */
+/** Whether its last status is a dead one, and no short absence. */
 export function isDeadForGood(machine: Machine | undefined, now: number): boolean {
   return DEAD.includes(machine?.history.at(-1)?.status ?? 'gone') && (machine?.blinksUntil ?? 0) <= now;
 }
 
-/** When what the machine is now began, if that is dead. */
+/** When the machine died, if it is dead. */
 function firstDead(machine: Machine | undefined): number | undefined {
   const history = machine?.history ?? [];
   const lastAlive = history.findLastIndex(({ status }) => !DEAD.includes(status));

@@ -25,30 +25,30 @@ export interface InspectedWorld {
   readonly database: MarketDatabase;
   readonly providers: readonly SimulatedProvider[];
   provider(id: string): SimulatedProvider;
-  /** Ends the run with what was found broken. */
+  /** Ends the run with a violation. */
   fail(error: unknown): void;
 }
 
-/** One deployment or volume, and why it cost what when. */
+/** One deployment or volume, and the changes of its price. */
 export interface Subject<Record_> {
   record: Record_;
   causes: Cause[];
 }
 
-/** What is checked between commits, and at rest. */
+/** What the checks between commands and at rest use of the world. */
 export interface CheckedWorld extends InspectedWorld {
   readonly inspector: MarketInspector;
 }
 
-/** Holds every commit against what is true, and remembers why things cost what they do. */
+/** Compares every commit with the true state of the providers, and records each change of a price. */
 export class MarketInspector {
   readonly #world: InspectedWorld;
   readonly deployments = new Map<string, Subject<DeploymentRecord>>();
   readonly volumes = new Map<string, Subject<VolumeRecord>>();
-  /** What each team was given, in micro-USD. */
+  /** The credits of each team, in micro-USD. */
   readonly credits = new Map<string, bigint>();
   readonly mails = new Map<string, number>();
-  /** Ended by a provider that denied all that it had. */
+  /** What was ended although it exists, because its provider denied everything. */
   readonly wrongLosses: WrongLoss[] = [];
   /** For each deployment and volume, at each change of its team's discounts. */
   readonly postedBefore = new Map<string, PostedBefore[]>();
@@ -61,7 +61,7 @@ export class MarketInspector {
     return [...this.deployments.values()].flatMap(({ record }) => (record.teamId === teamId ? [record] : []));
   }
 
-  /** Without those that are gone. */
+  /** Without those that are deleted. */
   volumesOf(teamId: string): VolumeRecord[] {
     return [...this.volumes.values()].flatMap(({ record }) =>
       record.teamId === teamId && record.deletedAt === null ? [record] : [],
@@ -72,7 +72,7 @@ export class MarketInspector {
     this.credits.set(teamId, (this.credits.get(teamId) ?? 0n) + BigInt(amountMicroUsd));
   }
 
-  /** The discounts of a team change in this transaction: what a clock that is ahead has posted stays as it is. */
+  /** A team's discounts change in this transaction. What a server whose clock is ahead has already posted stays. */
   async discountsChange({ ledger, discounts }: Transaction, teamId: string): Promise<void> {
     const { scheduler, scenario } = this.#world;
     const latest = Math.floor(scheduler.now) + clockErrorMs(scenario);
@@ -92,7 +92,7 @@ export class MarketInspector {
     this.mails.set(id, (this.mails.get(id) ?? 0) + 1);
   }
 
-  /** A process has committed. What it broke ends the run. */
+  /** Checks a commit of a process; a violation ends the run. */
   committed(process: ServerProcess, written: Written): void {
     try {
       for (const record of written.deployments) this.#deployment(process, record);
@@ -103,7 +103,7 @@ export class MarketInspector {
     }
   }
 
-  /** I9: nothing that was committed before the power was cut is forgotten. */
+  /** I9: what was committed before a power cut is there after it. */
   async recovered(): Promise<void> {
     const { read } = this.#world.database.store;
     for (const { record } of this.deployments.values())
@@ -127,7 +127,7 @@ export class MarketInspector {
     const errorMs = clockErrorMs(this.#world.scenario);
     if (after.status === 'running' && before.status === 'deploying') startIsTrue(after, machine, errorMs);
     if (after.status === 'stopped') stopIsTrue(before, after, machine, errorMs);
-    // One that its provider has shown again since ends by what that says of it.
+    // Only an end that follows a 404 can be a wrong loss; any other follows what the provider showed.
     const isDenied = after.status === 'terminated-provider' && before.suspicion?.status === 'GONE';
     if (isDenied && this.#isWronglyLost(after)) return;
     const wasAskedFor = before.action?.kind === 'pause';
@@ -137,7 +137,7 @@ export class MarketInspector {
       endIsTrue(after, machine, errorMs);
   }
 
-  /** One that is dead at its provider, and does not come back, ends rightly, denied or not. */
+  /** A deployment whose machine is dead for good ends rightly, denied or not. */
   #isWronglyLost({ id, providerId, providerInstanceId }: DeploymentRecord): boolean {
     const provider = this.#world.provider(providerId);
     const machine = provider.machines.get(providerInstanceId ?? '');
@@ -146,7 +146,7 @@ export class MarketInspector {
     return this.#wronglyLost(provider, id, providerInstanceId);
   }
 
-  /** No loss is one whose deletion its provider has taken: that ends by any 404. */
+  /** A volume whose deletion its provider accepted is no loss: any 404 may end it. */
   #isVolumeWronglyLost({ id, providerId, providerVolumeId, deletionTakenAt }: VolumeRecord): boolean {
     const provider = this.#world.provider(providerId);
     const isThere = provider.plain.volumes.some((volume) => volume.id === providerVolumeId);

@@ -1,19 +1,19 @@
 import type { Cause } from './causes.ts';
 
-/** A discount of a team, as far as it holds. */
+/** A discount of a team, and when it applies. */
 interface Discount {
   percentage: number;
   startsAt: number;
   endsAt: number | null;
 }
 
-/** Up to when something was posted as its team's discounts changed, and those by which it was. */
+/** When a team's discounts changed: up to when costs had been posted, and the discounts that they were posted with. */
 export interface PostedBefore {
   until: number;
   discounts: readonly Discount[];
 }
 
-/** The discounts of a subject: what was posted before they changed stays as it was. */
+/** The discounts of a deployment or volume. Costs that were posted before a change keep the discounts of then. */
 class KnownDiscounts {
   readonly #discounts: readonly Discount[];
   readonly #posted: readonly PostedBefore[];
@@ -31,7 +31,7 @@ class KnownDiscounts {
     return best;
   }
 
-  /** When another one may be the best, in order. */
+  /** The moments at which another discount may become the best, in order. */
   edges(after: number): number[] {
     const lists = [this.#discounts, ...this.#posted.map(({ discounts }) => discounts)];
     const all = lists.flat().flatMap(({ startsAt, endsAt }) => [startsAt, endsAt ?? startsAt]);
@@ -40,7 +40,7 @@ class KnownDiscounts {
   }
 }
 
-/** A time in which something cost one rate, as it follows from what happened alone. */
+/** A time span with one rate, computed from the recorded events alone. */
 export interface Expected {
   from: number;
   /** Null: it goes on. */
@@ -50,8 +50,8 @@ export interface Expected {
 }
 
 /**
- * What a subject cost when, from the causes alone: no code of production is used here. A deployment has the best
- * discount of each moment; a volume the one that was locked in, until the team has none as good.
+ * The rates of a deployment or volume over time, computed from the causes without production code. A deployment has the
+ * best discount of each moment. A volume keeps its locked-in discount until the team has none as good.
  */
 export function integrate(
   causes: readonly Cause[],
@@ -66,7 +66,7 @@ export function integrate(
   });
 }
 
-/** What a process says whose clock is behind counts from when the one before began. */
+/** A process whose clock is behind may report a cause too early: it counts from the cause before it. */
 function inOrder(causes: readonly Cause[]): Cause[] {
   let latest = 0;
   return causes.map((cause) => {
@@ -91,7 +91,7 @@ function piecesOf(cause: Cause, until: number | null, discounts: KnownDiscounts)
   return pieces;
 }
 
-/** `known`: of the piece before; negative: there is none. */
+/** `known`: the percentage of the span before; negative: there is none. */
 function percentageAt({ state, locked = 0 }: Cause, known: number, best: number): number {
   if (state !== 'stored') return best;
   const held = known < 0 ? locked : known;

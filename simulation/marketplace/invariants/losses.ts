@@ -5,7 +5,7 @@ import type { Scheduler } from '../../kernel/scheduler.ts';
 import { hold } from '../../kernel/violation.ts';
 import { clockErrorMs, type MarketScenario } from '../scenario.ts';
 
-/** What ended because its provider denied it, and is there. */
+/** A deployment or volume that was ended because its provider denied it, although it exists. */
 export interface WrongLoss {
   id: string;
   providerId: string;
@@ -19,7 +19,7 @@ interface KnownResources {
   wrongLosses: readonly WrongLoss[];
 }
 
-/** I23: a provider that denies all that it has ends no more of it at once than may end so. */
+/** I23: a provider that denies everything it has ends no more of it at once than the cap on losses allows. */
 export function lossesAreCapped(
   known: KnownResources,
   { scenario, scheduler }: { scenario: MarketScenario; scheduler: Scheduler },
@@ -37,7 +37,7 @@ export function lossesAreCapped(
   );
 }
 
-/** How many deployments and volumes of a provider there were at any time since then. */
+/** How many deployments and volumes of a provider existed at any time since then. */
 function knownSince({ deployments, volumes }: KnownResources, providerId: string, since: number): number {
   const isOf = ({ record }: { record: { providerId: string } }) => record.providerId === providerId;
   const there = [...deployments.values()].filter(

@@ -5,10 +5,10 @@ import { hold } from '../../kernel/violation.ts';
 import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 import type { CheckedWorld } from './inspector.ts';
 
-/** A poll is due after 30 s at the latest; this much for a call that is slow. */
+/** A poll is due every 30 s; the rest is for a slow call. */
 const POLLED_WITHIN_MS = 35_000;
 
-/** I2, at any time: one create makes one machine, whatever is lost. */
+/** I2, at any time: one create makes one machine, whichever answers are lost. */
 export function machinesAreSingle({ providers }: CheckedWorld): void {
   for (const { machines } of providers) {
     const seen = new Set<string>();
@@ -22,7 +22,7 @@ export function machinesAreSingle({ providers }: CheckedWorld): void {
   }
 }
 
-/** I24, I23, I3: at rest each deployment is what its machine is, and nothing is under way. */
+/** I24, I23, I3: at rest each deployment agrees with its machine, and nothing is under way. */
 export function deploymentsRest(world: CheckedWorld): void {
   for (const { record } of world.inspector.deployments.values())
     deploymentRests(record, world.provider(record.providerId));
@@ -51,12 +51,12 @@ function deploymentRests(record: DeploymentRecord, { living }: SimulatedProvider
   );
 }
 
-/** I24, I15: the same of volumes. */
+/** I24, I15: {@link deploymentsRest}, for volumes. */
 export async function volumesRest(world: CheckedWorld): Promise<void> {
   const { inspector, database } = world;
   const lost = new Set(inspector.wrongLosses.map(({ id }) => id));
   for (const { record } of inspector.volumes.values()) {
-    // Nobody looks for it any more: its provider denied it when it was to be deleted.
+    // It was ended while its provider denied it, so nothing deletes it any more.
     if (lost.has(record.id)) continue;
     const attachments = await database.store.read.volumes.attachmentsOf({ volumeId: record.id });
     volumeRests(record, attachments, world.provider(record.providerId), (id) => {
@@ -81,7 +81,7 @@ function volumeRests(
     hold('I3', mine.length === 0, () => `${id} is deleted, and is at the provider`, words);
     return;
   }
-  // Nobody knows whether the provider has made it, or only that it broke there.
+  // A volume in error may not exist: its create was unclear, or it broke at the provider.
   if (status === 'error' && mine.length === 0) return;
   const [only] = mine;
   hold('I15', mine.length === 1, () => `${id} is ${status}, and there are ${mine.length}`, words);
@@ -101,7 +101,7 @@ export async function keysAreGone({ inspector, database }: CheckedWorld): Promis
   }
 }
 
-/** I24: what was decided to be mailed was mailed, and of each deployment each news once. */
+/** I24: every mail in the outbox was sent, and each deployment has one mail of each kind. */
 export async function mailsAreSent({ inspector, database }: CheckedWorld): Promise<void> {
   const mails = await database.store.read.mail.list({ limit: 10_000 });
   const keys = new Set(mails.map(({ dedupeKey }) => dedupeKey));
@@ -116,7 +116,7 @@ export async function mailsAreSent({ inspector, database }: CheckedWorld): Promi
   }
 }
 
-/** I24: what is used is taken from the balances, and no later than it has to be. */
+/** I24: usage is posted to the balances in time. */
 export async function billsAreFresh({ database, scheduler, scenario }: CheckedWorld): Promise<void> {
   const latest = scheduler.now - scenario.options.billing.sliceMs - 3 * POLLED_WITHIN_MS;
   const open = await database.store.read.ledger.openSegments({ limit: 10_000 });
@@ -129,7 +129,7 @@ export async function billsAreFresh({ database, scheduler, scenario }: CheckedWo
     );
 }
 
-/** I26: every active deployment is looked at each 30 s. */
+/** I26: every active deployment is polled every 30 s. */
 export function machinesArePolled(world: CheckedWorld): void {
   const { inspector, scheduler } = world;
   for (const { record } of inspector.deployments.values()) {

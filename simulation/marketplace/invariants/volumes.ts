@@ -3,7 +3,7 @@ import type { AttachmentRecord, VolumeRecord } from '../../../src/marketplace/mo
 import { hold } from '../../kernel/violation.ts';
 import type { SimulatedProvider } from '../providers/simulated-provider.ts';
 
-/** I5, I16, I21, I15, I24: a commit leaves a volume in a lawful state that somebody looks after. */
+/** I5, I16, I21, I15, I24: a commit leaves a volume in a valid state, with an action if anything is under way. */
 export function volumeIsWhole(
   before: VolumeRecord | undefined,
   after: VolumeRecord,
@@ -46,7 +46,7 @@ function followsFrom(before: VolumeRecord, after: VolumeRecord): void {
   );
 }
 
-/** I21, I3: what is charged has been made, and what is deleted is gone, at its provider at that moment. */
+/** I21, I3: a volume that is charged exists at its provider, and one that is deleted does not. */
 export function volumeIsTrue(
   before: VolumeRecord | undefined,
   after: VolumeRecord,

@@ -32,19 +32,19 @@ const FAULTS = {
   deny: 3,
 };
 export type MarketFault = keyof typeof FAULTS;
-/** As with the key of another account: the catalog is there, and nothing else. */
+/** The provider shows the catalog and no resource, as for the key of another account. */
 const DENY_ALL = 'denyAll';
 const CATALOG: readonly ProviderMethod[] = ['listConfigurations', 'listAvailability', 'listVolumeLocations'];
 
-/** What was asked for is done all the same. */
-const HAPPENS: readonly MarketFault[] = ['loseAfter', 'garbage', 'failAfter'];
+/** Faults of the answer only: the request is carried out. */
+const APPLIED: readonly MarketFault[] = ['loseAfter', 'garbage', 'failAfter'];
 const WRITES = /^(create|delete|start|stop|attach|detach|restart|resize)/;
 const TIMEOUT_MS = 10_000;
 
 type Through = ProviderFaults['through'];
 type Call = Parameters<Through>[1];
 
-/** A provider as one process of a replica reaches it: slowly, and not always. */
+/** A provider as one process of a replica reaches it: with latency and faults. */
 export function marketClient(
   world: ProviderWorld,
   provider: SimulatedProvider,
@@ -75,15 +75,15 @@ class ProviderPath {
     if (method === 'getInstance') this.#polled(call.id ?? '');
     if (this.#deniesAll(method)) return this.#denyAll(method, call.id);
     const fault = this.#draw(method, call);
-    const truly = (): T => this.#commit(method, call, commit);
+    const apply = (): T => this.#commit(method, call, commit);
     if (fault === undefined) {
-      const answer = this.#answer(method, truly());
+      const answer = this.#answer(method, apply());
       await scheduler.sleep(this.#latencyMs());
       return answer;
     }
     faultCounts.set(fault, (faultCounts.get(fault) ?? 0) + 1);
     journal.note(this.#provider.id, `${method} ${call.id ?? ''}: ${fault}`);
-    return this.#fail(fault, method, call, truly);
+    return this.#fail(fault, method, call, apply);
   }
 
   #deniesAll(method: ProviderMethod): boolean {
@@ -98,19 +98,19 @@ class ProviderPath {
     if (method === 'listInstances') return [] as T;
     if (id === undefined) throw toError('unauthorized', method);
     this.#provider.denied.add(id);
-    // The client takes a 404 for a deletion that is done, and says of a volume's that it was not taken.
+    // The real client treats a 404 as deleted; for a volume it also says that the deletion was not accepted.
     if (method === 'deleteInstance') return null as T;
     if (method === 'deleteVolume') return false as T;
     throw toError('deny', method);
   }
 
-  async #fail<T>(fault: MarketFault, method: ProviderMethod, call: Call, truly: () => T): Promise<T> {
+  async #fail<T>(fault: MarketFault, method: ProviderMethod, call: Call, apply: () => T): Promise<T> {
     const { scheduler } = this.#world;
     const timeoutMs = call.options?.timeoutMs ?? TIMEOUT_MS;
     if (fault === 'deny' && method === 'deleteInstance') return null as T;
-    if (HAPPENS.includes(fault)) attempt(truly);
+    if (APPLIED.includes(fault)) attempt(apply);
     if (fault === 'late' && WRITES.test(method))
-      scheduler.after(timeoutMs + this.#chance.whole(100, 30_000), () => attempt(truly));
+      scheduler.after(timeoutMs + this.#chance.whole(100, 30_000), () => attempt(apply));
     if (fault === 'late' || fault === 'hang') await scheduler.sleep(timeoutMs);
     throw toError(fault, method);
   }
@@ -151,7 +151,7 @@ class ProviderPath {
     return structuredClone(made);
   }
 
-  /** A list may be behind with what was made just now. */
+  /** A list may lack what was made just now. */
   #answer<T>(method: ProviderMethod, truth: T): T {
     const { scheduler, scenario, isCalm } = this.#world;
     if (method !== 'listInstances' || isCalm || scenario.listLagMs === 0) return truth;
@@ -192,7 +192,7 @@ function toError(fault: MarketFault, method: ProviderMethod): ProviderError {
   }
 }
 
-/** What comes of a call of which nobody hears the answer. */
+/** Carries out a request whose answer nobody gets. */
 function attempt(commit: () => unknown): void {
   try {
     commit();

@@ -14,7 +14,7 @@ const volumes = {
   rename: true,
 };
 
-/** `able` can do all that there is; `plain` neither stops nor restarts, and lets go of a volume only at the end. */
+/** `able` supports everything; `plain` neither stops nor restarts, and detaches a volume only when its instance ends. */
 export const profiles = [
   providerProfileSchema.parse({
     id: 'able',
@@ -50,7 +50,7 @@ export const profiles = [
 
 export const REGIONS = ['eu-one', 'us-two'] as const;
 
-/** Prices at which an hour is no whole number of slices, so that every slice is rounded. */
+/** Prices at which no slice costs a whole number of micro-USD, so that every slice is rounded. */
 export const configurations: readonly Configuration[] = (
   [
     ['gpu', 'DEDICATED', 1, 2.000_003],

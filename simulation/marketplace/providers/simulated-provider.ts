@@ -6,7 +6,7 @@ import type { Scheduler } from '../../kernel/scheduler.ts';
 import { virtualClock } from '../../kernel/virtual-clock.ts';
 import { configurations, REGIONS } from './profiles.ts';
 
-/** What a machine was from a moment on; `gone`: nothing is left of it. */
+/** The status of a machine from a moment on; `gone`: nothing is left of it. */
 export interface Moment {
   at: number;
   status: InstanceStatus | 'gone';
@@ -15,37 +15,37 @@ export interface Moment {
 /** One machine that was ever made. */
 export interface Machine {
   id: string;
-  /** As it was asked for, without what the provider added. */
+  /** The name in the request, without what the provider added. */
   wantedName: string;
   madeAt: number;
   history: Moment[];
-  /** Whether it has blinked, or was denied: each does so once at most, so that no two are taken for one that lasts. */
+  /** It has one short absence and one false 404 at most: two could look like a lasting loss. */
   hasBlinked: boolean;
   hasBeenDenied: boolean;
-  /** Until then it reads what it is not: it comes back by itself. */
+  /** Until then the provider shows a false status. */
   blinksUntil: number;
   lastPolledAt: number;
-  /** How long after it is ONLINE its SSH answers; null: never. */
+  /** How long after ONLINE its SSH answers; null: never. */
   sshAfterMs: number | null;
-  /** When it first let somebody in. */
+  /** When the first login succeeded. */
   provedAt: number | null;
 }
 
-/** A provider as it truly is. */
+/** The true state of a provider. */
 export class SimulatedProvider {
   readonly id: string;
   readonly profile: ProviderProfile;
   readonly plain: PlainProvider;
   readonly machines = new Map<string, Machine>();
-  /** By idempotency key: a volume is made once for each. */
+  /** The volume of each idempotency key. */
   readonly #volumes = new Map<string, string>();
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
-  /** Until then nobody reaches it. */
+  /** Until then no call reaches it. */
   outageUntil = 0;
-  /** Until then it denies all that there is. */
+  /** Until then it answers 404 for every resource. */
   deniesUntil = 0;
-  /** The machines and volumes that it denied so. */
+  /** The machines and volumes for which it answered 404 in that time. */
   readonly denied = new Set<string>();
 
   constructor(scheduler: Scheduler, profile: ProviderProfile, chance: Chance, capacity: number) {
@@ -67,13 +67,13 @@ export class SimulatedProvider {
     this.#takeRequests();
   }
 
-  /** Every machine that can still cost something, as it is. */
+  /** Every machine that can still cost something, in its true state. */
   get living(): Instance[] {
     this.watch();
     return this.plain.instances;
   }
 
-  /** Writes down what has become of each machine since the last time. */
+  /** Records the status changes of each machine since the last call. */
   watch(): void {
     const there = new Map(this.plain.instances.map((instance) => [instance.id, instance]));
     for (const machine of this.machines.values()) {
@@ -86,7 +86,7 @@ export class SimulatedProvider {
     }
   }
 
-  /** What a provider that knows keys makes of a create that it has seen. */
+  /** The volume that an earlier create with this idempotency key made. */
   volumeOf(key: string): string | undefined {
     return this.#volumes.get(key);
   }

@@ -6,7 +6,7 @@ import type { SimulatedProvider } from './simulated-provider.ts';
 
 const CLOSED = { ok: false, step: 'connect', detail: 'connection refused' } as const;
 
-/** SSH of a provider's machines, as one process of a replica reaches it: slowly, and not always. */
+/** SSH of a provider's machines, as one process of a replica reaches it: with latency and faults. */
 export function marketProbe(
   world: Pick<ProviderWorld, 'scheduler' | 'journal' | 'isCalm'>,
   provider: SimulatedProvider,
@@ -29,7 +29,7 @@ export function marketProbe(
   };
 }
 
-/** What the machine at the address truly does. */
+/** How the machine at the address answers. */
 function logIn(
   provider: SimulatedProvider,
   { host, port, username }: SshTarget,

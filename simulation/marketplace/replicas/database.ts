@@ -4,7 +4,7 @@ import type { Store } from '../../../src/marketplace/model/store.ts';
 import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 
-/** The one database that all replicas share: the real store, on a copy of a file that can lose its power. */
+/** The database that all replicas share: the real store, in a file that a power cut can truncate. */
 export class MarketDatabase {
   readonly #folder: string;
   #cuts = 0;
@@ -22,7 +22,7 @@ export class MarketDatabase {
     return this.#store;
   }
 
-  /** What was not synced is lost. Every process that used the database has been killed before. */
+  /** Loses what was not synced. Every process that used the database has been killed before. */
   async cutPower(): Promise<void> {
     const path = join(this.#folder, `market-run-${++this.#cuts}.db`);
     copySynced(this.#path, path);

@@ -33,18 +33,18 @@ export interface ReplicaWorld extends ProviderWorld {
   readonly inspector: { committed(process: ServerProcess, written: Written): void; mailed(id: string): void };
   readonly tally: Tally;
   readonly isOver: boolean;
-  /** Something was found broken where nobody waits. */
+  /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void;
 }
 
-/** One of the marketplace's servers: a process at a time. */
+/** One of the marketplace's servers: at most one process at a time. */
 export class MarketReplica {
   readonly name: string;
-  /** How far its clock was set wrong; a process that starts finds it right. */
+  /** By how much its clock was set wrong; it is right again when a process starts. */
   clockOffsetMs = 0;
   readonly #world: ReplicaWorld;
   readonly #chance: Chance;
-  /** How far its clock is off, as clocks of a network are. */
+  /** The constant error of its clock. */
   readonly #skewMs: number;
   #processes = 0;
   #process: ServerProcess | undefined;
@@ -62,13 +62,13 @@ export class MarketReplica {
     return this.#process;
   }
 
-  /** Of the process that runs; undefined while there is none that serves. */
+  /** The process and its marketplace; undefined while none serves requests. */
   get serving(): { process: ServerProcess; marketplace: Marketplace } | undefined {
     const [process, marketplace] = [this.#process, this.#marketplace];
     return process === undefined || marketplace === undefined ? undefined : { process, marketplace };
   }
 
-  /** Starts a process; one that cannot start ends, and is started again. */
+  /** Starts a process. One that fails to start ends, and another is started. */
   start(): void {
     const { scheduler, journal, database, scenario, inspector, providers } = this.#world;
     const process = new ServerProcess(`${this.name}.${++this.#processes}`, scheduler);
@@ -118,7 +118,7 @@ export class MarketReplica {
     );
   }
 
-  /** The process ends at once; another is started after a while. */
+  /** Kills the process; another is started after a while. */
   crash(why: string): void {
     const process = this.#process;
     if (process === undefined || process.isDead) return;
@@ -132,7 +132,7 @@ export class MarketReplica {
     });
   }
 
-  /** The process stands still for a while, its leases may run out, and it does not know when it goes on. */
+  /** Pauses the process for a while, as a SIGSTOP does; its leases may run out. */
   pause(chance: Chance): void {
     const process = this.#process;
     if (process === undefined || process.isPaused) return;
@@ -147,7 +147,7 @@ export class MarketReplica {
     });
   }
 
-  /** The process ends, and no other follows by itself. */
+  /** Kills the process, and starts no other. */
   end(): void {
     this.#process?.kill();
     this.#process = undefined;
@@ -168,7 +168,7 @@ export class MarketReplica {
     };
   }
 
-  /** What production calls an error and is none of the store's is a fault of ours. */
+  /** An error in the log ends the run, unless a simulated fault caused it. */
   #log(process: ServerProcess): Log {
     const write = (level: string) => (fields: object, message: string) => {
       if (process.isDead) return;

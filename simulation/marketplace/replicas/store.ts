@@ -8,12 +8,12 @@ import type { Scheduler } from '../../kernel/scheduler.ts';
 
 const LONGEST_STALL_MS = 3_000;
 
-/** How often what goes wrong between a replica and its database, for each call. */
+/** How often each fault happens between a replica and its database, for each call. */
 export interface MarketTrouble {
   unavailable: number;
-  /** Committed, and the answer lost. */
+  /** The transaction is committed, and the answer lost. */
   unknownOutcome: number;
-  /** It takes a while: others come in between. */
+  /** The call takes a while, and other calls come first. */
   stall: number;
   /** The process dies in the middle of a transaction. */
   death: number;
@@ -21,7 +21,7 @@ export interface MarketTrouble {
 
 export const noTrouble: MarketTrouble = { unavailable: 0, unknownOutcome: 0, stall: 0, death: 0 };
 
-/** What a transaction wrote, as it was at its end. */
+/** The rows that a transaction wrote, as they were at its end. */
 export interface Written {
   deployments: DeploymentRecord[];
   volumes: WrittenVolume[];
@@ -43,7 +43,7 @@ interface FacadeParts {
   committed: (written: Written) => void;
 }
 
-/** The shared database as one process of a replica reaches it. */
+/** The shared database as one process of a replica uses it: with faults. */
 export function marketStore(parts: FacadeParts): Store {
   const { store, process } = parts;
   const ask = async <T>(question: () => Promise<T>): Promise<T> => {

@@ -15,10 +15,10 @@ export interface WorkloadWorld extends UsersWorld, OperatorWorld {
   };
 }
 
-/** What a user, or the operator for them, may do next, and how often. */
+/** What a user, or the operator for them, can do next, and how often compared with the rest. */
 const weights = {
   create: 18,
-  twins: 2,
+  createTwice: 2,
   read: 8,
   list: 5,
   pause: 10,
@@ -37,11 +37,11 @@ const weights = {
   topUp: 4,
   discount: 3,
   endDiscount: 3,
-  stranger: 3,
+  foreignId: 3,
   unknown: 1,
 };
 
-/** Draws the next command and sends it; what comes of it is seen in what is committed. */
+/** Draws the next command and sends it; the inspector sees its outcome in the commits. */
 export function marketCommand(world: WorkloadWorld): void {
   const { users, scheduler, tally } = world;
   const user = users.chance.pick(users.all);
@@ -55,7 +55,7 @@ type Command = (world: WorkloadWorld, user: MarketUser) => Promise<unknown>;
 
 const commands: Readonly<Record<keyof typeof weights, Command>> = {
   create,
-  twins: (world, user) => Promise.all([create(world, user), create(world, user)]),
+  createTwice: (world, user) => Promise.all([create(world, user), create(world, user)]),
   read: (world, user) => onDeployment(world, user, 'GET', ''),
   list: (world, user) => world.users.ask(user, { method: 'GET', path: '/api/deployments' }, 'own'),
   pause: (world, user) => onDeployment(world, user, 'POST', '/pause', 'running'),
@@ -85,7 +85,7 @@ const commands: Readonly<Record<keyof typeof weights, Command>> = {
   listVolumes: (world, user) => world.users.ask(user, { method: 'GET', path: '/api/volumes' }, 'own'),
   deleteVolume: async (world, user) => {
     const { inspector, users } = world;
-    // What a deployment that is over has not let go of yet.
+    // Volumes that are still being detached from a deployment that is over.
     const leaving = inspector.volumesOf(user.teamId).filter(({ action }) => action?.kind === 'detach');
     const isLeaving = leaving.length > 0 && users.chance.happens(0.7);
     const volume = isLeaving ? users.chance.pick(leaving) : pickVolume(world, user);
@@ -94,7 +94,7 @@ const commands: Readonly<Record<keyof typeof weights, Command>> = {
   topUp: topUpOf,
   discount: assignDiscountTo,
   endDiscount: endDiscountOf,
-  stranger,
+  foreignId,
   unknown: (world, user) =>
     world.users.ask(user, { method: 'GET', path: `/api/deployments/dep-${'0'.repeat(32)}` }, 'unknown'),
 };
@@ -151,8 +151,8 @@ async function attach(world: WorkloadWorld, user: MarketUser): Promise<void> {
   await onVolume(world, user, volume, 'POST', '/attach', { deploymentId: deployment.id });
 }
 
-/** What belongs to another team. */
-async function stranger(world: WorkloadWorld, user: MarketUser): Promise<void> {
+/** Asks for a deployment of another team. */
+async function foreignId(world: WorkloadWorld, user: MarketUser): Promise<void> {
   const { users } = world;
   const other = users.all.find(({ teamId }) => teamId !== user.teamId);
   const deployment = other && pickDeployment(world, other);
@@ -187,7 +187,7 @@ function onVolume(
   return world.users.ask(user, { method, path, ...(body !== undefined && { body }) }, 'own');
 }
 
-/** One of the team's, mostly of the status that fits. */
+/** One of the team's deployments, in most cases of the status that fits. */
 function pickDeployment(
   { inspector, users }: WorkloadWorld,
   { teamId }: MarketUser,
@@ -206,7 +206,7 @@ function pickVolume({ inspector, users }: WorkloadWorld, { teamId }: MarketUser)
   return own.length === 0 ? undefined : users.chance.pick(own);
 }
 
-/** A volume and a deployment, mostly one that it is on. */
+/** A volume and a deployment, in most cases one that it is attached to. */
 async function pickAttached(
   world: WorkloadWorld,
   user: MarketUser,

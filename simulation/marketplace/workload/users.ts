@@ -17,8 +17,8 @@ export interface MarketReply {
   body: unknown;
 }
 
-/** What a request may be answered with; `other`: it names what belongs to another team. */
-export type ExpectedAnswer = 'own' | 'other' | 'unknown';
+/** Whose resource a request names: the user's own, another team's, or none that exists. */
+export type NamedResource = 'own' | 'other' | 'unknown';
 
 /** What the users use of the world. */
 export interface UsersWorld {
@@ -28,14 +28,14 @@ export interface UsersWorld {
   readonly scenario: { readonly lostReplies: number; readonly faultRates: { readonly crash: number } };
   readonly replicas: readonly MarketReplica[];
   readonly isCalm: boolean;
-  /** Something was found broken where nobody waits. */
+  /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void;
 }
 
 /** A user gives up on a request after this long. */
 const PATIENCE_MS = 60_000;
 
-/** The users, and how their requests reach a server and come back, or do not. */
+/** The users, and the wire between them and the servers, which may lose an answer. */
 export class Users {
   readonly all: readonly MarketUser[];
   readonly chance: Chance;
@@ -48,12 +48,8 @@ export class Users {
     this.chance = world.chance.fork('users');
   }
 
-  /** Sends a request to one of the servers; undefined: no answer came, and nobody knows whether it was applied. */
-  async ask(
-    user: MarketUser,
-    asked: MarketAsked,
-    expected: ExpectedAnswer,
-  ): Promise<MarketReply | undefined> {
+  /** Sends a request to one of the servers; undefined: no answer came, and the request was applied or not. */
+  async ask(user: MarketUser, asked: MarketAsked, expected: NamedResource): Promise<MarketReply | undefined> {
     const { scheduler, journal, replicas, scenario } = this.#world;
     const serving = replicas.filter((replica) => replica.serving !== undefined);
     if (serving.length === 0) return undefined;
@@ -83,7 +79,7 @@ export class Users {
     return reply;
   }
 
-  /** A server dies most dangerously while what a request has begun is under way. */
+  /** May kill the server soon, while the work of this request is under way: that is when it does most harm. */
   #mayDie(replica: MarketReplica, process: ServerProcess): void {
     const { scheduler, scenario } = this.#world;
     if (!this.chance.happens(2 * scenario.faultRates.crash)) return;
@@ -110,8 +106,8 @@ async function send(app: App, { method, path, body }: MarketAsked, key: string):
   return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
 }
 
-/** I18: what is another's is 403, what nobody has 404, and what is one's own neither; nothing is a 500. */
-function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: ExpectedAnswer): void {
+/** I18: a resource of another team is 403, an unknown one 404, an own one neither; no request ends in a 500. */
+function inspectReply({ method, path }: MarketAsked, reply: MarketReply, expected: NamedResource): void {
   const what = (): string => `${method} ${path} → ${reply.status} ${JSON.stringify(reply.body)}`;
   hold('crash', reply.status !== 500, what, [path]);
   if (reply.status === 503 && codeOf(reply.body) === 'UNAVAILABLE') return;

@@ -6,7 +6,7 @@ export interface Version<Row = InstanceRecord> {
   record: Row;
 }
 
-/** Every committed state of every row, in order: what a reader may have seen. */
+/** Every committed state of every row, in order: what a reader can have seen. */
 export class History {
   readonly #instances = new Map<string, Version[]>();
   readonly #idByRef = new Map<string, string>();

@@ -23,7 +23,7 @@ const ONE_VOLUME = /^\/v1\/volumes\/[^/?]+$/;
 const INSTANCE = /^\/v1\/(?:x\/)?instances\/([^/?]+)/;
 const VOLUME = /^\/v1\/(?:x\/)?volumes\/([^/?]+)/;
 
-/** Holds one reply against every invariant about replies. @throws {Violation} */
+/** Checks every invariant about replies. @throws {Violation} */
 export function inspectReply(
   history: History,
   { reply, tenant, key, validators }: { reply: Reply; tenant: Tenant; key: Key; validators: Validators },

@@ -66,7 +66,7 @@ export interface InspectedWorld {
 
 const KEPT_CALLS = 12;
 
-/** Sees all that happens and holds it against the invariants. What is broken is kept, and thrown by `assertHeld`. */
+/** Observes every part of a run and checks the invariants. `assertHeld` throws the first violation that it found. */
 export class Inspector implements MachineObserver, VolumeObserver, StoreObserver, ReplyInspector {
   readonly history = new History();
   readonly #world: InspectedWorld;
@@ -75,25 +75,25 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   readonly #calls = new Map<string, Call[]>();
   readonly #machinesLost = new Set<string>();
   readonly #made = new Set<string>();
-  /** Owner refs of which a create landed later than any promise of the platform. */
+  /** Owner refs of which a create reached the platform later than the manifest allows. */
   readonly #late = new Set<string>();
   #landing: Call | undefined;
   #broken: Violation | undefined;
-  /** Losses that the platform really had. */
+  /** How many machines were truly lost or broke down. */
   losses = 0;
-  /** Whether the units that are taken have to be counted again. */
+  /** Whether claims were written since the capacity was checked last. */
   areClaimsWritten = true;
 
   constructor(world: InspectedWorld) {
     this.#world = world;
   }
 
-  /** @throws {Violation} the first that was found */
+  /** @throws {Violation} the first one that was found */
   assertHeld(): void {
     if (this.#broken !== undefined) throw this.#broken;
   }
 
-  /** Runs a check where a throw would be lost in what is checked. */
+  /** Runs a check in the middle of production code, which must not see what the check throws. */
   check(body: () => void): void {
     try {
       body();
@@ -108,7 +108,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     this.check(() => inspectReply(this.history, { reply, tenant, key, validators: this.#validators }));
   }
 
-  /** Runs what a call does to the platform: it is known then whose doing it is. */
+  /** Runs what a call does to the platform; observers called meanwhile know by which call. */
   land<T>(call: Call, apply: () => T): T {
     this.#landing = call;
     try {
@@ -130,7 +130,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     }
   }
 
-  /** After a power cut: what was committed is there. */
+  /** Checks after a power cut that what was committed is there. */
   async recovered(): Promise<void> {
     const { read } = this.#world.database.store;
     for (const record of this.history.instances()) {
@@ -214,7 +214,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     if (!this.#late.has(ref)) this.check(() => noVolumeForTheDead(ref, row));
   }
 
-  /** Whether something of the ref came later than any promise: a volume that then has no row is told of, and kept. */
+  /** Whether a create of the ref came later than the manifest allows. Berth reports and keeps such a volume. */
   isLate(ref: string): boolean {
     return this.#late.has(ref);
   }
@@ -236,7 +236,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     errorSaysWhy(written);
     timeGoesOn(written);
     const proof = ssh.proof(after.ownerRef, after.spec.sshKeys);
-    // A server that stood still between the proof and its write does not know of it.
+    // A server that was paused between the proof and its write cannot know how old the proof is.
     const stoodStillMs = Math.max(0, (database.writer?.pausedUntil ?? 0) - (proof?.at ?? 0));
     onlineIsEarned(written, proof, {
       now: scheduler.now - stoodStillMs,
@@ -274,14 +274,14 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
   }
 
   /**
-   * Whether the call that lands now came later than the manifest says it can, or from a process that was paused and
-   * had lost its lease: what it makes may turn up where it was proved absent, and is swept.
+   * Whether the call that reaches the platform now comes later than the manifest allows, or from a process that was
+   * paused and lost its lease. What it makes may appear after it was proved absent; the orphan sweep removes it.
    */
   isLandingLate(): boolean {
     const call = this.#landing;
     if (call === undefined) return false;
     const { scheduler, traits, callTimeoutMs } = this.#world;
-    // Until then its caller waits for it, and holds the lease.
+    // Until then its caller waits for the answer and holds the lease.
     const promisedMs = Math.max(traits.manifest.createVisibleWithinMs, callTimeoutMs);
     return scheduler.now - call.sentAt > promisedMs || call.process.pausedUntil > 0;
   }

@@ -7,7 +7,7 @@ export interface Holder {
   token: string;
 }
 
-/** I25: who lost a lease writes nothing. */
+/** I25: a process that lost its lease writes nothing. */
 export function leaseIsHeld(
   lease: Pick<Lease, 'resourceId' | 'token' | 'kind'>,
   hasWritten: boolean,

@@ -3,7 +3,7 @@ import { hold } from '../../kernel/violation.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
 
-/** I2: the row is there before its machine: what is made, a row owns. */
+/** I2: a row exists before its machine is made. */
 export function rowComesFirst(ref: string, row: InstanceRecord | undefined): void {
   hold('I2', row !== undefined, () => `a machine was made for ${ref}, which no row owns`, [ref]);
 }
@@ -14,7 +14,7 @@ export function oneMachineForARow(machines: readonly Machine[]): void {
   hold('I2', machines.length <= 1, () => `${machines.length} machines carry ${ref}`, [ref]);
 }
 
-/** I12: nothing is made for an instance that is proved gone. */
+/** I12: no machine is made for an instance that is DESTROYED. */
 export function nothingMadeForTheDead(ref: string, row: InstanceRecord | undefined): void {
   hold('I12', row?.status !== 'DESTROYED', () => `a machine was made for ${ref}, which is DESTROYED`, [ref]);
 }
@@ -29,7 +29,7 @@ export function diskIsKept(
 
 const ENDING = new Set(['DESTROYING', 'DESTROYED', 'ERROR', 'OFFLINE']);
 
-/** I3: no machine of a live instance is removed by us. */
+/** I3: Berth removes no machine of a live instance. */
 export function onlyTheEndedAreRemoved(ref: string, row: InstanceRecord | undefined): void {
   hold(
     'I3',
@@ -39,14 +39,14 @@ export function onlyTheEndedAreRemoved(ref: string, row: InstanceRecord | undefi
   );
 }
 
-/** I15: a user's volume is removed only when its user asked for that, or when it never came to be. */
+/** I15: a volume is removed only if its user asked for that, or if its create failed. */
 export function onlyDeletedVolumesAreRemoved(ref: string, row: VolumeRecord | undefined): void {
   const mayGo =
     row === undefined || row.status === 'DELETING' || row.status === 'ERROR' || row.deletedAt !== null;
   hold('I15', mayGo, () => `the volume ${ref} was removed while it is ${row?.status}`, [ref]);
 }
 
-/** I15: what cannot be shared is on one machine at a time. */
+/** I15: a volume that cannot be shared is on one machine at a time. */
 export function singleStaysSingle(ref: string, type: string | undefined, holders: readonly string[]): void {
   hold('I15', type === 'shared' || holders.length <= 1, () => `${ref} is on ${holders.join(' and ')}`, [ref]);
 }
@@ -72,12 +72,12 @@ export function callsAreSerial(call: Call, earlier: readonly Call[], callTimeout
   );
 }
 
-/** Who was paused, or is dead, does not know better. */
+/** A process that was paused, or died, cannot know that its lease has a new holder. */
 function isExcused({ process }: Call): boolean {
   return process.isDead || process.pausedUntil > 0;
 }
 
-/** I3: a database with live instances is not served with another platform's driver: they would all look gone. */
+/** I3: a database with live instances is not served with the driver of another platform: they would all look gone. */
 export function servesItsOwnPlatform(name: string, isServingAnother: boolean): void {
   hold('I3', !isServingAnother, () => `${name} serves live instances of another platform`, [name]);
 }

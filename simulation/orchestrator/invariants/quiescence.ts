@@ -4,7 +4,7 @@ import { hold } from '../../kernel/violation.ts';
 import type { Machine } from '../platform/machine.ts';
 import type { CreateSent } from '../workload/tenant.ts';
 
-/** I1: no more is taken than there is. `units` of a placement. */
+/** I1: no more units are claimed than a placement has. */
 export function nothingIsOversold(
   use: readonly PlacementUse[],
   units: (offerId: string, region: string) => number,
@@ -39,7 +39,7 @@ export function storageClaimsMatch({ id, status, sizeGb, deletedAt }: VolumeReco
 const PASSING = new Set(['PROVISIONING', 'STOPPING', 'DESTROYING']);
 const PASSING_VOLUME = new Set(['CREATING', 'ATTACHING', 'DETACHING', 'DELETING']);
 
-/** I24: every intent comes to an end once nothing goes wrong any more. */
+/** I24: every intent comes to an end once no fault happens any more. */
 export function everyIntentEnds(
   instances: readonly InstanceRecord[],
   volumes: readonly VolumeRecord[],
@@ -54,7 +54,7 @@ export function everyIntentEnds(
 
 const WITH_MACHINE = new Set(['ONLINE', 'STOPPED']);
 
-/** I3: each machine has a live row, and each live row has its machine, as it says. */
+/** I3: each machine has a live row, and each live row has its machine, in the state that the row says. */
 export function rowsMatchMachines(instances: readonly InstanceRecord[], machines: readonly Machine[]): void {
   const byRef = new Map(instances.map((record) => [record.ownerRef, record]));
   for (const { spec, power } of machines) {
@@ -66,7 +66,7 @@ export function rowsMatchMachines(instances: readonly InstanceRecord[], machines
     if (!WITH_MACHINE.has(row.status)) continue;
     const own = machines.filter(({ spec }) => spec.ref === row.ownerRef);
     hold('I3', own.length === 1, () => `${row.id} is ${row.status} and has ${own.length} machines`, [row.id]);
-    // A start that failed leaves its instance STOPPED, with its disk (settled).
+    // A start that failed leaves its instance STOPPED, with its disk.
     const expected = row.status === 'ONLINE' ? ['running'] : ['stopped', 'failed'];
     const isAsTold = expected.includes(own[0]?.power ?? '');
     hold('I3', isAsTold, () => `${row.id} is ${row.status}, its machine ${own[0]?.power}`, [row.id]);
@@ -77,7 +77,7 @@ export function rowsMatchMachines(instances: readonly InstanceRecord[], machines
   }
 }
 
-/** I4: a unit is held by exactly those that use one. */
+/** I4: exactly the instances that use a unit claim one. */
 export function claimsMatchRows(
   instances: readonly InstanceRecord[],
   holds: ReadonlyMap<string, boolean>,
@@ -93,7 +93,7 @@ export function claimsMatchRows(
   }
 }
 
-/** I10, I13: a create that was refused left nothing, one that was taken is there once. */
+/** I10, I13: a create that was refused left nothing; one that was accepted made one instance. */
 export function createsAreCounted(creates: Iterable<CreateSent>, rowsNamed: (name: string) => number): void {
   for (const { name, outcome, isRetried } of creates) {
     const rows = rowsNamed(name);
@@ -124,7 +124,7 @@ export function attachmentsMatch(
   );
 }
 
-/** I15: a volume that is there has its data. */
+/** I15: the volume of a live row exists, with its data. */
 export function volumesAreThere(volumes: readonly VolumeRecord[], refs: ReadonlySet<string>): void {
   for (const { id, ownerRef, status, deletedAt } of volumes) {
     const shouldBe = deletedAt === null && status !== 'ERROR';
@@ -139,8 +139,8 @@ export function volumesAreThere(volumes: readonly VolumeRecord[], refs: Readonly
 }
 
 /**
- * I15: a volume is as large as its row says: what was carried out is told and sold, and what was not is neither. A resize
- * that was given up may be carried out all the same.
+ * I15: a volume is as large as its row says, also after a resize that was given up: the platform may carry that out all
+ * the same.
  */
 export function sizeIsTrue({ id, ownerRef, status, sizeGb }: VolumeRecord, trueGb: number): void {
   if (status === 'ERROR') return;
@@ -155,12 +155,12 @@ export function growthIsClaimed({ id }: VolumeRecord, trueGb: number, claimedGb:
   hold('I4', trueGb <= claimedGb, () => `${id} has ${trueGb} GB, and claims ${claimedGb}`, [id]);
 }
 
-/** I26: where nothing changes, the platform is asked no more than the watch needs. */
+/** I26: while nothing changes, the platform gets no more calls than its regular listings. */
 export function callsAreFew(calls: number, allowed: number): void {
   hold('I26', calls <= allowed, () => `${calls} calls to the platform where ${allowed} are enough`);
 }
 
-/** I28: what ended has left nothing behind. */
+/** I28: a server that was closed has left nothing behind. */
 export function nothingIsLeft(left: { timers: number; subscriptions: number }): void {
   hold('I28', left.timers === 0, () => `${left.timers} timers are left`);
   hold('I28', left.subscriptions === 0, () => `${left.subscriptions} subscriptions are left`);

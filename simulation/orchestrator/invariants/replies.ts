@@ -3,9 +3,9 @@ import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/mod
 import { hold } from '../../kernel/violation.ts';
 import type { Reply } from '../workload/clients.ts';
 
-/** O: "within seconds". How old a polled read may be where another process wrote. */
+/** O: "within seconds". How old a read may be where another process wrote. */
 export const STALE_MS = 5_000;
-/** How long a revoked key may still be taken. */
+/** For how long a revoked key may still be accepted. */
 const REVOKED_MS = 5_000;
 
 const ONE = /^\/v1\/instances\/([^/?]+)$/;
@@ -14,7 +14,7 @@ export function polledId({ method, path }: Pick<Reply, 'method' | 'path'>): stri
   return method === 'GET' ? ONE.exec(path)?.[1] : undefined;
 }
 
-/** I8, I9: 404 means DESTROYED, or never this tenant's. `row`: the newest state of what was asked for. */
+/** I8, I9: 404 means that the resource is gone, or another tenant's. `row`: its newest state. */
 export function absenceIsTrue(
   reply: Reply,
   row: { accountId: string; isGone: boolean } | undefined,
@@ -38,7 +38,7 @@ interface Shown {
   updated_at: string;
 }
 
-/** I5, I11: an instance is told as it was at some moment within the last seconds. `known`: those states. */
+/** I5, I11: an instance is shown in a state that it had within the last seconds. `known`: those states. */
 export function isToldAsItWas(reply: Reply, shown: Shown, known: readonly InstanceRecord[]): void {
   const isKnown = known.some((record) => {
     const { status, updated_at } = toInstance(record);
@@ -69,13 +69,13 @@ export function volumeIsToldAsItWas(
   );
 }
 
-/** I8: a list leaves out nobody who lived all the while. */
+/** I8: a list has every instance that existed all the while. */
 export function listIsWhole(reply: Reply, ids: ReadonlySet<string>, lived: readonly string[]): void {
   const missing = lived.find((id) => !ids.has(id));
   hold('I8', missing === undefined, () => `${reply.path} leaves out ${missing}`, [missing ?? '']);
 }
 
-/** I18: nothing of another tenant is told. `owner` of an id; undefined: nobody's. */
+/** I18: a reply names nothing of another tenant. `owner` of an id; undefined: nobody's. */
 export function tellsNothingOfOthers(
   reply: Reply,
   accountId: string,
@@ -94,7 +94,7 @@ export function tellsNothingOfOthers(
   hold('I18', !reply.text.includes(`${other}-`), () => `${reply.path} tells ${reply.tenant} of ${other}`);
 }
 
-/** I19: a revoked key is taken nowhere after some seconds; a valid one is refused nowhere. */
+/** I19: every server refuses a revoked key within seconds, and none refuses a valid key. */
 export function keysAreTaken(reply: Reply, key: { validFrom: number; revokedAt: number | undefined }): void {
   const isRefused = reply.status === 401;
   const { validFrom, revokedAt } = key;
@@ -110,7 +110,7 @@ export function keysAreTaken(reply: Reply, key: { validFrom: number; revokedAt: 
   );
 }
 
-/** I16: the same validator stands for the same bytes, both ways. */
+/** I16: one ETag stands for one body, and one body has one ETag. */
 export class Validators {
   readonly #bodies = new Map<string, string>();
   readonly #etags = new Map<string, string>();
@@ -135,7 +135,7 @@ interface Offered {
   regions: string[];
 }
 
-/** I17: no offer disappears, what is available says so, and every region is a known one. */
+/** I17: no offer disappears, /availability has only available offers, and every region is in the catalog. */
 export function offersAreWhole(
   { path, body }: Reply,
   known: { offers: ReadonlySet<string>; regions: ReadonlySet<string> },

@@ -12,7 +12,7 @@ export interface Written {
   after: InstanceRecord;
 }
 
-/** I5: what is written follows the table; one commit may hold two steps of it. */
+/** I5: a write follows the table of transitions; one commit may hold two of them. */
 export function followsTheTable({ before, after }: Written): void {
   if (before === undefined) {
     hold('I5', after.status === 'PROVISIONING', () => `${after.id} began as ${after.status}`, [after.id]);
@@ -27,7 +27,7 @@ export function followsTheTable({ before, after }: Written): void {
   hold('I5', isLegal, () => `${after.id} went from ${before.status} to ${after.status}`, [after.id]);
 }
 
-/** I6: ONLINE is written only after the machine itself was reached where the row says, with each of its keys. */
+/** I6: ONLINE is written only after a login to the machine at the row's address with each of its keys. */
 export function onlineIsEarned(
   { before, after }: Written,
   proof: Proof | undefined,
@@ -52,7 +52,7 @@ export function onlineIsEarned(
   hold('I6', missing.length === 0, () => `${after.id} is ONLINE without a proof of each key`, words);
 }
 
-/** I7: ERROR says why. */
+/** I7: an ERROR has a text. */
 export function errorSaysWhy({ after }: Written): void {
   const hasText = after.error !== null && after.error.trim() !== '';
   hold('I7', after.status !== 'ERROR' || hasText, () => `${after.id} is ERROR without a text`, [after.id]);
@@ -82,13 +82,13 @@ export interface Truth {
   hasSuffered: boolean;
   /** Whether its tenant ever sent a DELETE. */
   isDeleteSent: boolean;
-  /** Whether the window of its create was open still; false where a clock was wrong, and nobody can tell. */
+  /** Whether its create had time left; false where clocks were changed, because then nobody can tell. */
   isEarly: boolean;
 }
 
 const GONE_TEXT = /no longer has the machine|is gone from the platform/;
 
-/** I3: the platform ends an instance only where the machine is really lost: never on a lie, a doubt or an outage. */
+/** I3: the platform ends an instance only if its machine is truly lost, never by a false or unclear answer. */
 export function endIsTrue({ before, after }: Written, truth: Truth): void {
   if (before === undefined || before.status === after.status) return;
   if (!endsByPlatform(before.status, after, truth)) return;
@@ -110,7 +110,7 @@ export function endIsTrue({ before, after }: Written, truth: Truth): void {
 
 const ON_ITS_WAY = new Set<string>(['building', 'running']);
 
-/** I3: a create is not given up before its time while its machine is on its way (L12: "create failed" was wrong). */
+/** I3: a create is not given up before its time while its machine is being built or runs (L12). */
 export function createIsNotGivenUp({ before, after }: Written, { machines, isEarly }: Truth): void {
   if (before?.status !== 'PROVISIONING' || after.status !== 'ERROR' || !isEarly) return;
   const own = machines.find(({ power }) => ON_ITS_WAY.has(power));
@@ -146,7 +146,7 @@ export function destroyedIsProved({ before, after }: Written, machines: readonly
   );
 }
 
-/** I9: what was committed outlives a power cut. */
+/** I9: what was committed survives a power cut. */
 export function nothingIsForgotten(
   { id, version, status }: Pick<InstanceRecord, 'id' | 'version' | 'status'>,
   found: Pick<InstanceRecord, 'version' | 'status'> | null,

@@ -11,13 +11,13 @@ export interface VolumeWritten {
 
 /** What is true of a volume when its row is written. */
 export interface VolumeTruth {
-  /** Whether the platform has it, shown or not. */
+  /** Whether the platform has it, even if it does not show it. */
   exists: boolean;
   /** Whether its tenant ever sent a DELETE. */
   isDeleteSent: boolean;
 }
 
-/** I5: what is written follows the table; one commit may hold two steps of it. */
+/** I5: a write follows the table of transitions; one commit may hold two of them. */
 export function volumeFollowsTheTable({ before, after }: VolumeWritten): void {
   if (before === undefined) {
     hold('I5', after.status === 'CREATING', () => `${after.id} began as ${after.status}`, [after.id]);
@@ -32,7 +32,7 @@ export function volumeFollowsTheTable({ before, after }: VolumeWritten): void {
   hold('I5', isLegal, () => `${after.id} went from ${before.status} to ${after.status}`, [after.id]);
 }
 
-/** I12: a volume is gone, and from then on 404, only when nothing of it is left. */
+/** I12: a volume is written as gone only when nothing of it is left. */
 export function volumeGoneIsProved({ before, after }: VolumeWritten, { exists }: VolumeTruth): void {
   if (after.deletedAt === null || (before !== undefined && before.deletedAt !== null)) return;
   hold('I12', !exists, () => `${after.id} is proved gone, and the platform has it`, [
@@ -41,7 +41,7 @@ export function volumeGoneIsProved({ before, after }: VolumeWritten, { exists }:
   ]);
 }
 
-/** I3: only its tenant ends a volume that came to be, and none is given up that the platform has made. */
+/** I3: only its tenant ends a volume that was made, and none is given up that the platform has. */
 export function volumeEndIsTrue(
   { before, after }: VolumeWritten,
   { exists, isDeleteSent }: VolumeTruth,
@@ -54,18 +54,18 @@ export function volumeEndIsTrue(
     hold('I3', !exists, () => `${after.id} went from ${before.status} to ERROR, and it is there`, words);
 }
 
-/** I2: the row is there before its volume: what is made, a row owns. */
+/** I2: a row exists before its volume is made. */
 export function rowComesBeforeVolume(ref: string, row: VolumeRecord | undefined): void {
   hold('I2', row !== undefined, () => `a volume was made for ${ref}, which no row owns`, [ref]);
 }
 
-/** I12: nothing is made for a volume that is proved gone. */
+/** I12: no volume is made for a row that is written as gone. */
 export function noVolumeForTheDead(ref: string, row: VolumeRecord | undefined): void {
   const isGone = row !== undefined && row.deletedAt !== null;
   hold('I12', !isGone, () => `a volume was made for ${ref}, which is proved gone`, [ref]);
 }
 
-/** I9: a volume that was committed, or proved gone, is so after a power cut. */
+/** I9: a committed volume, or a committed deletion, survives a power cut. */
 export function noVolumeIsForgotten(
   { id, deletedAt }: Pick<VolumeRecord, 'id' | 'deletedAt'>,
   found: Pick<VolumeRecord, 'deletedAt'> | null,

@@ -1,6 +1,6 @@
 const LEAST = 4;
 
-/** Public addresses, few, the one freed last given first: a dead machine's address is soon another's. */
+/** A few public addresses, reused at once: the address of a dead machine soon belongs to another one. */
 export class Addresses {
   readonly #free: string[] = [];
   #made = 0;

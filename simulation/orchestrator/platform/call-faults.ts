@@ -1,7 +1,7 @@
 import type { Chance } from '../../kernel/chance.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 
-/** The calls of a driver, and the one of the SSH probe. */
+/** The calls of a driver. */
 export type Method =
   | 'get'
   | 'list'
@@ -19,11 +19,19 @@ export type Method =
   | 'volumes.destroy';
 
 /**
- * `before`: it fails, nothing was done · `after`: it is done, the answer is lost · `hang`: it reaches the platform
- * late, long after its caller stopped waiting, and its answer with it · `mute`: done, and never answered · `slow`:
- * both ways take seconds · `refused`: locked, or reserved · `auth`: the platform does not know us · `unknown`: a look
- * tells nothing · `empty`, `partial`: of a listing · `idle`: it says done and has not begun · `no-capacity`: nothing
- * is free · `outage`, `revoked`: the platform is away, or shows us an empty account.
+ * - `before`: the call fails, and nothing was done
+ * - `after`: the call is carried out, and its answer is lost
+ * - `hang`: the call reaches the platform long after its caller stopped waiting
+ * - `mute`: the call is carried out, and never answered
+ * - `slow`: the call and its answer take seconds each
+ * - `refused`: the resource is locked
+ * - `auth`: the platform does not know the credential
+ * - `unknown`: a get or a listing says that the service is unavailable
+ * - `empty`, `partial`: a listing lacks all, or some, of what there is
+ * - `idle`: the platform answers "done" and has done nothing
+ * - `no-capacity`: the platform has no free host
+ * - `outage`: the platform cannot be reached
+ * - `revoked`: the platform shows an empty account
  */
 export type Fault =
   | 'before'
@@ -64,7 +72,7 @@ const weights: Readonly<Record<Method, Weights>> = {
   'volumes.destroy': { ...ORDER, idle: 2 },
 };
 
-/** Decides what goes wrong with a call, and keeps the weather: outages and revoked credentials. */
+/** Draws the fault of each call, and knows how long an outage or a revoked credential lasts. */
 export class CallFaults {
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
@@ -72,7 +80,7 @@ export class CallFaults {
   #isOver = false;
   #outageUntil = 0;
   #revokedUntil = 0;
-  /** Whether a platform that shows nothing can be seen through now. */
+  /** Whether the servers would recognise an empty account as a fault; where not, an outage takes its place. */
   readonly #canLie: () => boolean;
   readonly counts = new Map<Fault, number>();
   calls = 0;
@@ -100,14 +108,14 @@ export class CallFaults {
     this.#revokedUntil = this.#scheduler.now + ms;
   }
 
-  /** From now on all goes well. */
+  /** From now on no call meets a fault. */
   end(): void {
     this.#isOver = true;
     this.#outageUntil = 0;
     this.#revokedUntil = 0;
   }
 
-  /** Once for each call. */
+  /** Draws the fault of one call; undefined: it meets none. */
   draw(method: Method): Fault | undefined {
     this.calls++;
     const fault = this.#draw(method);

@@ -13,7 +13,7 @@ import { done, failed } from './steps.ts';
 import type { Traits } from './traits.ts';
 import type { Volumes } from './volumes.ts';
 
-/** What a process of a replica reaches of the platform. */
+/** What a driver uses of the platform. */
 export interface Reach {
   network: Network;
   machines: Machines;
@@ -23,12 +23,12 @@ export interface Reach {
 }
 
 const unknown = () => ({ answer: 'unknown', reason: 'the service is unavailable' }) as const;
-/** A platform that does not know the credential any more and shows an empty account. */
+/** A platform whose credential was revoked shows an empty account. */
 const nothingThere = () => ({ answer: 'gone' }) as const;
 const nothingListed = () => ({ answer: 'listed', items: [] }) as const satisfies Listing<never>;
 const notThere = () => failed('gone', 'there is no such resource');
 
-/** The driver of one process, over the truth. */
+/** The driver of one process. */
 export function simulatedDriver(reach: Reach, process: ServerProcess): PlatformDriver {
   const { network, machines, traits } = reach;
   return {
@@ -128,7 +128,7 @@ function falseLists<T>(chance: Chance): FalseAnswers<Listing<T>> {
   };
 }
 
-/** "Done", with the machine as it would be, and nothing was done. */
+/** "Done", although nothing was done. */
 function falseDones<T>(look: () => Presence<T>): FalseAnswers<Step<T>> {
   return {
     idle: () => {
@@ -139,7 +139,7 @@ function falseDones<T>(look: () => Presence<T>): FalseAnswers<Step<T>> {
   };
 }
 
-/** A platform that has nothing of ours. */
+/** The driver of a platform that has none of our resources. */
 export const emptyDriver: Omit<PlatformDriver, 'manifest'> = {
   get: async () => nothingThere(),
   list: async () => nothingListed(),

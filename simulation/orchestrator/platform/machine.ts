@@ -5,24 +5,24 @@ import type {
   Power,
 } from '../../../src/orchestrator/model/platform-driver.ts';
 
-/** A machine as it is, whatever the platform says of it. Times are virtual milliseconds. */
+/** The true state of a machine, whatever the platform shows. Times are virtual milliseconds. */
 export interface Machine {
   serial: number;
   spec: MachineSpec;
   createdAt: number;
-  /** From when on looks and listings show it. */
+  /** When gets and listings begin to show it. */
   visibleAt: number;
   power: Power;
-  /** When a passing state is over; infinite where it passes by itself never. */
+  /** When a transitional state ends; infinite where it does not end by itself. */
   until: number;
   becomes: Power | 'removed';
   ip: string | null;
-  /** What the platform goes on telling after a start, until `staleUntil`. */
+  /** The address that the platform still shows after a start, until `staleUntil`. */
   staleIp: string | null;
   staleUntil: number;
   hostKey: string;
   sshReadyAt: number;
-  /** The last restart that was carried out, or is. */
+  /** The last restart that was begun. */
   restartId: string | null;
   diskId: string;
   holdsUnit: boolean;
@@ -31,7 +31,7 @@ export interface Machine {
 export const SSH_PORT = 22;
 const SSH_USERNAME = 'ubuntu';
 
-/** Which traits of the platform change what is shown of a machine. */
+/** The traits of the platform that change what is shown of a machine. */
 export interface Showing {
   keepsNotes: boolean;
   tellsHostKeys: boolean;

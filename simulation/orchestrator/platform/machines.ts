@@ -12,24 +12,24 @@ import { type Machine, show } from './machine.ts';
 import { done, failed, pending } from './steps.ts';
 import type { Traits } from './traits.ts';
 
-/** Why a machine is no more. */
+/** Why a machine is gone. */
 export type Cause = 'destroyed' | 'lost' | 'reaped' | 'reclaimed';
 
 /** Who is told of what happens to machines. */
 export interface MachineObserver {
-  /** Whether the call that reaches the platform now does so later than any promise. */
+  /** Whether the call that reaches the platform now comes later than the manifest allows. */
   isLandingLate(): boolean;
-  /** How long what it makes may stay hidden, in milliseconds: the promise counts from when the call was sent. */
+  /** For how many milliseconds the manifest lets a new resource stay hidden, counted from when the call was sent. */
   promiseLeftMs(): number;
   made(machine: Machine): void;
-  /** The platform was told to remove it. */
+  /** A call told the platform to remove it. */
   removalOrdered(machine: Machine): void;
   removed(machine: Machine, cause: Cause): void;
 }
 
 const POLL_MS = 2_500;
 
-/** The machines that there are: the truth. Passing states end by themselves with time. */
+/** The true machines of the platform. Transitional states end by themselves as time passes. */
 export class Machines {
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
@@ -140,7 +140,7 @@ export class Machines {
     return pending('removing', Math.min(POLL_MS, last - this.#scheduler.now));
   }
 
-  /** It is gone without our doing. */
+  /** The machine is gone without an order of ours. */
   lose(machine: Machine, cause: Exclude<Cause, 'destroyed'>): void {
     this.#causes.set(machine.serial, cause);
     if (cause === 'reclaimed')
@@ -148,7 +148,7 @@ export class Machines {
     else this.#remove(machine);
   }
 
-  /** The guest shuts itself down. */
+  /** The guest shuts down by itself. */
   powerOff(machine: Machine): void {
     if (machine.power === 'running') this.#enter(machine, 'stopping', 'stopped', 1_000);
   }
@@ -165,8 +165,8 @@ export class Machines {
   }
 
   /**
-   * A platform that shows a machine late may also make a second one of the same name, as long as it promises no more
-   * than that; what comes later still finds the name taken.
+   * The machine that a create of this ref finds. A create that comes in time overlooks a machine that is not shown yet,
+   * and makes a second one; a create that comes late finds it.
    */
   #namedSo(ref: string): Machine | undefined {
     return this.#visible(ref) ?? (this.#observer.isLandingLate() ? this.of(ref)[0] : undefined);
@@ -243,7 +243,7 @@ export class Machines {
     if (power === 'stopping' || power === 'failed') machine.sshReadyAt = Number.POSITIVE_INFINITY;
   }
 
-  /** A passing state is over. */
+  /** A transitional state is over. */
   #pass(machine: Machine): void {
     const at = machine.until;
     machine.until = Number.POSITIVE_INFINITY;

@@ -12,17 +12,17 @@ export interface Call {
   method: Method;
   ref: string | undefined;
   sentAt: number;
-  /** When its answer came; undefined: it has not. */
+  /** When its answer came; undefined: not yet. */
   answeredAt: number | undefined;
 }
 
-/** What a platform answers instead of the truth. */
+/** What a platform answers in place of the truth, for the faults that need it. */
 export interface FalseAnswers<T> {
   unknown?: () => T;
   empty?: () => T;
   partial?: (answer: T) => T;
   idle?: () => T;
-  /** Undefined: it would be no refusal, the machine is on its way already. */
+  /** Undefined: the machine already starts or runs, so that this fault does not apply. */
   'no-capacity'?: () => T | undefined;
   revoked: () => T;
 }
@@ -37,16 +37,16 @@ export interface CallObserver {
 interface Flight {
   call: Call;
   landing: Scheduled;
-  /** Ends the waiting of a caller that is still there. */
+  /** Fails the call for a caller that still waits. */
   abandon: () => void;
 }
 
-/** The answer did not come, or none was to come. */
+/** The caller gets no answer. */
 class CallFailed extends Error {
   override readonly name = 'CallFailed';
 }
 
-/** Lets a platform's answer to a caller, or what goes wrong, take its time. */
+/** Carries the calls of drivers to the platform and back, with latency and faults. */
 export class Network {
   readonly #scheduler: Scheduler;
   readonly #chance: Chance;
@@ -92,7 +92,7 @@ export class Network {
     });
   }
 
-  /** Of a process that ended some calls are lost, and some still reach the platform. */
+  /** A process ended: half of its calls are lost, the others still reach the platform. */
   died(process: ServerProcess): void {
     for (const flight of [...this.#flights]) {
       if (flight.call.process !== process) continue;
@@ -100,7 +100,7 @@ export class Network {
     }
   }
 
-  /** What hangs fails: nothing of it reaches the platform any more. */
+  /** Fails every call that is under way; none of them reaches the platform any more. */
   clear(): void {
     for (const flight of [...this.#flights]) {
       this.#drop(flight);
@@ -167,7 +167,7 @@ export class Network {
     }
   }
 
-  /** Mostly longer than a caller waits, and sometimes longer than its lease. */
+  /** Longer than a caller mostly waits, and sometimes longer than its lease. */
   #hangMs(method: Method): number {
     if (method.startsWith('volumes.')) return this.#chance.between(11_000, 25_000);
     return this.#chance.happens(0.2)

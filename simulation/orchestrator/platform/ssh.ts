@@ -6,7 +6,7 @@ import type { CallFaults } from './call-faults.ts';
 import { SSH_PORT } from './machine.ts';
 import type { Machines } from './machines.ts';
 
-/** A proof that was given: at which machine, when, and for how many keys. */
+/** A successful probe: when, at which address, and with which keys. */
 export interface Proof {
   at: number;
   host: string;
@@ -15,17 +15,17 @@ export interface Proof {
 
 const KEPT_PROOFS = 8;
 
-/** Proves SSH against the machines that there are. */
+/** Answers SSH probes as the true machines would. */
 export class SimulatedSsh {
   readonly #parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: CallFaults };
-  /** What the machines of an owner ref proved, the last first. */
+  /** The successful probes of the machines of each owner ref, the last first. */
   readonly #proofs = new Map<string, Proof[]>();
 
   constructor(parts: { scheduler: Scheduler; machines: Machines; chance: Chance; faults: CallFaults }) {
     this.#parts = parts;
   }
 
-  /** The last proof with all `keys`, or else the last: who takes the address for another's may ask for fewer. */
+  /** The last successful probe with all `keys`; without one, the last with any. */
   proof(ref: string, keys: readonly string[]): Proof | undefined {
     const proofs = this.#proofs.get(ref) ?? [];
     return proofs.find((proof) => keys.every((key) => proof.keys.includes(key))) ?? proofs[0];

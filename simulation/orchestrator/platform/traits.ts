@@ -11,15 +11,15 @@ export interface Traits {
   bootMs: [number, number];
   bootFailureRate: number;
   sshNeverRate: number;
-  /** A machine cannot be given back earlier. */
+  /** A machine cannot be destroyed before it is this old. */
   leastReservationMs: number;
-  /** Whether the removal of what is gone is an error. */
+  /** Whether removing a machine that is gone is an error. */
   refusesTheGone: boolean;
   /** Whether a machine that is being built answers "locked" to a removal. */
   locksWhileBuilding: boolean;
   /** Whether a stopped machine loses its address. */
   addressesChange: boolean;
-  /** How long after a start the old address is told. */
+  /** For how long after a start the platform still shows the old address. */
   staleAddressMs: number;
   /** Whether attachment records outlive their machine. */
   recordsLinger: boolean;
@@ -51,7 +51,7 @@ export function drawTraits(chance: Chance): Traits {
     refusesTheGone: chance.happens(0.5),
     locksWhileBuilding: chance.happens(0.3),
     addressesChange: chance.happens(0.7),
-    // Who tells an old address and no host key cannot be seen through.
+    // Nobody could notice an old address without a host key.
     staleAddressMs: tellsHostKeys && chance.happens(0.7) ? 8_000 : 0,
     recordsLinger: chance.happens(0.4),
     releasesUnits: new Set(

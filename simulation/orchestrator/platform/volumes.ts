@@ -10,11 +10,11 @@ import type { MachineObserver, Machines } from './machines.ts';
 import { done, failed, pending } from './steps.ts';
 import type { Traits } from './traits.ts';
 
-/** A volume as it is. */
+/** The true state of a volume. */
 export interface SimulatedVolume {
   spec: VolumeSpec;
   sizeGb: number;
-  /** Where it is being made larger. */
+  /** The resize that is under way. */
   growth: { toGb: number; readyAt: number } | undefined;
   createdAt: number;
   visibleAt: number;
@@ -30,7 +30,7 @@ export interface VolumeObserver extends Pick<MachineObserver, 'promiseLeftMs'> {
   attached(volume: SimulatedVolume): void;
 }
 
-/** The volumes that there are, and what the platform holds them attached to. */
+/** The true volumes of the platform, and its attachment records. */
 export class Volumes {
   readonly #parts: {
     scheduler: Scheduler;
@@ -55,7 +55,7 @@ export class Volumes {
     return [...this.#volumes.values()];
   }
 
-  /** How large it is now. */
+  /** Its size now. */
   sizeGbOf(volume: SimulatedVolume): number {
     this.#grow(volume);
     return volume.sizeGb;
@@ -126,7 +126,7 @@ export class Volumes {
     return done(null);
   }
 
-  /** Takes its time; another order of the same size goes on with it. */
+  /** Takes a while; a second order of the same size goes on with the first. */
   resize(ref: string, sizeGb: number, cookie: string | null): Step<ObservedVolume> {
     const { scheduler, chance, traits } = this.#parts;
     const volume = this.#visible(ref);
@@ -177,7 +177,7 @@ export class Volumes {
     };
   }
 
-  /** Records of machines that are no more, where the platform drops them by itself. */
+  /** Drops the records of machines that are gone, where the platform does that. */
   #forgetRecords(volume: SimulatedVolume): void {
     const { traits, machines } = this.#parts;
     if (traits.recordsLinger) return;

@@ -6,16 +6,16 @@ import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 import { copySynced, removeDatabase } from '../../kernel/database-file.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 
-/** The one database that all replicas share: the real store, in a file that can lose its power. */
+/** The database that all replicas share: the real store, in a file that a power cut can truncate. */
 export class Database {
   readonly #folder: string;
   readonly #onCommit: CommitListener;
   #cuts = 0;
   #path: string;
   #store: Store;
-  /** The process whose transaction runs, or ran last; null: it is not a replica's. */
+  /** The process whose transaction runs or ran last; null: the operator's. */
   writer: ServerProcess | null = null;
-  /** When the next work can be claimed, as long as nothing is written; undefined: it has to be asked. */
+  /** When the next work can be claimed, cached until work is written; undefined: not cached. */
   #nextWorkAt: Promise<number | null> | undefined;
 
   /** Opens a copy of the file `template`. */
@@ -31,7 +31,7 @@ export class Database {
     return this.#store;
   }
 
-  /** Runs a transaction; whoever writes work in it says so by {@link workWritten}. */
+  /** Runs a transaction. If it writes work, its caller calls {@link workWritten}. */
   transact<T>(body: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.#store.transact(body);
   }
@@ -45,7 +45,7 @@ export class Database {
     return this.#nextWorkAt;
   }
 
-  /** Asks the store only where something can be claimed. */
+  /** Asks the store only when something can be claimed. */
   async claimWork(claim: Parameters<Store['claimWork']>[0]): Promise<Lease[]> {
     const next = await this.nextWorkAt();
     if (next === null || next > claim.now) return [];
@@ -59,7 +59,7 @@ export class Database {
     this.#nextWorkAt = undefined;
   }
 
-  /** What was not synced is lost. Every process that used the database has been killed before. */
+  /** Loses what was not synced. Every process that used the database has been killed before. */
   async cutPower(): Promise<void> {
     const [cut, path] = [this.#path, join(this.#folder, `sim-${++this.#cuts}.db`)];
     copySynced(cut, path);

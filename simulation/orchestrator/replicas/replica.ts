@@ -29,7 +29,7 @@ export interface ReplicaWorld extends Reach {
   readonly isOver: boolean;
 }
 
-/** One of the servers: a process at a time, with a clock of its own. */
+/** One of the servers: at most one process at a time, with a clock of its own. */
 export class Replica {
   readonly name: string;
   readonly #world: ReplicaWorld;
@@ -60,7 +60,7 @@ export class Replica {
     return this.#feed;
   }
 
-  /** Of the process that runs; undefined while there is none that serves. */
+  /** The process and its orchestrator; undefined while none serves requests. */
   get serving(): { process: ServerProcess; orchestrator: Orchestrator; store: Store } | undefined {
     const [process, orchestrator, store] = [this.#process, this.#orchestrator, this.#store];
     return process === undefined || orchestrator === undefined || store === undefined
@@ -73,12 +73,12 @@ export class Replica {
     return this.#platform;
   }
 
-  /** What its process takes for the time; undefined: none was started. */
+  /** The time by the clock of its process; undefined: none was started. */
   get now(): number | undefined {
     return this.#clock?.now();
   }
 
-  /** Starts a process; one that cannot start ends, and is started again. */
+  /** Starts a process. One that fails to start ends, and another is started. */
   start(platform = this.#world.traits.manifest.name): void {
     this.#platform = platform;
     const { scheduler, journal, database, scenario, inspector } = this.#world;
@@ -124,7 +124,7 @@ export class Replica {
     );
   }
 
-  /** The process ends at once; another is started after a while. */
+  /** Kills the process; another is started after a while. */
   crash(why: string): void {
     const process = this.#process;
     if (process === undefined || process.isDead) return;
@@ -137,7 +137,7 @@ export class Replica {
     });
   }
 
-  /** The process stands still for a while; it does not know when it goes on. */
+  /** Pauses the process for a while, as a SIGSTOP does. */
   pause(chance: Chance, leastMs = 1_000): void {
     const process = this.#process;
     if (process === undefined || process.isPaused) return;
@@ -152,12 +152,12 @@ export class Replica {
     });
   }
 
-  /** The process ends, and no other follows by itself. */
+  /** Kills the process, and starts no other. */
   end(): void {
     if (this.#process !== undefined) this.#end(this.#process);
   }
 
-  /** Of the platform that it is configured for; of another one nothing is there. */
+  /** The driver of the platform that it is configured for; on another platform nothing is there. */
   #driver(process: ServerProcess): PlatformDriver {
     const driver = simulatedDriver(this.#world, process);
     const { manifest } = driver;
@@ -174,7 +174,7 @@ export class Replica {
     this.#orchestrator = undefined;
   }
 
-  /** It may die anywhere in a step, and stand still between what the platform answered and what is written of it. */
+  /** It may die anywhere in a step, and pause between the platform's answer and the write of it. */
   #failpoint(process: ServerProcess, chance: Chance, point: string): void {
     if (process.isDead || this.#world.isCalm) return;
     const rate = this.#world.scenario.trouble.death * 4;

@@ -12,10 +12,10 @@ import type { ServerProcess } from '../../kernel/process.ts';
 import type { CommitFeed } from './commit-feed.ts';
 import type { Database } from './database.ts';
 
-/** How often what goes wrong between a replica and its database, for each call. */
+/** How often each fault happens between a replica and its database, for each call. */
 export interface StoreTrouble {
   unavailable: number;
-  /** Committed, and the answer lost. */
+  /** The transaction is committed, and the answer lost. */
   unknownOutcome: number;
   /** The process dies in the middle of a transaction. */
   death: number;
@@ -26,10 +26,10 @@ export const noTrouble: StoreTrouble = { unavailable: 0, unknownOutcome: 0, deat
 /** Who is told of what is committed. */
 export interface StoreObserver {
   claimed(process: ServerProcess, leases: readonly Lease[]): void;
-  /** A transaction asked for a lease, and wrote a row or did not. */
+  /** A transaction has checked a lease; `hasWritten`: it also wrote a row. */
   checked(process: ServerProcess, lease: Lease, hasWritten: boolean): void;
   volumeWritten(volume: VolumeRecord): void;
-  /** Units may have been taken or given back. */
+  /** A transaction may have claimed or released units or storage. */
   claimsWritten(): void;
 }
 
@@ -47,7 +47,7 @@ export interface FacadeParts {
 
 const WRITES = new Set(['insert', 'update', 'putAttachment', 'removeAttachment', 'take', 'put', 'finish']);
 
-/** The shared database as one process of a replica reaches it. */
+/** The shared database as one process of a replica uses it: with faults. */
 export function replicaStore(parts: FacadeParts): Store {
   const { database, feed, process, isShared, observer } = parts;
   const ask = <T>(question: () => Promise<T>): Promise<T> =>
@@ -107,7 +107,7 @@ interface Seen {
   hasClaimed: boolean;
 }
 
-/** The transaction with each of its calls seen; the process may die at any of them. */
+/** The same transaction, but what it does is noted, and the process may die at each of its calls. */
 function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
   const { process, chance, trouble, die } = parts;
   return interceptMethods(tx, (part, name, call, args) => {

@@ -58,14 +58,14 @@ export interface WorkloadWorld extends ClientsWorld {
   readonly tally: Tally;
   /** Commands that are not finished. */
   running: number;
-  /** Something threw where nobody waits. */
+  /** Ends the run with an error that no caller waits for. */
   fail(error: unknown): void;
 }
 
 /** A client gives up on a request after this long. */
 const PATIENCE_MS = 60_000;
 
-/** The tenants, and how their requests reach a server and come back, or do not. */
+/** The tenants, and the wire between them and the servers, which may lose an answer. */
 export class Clients {
   readonly tenants: readonly Tenant[];
   readonly chance: Chance;
@@ -88,7 +88,7 @@ export class Clients {
     return this.tenants.find((tenant) => tenant.accountId === accountId);
   }
 
-  /** Sends a request to one of the servers; undefined: no answer came, and nobody knows whether it was applied. */
+  /** Sends a request to one of the servers; undefined: no answer came, and the request was applied or not. */
   async ask(tenant: Tenant, asked: Asked): Promise<Reply | undefined> {
     const { scheduler, journal, scenario, replicas } = this.#world;
     const serving = replicas.flatMap((replica) => replica.serving ?? []);
@@ -149,7 +149,7 @@ export class Clients {
     journal.note('operator', `revokes a key of ${tenant.name}`);
   }
 
-  /** Mostly a valid one; sometimes one that was revoked. */
+  /** A valid key in most cases, a revoked one in a few. */
   #drawKey({ keys }: Tenant): Key {
     const valid = keys.filter(({ revokedAt }) => revokedAt === undefined);
     return this.chance.pick(this.chance.happens(0.05) ? keys : valid);

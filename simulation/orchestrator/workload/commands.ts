@@ -5,7 +5,7 @@ import type { Asked, Reply, WorkloadWorld } from './clients.ts';
 import type { CreateSent, Tenant } from './tenant.ts';
 import { volumeCommand } from './volume-commands.ts';
 
-/** What a client may do next, and how often. */
+/** What a client can do next, and how often compared with the rest. */
 const weights = {
   create: 14,
   race: 3,
@@ -17,24 +17,24 @@ const weights = {
   start: 8,
   restart: 5,
   destroy: 9,
-  changeMind: 3,
+  createThenDelete: 3,
   cycle: 5,
-  hurry: 4,
+  actOnceOnline: 4,
   createVolume: 4,
   pollVolume: 4,
   attach: 5,
   detach: 3,
   resizeVolume: 8,
   destroyVolume: 3,
-  hurryVolume: 4,
+  createThenDeleteVolume: 4,
   configurations: 2,
   availability: 3,
-  stranger: 1,
+  foreignId: 1,
   addKey: 0.4,
   revokeKey: 0.5,
 };
 
-/** Draws the next command and sends it; what comes of it is learnt when its reply arrives. */
+/** Draws the next command and sends it; its client learns the outcome when the reply arrives. */
 export function command(world: WorkloadWorld): void {
   const { clients, scheduler } = world;
   const { chance } = clients;
@@ -78,18 +78,18 @@ async function run(world: WorkloadWorld, tenant: Tenant, what: keyof typeof weig
       return restart(world, tenant);
     case 'destroy':
       return ofInstance(world, tenant, 'DELETE', '');
-    case 'changeMind':
-      return changeMind(world, tenant);
+    case 'createThenDelete':
+      return createThenDelete(world, tenant);
     case 'cycle':
       return cycle(world, tenant);
-    case 'hurry':
-      return hurry(world, tenant);
+    case 'actOnceOnline':
+      return actOnceOnline(world, tenant);
     case 'configurations':
     case 'availability':
       await clients.ask(tenant, { method: 'GET', path: `/v1/${what}` });
       return;
-    case 'stranger':
-      return stranger(world, tenant);
+    case 'foreignId':
+      return foreignId(world, tenant);
     case 'addKey':
       return clients.addKey(tenant);
     case 'revokeKey':
@@ -112,15 +112,15 @@ async function ofInstance(
   await clients.ask(tenant, { method, path: `/v1/instances/${id}${action}` });
 }
 
-/** Asked for, or asked about. */
+/** Asks for a restart, or for the state of the last one. */
 async function restart({ clients }: WorkloadWorld, tenant: Tenant): Promise<void> {
   if (tenant.instances.length === 0) return;
   const path = `/v1/x/instances/${clients.chance.pick(tenant.instances.slice(-8))}/restart`;
   await clients.ask(tenant, { method: clients.chance.happens(0.7) ? 'POST' : 'GET', path });
 }
 
-/** A create, and its DELETE while it is under way. */
-async function changeMind(world: WorkloadWorld, tenant: Tenant): Promise<void> {
+/** Deletes an instance while it is being created. */
+async function createThenDelete(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients, scheduler } = world;
   const { asked, sent } = drawCreate(world, tenant);
   const id = learn(tenant, sent, await clients.ask(tenant, asked));
@@ -130,7 +130,7 @@ async function changeMind(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   await clients.ask(tenant, { method: 'DELETE', path: `/v1/instances/${id}` });
 }
 
-/** One instance through its life: made, stopped, started again. */
+/** Creates an instance, stops it and starts it again. */
 async function cycle(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { asked, sent } = drawCreate(world, tenant);
   const id = learn(tenant, sent, await world.clients.ask(tenant, asked));
@@ -142,13 +142,13 @@ async function cycle(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   await world.clients.ask(tenant, { method: 'POST', path: `${path}/start` });
 }
 
-/** What is ONLINE is stopped, restarted or deleted at once: before the platform shows it, where that takes its time. */
-async function hurry(world: WorkloadWorld, tenant: Tenant): Promise<void> {
+/** Stops, restarts or deletes an instance as soon as it is ONLINE; the platform may not show its machine yet. */
+async function actOnceOnline(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients } = world;
   const { asked, sent } = drawCreate(world, tenant);
   const id = learn(tenant, sent, await clients.ask(tenant, asked));
   const path = `/v1/instances/${id}`;
-  if (id === undefined || !(await becomes(world, tenant, path, 'ONLINE', HURRIED))) return;
+  if (id === undefined || !(await becomes(world, tenant, path, 'ONLINE', EAGER))) return;
   switch (clients.chance.pick(['stop', 'restart', 'destroy'] as const)) {
     case 'stop':
       await clients.ask(tenant, { method: 'POST', path: `${path}/stop` });
@@ -162,11 +162,11 @@ async function hurry(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   }
 }
 
-/** How a client waits: as the contract says, or as one that wants it now. */
+/** How a client polls: as the contract asks for, or as fast as it can. */
 const PATIENT = { polls: 12, everyMs: 10_000 };
-const HURRIED = { polls: 60, everyMs: 500 };
+const EAGER = { polls: 60, everyMs: 500 };
 
-/** Polls until the instance is told as `status`; false: its client has lost patience. */
+/** Polls until the instance has the status; false: the client gave up before. */
 async function becomes(
   world: WorkloadWorld,
   tenant: Tenant,
@@ -182,8 +182,8 @@ async function becomes(
   return false;
 }
 
-/** Asks for what is another tenant's. */
-async function stranger(world: WorkloadWorld, tenant: Tenant): Promise<void> {
+/** Asks for an instance of another tenant. */
+async function foreignId(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients } = world;
   const other = clients.tenants.find(({ name }) => name !== tenant.name);
   if (other === undefined || other.instances.length === 0) return;
@@ -201,7 +201,7 @@ async function list(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   for (const { id, name } of instances) {
     tenant.learnInstance(id);
     const sent = tenant.creates.get(name ?? '');
-    // The doubt about a lost reply ends here.
+    // Now the client knows the outcome of a create whose reply was lost.
     if (sent?.outcome === 'unknown') sent.outcome = 'created';
   }
 }
@@ -242,7 +242,7 @@ function learn(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): stri
   return id;
 }
 
-/** I10: with one Idempotency-Key, several at once and again later: one instance. */
+/** I10: creates with one Idempotency-Key, at once and again later, make one instance. */
 async function createTwice(world: WorkloadWorld, tenant: Tenant): Promise<void> {
   const { clients, scheduler } = world;
   const { asked, sent } = drawCreate(world, tenant);
@@ -269,7 +269,7 @@ async function createTwice(world: WorkloadWorld, tenant: Tenant): Promise<void> 
   );
 }
 
-/** A refusal is no news about an earlier try whose reply was lost. */
+/** A refusal says nothing about an earlier try whose reply was lost. */
 function learnRetry(tenant: Tenant, sent: CreateSent, reply: Reply | undefined): string | undefined {
   const before = sent.outcome;
   const id = learn(tenant, sent, reply);

@@ -8,22 +8,22 @@ export interface Key {
   revokedAt: number | undefined;
 }
 
-/** A create that was sent: what came of it, as far as its client knows. */
+/** A create that was sent, and its outcome as far as its client knows. */
 export interface CreateSent {
   name: string;
-  /** `refused`: nothing may come of it · `unknown`: it was applied or not, and the next list tells. */
+  /** `refused`: it must leave nothing behind · `unknown`: it was applied or not, and the next list shows which. */
   outcome: 'unknown' | 'created' | 'refused';
   isRetried: boolean;
 }
 
-/** What one client believes. */
+/** What one client knows of its resources. */
 export class Tenant {
   readonly name: TenantName;
   readonly accountId: string;
   readonly keys: Key[];
   readonly instances: string[] = [];
   readonly volumes: string[] = [];
-  /** By the name that the client gave, which is unique to the create. */
+  /** By the name of the instance, which the client uses for one create only. */
   readonly creates = new Map<string, CreateSent>();
   readonly deleteSent = new Set<string>();
 

@@ -13,13 +13,13 @@ export async function volumeCommand(
     | 'detach'
     | 'resizeVolume'
     | 'destroyVolume'
-    | 'hurryVolume',
+    | 'createThenDeleteVolume',
 ): Promise<void> {
   const { clients } = world;
   const { chance } = clients;
-  if (what === 'createVolume' || what === 'hurryVolume') {
+  if (what === 'createVolume' || what === 'createThenDeleteVolume') {
     const id = await createVolume(world, tenant);
-    if (id !== undefined && what === 'hurryVolume') await deleteSoon(world, tenant, id);
+    if (id !== undefined && what === 'createThenDeleteVolume') await deleteSoon(world, tenant, id);
     return;
   }
   if (tenant.volumes.length === 0) return;
@@ -42,7 +42,7 @@ export async function volumeCommand(
       await clients.ask(tenant, { method: 'POST', path: `${path}/detach`, body: {} });
       return;
     case 'resizeVolume': {
-      // A volume of these is made with 20 GB; a size that it has already, or had, is asked for too.
+      // Volumes are made with 20 GB; clients also ask for a size that a volume has or had.
       const body = { size_gb: chance.pick([15, 20, 25, 30, 30, 40, 60]) };
       await clients.ask(tenant, { method: 'POST', path: `/v1/x/volumes/${id}/resize`, body });
       return;
@@ -70,7 +70,7 @@ async function createVolume(world: WorkloadWorld, tenant: Tenant): Promise<strin
   return id;
 }
 
-/** While it is made, or just after: before the platform shows it, where that takes its time. */
+/** Deletes a volume while it is being made or just after; the platform may not show it yet. */
 async function deleteSoon({ clients, scheduler }: WorkloadWorld, tenant: Tenant, id: string): Promise<void> {
   await scheduler.sleep(clients.chance.between(0, 9_000));
   tenant.deleteSent.add(id);
