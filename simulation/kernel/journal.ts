@@ -50,3 +50,12 @@ export class Journal {
     this.#unhashed = '';
   }
 }
+
+/** The fields of a log line, as text for the journal. */
+export function describeFields(fields: object): string {
+  const parts = Object.entries(fields).map(([name, value]) => {
+    const text = value instanceof Error ? `${value.name}: ${value.message}` : String(value);
+    return `${name}=${text.slice(0, 120)}`;
+  });
+  return parts.join(' ');
+}

@@ -22,3 +22,14 @@ export function hold(
 ): asserts condition {
   if (!condition) throw new Violation(invariant, message(), words);
 }
+
+/** The violation that `check` throws; undefined: it throws none. Other errors pass through. */
+export async function findViolation(check: () => Promise<void>): Promise<Violation | undefined> {
+  try {
+    await check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Violation) return error;
+    throw error;
+  }
+}

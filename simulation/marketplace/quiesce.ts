@@ -1,4 +1,4 @@
-import { hold, Violation } from '../kernel/violation.ts';
+import { findViolation, hold, Violation } from '../kernel/violation.ts';
 import { booksAreExact, ledgerVerifies } from './invariants/books.ts';
 import {
   billsAreFresh,
@@ -27,11 +27,11 @@ export async function quiesceMarket(world: MarketWorld): Promise<void> {
   endFaults(world);
   const end = scheduler.now + LONGEST_MS;
   let quietSince = scheduler.now;
-  let problem = await findProblem(world);
+  let problem = await findViolation(() => checkRest(world));
   while (scheduler.now < end && (problem !== undefined || scheduler.now - quietSince < STEADY_MS)) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
     world.assertSound();
-    problem = await findProblem(world);
+    problem = await findViolation(() => checkRest(world));
     // Work may begin again by itself, as when the balance of a team runs out.
     if (problem !== undefined) quietSince = scheduler.now;
   }
@@ -67,18 +67,7 @@ function endFaults(world: MarketWorld): void {
   );
 }
 
-/** The first invariant of a system at rest that does not hold. */
-async function findProblem(world: MarketWorld): Promise<Violation | undefined> {
-  try {
-    await assertRest(world);
-    return undefined;
-  } catch (error) {
-    if (error instanceof Violation) return error;
-    throw error;
-  }
-}
-
-async function assertRest(world: MarketWorld): Promise<void> {
+async function checkRest(world: MarketWorld): Promise<void> {
   for (const { name, serving } of world.replicas)
     hold('I24', serving !== undefined, () => `${name} does not serve again`);
   machinesAreSingle(world);

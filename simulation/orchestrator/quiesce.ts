@@ -1,4 +1,4 @@
-import { hold, Violation } from '../kernel/violation.ts';
+import { findViolation, hold } from '../kernel/violation.ts';
 import { catalog } from './catalog.ts';
 import {
   attachmentsMatch,
@@ -33,18 +33,18 @@ export async function quiesce(world: World): Promise<void> {
   endFaults(world);
   const calmSince = scheduler.now;
   const end = calmSince + LONGEST_MS;
-  let problem = await findProblem(world);
+  let problem = await findViolation(() => checkRest(world));
   while (problem !== undefined && scheduler.now < end) {
     await scheduler.runUntil(scheduler.now + STEP_MS);
     if (scheduler.now - calmSince > OPERATOR_AFTER_MS) await acceptRealLosses(world);
     inspector.assertHeld();
-    problem = await findProblem(world);
+    problem = await findViolation(() => checkRest(world));
   }
   if (problem !== undefined) throw problem;
   const callsBefore = world.callFaults.calls;
   await scheduler.runUntil(scheduler.now + STEADY_MS);
   inspector.assertHeld();
-  const again = await findProblem(world);
+  const again = await findViolation(() => checkRest(world));
   if (again !== undefined) throw again;
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
   callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
@@ -70,17 +70,6 @@ function endFaults(world: World): void {
     replica.clockOffsetMs = 0;
     replica.process?.resume();
     replica.feed?.heal();
-  }
-}
-
-/** The first invariant of a system at rest that does not hold. */
-async function findProblem(world: World): Promise<Violation | undefined> {
-  try {
-    await checkRest(world);
-    return undefined;
-  } catch (error) {
-    if (error instanceof Violation) return error;
-    throw error;
   }
 }
 

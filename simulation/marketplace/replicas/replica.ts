@@ -6,6 +6,7 @@ import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { StoreUnavailable } from '../../../src/ports/store-unavailable.ts';
 import type { Chance } from '../../kernel/chance.ts';
+import { describeFields } from '../../kernel/journal.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
@@ -173,19 +174,11 @@ export class MarketReplica {
     const write = (level: string) => (fields: object, message: string) => {
       if (process.isDead) return;
       const { err } = fields as { err?: unknown };
-      this.#world.journal.note(process.name, `${level} ${message} ${brief(fields)}`);
+      this.#world.journal.note(process.name, `${level} ${message} ${describeFields(fields)}`);
       if (level !== 'error' || !(err instanceof Error) || err instanceof StoreUnavailable) return;
       if (/simulated|MailRefused|mail server|ApiError/.test(`${err.name} ${err.message}`)) return;
       this.#world.fail(new Violation('crash', `${process.name}: ${message}: ${err.stack ?? err.message}`));
     };
     return { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') };
   }
-}
-
-function brief(fields: object): string {
-  const parts = Object.entries(fields).map(([name, value]) => {
-    const text = value instanceof Error ? `${value.name}: ${value.message}` : String(value);
-    return `${name}=${text.slice(0, 120)}`;
-  });
-  return parts.join(' ');
 }

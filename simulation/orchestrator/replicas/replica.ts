@@ -5,7 +5,7 @@ import type { Store } from '../../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { Chance } from '../../kernel/chance.ts';
-import type { Journal } from '../../kernel/journal.ts';
+import { describeFields, type Journal } from '../../kernel/journal.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
@@ -185,16 +185,8 @@ export class Replica {
   #log(process: ServerProcess): Log {
     const write = (level: string) => (fields: object, message: string) => {
       if (process.isDead) return;
-      this.#world.journal.note(process.name, `${level} ${message} ${brief(fields)}`);
+      this.#world.journal.note(process.name, `${level} ${message} ${describeFields(fields)}`);
     };
     return { debug: () => undefined, info: () => undefined, warn: write('warn'), error: write('error') };
   }
-}
-
-function brief(fields: object): string {
-  const parts = Object.entries(fields).map(([name, value]) => {
-    const text = value instanceof Error ? `${value.name}: ${value.message}` : String(value);
-    return `${name}=${text.slice(0, 120)}`;
-  });
-  return parts.join(' ');
 }
