@@ -165,7 +165,7 @@ async function make(
 }
 
 async function atRest({ store }: TestOrchestrator): Promise<void> {
-  await until('nothing is left to do', async () => (await store.read.work.backlog()).count === 0, 20_000);
+  await until('nothing is left to do', async () => (await store.read.work.backlog()).count === 0);
 }
 
 /** Nothing is left to do, nothing is half done, and rows and platform say the same. */
