@@ -11,14 +11,14 @@ interface LeaseDeps {
   log: Log;
 }
 
-/** Asks for a lease again and again, and renews it while it is held. */
+/** Claims a lease periodically, and renews it while it is held. */
 export class LeaseHolder {
   readonly #deps: LeaseDeps;
   readonly #name: string;
   readonly #holder: string;
   readonly #changed: (lease: LeaseRecord | null) => void;
   #lease: LeaseRecord | null = null;
-  /** What was told last: a lease that was won, or null. */
+  /** What `changed` was last called with. */
   #reported: LeaseRecord | null = null;
   #timer: Timer | undefined;
   #claiming: Promise<void> | undefined;
@@ -44,24 +44,26 @@ export class LeaseHolder {
     this.#claiming = this.#claim();
   }
 
-  /** Asks for it no more. */
+  /** Stops claiming. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#claiming;
   }
 
-  /** Lets others have it at once. After {@link stop}. */
+  /** Releases the lease, so that others get it at once. Call it after {@link stop}. */
   async release(): Promise<void> {
     const { store, log } = this.#deps;
     if (this.#lease === null) return;
     this.#lease = null;
     await store
       .transact((tx) => tx.leases.release(this.#name, this.#holder))
-      .catch((error) => log.warn({ err: error, lease: this.#name }, 'the lease will run out instead'));
+      .catch((error) =>
+        log.warn({ err: error, lease: this.#name }, 'the lease could not be released; it expires by itself'),
+      );
   }
 
-  /** A write was refused since another process has it. It is asked for again in its time. */
+  /** A write was rejected because another process holds the lease. The next periodic claim tries to get it again. */
   lost(): void {
     this.#lease = null;
     this.#report(null);
@@ -70,14 +72,14 @@ export class LeaseHolder {
   async #claim(): Promise<void> {
     const { store, clock, log } = this.#deps;
     const now = clock.now();
-    // A process that stood still has let go what came due before it asked again: that begins anew.
+    // The lease expired while this process was paused: work under it ends and starts again with the next claim.
     if (!this.isHeld) this.#report(null);
     try {
       this.#lease = await store.transact((tx) => tx.leases.claim(this.#name, this.#holder, now, TTL_MS));
       if (this.#isStoreDown) log.info({ lease: this.#name }, 'the store answers again');
       this.#isStoreDown = false;
     } catch (error) {
-      // What is held is held until it runs out.
+      // A held lease stays held until it expires.
       if (!this.#isStoreDown) log.error({ err: error, lease: this.#name }, 'the store does not answer');
       this.#isStoreDown = true;
     }
@@ -85,7 +87,7 @@ export class LeaseHolder {
     this.#timer = clock.setTimer(RENEW_MS, () => {
       this.#claiming = this.#claim();
     });
-    // It was another process's meanwhile: what was decided under the old token is void.
+    // Another process held it meanwhile: decisions under the old token are void.
     if (this.#lease?.token !== this.#reported?.token) this.#report(null);
     this.#report(this.isHeld ? this.#lease : null);
   }

@@ -1,4 +1,4 @@
-/** A right that one process at a time has, by name; of the store, so that it outlives its holder for a while. */
+/** A named lease: one process holds it at a time. It is stored, so it outlives its holder until it expires. */
 export interface LeaseRecord {
   /** Such as `provider:provider-a`. */
   name: string;
@@ -31,8 +31,8 @@ export class LeaseLost extends Error {
 }
 
 /**
- * What a holder of the lease does in a transaction: only while this process still holds it, by its token, and nobody
- * takes it before the commit. A holder that stood still and was replaced writes nothing: {@link LeaseLost}.
+ * A transaction body that runs only while this process holds the lease, by its fencing token; nobody else can take it
+ * before the commit. A holder that was paused and replaced writes nothing: {@link LeaseLost}.
  */
 export function fenced<Tx extends LeaseTransaction, T>(
   lease: LeaseRecord,

@@ -52,7 +52,7 @@ it('writes nothing more in a round that another process has replaced [job-fenced
   expect(books.lines.filter(({ level }) => level === 'error')).toEqual([]);
   expect(books.lines.at(-1)).toMatchObject({
     level: 'warn',
-    message: expect.stringContaining('longer than its lease'),
+    message: expect.stringContaining('outlasted its lease'),
   });
 });
 

@@ -23,8 +23,7 @@ export interface LeasedJobDeps<S> {
 }
 
 const MIN_LEASE_MS = 60_000;
-const LOST =
-  'a round of a job took longer than its lease, and another process does it now: the rest is left to that';
+const LOST = 'a round of a job outlasted its lease: another process has it now and does the rest';
 
 /**
  * Does a job again and again, in whichever process holds its lease. A round that takes longer than the lease may meet
@@ -86,7 +85,7 @@ export class LeasedJob<S extends LeasingStore> {
       if (lease !== null) await work(fence(store, lease), isNewHolder);
     } catch (err) {
       if (err instanceof LeaseLost) return log.warn({ job: name }, LOST);
-      log.error({ err, job: name }, 'a round of a job failed; it is tried again');
+      log.error({ err, job: name }, 'a round of a job failed; it will be retried');
     }
   }
 }

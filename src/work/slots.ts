@@ -1,6 +1,8 @@
 import type { Clock } from '../ports/clock.ts';
 
-/** A step that is under way for longer waits for the platform: it costs next to nothing, and takes no slot. */
+/**
+ * A step that runs longer than this is waiting for the platform: it costs almost nothing and no longer takes a slot.
+ */
 const SLOW_AFTER_MS = 2_000;
 /** Steps under way at once, of each kind, however slow: what the process can hold. */
 const HARD_CAP = 1_024;

@@ -5,8 +5,8 @@ const BURST = 8;
 const PER_SECOND = 20;
 
 /**
- * After an outage all that waited is due at once. For half a minute it is taken up at a pace, so that a platform which
- * has just got up is not run over.
+ * Limits the rate of steps after an outage, when all waiting work is due at once: for half a minute only some steps
+ * start per second, so that the platform is not overloaded.
  */
 export class Throttle {
   readonly #clock: Clock;
@@ -22,14 +22,14 @@ export class Throttle {
     this.#taken = 0;
   }
 
-  /** How many steps may be taken up now. */
+  /** How many steps may start now. */
   get allowance(): number {
     const pastMs = this.#clock.now() - this.#begunAt;
     if (pastMs < 0 || pastMs >= DURATION_MS) return Number.POSITIVE_INFINITY;
     return Math.max(0, Math.floor(BURST + (pastMs * PER_SECOND) / 1000) - this.#taken);
   }
 
-  /** How long nothing more may be taken up, in milliseconds. */
+  /** How long no further step may start, in milliseconds. */
   get pauseMs(): number {
     return this.allowance > 0 ? 0 : 1000 / PER_SECOND;
   }

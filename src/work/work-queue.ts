@@ -29,9 +29,9 @@ interface WorkQueueDeps<Kind, Lease> {
   leaseMs: number;
   /** Of each kind. */
   maxConcurrentSteps: number;
-  /** While it says so, nothing is claimed; whoever ends that wakes the queue. */
+  /** While it is true, nothing is claimed; whoever ends that calls `wake`. */
   isFrozen: () => boolean;
-  /** Whether the time here is near enough to the store's for a lease to mean anything. */
+  /** Whether the clock here is close enough to the store's for leases to be safe. */
   isClockInSync: () => boolean;
   /** Runs the step that a lease is for; it never rejects. */
   run: (lease: Lease) => Promise<void>;
@@ -41,7 +41,7 @@ const LONGEST_NAP_MS = 60_000;
 const AFTER_STORE_FAILURE_MS = 1_000;
 /** While every slot is taken: a step that ends wakes the queue anyway, one that turns slow does not. */
 const NAP_WHILE_FULL_MS = 100;
-/** While what is due is locked by somebody, and while this process does not know what time it is. */
+/** While due work is locked by another process, or the clock is out of sync. */
 const NAP_WHILE_BLOCKED_MS = 100;
 
 /**
@@ -79,7 +79,7 @@ export class WorkQueue<Kind, Lease> {
     this.#pumping ??= this.#pump();
   }
 
-  /** What waited during an outage is taken up at a pace. */
+  /** Limits the rate at which waiting work starts after an outage. */
   throttle(): void {
     for (const throttle of this.#throttles.values()) throttle.begin();
   }
@@ -149,7 +149,9 @@ export class WorkQueue<Kind, Lease> {
     this.#timer = this.#deps.clock.setTimer(nap, () => this.wake());
   }
 
-  /** Nobody is woken by what another process writes; if that one dies, its work is found within the time of a lease. */
+  /**
+   * Work of another process wakes nobody here; if that process dies, its work is found within the time of a lease.
+   */
   #longestNapMs(): number {
     const { store, leaseMs } = this.#deps;
     return store.isShared ? Math.min(LONGEST_NAP_MS, leaseMs / 3) : LONGEST_NAP_MS;

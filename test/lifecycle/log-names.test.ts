@@ -37,10 +37,10 @@ it('all lines of an instance share its id, its account and the request that made
   await pass(berth, 300);
   const told = [
     'request',
-    'a step failed; it is tried again',
-    'a step broke off',
+    'a step failed; it will be retried',
+    'a step failed with an error',
     'instance is online',
-    'a step keeps failing; it is tried for ever, look at the platform',
+    'a step keeps failing; it will be retried for ever: check the platform',
     'the machine is proved gone',
   ];
   const ofWork = lines.filter(({ fields }) => fields['method'] === undefined || fields['method'] === 'POST');

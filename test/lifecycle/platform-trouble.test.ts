@@ -196,7 +196,7 @@ describe('a platform that cannot be believed', () => {
     expect(await statuses(orchestrator, ids)).toEqual(['ONLINE', 'ONLINE', 'ONLINE']);
     expect(await metric(orchestrator, 'berth_platform_suspect')).toBe('1');
     expect(await metric(orchestrator, 'berth_platform_up')).toBe('0');
-    expect(alarms(/lacks too much/)).toMatchObject([
+    expect(alarms(/too many machines are missing/)).toMatchObject([
       { fields: { problem: 'its listing lacks 3 of 3 machines that it should have' } },
     ]);
     const refused = await orchestrator.request('POST', '/instances', { body: instanceRequest() });
@@ -256,7 +256,7 @@ describe('a platform that cannot be believed', () => {
     await until('nothing is offered', async () => (await offered(orchestrator)) === 0);
     resolve();
     const work = () => orchestrator.store.read.work.of(id);
-    await until('it is left', async () => /nothing is concluded/.test((await work())?.lastError ?? ''));
+    await until('it is left', async () => /nothing is decided/.test((await work())?.lastError ?? ''));
     expect(await statuses(orchestrator, [id])).toEqual(['PROVISIONING']);
     say({});
     await orchestrator.waitFor(id, 'ERROR');
@@ -368,7 +368,7 @@ describe('losses', () => {
   const cap = (least: number) => ({
     reconcile: { suspect_share: 1, max_losses: { share: 0, least, window_s: 600 } },
   });
-  const held = /as many instances as it may/;
+  const held = /as many instances as the cap allows/;
 
   it('beyond the cap are held, with one alarm, until they are accepted', async () => {
     await using troubled = await startTroubled(cap(2));

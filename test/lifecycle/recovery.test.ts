@@ -373,7 +373,7 @@ describe('in a database that was restored from a backup', () => {
     });
     expect(await restored.read(`/instances/${UNKNOWN}`)).toBe('404');
     expect(await first.driver.get(`berth-${id}`)).toMatchObject({ value: { power: 'running' } });
-    const alarms = restored.lines.filter(({ message }) => /it cannot be given one/.test(message));
+    const alarms = restored.lines.filter(({ message }) => /its row cannot be restored/.test(message));
     expect(alarms).toMatchObject([
       { fields: { ref: `berth-${id}`, problem: expect.stringMatching(problem) } },
     ]);

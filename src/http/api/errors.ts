@@ -15,12 +15,12 @@ export interface HttpError extends Error {
   toBody(): object;
 }
 
-/** What the two servers say differently of the same trouble. */
+/** What differs between the error tables of the two servers. */
 export interface ErrorVocabulary<Code extends string> {
   table: Readonly<Record<Code, { status: ContentfulStatusCode; meaning: string }>>;
   /** What every route may answer with. */
   common: readonly Code[];
-  /** The code of each trouble that has nothing to do with a use case. */
+  /** The codes of errors that belong to no use case. */
   codes: Readonly<
     Record<
       | 'internal'
@@ -102,7 +102,9 @@ export class ApiErrors<Code extends string> {
     );
   }
 
-  /** An internal error is a fault of ours; what the store or a provider did passes, and is told once elsewhere. */
+  /**
+   * An internal error is a bug and is logged as one; failures of the store or a provider are logged elsewhere too.
+   */
   log(log: Log, { code, message, cause }: HttpError, fields: object): void {
     const line = { ...fields, code, err: cause };
     if (code === this.#vocabulary.codes.internal) log.error(line, 'request failed');
@@ -122,7 +124,7 @@ export class ApiErrors<Code extends string> {
     return context.json(error.toBody(), error.status);
   }
 
-  /** The reply to what node:http could make no request of. */
+  /** The reply to bytes that node:http could not parse as a request. */
   refuseWire(problem: WireProblem): WireRefusal {
     const { create, codes, malformed } = this.#vocabulary;
     const error = {

@@ -1,12 +1,12 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../ports/clock.ts';
 
-/** How long a figure of the metrics stands before it is asked for again. */
+/** How long a figure of the metrics is cached. */
 const CACHE_MS = 5_000;
 
 /**
- * A figure that the database has to count: counted at most once in five seconds, however often and by however many it
- * is asked for. Undefined while the database does not answer.
+ * A figure that the database counts, at most once in five seconds however often it is read. Undefined while the
+ * database does not answer.
  */
 export function cachedFigure<T>(clock: Clock, count: () => Promise<T>): () => Promise<T | undefined> {
   let cached: { at: number; figure: Promise<T | undefined> } | undefined;

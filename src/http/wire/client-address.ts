@@ -2,8 +2,7 @@ import { isIP } from 'node:net';
 
 /**
  * Whom a request is counted for. Each of `trustedProxies` proxies adds the address that it sees to the end of
- * X-Forwarded-For: the one that the outermost of them saw is believed, and what stands before it was written by
- * anybody.
+ * X-Forwarded-For: the one that the outermost of them saw is used; anything before it may be forged.
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -16,7 +15,10 @@ export function clientAddress(
   return toNetwork(addresses.at(-Math.min(trustedProxies, addresses.length)) ?? '') ?? direct;
 }
 
-/** An IPv4 address, also one in IPv6's clothes; the /64 of an IPv6 address, which is one customer's; undefined: neither. */
+/**
+ * An IPv4 address, also if it is IPv4-mapped; the /64 of an IPv6 address, which is one customer's; undefined:
+ * neither.
+ */
 function toNetwork(text: string): string | undefined {
   const address = withoutPort(text);
   const family = isIP(address);

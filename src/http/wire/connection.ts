@@ -67,7 +67,7 @@ export class Connection {
     return this.#reply !== undefined && !this.#reply.writableFinished;
   }
 
-  /** Whether the client has said anything yet. */
+  /** Whether the client has sent anything yet. */
   get hasReceived(): boolean {
     return this.#hasReceived;
   }
@@ -88,7 +88,7 @@ export class Connection {
     return reply.headersSent || reply.req.complete;
   }
 
-  /** The client has shown a key that is right. */
+  /** The client has sent a valid credential. */
   trust(): void {
     this.#isTrusted = !this.#hasPipelined;
   }
@@ -115,12 +115,15 @@ export class Connection {
     this.#waitForReply();
   }
 
-  /** The server ends: what is not begun is not answered any more. */
+  /** The server is shutting down: requests that have not begun are not answered. */
   closeAfterReply(): void {
     this.#isLast = true;
   }
 
-  /** Ends with these bytes, throws away what still comes, and cuts the connection when the client had time to read. */
+  /**
+   * Sends these bytes as the last ones, discards further input, and closes the connection once the client had time to
+   * read.
+   */
   refuse(bytes: string): void {
     this.socket.end(bytes);
     this.#discardInput();

@@ -10,22 +10,22 @@ import { reprice, type TransitionDeps, type TransitionFields, transition } from 
 
 export type ApplyDeps = TransitionDeps & Pick<Deps, 'store'>;
 
-/** What was made of an observation. */
+/** The outcome of applying an observation. */
 export type Applied =
-  /** The record is right, and nothing needs to be written but until when that was seen. */
+  /** The record is unchanged; only the time of the confirmation has to be written. */
   | { outcome: 'confirmed'; why?: string }
   /** The record is another one now. */
   | { outcome: 'written'; record: DeploymentRecord; why: string }
   | { outcome: 'held'; why: string }
-  /** It would run, and nobody has shown yet that this endpoint can be logged in to. */
+  /** It would be running, but the SSH proof of this endpoint is missing. */
   | { outcome: 'unproved'; endpoint: Endpoint }
-  /** The record had been changed since the look began: what was seen says nothing of it. */
+  /** The record has changed since the observation began, so the observation is outdated. */
   | { outcome: 'dropped' };
 
 /**
- * Writes what an observation means. `snapshot` is the record as it was read before the provider was asked, at `begunAt`: if
- * it was changed since, the observation is of an older one and is dropped. Where only the time of the last confirmation
- * changed, nothing is written here: those are many, and are written together.
+ * Writes what an observation means. `snapshot` is the record as it was read before the provider was asked, at
+ * `begunAt`: if it has changed since, the observation is dropped. A mere confirmation writes nothing here; those are
+ * written in batches.
  */
 export async function applyObservation(
   deps: ApplyDeps,
@@ -64,8 +64,8 @@ export async function applyObservation(
 }
 
 /**
- * The endpoint of a new machine that has to be proved before the deployment runs (M: running, "reachable by SSH"); null:
- * none, since it does not begin to run, its proof was given, or the provider is believed.
+ * The endpoint of a new machine that has to be proved before the deployment runs (M: running, "reachable by SSH");
+ * null: no proof is needed: it does not start running, is proved already, or the provider needs no proof.
  */
 function endpointToProve(
   providers: Deps['providers'],
@@ -122,7 +122,7 @@ async function write(
         ...facts.endpoint,
         ...(facts.providerRateMicroUsd !== undefined && ratesOf(deps, record, facts.providerRateMicroUsd)),
         ...(failure !== undefined && { failureReason: failure.reason, failureDetails: failure.details }),
-        // An end counts from its own time on; what lives was seen until now.
+        // An end counts from its own time; a live deployment was observed until now.
         ...((to === 'running' || to === 'stopped') && { observedAt }),
       };
       return transition(deps, tx, record, { to, at, fields });

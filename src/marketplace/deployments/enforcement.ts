@@ -12,7 +12,7 @@ import { pauseDeployment } from './pause.ts';
 import { endsAt } from './refusal.ts';
 import { transition } from './transition.ts';
 
-/** What is done to what a team has that has no balance left: as its owner could, but without a minimum runtime. */
+/** Ends the deployments and volumes of a team without balance: as its owner could, but without a minimum runtime. */
 export function createEnforcement(all: Omit<ApplyDeps & VolumeDeps, 'store'>): Enforcement {
   return {
     stop: async (id, store) => {
@@ -30,7 +30,7 @@ export function createEnforcement(all: Omit<ApplyDeps & VolumeDeps, 'store'>): E
         if (record === null || !isLive(record)) return null;
         const at = endsAt(deps.providers, record, deps.clock.now());
         const terminated = await transition(deps, tx, record, { to: 'terminated', at });
-        // Locked last, as everybody does: what this throws takes all of it back.
+        // The team is locked last, as in every transaction; a throw here rolls everything back.
         assertStillDue(deps, record, await tx.teams.byId(record.teamId));
         return terminated;
       });

@@ -6,13 +6,13 @@ import type { DeploymentRecord, Suspicion } from '../model/deployment-record.ts'
 import type { MarketplaceOptions } from '../model/options.ts';
 import { type Endpoint, endpointOf, isSameEndpoint } from './endpoint.ts';
 
-/** What one look at a provider gave. `isListed`: whether its list has the instance; absent: it was not asked. */
+/** One observation of an instance. `isListed`: whether the provider's list has it; absent: the list was not read. */
 export type Observation =
   | { instance: Instance }
   | { gone: true; isListed?: boolean }
   | { problem: ProviderProblem };
 
-/** What an instance says beside its status; only what differs from the record. */
+/** Other properties of the instance; only those that differ from the record. */
 export interface Facts {
   endpoint?: Endpoint;
   /** A spot price that is another one now, as the provider asks it, in micro-USD per hour. */
@@ -21,11 +21,11 @@ export interface Facts {
 
 /** What follows from an observation. `why` is for the log. */
 export type Judgement =
-  /** Nothing: it says nothing that could be used. */
+  /** The observation says nothing usable. */
   | { kind: 'hold'; why: string }
   /** The record is right until now. */
   | { kind: 'confirm'; facts: Facts; why?: string }
-  /** It may have changed: that has to last, or to be confirmed. */
+  /** It may have changed: the change has to last, or to be confirmed. */
   | { kind: 'suspect'; suspicion: Suspicion; why: string }
   | {
       kind: 'change';
@@ -42,19 +42,19 @@ type Polling = Pick<MarketplaceOptions['polling'], 'blinkMs' | 'goneAfterMs' | '
 interface ObservedInstance {
   record: DeploymentRecord;
   instance: Instance;
-  /** When the look began: the record is confirmed until then, and what lasts has lasted until then. */
+  /** When the observation began: the record is confirmed until then. */
   now: number;
-  /** When it was over: what it saw may have changed between the two, and counts from no later than this. */
+  /** When it ended: an observed change counts from this time at the latest. */
   seenAt: number;
   polling: Polling;
   firstRateMicroUsd: number;
 }
 
-/** A price that is more than so many times the first one is rather a mistake than a price. */
+/** A price above this multiple of the first one is taken for a mistake. */
 const MAX_PRICE_FACTOR = 10;
 
 /**
- * What an observation that began at `now`, and was made at `seenAt`, means for a deployment. Never invents: what ends one is a terminal status, a
+ * Judges an observation that began at `now` and ended at `seenAt`. A deployment ends only by a terminal status, a
  * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
  * `firstRateMicroUsd` is what its provider asked at first, by which a spot price is measured.
  */
@@ -82,7 +82,7 @@ export function needsList(
   polling: Polling,
 ): boolean {
   if (suspicion?.status !== 'GONE' || now - suspicion.since < polling.goneAfterMs) return false;
-  // A list may be behind with what was made just now.
+  // A list may lag behind a create.
   const isYoung = record.status === 'deploying' && now - (record.launch.sentAt ?? 0) < polling.findCreateMs;
   return !isYoung;
 }
@@ -142,7 +142,7 @@ function judgeGone(
   const { suspicion } = record;
   const isAgain = suspicion?.status === 'GONE' && isListed !== true;
   if (isAgain && isListed === false && needsList(record, now, polling)) {
-    // Nobody knows since when: what was not confirmed is not billed.
+    // The time of the loss is not known: billing ends with the last confirmation.
     const at = record.observedAt ?? record.createdAt;
     return over(record, at, 'the provider has it no more: 404 twice, and its list');
   }
@@ -218,14 +218,14 @@ function lastingSince(observed: ObservedInstance): number | null {
   return changedAt({ ...observed, seenAt: before.since });
 }
 
-/** A stop and what it leads to are one doubt; so are a destruction and its end. */
+/** STOPPING and STOPPED count as one suspicion; so do DESTROYING and its end. */
 function sameSuspicion({ suspicion }: DeploymentRecord, status: Instance['status']): Suspicion | undefined {
   const isStop = (it: string) => it === 'STOPPING' || it === 'STOPPED';
   if (suspicion === null || suspicion.status === 'GONE') return undefined;
   return isStop(suspicion.status) === isStop(status) ? suspicion : undefined;
 }
 
-/** What the provider says, but neither before the record was last confirmed nor after it was seen. */
+/** The provider's `updated_at`, but not before the last confirmation and not after the observation. */
 function changedAt({ record, instance, seenAt }: ObservedInstance): number {
   const reported = Date.parse(instance.updated_at);
   const earliest = record.observedAt ?? record.startedAt ?? record.createdAt;

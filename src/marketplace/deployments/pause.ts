@@ -15,11 +15,11 @@ import { originalStoppedRate } from './stopped-rate.ts';
 import { showDeployment } from './to-deployment.ts';
 
 /**
- * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`". The provider is asked
- * once, and looked at until it shows.
+ * M: POST .../pause: running → stopped, "GPU released, disk kept, billing at `stoppedHourlyRate`". The stop is sent
+ * once, and the provider is polled until it shows.
  *
- * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or PROVIDER_REFUSED:
- *   then nothing changed; PROVIDER_SLOW: it went through, or may have, and a poll will show it
+ * @throws {ApiError} NOT_FOUND, FORBIDDEN, ACTION_UNSUPPORTED, INVALID_STATUS, CHANGE_IN_PROGRESS or
+ *   PROVIDER_REFUSED: then nothing changed; PROVIDER_SLOW: it went through, or may have, and a poll will show it
  */
 export async function pauseDeployment(deps: ApplyDeps, caller: Caller, id: string): Promise<Deployment> {
   const { store, clock, options, providers } = deps;
@@ -44,8 +44,8 @@ export async function pauseDeployment(deps: ApplyDeps, caller: Caller, id: strin
 }
 
 /**
- * A stop without an answer "usually means it was accepted" (M: Deployments, rule 3). Where there was one that does not
- * settle it, the instance itself tells.
+ * A stop without an answer "usually means it was accepted" (M: Deployments, rule 3). If the answer was inconclusive,
+ * the instance is read.
  */
 async function mayBeStopping(
   provider: Provider,

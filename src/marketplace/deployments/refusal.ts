@@ -16,9 +16,9 @@ const verbs: Readonly<Record<Exclude<Action['kind'], 'volume'>, string>> = {
 };
 
 /**
- * Ends a change that the provider did not take, so that the deployment is as it was before, and returns what to throw:
- * 400 where it gives us no more, 503 for any other 409 of a start, 409 where the provider is busy with another change, 502 for the rest. What the provider
- * said goes to the log alone.
+ * Ends a change that the provider refused and returns the error to throw: 400 if our quota is used up, 503 for any
+ * other 409 of a start, 409 if the provider is busy with another change, 502 otherwise. The provider's own text goes
+ * to the log only.
  */
 export async function refusal(store: Store, begun: BegunDeployment, error: unknown): Promise<unknown> {
   await endAction(store, begun);
@@ -78,8 +78,8 @@ export function providerOf(providers: Providers, { providerId }: DeploymentRecor
 }
 
 /**
- * When a terminate that is accepted at `now` counts from. Where the configuration does not have the provider any more,
- * nobody vouches for what came after the last look at it, and nobody pays for that.
+ * When a terminate that is accepted at `now` counts from. If the provider is no longer configured, it counts from the
+ * last observation: nothing after that is billed.
  */
 export function endsAt(providers: Providers, record: DeploymentRecord, now: number): number {
   if (providers.get(record.providerId) !== undefined) return now;
@@ -89,11 +89,12 @@ export function endsAt(providers: Providers, record: DeploymentRecord, now: numb
 const POLL_EVERY_MS = 2_000;
 
 /**
- * Looks at the provider until a change has shown. Each look is applied as a poll would apply it, so that who looks
- * makes no difference. `problem`: what came in place of an answer to the request; null: the provider accepted it.
+ * Polls the provider until the deployment has the wanted status. Each observation is applied as the worker's polls
+ * are. `problem`: the error that the provider's call ended with; null: it was accepted.
  *
  * @throws {ApiError} PROVIDER_SLOW at the deadline: the change is still awaited, and a later poll ends it.
- *   INVALID_STATUS where the deployment became something else meanwhile, PROVIDER_REFUSED where the change was given up.
+ *   INVALID_STATUS where the deployment became something else meanwhile, PROVIDER_REFUSED where the change was given
+ *   up.
  */
 export async function awaitStatus(
   deps: ApplyDeps,
@@ -117,7 +118,7 @@ export async function awaitStatus(
   }
 }
 
-/** The instance as the provider tells it; null where it does not. */
+/** The instance as the provider shows it; null if the call fails. */
 export async function getInstance(
   { client }: Provider,
   { providerInstanceId, region }: BegunDeployment,

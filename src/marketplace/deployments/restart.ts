@@ -54,7 +54,7 @@ function assertSupportsRestart(
   if (reason !== null) throw new ApiError('ACTION_UNSUPPORTED', reason);
 }
 
-/** What an answer that is none leaves open is asked of the provider. */
+/** Without a clear answer, the provider is asked for the restart status. */
 async function outcomeOf(
   { client }: Provider,
   { providerInstanceId, region }: BegunDeployment,
@@ -108,7 +108,7 @@ export async function readRebootStatus(
   }
 }
 
-/** Whether a restart that was begun here may be over at `now`: from then on the provider's word counts. */
+/** Whether a restart that was begun here may be over at `now`: only then the provider's status is trusted. */
 export function mayBeOver({ isSent, since }: Action, now: number): boolean {
   return isSent && now - since >= RESTART_SHOWS_MS;
 }

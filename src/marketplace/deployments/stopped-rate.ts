@@ -6,9 +6,10 @@ import { type Markups, markedUpStopped, noMarkups } from '../providers/markup.ts
 import type { Providers } from '../providers/provider.ts';
 
 /**
- * What the deployment costs while it is stopped, with the markup and before discounts, in micro-USD per hour. Of an offer
- * that is known: what the provider announces, else what its profile says, to which no markup is added. Else what it was at
- * the last stop, what the offer said when it was deployed, or what the profile says. Null: nobody ever told.
+ * What the deployment costs while it is stopped, with the markup and before discounts, in micro-USD per hour. Of an
+ * offer that is known: what the provider announces, else what its profile says, to which no markup is added. Else
+ * what it was at the last stop, what the offer said when it was deployed, or what the profile says. Null: it was
+ * never known.
  */
 export function originalStoppedRate(providers: Providers, record: DeploymentRecord): number | null {
   const { offerId, region, extras, originalStoppedRateMicroUsd: last } = record;

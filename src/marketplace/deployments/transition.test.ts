@@ -64,7 +64,7 @@ describe('the times and the bill', () => {
     const { id } = await deploy(market, { offerId: 'gpu-spot', instanceType: 'SPOT' });
     const parked = await move(id, { to: 'stopped', at: market.clock.now() }, { ...market.deps, log });
     expect(parked).toMatchObject({ status: 'stopped', stoppedRateMicroUsd: 0 });
-    expect(alarms).toEqual([expect.stringContaining('name it in stopped_prices')]);
+    expect(alarms).toEqual([expect.stringContaining('set it in stopped_prices')]);
   });
 
   it('of stops and starts add up, and each has its own price [times-and-bill-add-up]', async () => {

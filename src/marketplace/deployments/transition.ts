@@ -130,7 +130,7 @@ async function toStopped(
         offer: moved.offerId,
         instanceType: moved.instanceType,
       },
-      'a deployment is stopped and nobody says what that costs, so nothing is billed while it is: name it in stopped_prices of the profile of its provider (0 where a stopped machine costs nothing)',
+      'the price of a stopped deployment is not known, so nothing is billed while it is stopped: set it in stopped_prices of the profile of its provider (0 where a stopped machine costs nothing)',
     );
   const price = await priceFor(tx, moved.teamId, original ?? 0, at);
   const record: DeploymentRecord = {

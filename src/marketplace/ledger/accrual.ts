@@ -22,7 +22,7 @@ export class Accrual {
   readonly #deps: AccrualDeps;
   readonly #job: LeasedJob<Store>;
   readonly #zeroBalance: ZeroBalance;
-  /** Teams with something to tell though nothing of theirs may run any more. */
+  /** Teams whose balance is watched although nothing of theirs may run any more. */
   #watched = new Set<string>();
 
   constructor({ enforce, ...deps }: AccrualDeps & { enforce: Enforcement }) {
@@ -91,13 +91,13 @@ export class Accrual {
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);
   }
 
-  /** What is wrong with one does not keep the others from their turn. */
+  /** A failure of one does not stop the others. */
   async #attempt(fields: object, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (err) {
       if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
-      this.#deps.log.error({ err, ...fields }, 'a part of the billing round failed; it is tried again');
+      this.#deps.log.error({ err, ...fields }, 'a part of the billing round failed; it will be retried');
     }
   }
 }

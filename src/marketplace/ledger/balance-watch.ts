@@ -24,7 +24,7 @@ export const quietWatch: BalanceWatch = {
 
 export type BalanceNews = { kind: 'low'; minutes: number } | { kind: 'exhausted' };
 
-/** Whether readings go on having something to tell where nothing is used any more. */
+/** Whether no mail is pending, so that readings can stop once nothing is used any more. */
 export function isQuiet(watch: BalanceWatch): boolean {
   return Object.values(watch).every((value) => value === null);
 }

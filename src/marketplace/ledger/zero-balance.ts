@@ -7,8 +7,8 @@ import { type VolumeRecord, logNames as volumeNames } from '../model/volume-reco
 import { VolumesAreKept, watchVolumes } from './watch-volumes.ts';
 
 /**
- * How a deployment is ended by the house, whatever its minimum runtime. All reject where it did not happen. `store` is
- * that of the round that decided it: it refuses what another process decides by now.
+ * Ends deployments regardless of their minimum runtime. Each method rejects if that failed. `store` is fenced by the
+ * lease of the round that decided it.
  */
 export interface Enforcement {
   /**
@@ -81,7 +81,7 @@ export class ZeroBalance {
         else
           log.error(
             { err, ...fields },
-            'a deployment of a team without balance could not be ended and costs money that nobody has: it is tried again',
+            'a deployment of a team without balance could not be ended and still costs money: it will be retried',
           );
       }),
     );

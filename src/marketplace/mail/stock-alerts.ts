@@ -75,7 +75,7 @@ export interface Stock {
   regions: readonly string[];
 }
 
-/** What is known of the stock that an alert is about; null: the provider has not been heard. */
+/** The stock that an alert is about; null: the catalog of the provider has not been read. */
 function stockOf(
   providers: Providers,
   { providerId, offerId, region }: Pick<StockAlertRecord, 'providerId' | 'offerId' | 'region'>,

@@ -5,7 +5,7 @@ import { ApiError } from '../contract/errors.ts';
 import type { InstanceType } from '../contract/values.ts';
 import type { MarketplaceOptions } from './options.ts';
 
-/** How far the making of the instance at the provider has got. */
+/** The progress of creating the instance at the provider. */
 export interface Launch {
   /**
    * `wanted`: no create was sent. `sent`: one was sent, and may have made an instance; it is never sent again. `made`:
@@ -16,7 +16,7 @@ export interface Launch {
   request: CreateInstanceRequest | null;
   /** When the create was sent last. */
   sentAt: number | null;
-  /** How often the provider's list was looked at in vain since an answer was lost. */
+  /** How often the provider's list was searched without success since an answer was lost. */
   looks: number;
   /** The request that made the deployment, as its line in the log names it. Absent: it is older than this field. */
   requestId?: string;
@@ -30,7 +30,7 @@ export interface Action {
   isSent: boolean;
 }
 
-/** Something that the provider says and that is not believed before it is confirmed. */
+/** A status that the provider shows and that has to be confirmed before it is applied. */
 export interface Suspicion {
   /** `GONE`: 404. */
   status: InstanceStatus | 'GONE';
@@ -46,9 +46,9 @@ export interface Suspicion {
 export interface SshProof {
   /** The public keys that the machine was made with. */
   keys: string[];
-  /** When its provider was first heard to say ONLINE: the time that it has is counted from here. */
+  /** When its provider first showed it ONLINE: the window for the proof begins here. */
   onlineAt: number | null;
-  /** How often it was tried in vain. */
+  /** The number of failed attempts. */
   attempts: number;
   /** The step at which the last try failed. */
   failedAt: ProbeStep | null;
@@ -124,10 +124,10 @@ export interface DeploymentRecord {
   launch: Launch;
   action: Action | null;
   suspicion: Suspicion | null;
-  /** When the provider last said what the record says: until then it is billed without a doubt. */
+  /** When the provider last confirmed the record: it is billed at least until then. */
   observedAt: number | null;
   cleanup: Cleanup;
-  /** Grows with every write; what was seen of an older one is not applied. */
+  /** Grows with every write; an observation of an older revision is not applied. */
   revision: number;
   /** Null before its instance is known, and where it is older than the proof. */
   sshProof: SshProof | null;

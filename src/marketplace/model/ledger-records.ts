@@ -69,14 +69,14 @@ export function remainingMinutes({ balanceMicroUsd, burnMicroUsdPerHour }: Balan
   return burnMicroUsdPerHour === 0 ? Number.POSITIVE_INFINITY : (60 * balanceMicroUsd) / burnMicroUsdPerHour;
 }
 
-/** A deployment or a volume that its provider denies: 404, and nobody here asked for its end. */
+/** A deployment or a volume that its provider answers 404 for although nobody asked for its end. */
 export interface LossRecord {
   subjectId: string;
   kind: 'deployment' | 'volume';
   providerId: string;
   /** When it ended by that, or was first held. */
   at: number;
-  /** Too many are denied: it is kept as it is until the provider knows it again, or an operator accepts. */
+  /** Too many are lost: it is kept as it is until the provider shows it again, or an operator accepts. */
   isHeld: boolean;
 }
 

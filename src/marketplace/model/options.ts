@@ -1,6 +1,6 @@
 const DAY_MS = 24 * 3_600_000;
 
-/** How much may end because a provider denies it, before an operator has to look. */
+/** How much may be lost at a provider before an operator has to decide. */
 export interface LossCapOptions {
   /** Of what there was at the provider, from 0 to 1. */
   share: number;
@@ -22,7 +22,7 @@ export interface MarketplaceOptions {
     concurrency: number;
     /** How long a dedicated instance may read stopped or offline before that is believed. */
     blinkMs: number;
-    /** Between the first 404 and the look at the list that confirms it, at least. */
+    /** The shortest time between the first 404 and the reading of the list that confirms it. */
     goneAfterMs: number;
     /** Between two comparisons of a provider's list with the deployments. */
     sweepMs: number;

@@ -106,7 +106,7 @@ export interface SshKeyWriter extends SshKeyReader {
   remove(id: string): Promise<void>;
 }
 
-/** Read for each of a provider's every few seconds: no more than that takes. */
+/** Read for every deployment of a provider every few seconds, so it has only the columns that this needs. */
 export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt' | 'launch' | 'sshProof'>;
 
 export interface DeploymentReader {
@@ -119,11 +119,11 @@ export interface DeploymentReader {
     /** Absent: all of them. `offset` of those that fit are left out before. */
     page?: { limit: number; offset: number };
   }): Promise<DeploymentRecord[]>;
-  /** All of a provider that somebody must look at: the active ones, and those that still have to be cleaned up. */
+  /** All of a provider that need a sync: the active ones, and those that still have to be cleaned up. */
   toSync(providerId: string): Promise<DeploymentToSync[]>;
   /** By its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
-  /** How many there are to tend, of each provider that has any. */
+  /** How many need a sync, of each provider that has any. */
   countToSync(): Promise<{ providerId: string; count: number }[]>;
   /** How many there are in each status that is not over. */
   countActive(): Promise<{ status: DeploymentStatus; count: number }[]>;
@@ -262,7 +262,7 @@ export interface MailWriter extends MailReader {
   update(record: MailRecord): Promise<void>;
 }
 
-/** What ended because its provider denied it, and what is held instead. */
+/** Deployments and volumes that were lost at their provider, and losses that are held. */
 export interface LossReader {
   bySubject(subjectId: string): Promise<LossRecord | null>;
   /** Of what ended, at a provider. */

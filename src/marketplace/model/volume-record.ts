@@ -42,12 +42,12 @@ export interface VolumeRecord {
   providerVolumeId: string | null;
   /** When a create was sent; it is sent again only where the provider knows the same create by its key. */
   createSentAt: number | null;
-  /** A change that was begun and is not over yet: somebody looks after the volume until it is. */
+  /** The change in progress; the volume is synced until it is over. */
   action: VolumeAction | null;
   observedAt: number | null;
   cleanup: Cleanup;
   revision: number;
-  /** When the provider said that it deletes it: a 404 after that is the proof, and one without it a denial. */
+  /** When the provider accepted the deletion: a 404 after that is the proof; a 404 without it is a loss. */
   deletionTakenAt: number | null;
   /** The request that made it, as its line in the log names it. Null: it is older than this field. */
   requestId: string | null;

@@ -81,7 +81,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** What one provider has on sale, as far as it is shown. */
+/** The offers of one provider that are shown. */
 export interface ProviderOffers {
   profile: ProviderProfile;
   /** Another map whenever something in it has changed. */

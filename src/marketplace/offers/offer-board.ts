@@ -63,7 +63,7 @@ function isOfType(instanceType: InstanceType | null): (offer: CatalogOffer) => b
 const STALE_AFTER = 3;
 const HIDDEN_AFTER = 20;
 
-/** The shelves of the providers that were heard lately, in the order of the configuration. */
+/** The offers of the providers whose catalog is recent enough, in the order of the configuration. */
 function visibleOffers(
   providers: Providers,
   providerIds: readonly string[],

@@ -5,8 +5,8 @@ import type { ProviderProfile, Selection } from './profile.ts';
 import type { CatalogOffer, Provider } from './provider.ts';
 
 /**
- * What a user is told of a change that has not shown yet (M: 504, "Poll the deployment"): no more than is known.
- * `problem`: what came in place of an answer to the request; null: the provider accepted it.
+ * The text for a change that has not shown yet (M: 504, "Poll the deployment"). `problem`: the error that the
+ * provider's call ended with; null: it was accepted.
  */
 export function describeSlow(
   { providerId, what, thing }: { providerId: string; what: string; thing: 'deployment' | 'volume' },
@@ -50,8 +50,8 @@ const STOPPED_PRICE_UNKNOWN =
 const RESTART_UNANNOUNCED = 'The provider cannot restart instances of this machine type.';
 
 /**
- * Why a deployment cannot be stopped (M: Deployment, `pauseUnsupportedReason`); null: it can. Of an offer that the
- * provider has not told of yet only the profile is known, and the price is looked for when it is needed.
+ * Why a deployment cannot be stopped (M: Deployment, `pauseUnsupportedReason`); null: it can. Until the catalog has
+ * the offer, only the profile is checked, and the price when it is needed.
  */
 export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.stop, machine, machine.region);
@@ -60,7 +60,9 @@ export function pauseUnsupportedReason({ profile, catalog }: Rules, machine: Pla
   return stoppedPrice(profile, offer, machine.region) === null ? STOPPED_PRICE_UNKNOWN : null;
 }
 
-/** Why a deployment cannot be restarted; null: it can. As {@link pauseUnsupportedReason} for an offer nobody told of. */
+/**
+ * Why a deployment cannot be restarted; null: it can. Without the offer in the catalog, only the profile is checked.
+ */
 export function restartUnsupportedReason({ profile, catalog }: Rules, machine: PlacedMachine): string | null {
   const reason = profileReason(profile.instances.restart, machine, machine.region);
   const offer = catalog.offers.get(machine.offerId);

@@ -25,8 +25,8 @@ export interface FeedOptions {
 }
 
 /**
- * What one provider sells, refreshed all the time. What it had stays when a call fails; `refreshedAt` then says how old it
- * is. Each feed waits for its own provider alone.
+ * The catalog of one provider, refreshed periodically. When a call fails, the last catalog stays, and `refreshedAt`
+ * says how old it is. A slow provider delays no other feed.
  */
 export class CatalogFeed implements ProviderCatalog {
   readonly #options: FeedOptions;
@@ -72,7 +72,7 @@ export class CatalogFeed implements ProviderCatalog {
     await this.#refreshing;
   }
 
-  /** Asks the provider; never rejects. One refresh at a time: a second one is the first. */
+  /** Reads the catalog; never rejects. Concurrent calls share one refresh. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = null;

@@ -61,9 +61,8 @@ export function createProviders({ providers, catalogMs, ...deps }: ProvidersOpti
 }
 
 /**
- * Tells of each provider that something is left at and that the configuration does not have any more. What is there is
- * kept: it shows as it was seen last, a deployment is not billed from then on, and what the user ends is cleaned up once
- * the provider is back.
+ * Logs each provider that still has deployments or volumes but is no longer configured. They are kept in their last
+ * known state, deployments are not billed, and what a user ends is cleaned up once the provider is configured again.
  */
 export async function logMissingProviders({
   store: { read },
@@ -84,6 +83,6 @@ export async function logMissingProviders({
     if (providers.get(provider) === undefined)
       log.error(
         { provider, ...counts },
-        'the configuration does not have a provider at which something is left, and which may cost: put it back, or clean up there',
+        'the configuration lacks a provider that still has deployments or volumes, which may cost money: add it again, or clean up there',
       );
 }

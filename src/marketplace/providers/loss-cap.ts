@@ -5,15 +5,15 @@ import type { LossCapOptions, MarketplaceOptions } from '../model/options.ts';
 import type { Reader, Store, Transaction } from '../model/store.ts';
 
 const ALARM_EVERY_MS = 60 * 60_000;
-/** What a deployment that is held says in the log. */
-export const HELD = '404, and the provider denies too much at once: it is held until an operator has looked';
+/** The reason in the log for a deployment that is held. */
+export const HELD = '404, but the provider has lost too many at once: it is held until an operator decides';
 
-/** Where the losses at a provider stand against the cap. */
+/** The losses at a provider, compared with the cap. */
 export interface LossCount {
   providerId: string;
-  /** What ended by a denial within the window. */
+  /** Deployments and volumes that ended by a 404 within the window. */
   count: number;
-  /** How many may. */
+  /** How many may end that way. */
   cap: number;
   held: number;
   /** Until when the operator lets them pass, in milliseconds since the epoch; null: the cap holds. */
@@ -23,7 +23,7 @@ export interface LossCount {
 const acceptedUntilKey = (providerId: string) => `losses_accepted_until:${providerId}`;
 const alarmedAtKey = (providerId: string) => `losses_told_at:${providerId}`;
 
-/** Counts what a provider denies. `share` is of what there was before that. */
+/** Counts what a provider has lost. `share` is of what there was before. */
 export async function countLosses(
   { losses, settings }: Pick<Reader, 'losses' | 'settings'>,
   providerId: string,
@@ -42,7 +42,7 @@ export async function countLosses(
   };
 }
 
-/** Whether a 404 of this provider proves that something is gone: not while it denies too much. */
+/** Whether a 404 of this provider proves that something is gone: not while losses are held. */
 export async function isNotFoundTrusted(
   { store: { read }, clock }: { store: Store; clock: Clock },
   providerId: string,
@@ -53,17 +53,17 @@ export async function isNotFoundTrusted(
 
 type LostSubject = Pick<LossRecord, 'subjectId' | 'kind' | 'providerId'>;
 
-/** `alarm`: what an operator is to be told, once the transaction is committed. */
+/** `alarm`: to be logged once the transaction is committed. */
 export interface Admission {
   isAdmitted: boolean;
   alarm: LossCount | null;
 }
 
 /**
- * Counts what ends because its provider denies it, in the transaction that ends it; not admitted, it must not end. A
- * provider that was given the key of another account denies everything. One that is held holds all that follow, however
- * much time passes, until the provider knows it again, it ends otherwise, or an operator accepts. The caller has begun
- * the transaction with `tx.losses.lock`.
+ * Counts a loss (a 404 that ends a deployment or a volume) in the transaction that writes it. If it is not admitted,
+ * it must not end. A provider that got the key of another account answers 404 for everything. While one loss is held,
+ * all later ones are held too, until the provider shows it again, it ends otherwise, or an operator accepts the
+ * losses. The caller has begun the transaction with `tx.losses.lock`.
  */
 export async function admitLoss(
   { clock, options }: { clock: Clock; options: MarketplaceOptions },
@@ -87,17 +87,17 @@ export async function admitLoss(
   return { isAdmitted: false, alarm: { ...losses, held: othersHeld + 1 } };
 }
 
-/** Tells an operator that a provider denies more than it may end. */
+/** Logs that a provider has lost more than the cap allows. */
 export function logLossAlarm(log: Log, { providerId, count, cap, held }: LossCount): void {
   log.error(
     { provider: providerId, losses: count, cap, held },
-    'the provider denies more than may end by that: what else it denies keeps its state, and is billed up to its last ' +
-      `answer only. See whether its key and base_url are those of our account; if all of it is really lost, ` +
-      `\`berth marketplace losses accept ${providerId}\` ends it`,
+    'the provider answers 404 for more deployments and volumes than may end by that: the others keep their state and ' +
+      `are billed only up to its last answer. Check that its key and base_url are those of our account; if they are ` +
+      `really lost, \`berth marketplace losses accept ${providerId}\` ends them`,
   );
 }
 
-/** From now until `until`, what the provider denies ends. */
+/** Until `until`, every 404 of the provider ends what it is about. */
 export async function acceptLosses(
   { store }: { store: Store },
   providerId: string,

@@ -59,9 +59,9 @@ export function deployableImages({ osOptions }: Pick<CatalogOffer, 'osOptions'>)
   return osOptions.length === 0 ? [DEFAULT_IMAGE] : osOptions;
 }
 
-/** What a provider sells, as it was last heard. One hung provider never delays the others: it is read from memory. */
+/** What a provider sells, as it was last read. It is kept in memory, so a provider that hangs delays no request. */
 export interface ProviderCatalog {
-  /** When the provider last told; null: it never has, and `offers` is empty. */
+  /** When the catalog was last read; null: never, and `offers` is empty. */
   readonly refreshedAt: number | null;
   readonly offers: ReadonlyMap<string, CatalogOffer>;
   /** Where volumes are sold, in the provider's words; empty where its profile has none. */

@@ -26,13 +26,13 @@ export function requestedVolumeProvider(providers: Providers, id: string): Volum
   throw invalid('provider', `expected a provider with volumes: ${known.join(', ') || 'there is none'}`);
 }
 
-/** The seller of a volume that exists; null: its provider is not configured any more. */
+/** The provider of an existing volume; null: it is no longer configured. */
 export function volumeProviderOf(providers: Providers, providerId: string): VolumeProvider | null {
   return toVolumeProvider(providers.get(providerId));
 }
 
 /**
- * The seller of a volume that a request wants to change.
+ * The provider of a volume that a request wants to change.
  *
  * @throws {ApiError} PROVIDER_REFUSED where the configuration does not have the provider any more
  */

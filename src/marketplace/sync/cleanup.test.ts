@@ -54,7 +54,7 @@ describe('a deployment that was terminated', () => {
     await terminate(id);
     await setup.clock.advance(2.5 * HOUR_MS);
     expect((await read(setup, id)).cleanup).toBe('wanted');
-    const alarms = setup.told.filter(({ message }) => message.includes('not proved to be gone'));
+    const alarms = setup.told.filter(({ message }) => message.includes('may still exist and cost money'));
     expect(alarms).toMatchObject([
       { level: 'error', fields: { deployment: id, reason: 'timeout: deleteInstance: the connection broke' } },
       { level: 'error', fields: { deployment: id } },
@@ -152,6 +152,6 @@ describe('the sweep', () => {
     setup.plain.create(request);
     await setup.clock.advance(10 * MINUTE_MS);
     expect(statuses(setup.plain)).toEqual(Array.from({ length: 5 }, () => 'ONLINE'));
-    expect(tellings(setup.told, 'warn', 'has our name and no deployment')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'has our name but no deployment')).toBe(1);
   });
 });

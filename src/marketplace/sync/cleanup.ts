@@ -9,11 +9,12 @@ const FIRST_RETRY_MS = 5_000;
 const LAST_RETRY_MS = 5 * 60_000;
 const ALARM_AFTER_MS = 60 * 60_000;
 const STILL_THERE = 'the provider still has it';
-const DENIED = 'the provider denies it, and too much else to be believed: see `berth marketplace losses`';
+const DENIED =
+  'the provider answers 404 for it and for too many others to be trusted: see `berth marketplace losses`';
 
 /**
- * Deletes what a deployment that is over has at its provider, until the provider says that it is gone; tried for ever.
- * Returns when to go on; null: it is done.
+ * Deletes the instance of an ended deployment, and retries for ever until the provider confirms that it is gone.
+ * Returns the pause until the next attempt; null: it is done.
  */
 export async function cleanUp(context: SyncContext, record: DeploymentRecord): Promise<number | null> {
   const { store, health, cleanups } = context;
@@ -21,7 +22,7 @@ export async function cleanUp(context: SyncContext, record: DeploymentRecord): P
   let reason: string;
   try {
     const isNotFound = await isGone(context, record);
-    // What a provider denies that denies everything is not gone.
+    // A 404 proves nothing while the provider answers 404 for too much.
     if (isNotFound && (await isNotFoundTrusted(context, record.providerId))) {
       await store.transact((tx) => tx.deployments.setCleanup(record.id, 'done'));
       cleanups.delete(record.id);
@@ -70,7 +71,7 @@ function retry(
         openMs,
         reason,
       },
-      'the instance of a deployment that is over is not proved to be gone, and may cost: its deletion is tried for ever',
+      'the instance of an ended deployment may still exist and cost money: its deletion is retried until the provider confirms it',
     );
   cleanups.set(record.id, { attempts: attempts + 1, alarmedAt: isAlarm ? now : alarmedAt });
   const pause = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));

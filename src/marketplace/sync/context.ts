@@ -6,7 +6,7 @@ import type { Provider } from '../providers/provider.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { SshAlarm } from './ssh-alarm.ts';
 
-/** Until when deployments were seen to be what their records say, kept until they are written together. */
+/** Collects the times at which polls confirmed deployments, to write them in batches. */
 export class Observations {
   readonly #store: Store;
   #pending = new Map<string, { id: string; revision: number; at: number }>();
@@ -45,7 +45,7 @@ export type SyncDeps = Pick<
   'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
 >;
 
-/** What the steps of one provider are made of. */
+/** What the steps of one provider use. */
 export interface SyncContext extends SyncDeps {
   provider: Provider;
   health: ProviderHealth;

@@ -10,9 +10,9 @@ const FIRST_SEARCHES_MS = 2_000;
 const LAST_SEARCHES_MS = 10_000;
 
 /**
- * Looks in the provider's list for what a create of which nobody has the answer may have made. One: it is adopted;
- * several: the oldest, and the others are deleted; none for long enough: the deployment has failed, and the sweep deletes
- * what turns up later. Returns when to look again.
+ * Searches the provider's list for instances of a create whose answer was lost. The oldest is adopted, and others are
+ * deleted. If none is found within `findCreateMs`, the deployment fails; the sweep deletes an instance that appears
+ * later. Returns the pause until the next search.
  */
 export async function findLaunched(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const { clock, options, provider, health, call } = context;
@@ -51,7 +51,7 @@ function byAge(a: Instance, b: Instance): number {
   return Date.parse(a.created_at) - Date.parse(b.created_at) || a.id.localeCompare(b.id);
 }
 
-/** What cannot be deleted now is found by the sweep. */
+/** If the deletion fails, the sweep finds the instance later. */
 async function remove(
   { provider, health, log, call }: SyncContext,
   record: DeploymentRecord,

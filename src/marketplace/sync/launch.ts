@@ -12,8 +12,8 @@ const RETRY_MS = 5_000;
 const FIRST_SEARCH_MS = 2_000;
 
 /**
- * Asks the provider for the instance of a deployment for which nothing was sent yet. That it is sent is written first,
- * and what may have been sent is never sent again. Returns when to look at it again.
+ * Sends the create of a deployment's instance. The state `sent` is written first, so that a create that may have been
+ * sent is never sent again. Returns the pause until the next step.
  */
 export async function launch(context: SyncContext, record: DeploymentRecord): Promise<number> {
   if (isOverdue(context, record)) {
@@ -51,7 +51,7 @@ async function checkAvailability(
   }
 }
 
-/** In a commit of its own, before the call. Null: another process did it, or it is not wanted any more. */
+/** Commits before the call. Null: another process has sent it, or the deployment has ended. */
 async function markSent(
   { store, clock }: SyncContext,
   { id }: DeploymentRecord,
@@ -89,12 +89,12 @@ async function send(
   }
 }
 
-/** Whether the provider has decided: nothing was made, and asking again cannot help. */
+/** Whether the answer is final: nothing was made, and a retry cannot help. */
 function isAnswer({ problem }: ProviderError): boolean {
   return ['refused', 'unauthorized', 'not_found', 'conflict'].includes(problem);
 }
 
-/** Nothing was made, and nothing decided: it is sent again. */
+/** Nothing was made and the answer is not final: the create will be sent again. */
 async function revertToWanted({ store }: SyncContext, { id }: DeploymentRecord): Promise<number> {
   await store.transact(async (tx) => {
     const record = await tx.deployments.byId(id);
@@ -136,8 +136,8 @@ function soldOut(offerId: string, region: string): string {
 }
 
 /**
- * The instance is the deployment's. Where that ended meanwhile, it is what has to be cleaned up; where it has another
- * one, this one is left to the sweep.
+ * Assigns the instance to the deployment. If the deployment has ended meanwhile, the instance will be cleaned up; if
+ * it already has another one, the sweep deletes this one.
  */
 export async function adopt(
   { store, provider, log }: SyncContext,
@@ -166,7 +166,7 @@ export async function adopt(
 
 const MINUTE_MS = 60_000;
 
-/** Whether the deployment had the time that its provider has, and is not running. */
+/** Whether the deployment has exceeded the provider's deploy timeout and is still not running. */
 export function isOverdue(
   { clock, provider, unproved, options }: SyncContext,
   record: DeploymentRecord,
@@ -175,7 +175,7 @@ export function isOverdue(
   const { id, createdAt, sshProof } = record;
   const onlineAt = sshProof?.onlineAt ?? unproved.get(id)?.seenAt;
   const madeBy = createdAt + deployTimeoutMinutes(provider, record) * MINUTE_MS;
-  // One that was ONLINE has its time to be proved.
+  // A machine that was ONLINE gets the full window for its SSH proof.
   const provedBy = onlineAt === undefined ? madeBy : onlineAt + options.polling.sshWindowMs;
   return clock.now() >= Math.max(madeBy, provedBy);
 }

@@ -55,7 +55,7 @@ it('all lines of a deployment share its id, its team and the request that made i
   const shared = { deployment: id, team: 'team-1', request_id: requestId, provider: 'provider-x' };
   const ofTheProvider = told.filter(({ fields }) => fields['deployment'] === undefined);
   expect(ofTheProvider.map(({ message }) => message)).toEqual([
-    'the provider does not answer as it should: what is known is kept until it does',
+    'calls to the provider fail: what is known of it is kept until it answers again',
     'the provider answers again',
     expect.stringContaining('none of the new machines of the provider'),
     'new machines of the provider are reached by SSH again',
@@ -63,13 +63,13 @@ it('all lines of a deployment share its id, its team and the request that made i
   const ofTheDeployment = told.filter((line) => !ofTheProvider.includes(line));
   for (const { message, fields } of ofTheDeployment) expect({ message, ...fields }).toMatchObject(shared);
   expect([...new Set(ofTheDeployment.map(({ message }) => message))]).toEqual([
-    'a step broke off; it is tried again',
+    'a step failed with an error; it will be retried',
     'the provider has made an instance',
-    'what the provider says is not applied',
+    'an answer of the provider is ignored: what is known is kept',
     expect.stringContaining('cannot be logged in to by SSH yet'),
     'a new machine was reached by SSH with its key',
     'a deployment changed',
-    'an instance has no live deployment any more: it is deleted',
-    expect.stringContaining('is not proved to be gone'),
+    'an instance belongs to no live deployment: it is deleted',
+    expect.stringContaining('may still exist and cost money'),
   ]);
 });

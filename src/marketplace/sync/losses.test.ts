@@ -121,11 +121,11 @@ describe('a provider that denies everything', () => {
     await setup.clock.advance(30 * MINUTE_MS);
     expect(await read(setup, held.id)).toMatchObject({ status: 'terminated', cleanup: 'wanted' });
     await setup.clock.advance(HOUR_MS);
-    const alarm = setup.told.find(({ message }) => message.includes('not proved to be gone'));
+    const alarm = setup.told.find(({ message }) => message.includes('may still exist and cost money'));
     // Nobody is sent to look for a machine of which the provider says that it is not there.
     expect(alarm?.fields).toMatchObject({
       deployment: held.id,
-      reason: expect.stringMatching(/denies it, .*`berth marketplace losses`/),
+      reason: expect.stringMatching(/answers 404 for it .*`berth marketplace losses`/),
     });
     expect((await losses()).held).toBe(MACHINES - CAP - 1);
     setup.plain.faults.plan = () => 'none';

@@ -245,7 +245,7 @@ describe('a change of ours that is under way', () => {
     expect((await read(setup, id)).action?.kind).toBe('volume');
     await setup.clock.advance(MINUTE_MS);
     expect(await read(setup, id)).toMatchObject({ status: 'running', action: null });
-    expect(tellings(setup.told, 'warn', 'never showed')).toBe(1);
+    expect(tellings(setup.told, 'warn', 'did not show')).toBe(1);
   });
 
   it('a stop of which the provider shows nothing for a minute was not taken: others may be asked for', async () => {

@@ -6,7 +6,7 @@ import type { SyncContext } from './context.ts';
 import { failOverdue, isOverdue } from './launch.ts';
 import { settleAction } from './settle-action.ts';
 
-/** Looks at the instance of a deployment, and writes what that means. Returns when to look again. */
+/** Reads the instance of a deployment and applies what it shows. Returns the pause until the next poll. */
 export async function poll(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const begunAt = context.clock.now();
   const observation = await observe(context, record, begunAt);
@@ -75,7 +75,7 @@ function report(
   );
 }
 
-/** Why what was said is not applied as it is. */
+/** Why the observation was not applied as it is. */
 function problemOf(applied: Exclude<Applied, { outcome: 'dropped' }>): string | undefined {
   if (applied.outcome === 'unproved') return undefined;
   if (applied.outcome === 'written') return applied.record.suspicion === null ? undefined : applied.why;

@@ -4,7 +4,7 @@ import { transition } from '../deployments/transition.ts';
 import { type DeploymentRecord, logNames, type SshProof } from '../model/deployment-record.ts';
 import type { SyncContext, Unproved } from './context.ts';
 
-/** One that could not be tried more often than this, because nobody tended it, is not given up. */
+/** A machine with fewer attempts is not given up: no process may have been running. */
 const LEAST_ATTEMPTS = 3;
 
 export function unproved(keys: readonly string[]): SshProof {
@@ -20,9 +20,9 @@ export function unproved(keys: readonly string[]): SshProof {
 
 /**
  * Tries once whether the machine of a deployment can be logged in to with the key that it was made with (M: running:
- * "Active and reachable by SSH"). A proof is latched on the row, and the next poll that sees it ONLINE there lets it run.
- * What cannot be proved in its window fails: it was never billed, and is deleted at its provider. Says whether the
- * deployment is to be polled at once.
+ * "Active and reachable by SSH"). A proof is stored on the row, and the next poll that shows the machine ONLINE at
+ * that endpoint makes the deployment running. Without a proof within the window the deployment fails, unbilled, and
+ * the machine is deleted. Returns whether to poll the deployment at once.
  */
 export async function proveSsh(context: SyncContext, id: string): Promise<boolean> {
   const { store, clock, provider, options } = context;
@@ -47,11 +47,11 @@ export async function proveSsh(context: SyncContext, id: string): Promise<boolea
   if (context.unproved.get(id) === unprovedMachine) context.unproved.delete(id);
   if (outcome === 'dropped') return true;
   await report(context, record, unprovedMachine.endpoint, proof, result);
-  // A provider that tells one endpoint and then another is not hurried after.
+  // A provider that changes the endpoint again and again must not cause a tight loop.
   return outcome === 'proved' && proof.provedAt === null;
 }
 
-/** A machine whose provider names no login user can be asked for no key: that its SSH server answers is all there is. */
+/** Without a login user no key can be tried; then an answer of the SSH server is the proof. */
 function probe(
   sshProbe: SshProbe,
   { ipAddress, sshPort, loginUser }: Endpoint,
@@ -144,7 +144,7 @@ async function report(
   if (before.failedAt !== step)
     log.warn(
       { ...fields, endpoint: toSshAddress(endpoint), step, detail },
-      'a new machine is ONLINE at its provider, and cannot be logged in to by SSH yet: it does not run, and is not billed',
+      'a new machine is ONLINE at its provider but cannot be logged in to by SSH yet: it is not running and not billed',
     );
   await sshAlarm.failed(record, before.onlineAt, step);
 }

@@ -3,15 +3,15 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import { type DeploymentRecord, logNames } from '../model/deployment-record.ts';
 
-/** These are the provider's as a whole; any other is one of the thing that was asked for. */
+/** These problems concern the whole provider; all others concern the resource of the call. */
 const OF_ALL: readonly ProviderProblem[] = ['unreachable', 'timeout', 'unauthorized', 'limited', 'failed'];
-/** A problem that was not seen for so long is over: one that comes and goes is told of once. */
+/** A problem is over after so long without it, so that an intermittent one is logged once. */
 const OVER_AFTER_MS = 60_000;
 
 /** What a call was about: a deployment, or anything else by its id. */
 type Subject = Pick<DeploymentRecord, 'id' | 'teamId' | 'launch'> | string;
 
-/** What is wrong with a provider's answers: told once, not with every poll, and again when it is over. */
+/** Logs problems with a provider's answers once, not with every poll, and again when they are over. */
 export class ProviderHealth {
   readonly #providerId: string;
   readonly #deps: { clock: Clock; log: Log };
@@ -32,12 +32,12 @@ export class ProviderHealth {
     if (!this.#problems.has(error.problem))
       this.#deps.log.warn(
         { provider: this.#providerId, problem: error.problem, detail: error.message },
-        'the provider does not answer as it should: what is known is kept until it does',
+        'calls to the provider fail: what is known of it is kept until it answers again',
       );
     this.#problems.set(error.problem, this.#deps.clock.now());
   }
 
-  /** What was said of `subject` cannot be used, or not yet. */
+  /** An answer about `subject` is ignored, at least for now. */
   ignored(subject: Subject, reason: string): void {
     const [id, names] =
       typeof subject === 'string' ? [subject, { subject }] : [subject.id, logNames(subject)];
@@ -45,11 +45,11 @@ export class ProviderHealth {
     this.#ignoredAnswers.set(id, reason);
     this.#deps.log.warn(
       { ...names, provider: this.#providerId, reason },
-      'what the provider says is not applied',
+      'an answer of the provider is ignored: what is known is kept',
     );
   }
 
-  /** What was said of `subject` is clear. */
+  /** An answer about `subject` was usable. */
   answered(subject: string): void {
     this.#ignoredAnswers.delete(subject);
     const now = this.#deps.clock.now();
@@ -60,7 +60,7 @@ export class ProviderHealth {
     }
   }
 
-  /** `subject` is no concern any more. */
+  /** `subject` is no longer polled. */
   forget(subject: string): void {
     this.#ignoredAnswers.delete(subject);
   }

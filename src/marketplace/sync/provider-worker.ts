@@ -18,7 +18,7 @@ import { Schedule } from './schedule.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { Sweep } from './sweep.ts';
 
-/** What other processes have written is noticed so soon. */
+/** How often the deployments are read again, for changes by other processes. */
 const REREAD_MS = 5_000;
 const FLUSH_MS = 5_000;
 const VOLUMES_MS = 5_000;
@@ -31,13 +31,16 @@ const STORE = 'store';
 
 type Chore = 'reread' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
 
-/** Tends all that is at one provider, while it has the lease. Waits for no other provider. */
+/**
+ * Syncs the deployments and volumes at one provider while this process holds its lease. Independent of all other
+ * providers.
+ */
 export class ProviderWorker {
   readonly #deps: SyncDeps;
   readonly #provider: Provider;
   readonly #health: ProviderHealth;
   readonly #sshAlarm: SshAlarm;
-  /** Of the lease that is held: its store refuses what is written once another process has it. */
+  /** Bound to the current lease: its store rejects writes once another process holds it. */
   #context: SyncContext | undefined;
   readonly #lease: LeaseHolder;
   readonly #deployments: Schedule;
@@ -82,13 +85,13 @@ export class ProviderWorker {
     this.#chores.put('volumes', 0);
   }
 
-  /** Lets what runs come to its end, and others have the provider. */
+  /** Waits for running steps, then releases the lease. */
   async stop(): Promise<void> {
     await this.#lease.stop();
     await Promise.all([this.#deployments.stop(), this.#proofs.stop(), this.#chores.stop()]);
     await this.#context?.observations
       .flush()
-      .catch((error) => this.#deps.log.warn({ err: error }, 'what was seen last could not be written'));
+      .catch((error) => this.#deps.log.warn({ err: error }, 'the last observations could not be written'));
     await this.#lease.release();
   }
 
@@ -156,13 +159,13 @@ export class ProviderWorker {
     }
   }
 
-  /** Those that an earlier process left are not asked for all at once. */
+  /** Spreads the first polls of deployments that an earlier process left. */
   #firstPollMs(): number {
     const { options, random } = this.#deps;
     return Math.round(options.polling.intervalMs[0] * random.next());
   }
 
-  /** A step that throws is a fault of ours or the store's: it is told of once, and tried again. */
+  /** A step that throws is a bug or a store failure: it is logged once and retried. */
   async #guard(
     name: string,
     step: (context: SyncContext) => Promise<number | null>,
@@ -191,7 +194,7 @@ export class ProviderWorker {
           provider: this.#provider.id,
           step: name,
         };
-        this.#deps.log.error(fields, 'a step broke off; it is tried again');
+        this.#deps.log.error(fields, 'a step failed with an error; it will be retried');
       }
       return AFTER_FAILURE_MS;
     }
@@ -205,7 +208,10 @@ export class ProviderWorker {
   }
 }
 
-/** Does for a deployment what comes next. Returns after how many milliseconds to go on; null: nothing is left to do. */
+/**
+ * Runs the next step of a deployment. Returns the pause until the following one in milliseconds; null: nothing is
+ * left to do.
+ */
 async function syncDeployment(context: SyncContext, id: string): Promise<number | null> {
   const record = await context.store.read.deployments.byId(id);
   if (record === null) return null;

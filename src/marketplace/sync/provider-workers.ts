@@ -1,7 +1,7 @@
 import type { SyncDeps } from './context.ts';
 import { ProviderWorker } from './provider-worker.ts';
 
-/** Tends what is at all providers, each by itself: a provider that hangs delays no other. */
+/** One worker per provider: a provider that hangs delays no other. */
 export class ProviderWorkers {
   readonly #workers: ReadonlyMap<string, ProviderWorker>;
 
@@ -19,7 +19,7 @@ export class ProviderWorkers {
     for (const worker of this.#workers.values()) worker.start();
   }
 
-  /** Looks at once for what is new at a provider. */
+  /** Starts the worker of a provider at once: there is new work. */
   wake(providerId: string): void {
     this.#workers.get(providerId)?.wake();
   }

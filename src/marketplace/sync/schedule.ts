@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
 
-/** Does something for each of many keys at its time, a few at once, and never twice at once for the same key. */
+/** Runs a function for each key when it is due: a few at a time, and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
   readonly #concurrency: number;

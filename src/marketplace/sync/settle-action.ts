@@ -9,7 +9,7 @@ import type { SyncContext } from './context.ts';
 /** A stop that a provider has taken shows within seconds (O: Integration is poll-based); ONLINE after this, it has not. */
 const PAUSE_SHOWS_MS = 60_000;
 
-/** Ends the change that is under way where it is over, or has not shown for so long that nobody waits any more. */
+/** Ends the action of a deployment that is over or has timed out. */
 export async function settleAction(
   context: SyncContext,
   record: DeploymentRecord,
@@ -25,7 +25,7 @@ export async function settleAction(
   if (isTooOld)
     log.warn(
       { ...logNames(record), provider: record.providerId, action: action.kind, ageMs },
-      'a change never showed at the provider: it is not waited for any more',
+      'a change did not show at the provider in time: it is given up',
     );
   await context.store.transact(async (tx) => {
     const now = await tx.deployments.byId(record.id);
@@ -55,7 +55,7 @@ async function hasRestarted(
   }
 }
 
-/** The deployment came to nothing, if it is still what it was when that was decided. What may exist is cleaned up. */
+/** Fails the deployment, unless it has changed since that was decided. An instance that may exist is cleaned up. */
 export async function fail(
   context: SyncContext,
   decidedOn: DeploymentRecord,

@@ -16,7 +16,7 @@ interface Deps {
   log: Log;
 }
 
-/** Tells an operator when none of a provider's new machines can be logged in to: then nothing more can be sold there. */
+/** Alerts the operator when none of a provider's new machines accepts a login: then nothing can be sold there. */
 export class SshAlarm {
   readonly #deps: Deps;
   readonly #providerId: string;
@@ -64,15 +64,15 @@ export class SshAlarm {
     if (steps.includes('auth'))
       this.#deps.log.error(
         fields,
-        'none of the new machines of the provider can be logged in to by SSH with its key: each fails in the end, ' +
-          'unbilled. Ask the provider whether it injects the keys; its offers are still sold',
+        'none of the new machines of the provider can be logged in to by SSH with its key: their deployments fail ' +
+          'and are not billed. Ask the provider whether it injects the keys; its offers are still sold',
       );
     else
       this.#deps.log.error(
         fields,
-        'none of the new machines of the provider can be reached by SSH from here: each fails in the end, ' +
-          'unbilled. Let this server open connections to their SSH ports; where it never can, set `verify_ssh: false` ' +
-          'for the provider in marketplace.yaml, and the provider is believed',
+        'none of the new machines of the provider can be reached by SSH from here: their deployments fail and are ' +
+          'not billed. Allow this server to connect to their SSH ports; if it never can, set `verify_ssh: false` ' +
+          'for the provider in marketplace.yaml, and no login is tried',
       );
   }
 }

@@ -6,8 +6,9 @@ import { isBeingDestroyed, ownName } from '../model/names.ts';
 import type { SyncContext } from './context.ts';
 
 /**
- * Finds instances that carry our name and that no live deployment has, in two phases: seen in one list, still there in
- * the next. One whose deployment is over, or has another instance, is deleted. One that no row knows is only told of.
+ * Finds orphans: instances with our name that belong to no live deployment, in two phases (in one list, and still in
+ * the next). An orphan whose deployment has ended, or has another instance, is deleted. One without any row is only
+ * logged.
  */
 export class Sweep {
   #seen: ReadonlySet<string> = new Set();
@@ -45,7 +46,7 @@ export class Sweep {
       if (!this.#logged.has(instance.id))
         log.warn(
           { provider: provider.id, instance: instance.id, name: instance.name },
-          'an instance has our name and no deployment: it may be costing money, look at the provider',
+          'an instance has our name but no deployment: it may cost money; check it at the provider',
         );
       this.#logged.add(instance.id);
       return null;
@@ -66,7 +67,7 @@ async function remove(
 ): Promise<void> {
   log.warn(
     { ...logNames(record), provider: provider.id, instance: instance.id, name: instance.name },
-    'an instance has no live deployment any more: it is deleted',
+    'an instance belongs to no live deployment: it is deleted',
   );
   try {
     await provider.client.deleteInstance(instance.id, instance.region, call);

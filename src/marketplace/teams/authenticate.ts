@@ -5,7 +5,7 @@ import type { Caller } from '../model/own-rows.ts';
 import type { ApiKeyRecord } from '../model/people.ts';
 import type { Store } from '../model/store.ts';
 
-/** How long a key is believed without a look at the store: the longest that a revoked one lives. */
+/** How long a key is cached without a check of the store: a revoked one works at most this long. */
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;

@@ -93,6 +93,8 @@ export class KeyUses {
     const { authenticator, log } = this.#deps;
     await authenticator
       .recordUses()
-      .catch((err) => log.warn({ err }, 'when keys were used could not be written; it is tried again'));
+      .catch((err) =>
+        log.warn({ err }, 'the times of last use of the keys could not be written; it will be retried'),
+      );
   }
 }

@@ -6,13 +6,13 @@ import type { Transaction } from '../model/store.ts';
 import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
 import { isInTransit } from './snapshot.ts';
 
-/** What ends once no attachment is on its way any more. */
+/** The actions that end once no attachment is in transit. */
 export const ofAttachments: readonly VolumeAction['kind'][] = ['create', 'attach', 'detach'];
 
 /**
- * What is under way of a volume after changes of the kinds `over` have ended. One change never ends another: a larger
- * size ends by what the provider says, a deletion by proof. As long as an attachment is on its way, something is under
- * way, so that somebody looks after it.
+ * The action of a volume after actions of the kinds `over` have ended. One action never ends another: a resize ends
+ * when the provider shows the size, a deletion by proof. While an attachment is in transit there is an action, so
+ * that the volume is synced.
  */
 export function actionAfter(
   { action }: Pick<VolumeRecord, 'action'>,
@@ -31,18 +31,20 @@ const progressTexts: Readonly<Record<VolumeAction['kind'], string>> = {
   delete: 'The volume is being deleted.',
 };
 
-/** What only the provider ends: a larger size may cost its price already, and what is deleted may be gone already. */
+/**
+ * Whether only the provider can end the action: a resize may have taken effect, and a deleted volume may be gone.
+ */
 export function isExclusive({ action }: Pick<VolumeRecord, 'action'>): boolean {
   return action?.kind === 'resize' || action?.kind === 'delete';
 }
 
-/** Whether a change was waited for as long as any is. */
+/** Whether the action has lasted as long as any may. */
 export function hasTimedOut({ since }: VolumeAction, now: number, { polling }: MarketplaceOptions): boolean {
   return now - since >= polling.actionMs;
 }
 
 /**
- * One change of a volume at a time. One that is given up after `actionMs` holds nobody back, unless it is exclusive.
+ * Allows one action of a volume at a time. One that has timed out blocks no other, unless it is exclusive.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */
@@ -55,7 +57,7 @@ export function assertIdle(record: VolumeRecord, now: number, options: Marketpla
 }
 
 /**
- * What the provider has not made yet cannot be attached or detached, however long that takes: it would not be made.
+ * Refuses to attach or detach a volume that the provider has not made yet.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS
  */

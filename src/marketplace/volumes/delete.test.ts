@@ -243,7 +243,7 @@ describe('of a volume that is still on an instance of a deployment that is over'
 describe('an operator is told of a deletion that is not proved', () => {
   const notProved = () =>
     world.logged.filter(
-      ({ level, message }) => level === 'error' && message.includes('not proved to be gone'),
+      ({ level, message }) => level === 'error' && message.includes('may still exist at the provider'),
     );
   const pass = async (minutes: number) => {
     for (let minute = 0; minute < minutes; minute++) {

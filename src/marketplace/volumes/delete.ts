@@ -13,9 +13,9 @@ import { acceptDeletion, isBeingSent, sendDeletion } from './sync/sync-deletion.
 import { trySyncVolume } from './sync/sync-volume.ts';
 
 /**
- * M: DELETE /api/volumes/{volumeId}. It costs nothing any more from the moment at which the provider has accepted it,
- * or may have; that it is gone there is proved afterwards. A second delete is success. `assertStillWanted` is called in
- * the transaction that begins it, with the volume locked: what it throws leaves all as it is.
+ * M: DELETE /api/volumes/{volumeId}. Billing ends when the provider has accepted the deletion, or may have; the proof
+ * that the volume is gone follows later. A second delete succeeds. `assertStillWanted` runs in the transaction that
+ * begins the deletion, with the volume locked; if it throws, nothing changes.
  *
  * @throws {ApiError} VALIDATION_ERROR, FORBIDDEN, NOT_FOUND, CHANGE_IN_PROGRESS or PROVIDER_REFUSED: nothing changed
  */
@@ -32,7 +32,7 @@ export async function deleteVolume(
   const volumeProvider = volumeProviderOf(providers, known.providerId);
   const begun = await transactOnVolume(store, id, async (tx, snapshot) => {
     if (snapshot.record.status === 'deleting' || snapshot.record.status === 'deleted') return null;
-    // One that was asked for before, and may have been taken, is repeated by whoever looks after the volume.
+    // A deletion that was sent before is repeated by the provider worker.
     const isRepeated = snapshot.record.action?.kind === 'delete';
     assertDeletable(snapshot, clock.now(), options);
     await assertStillWanted(tx);
@@ -53,7 +53,8 @@ export async function deleteVolume(
   });
   if (begun === null || begun.record.providerVolumeId === null) return { success: true };
   const { record, isRepeated, before } = begun;
-  // Nobody pays for what they cannot be rid of: it is deleted there once the configuration has the provider again.
+  // Users do not pay for what they cannot delete: the volume is deleted once the configuration has the provider
+  // again.
   if (volumeProvider === null) {
     await acceptDeletion(deps, record);
     return { success: true };
@@ -87,16 +88,16 @@ function assertDeletable(
     });
   if (record.status === 'creating' && record.createSentAt !== null && record.providerVolumeId === null)
     throw new ApiError('CHANGE_IN_PROGRESS', 'The volume is being created. Wait a moment and try again.');
-  // What is left on deployments that are over is detached on the way.
+  // Attachments to ended deployments are detached by the deletion.
   const isRepeated = record.action?.kind === 'delete' && !isBeingSent(record, now, options);
-  // Nobody pays on because a provider does not say what became of a larger size.
+  // A resize without an answer must not keep the user paying.
   const isUnanswered = record.action?.kind === 'resize' && hasTimedOut(record.action, now, options);
   if (record.action?.kind !== 'detach' && !isRepeated && !isUnanswered) assertIdle(record, now, options);
 }
 
 /**
- * The provider has refused it. Says whether that counts: a deletion that was accepted meanwhile goes on. A creation
- * or a resize in whose place it was begun is waited for again.
+ * Undoes a deletion that the provider refused. Returns false if it was accepted meanwhile and goes on. A creation or
+ * a resize that it replaced becomes the action again.
  */
 async function undoDeletion(
   { store, clock }: VolumeDeps,

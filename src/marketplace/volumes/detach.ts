@@ -70,7 +70,7 @@ async function begin(
   return { record, deployment, isRepeated: attachment.state === 'detaching' };
 }
 
-/** M: Volume rules, 6: not by hand while the deployment is active, where its provider is so. */
+/** M: Volume rules, 6: some providers allow no detach while the deployment is active. */
 function assertAllowed({ provider, profile }: VolumeProvider, { status }: DeploymentRecord): void {
   const { allowed, reason } = profile.detach;
   if (allowed === 'ended')
@@ -89,7 +89,7 @@ async function send(
     await sendDetach(deps, volumeProvider, record, deployment);
     return null;
   } catch (error) {
-    // What the provider does not know of an instance that is over is detached; the look that follows tells.
+    // An unknown attachment of an ended instance counts as detached; the next observation shows it.
     if (!isDefinite(error) || !isActive(deployment) || isRepeated) return error;
     const undo = (tx: Transaction, snapshot: VolumeSnapshot) => undoDetach(tx, snapshot, deployment.id);
     if (await transactOnVolume(deps.store, record.id, undo)) throw refusal('detach', record, error);

@@ -36,7 +36,7 @@ export async function planLaunchVolumes(
   if (repeated !== undefined) throw invalid(FIELD, `${repeated} is named twice`);
   assertRoom(FIELD, volumeProvider, volumeIds.length);
   const volumes = new Map<string, VolumeRecord>();
-  // Locked in one order by all, so that two launches with the same volumes wait for each other and not forever.
+  // Every launch locks volumes in one order, so that two launches with the same volumes cannot deadlock.
   for (const volumeId of volumeIds.toSorted()) {
     const volume = await ownVolume(read, caller, volumeId);
     const existing = await read.volumes.attachmentsOf({ volumeId: volume.id });
@@ -51,7 +51,7 @@ export async function planLaunchVolumes(
 }
 
 /**
- * Puts the volumes that were planned on a deployment that is being made: nobody else gets them from here on.
+ * Attaches the planned volumes to a deployment that is being made, so that no other request gets them.
  *
  * @throws {ApiError} CHANGE_IN_PROGRESS where one of them has changed since it was planned
  */

@@ -26,10 +26,10 @@ function volumePlaces({ provider, profile }: VolumeProvider): VolumePlace[] {
 }
 
 /**
- * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M: Create
- * body of a volume).
+ * The place that a request names. `region` has no default, and `cloudId` is required where there are clouds (M:
+ * Create body of a volume).
  *
- * @throws {ApiError} VALIDATION_ERROR; PROVIDER_REFUSED while the provider has not told its regions
+ * @throws {ApiError} VALIDATION_ERROR; PROVIDER_REFUSED while the catalog of the provider has not been read
  */
 export function findPlace(
   volumeProvider: VolumeProvider,

@@ -12,8 +12,8 @@ import { observeVolume } from './sync/sync-volume.ts';
 import { showVolume, toVolume } from './to-volume.ts';
 
 /**
- * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider is asked, and where it does not answer
- * what is known is shown.
+ * M: GET /api/volumes/{volumeId}: "Volume with fresh usage data": the provider is asked; if it does not answer, the
+ * last known state is shown.
  *
  * @throws {ApiError} NOT_FOUND or FORBIDDEN
  */
@@ -36,7 +36,7 @@ async function refresh(deps: VolumeDeps, id: string): Promise<void> {
     if (!(error instanceof ProviderError)) throw error;
     deps.log.debug(
       { ...logNames(snapshot.record), provider: providerId, problem: error.problem },
-      'a volume is shown as it is known',
+      'a volume could not be refreshed: its last known state is shown',
     );
   }
 }

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import { describeSlow, type Shortage, shortageOf } from '../providers/capabilities.ts';
 
-/** What the use cases of volumes that speak to a provider are made of. */
+/** What the use cases of volumes that call a provider use. */
 export type VolumeDeps = Pick<
   Deps,
   'store' | 'clock' | 'random' | 'log' | 'providers' | 'options' | 'installationId' | 'wake'
@@ -18,7 +18,7 @@ const shortages: Readonly<Record<Shortage, string>> = {
 
 type What = 'create' | 'attach' | 'detach' | 'resize' | 'deletion';
 
-/** What a user is told of a change that the provider did not take. What the provider said goes to the log alone. */
+/** The error for a change that the provider refused. The provider's own text goes to the log only. */
 export function refusal(what: What, { providerId, volumeId }: VolumeRecord, error: unknown): unknown {
   if (!(error instanceof ProviderError)) return error;
   const options = { cause: error, details: { volumeId } };
@@ -38,7 +38,10 @@ export function refusal(what: What, { providerId, volumeId }: VolumeRecord, erro
   return new ApiError('PROVIDER_REFUSED', `${providerId} ${verb} the ${what}; nothing changed.`, options);
 }
 
-/** A later look ends the change. `problem`: what came in place of the provider's answer; null: it accepted the change. */
+/**
+ * The 504 for a change that has not shown yet; a later sync ends it. `problem`: the error that the provider's call
+ * ended with; null: it was accepted.
+ */
 export function slow(what: What, { providerId, volumeId }: VolumeRecord, problem: unknown): ApiError {
   return new ApiError('PROVIDER_SLOW', describeSlow({ providerId, what, thing: 'volume' }, problem), {
     cause: problem ?? undefined,
@@ -51,7 +54,10 @@ export function isDefinite(error: unknown): boolean {
   return error instanceof ProviderError && !error.mayHaveHappened;
 }
 
-/** That a call was refused for who asked, how often, or while another one is under way says nothing of an earlier one. */
+/**
+ * Whether the refusal also proves that an earlier call had no effect: not if it is about the caller, the rate or a
+ * running operation.
+ */
 export function isDecided(error: unknown): boolean {
   if (!(error instanceof ProviderError) || !isDefinite(error) || error.code === 'operation_in_progress')
     return false;

@@ -5,9 +5,9 @@ import { endVolumeAction, isExclusive } from './actions.ts';
 import { type AttachmentSnapshot, isInTransit, writeVolume } from './snapshot.ts';
 
 /**
- * Lets the volumes of a deployment that is over go (M: States: "when an instance terminates, its volumes return to
- * `available`"): at once where the provider cannot have them on an instance, else as soon as it has not any more, which
- * whoever tends the volumes sees. The deployment's row was read by id in this transaction.
+ * Releases the volumes of an ended deployment (M: States: "when an instance terminates, its volumes return to
+ * `available`"): at once if the provider never made an instance, else as soon as a sync shows that the provider has
+ * detached them. The deployment's row was read by id in this transaction.
  */
 export async function releaseVolumes(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
@@ -33,7 +33,7 @@ async function release(
   else await tx.volumes.removeAttachment(volumeId, deploymentId);
   const left = await tx.volumes.attachmentsOf({ volumeId });
   const isUsable = volume.status === 'available' || volume.status === 'attached';
-  // One that broke is looked after until its attachments are gone.
+  // A volume in `error` is synced until its attachments are gone.
   if (volume.status === 'error')
     return void (await writeVolume(tx, volume, { action: actionAfter(volume, left, at) }));
   if (!isUsable) return void (await writeVolume(tx, volume, {}));
@@ -53,7 +53,7 @@ function actionAfter(
   return left.some(isInTransit) ? { kind: 'detach', since: at } : null;
 }
 
-/** Takes attachments away that the provider does not have. */
+/** Removes attachments that the provider does not have. */
 export async function dropAttachments(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,
   { id }: VolumeRecord,

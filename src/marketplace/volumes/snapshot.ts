@@ -28,8 +28,8 @@ export async function readVolumeSnapshot(
 }
 
 /**
- * The same, locked: the deployments in the order of their ids and then the volume, as everybody does. Null where the
- * volume has changed since `snapshot`.
+ * Reads the snapshot again with locks: first the deployments by id, then the volume, as every transaction does. Null
+ * if the volume has changed since `snapshot`.
  */
 export async function lockSnapshot(
   tx: Pick<Transaction, 'volumes' | 'deployments'>,

@@ -17,7 +17,7 @@ interface Valid extends Principal {
   expiresAt: number | null;
 }
 
-/** How long a credential is believed without a look at the store: the longest that a revoked one lives. */
+/** How long a credential is cached without a check of the store: a revoked one works at most this long. */
 const RECHECK_AFTER_MS = 2_000;
 const MAX_REMEMBERED = 10_000;
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,512})$/i;

@@ -5,14 +5,14 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 const FREE_FAILURES = 10;
 /** One failure is forgotten in so long. */
 const FORGET_AFTER_MS = 6_000;
-/** The longest that the answer to a failure is held. */
+/** The longest delay of an answer to a failure. */
 const MAX_DELAY_MS = 10_000;
 /** The rest is forgotten, the longest unused first: whoever makes names up does not fill the memory. */
 const MAX_NAMES = 20_000;
 
 /**
- * Slows down whoever guesses: the answer to a failed login is held, the longer the more have failed with this name from
- * this address. A right credential is never held, whatever failed before it.
+ * Slows down guessing: the answer to a failed login is delayed, the longer the more logins with this name from this
+ * address have failed. A correct credential is never delayed.
  */
 export class FailedLogins {
   readonly #clock: Clock;

@@ -6,7 +6,7 @@ import type { Note } from '../model/platform-driver.ts';
 import { MAX_NOTE_BYTES } from '../model/platform-resource.ts';
 import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
 
-/** What of an instance a note brings back. */
+/** The part of an instance that its note restores. */
 export type NotedInstance = Pick<
   InstanceRecord,
   'id' | 'accountId' | 'name' | 'offerId' | 'region' | 'spec' | 'priceMicroUsdPerHour' | 'createdAt'

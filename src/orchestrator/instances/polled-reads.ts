@@ -13,7 +13,7 @@ export interface PreparedReply {
 }
 
 interface CacheEntry {
-  /** Undefined: the instance is destroyed; what is older is not kept again. */
+  /** Undefined: the instance is destroyed; an older version must not be cached again. */
   readonly reply: PreparedReply | undefined;
   readonly version: number;
 }
@@ -21,17 +21,17 @@ interface CacheEntry {
 const DEFAULT_CAPACITY = 200_000;
 
 /**
- * O: Instances, rule 2: the polled read "must be fast, cheap and accurate". The bytes are prepared when an
- * instance is committed, by whatever process, and kept in memory; one that is not kept is prepared from the store.
- * What is kept only ever says what an instance is: that there is none, only the store can say. Nothing kept is
- * answered while commits of other processes may go unheard.
+ * O: Instances, rule 2: the polled read "must be fast, cheap and accurate". A cache of replies: the bytes are
+ * prepared when an instance is committed by any process; on a miss they are made from the store. The cache never
+ * proves that an instance does not exist; only the store can. It is not used while commits of other processes may be
+ * missed.
  */
 export class PolledReads {
   readonly #store: Store;
   readonly #capacity: number;
   readonly #cached = new Map<string, CacheEntry>();
   readonly #unsubscribe: () => void;
-  /** Counts what was forgotten, be it that an instance is destroyed. */
+  /** Counts evictions of destroyed instances, and clears. */
   #evictions = 0;
 
   constructor(store: Store, capacity = DEFAULT_CAPACITY) {
@@ -43,7 +43,7 @@ export class PolledReads {
     });
   }
 
-  /** What is kept of an instance that is not destroyed; undefined says nothing about whether it exists. */
+  /** The cached reply of an instance; undefined says nothing about whether it exists. */
   cached(id: string): PreparedReply | undefined {
     return this.#store.isCommitFeedLive() ? this.#cached.get(id)?.reply : undefined;
   }
@@ -55,7 +55,7 @@ export class PolledReads {
     const evictionsBefore = this.#evictions;
     const record = await getInstance(this.#store.read.instances, accountId, id);
     const reply = prepareReply(record);
-    // What was read may be older than what was told meanwhile; that can only be seen if nothing was forgotten.
+    // The row may be older than a commit that arrived meanwhile; that shows only if nothing was evicted.
     if (this.#evictions === evictionsBefore) this.#put(id, { reply, version: record.version });
     return reply;
   }
@@ -76,7 +76,7 @@ export class PolledReads {
     this.#cached.clear();
   }
 
-  /** Commits of several processes may be told in another order than they were made in. */
+  /** Commits of several processes may arrive out of order. */
   #put(id: string, cached: CacheEntry): void {
     const known = this.#cached.get(id);
     if (known !== undefined && known.version >= cached.version) return;

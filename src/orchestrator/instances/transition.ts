@@ -26,7 +26,7 @@ export async function transition(
   return write(tx, { ...record, ...changes, status: to, updatedAt: Math.max(now, record.updatedAt) });
 }
 
-/** Writes what was learnt about an instance; its status stays. `updated_at` moves only if a client can see the change. */
+/** Changes an instance without its status. `updated_at` moves only if a client can see the change. */
 export async function amend(
   tx: Transaction,
   record: InstanceRecord,

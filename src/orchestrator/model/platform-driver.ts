@@ -27,8 +27,8 @@ export interface MachineSpec {
 }
 
 /**
- * Text of ours that the platform keeps with a resource and gives back when it is looked at: whose it is and what it
- * was bought as, so that a row that was lost with the database can be written again. At most 8 KiB, no secret in it.
+ * Text of ours that the platform stores with a resource and returns when the resource is read: its owner and what was
+ * bought. A row that was lost with the database is restored from it. At most 8 KiB, without secrets.
  */
 export type Note = string;
 
@@ -58,13 +58,13 @@ export interface ObservedMachine {
   note?: Note;
 }
 
-/** A look at one resource has three answers, never two. Only `gone` is proof of absence. */
+/** Reading one resource has three answers, never two. Only `gone` is proof of absence. */
 export type Presence<T> =
   | { answer: 'observed'; value: T }
   | { answer: 'gone' }
   | { answer: 'unknown'; reason: string };
 
-/** A look at all resources that carry our tag. Absence from a listing is never proof. */
+/** All resources that carry our tag. Absence from a listing is never proof. */
 export type Listing<T> = { answer: 'listed'; items: T[] } | { answer: 'unknown'; reason: string };
 
 export type FailureCode =
@@ -115,8 +115,8 @@ export interface DriverManifest {
   /** `attached`: volumes grow at any time · `detached`: only while they are attached to nothing · `none`: never. */
   resizeVolume: 'attached' | 'detached' | 'none';
   /**
-   * How long after a create was sent or answered the resource may still be missing from a look or a listing.
-   * 0: a look right after the call is conclusive.
+   * How long after a create was sent or answered `get` and `list` may still not show the resource. 0: a `get` right
+   * after the call is conclusive.
    */
   createVisibleWithinMs: number;
   /** Whether what is observed comes with the note that it was created with. */

@@ -8,7 +8,7 @@ export function idOf(ref: OwnerRef): string {
   return ref.startsWith(REF_PREFIX) ? ref.slice(REF_PREFIX.length) : ref;
 }
 
-/** `createOpenUntil` of a resource whose create may still be sent, or may be out without anybody who knows its answer. */
+/** `createOpenUntil` of a resource whose create may still be sent, or was sent without a known answer. */
 export const CREATE_IS_OPEN = Number.MAX_SAFE_INTEGER;
 
 /** The columns that an instance and a volume share here. */
@@ -25,7 +25,7 @@ export interface PlatformResource {
 /** How long a note may be, in bytes: what the platforms' tags and metadata hold. */
 export const MAX_NOTE_BYTES = 8 * 1024;
 
-/** Whose a resource is by its note. */
+/** The owner of a resource, by its note. */
 export type NoteReading<T> =
   | { owner: 'ours'; value: T }
   /** Another Berth on the same platform made it. */
@@ -35,7 +35,7 @@ export type NoteReading<T> =
 
 const anyNote = z.object({ installation: z.string().min(1) });
 
-/** Reads the note of a listed resource. It comes from outside: nothing of it is believed that `schema` does not hold. */
+/** Reads the note of a listed resource. It comes from outside, so only what `schema` accepts is used. */
 export function readNote<T extends { id: string }>(
   { ref, note }: { ref: OwnerRef; note?: Note },
   installationId: string,
@@ -63,8 +63,8 @@ const MAX_LENGTH = 500;
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /**
- * Words that a platform or a machine sent, as they may stand in a row, a reply or a log: printable, well-formed, on
- * one line, and at most 500 characters. (PostgreSQL refuses NUL in a text.)
+ * Cleans a text of a platform or a machine for a row, a reply or a log: printable, well-formed, on one line, and at
+ * most 500 characters. (PostgreSQL refuses NUL in a text.)
  */
 export function cleanText(text: string): string {
   const clean = text

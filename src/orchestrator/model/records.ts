@@ -20,7 +20,7 @@ export interface InstanceSpec {
   cloudInit: CloudInit | undefined;
   onStop: 'release' | 'hold';
   resumable: boolean;
-  /** Absent: it was bought before that was said, and is. */
+  /** Absent: the row is older than this field, and the instance is restartable. */
   restartable?: boolean;
   onlineWithinMs: number;
   /** The request that made it, as its line in the log names it. Absent: it was made before that was kept. */
@@ -37,7 +37,7 @@ export interface InstanceRecord extends PlatformResource {
   status: InstanceStatus;
   spec: InstanceSpec;
   endpoint: Endpoint | null;
-  /** Pinned by the first probe, or told by the platform; a machine with another key is not ours. */
+  /** Pinned by the first probe, or given by the platform; a machine with another key is not ours. */
   hostKeyFingerprint: string | null;
   /** Set while the orchestrator itself stops and starts the machine to attach a volume. */
   attachCycle: boolean;

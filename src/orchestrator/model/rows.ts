@@ -44,7 +44,7 @@ export function lockVolumes(
   return inOrder(ids, (id) => volumes.byId(id));
 }
 
-/** The volumes that have something to do with instances which are locked already: none is added meanwhile. */
+/** Locks the volumes that are attached to instances. These are locked already, so no volume is added meanwhile. */
 export async function lockVolumesOf(
   tx: Pick<Transaction, 'volumes'>,
   instanceIds: Iterable<string>,
@@ -68,7 +68,7 @@ async function inOrder<Row>(
   return rows;
 }
 
-/** Puts what is to be done next for an instance, due at once. */
+/** Puts the next work of an instance, due at once. */
 export async function putInstanceWork(
   tx: Transaction,
   resourceId: string,
@@ -80,7 +80,7 @@ export async function putInstanceWork(
   await tx.work.put({ resourceId, resourceKind: 'instance', kind, notBefore: now, deadlineAt, cookie });
 }
 
-/** Puts what is to be done next for a volume, due at once. */
+/** Puts the next work of a volume, due at once. */
 export async function putVolumeWork(
   tx: Transaction,
   resourceId: string,
@@ -92,7 +92,7 @@ export async function putVolumeWork(
   await tx.work.put({ resourceId, resourceKind: 'volume', kind, notBefore: now, deadlineAt, cookie });
 }
 
-/** Has the attachments of an instance's volumes gone on with at once. The instance is locked by the caller. */
+/** Makes the attach work of an instance's volumes due at once. The caller has locked the instance. */
 export async function makeAttachmentsDue(tx: Transaction, instanceId: string, now: number): Promise<void> {
   for (const id of (await lockVolumesOf(tx, [instanceId])).keys())
     if ((await tx.work.of(id))?.kind === 'attach') await tx.work.makeDue(id, now);

@@ -103,8 +103,8 @@ export interface WorkReader {
 }
 export interface WorkWriter extends WorkReader {
   /**
-   * Replaces what is to be done; without a `cookie` nothing is known of it yet. A lease that is out stays out, so that a
-   * call under way settles first.
+   * Replaces the work of a resource; without a `cookie` it starts afresh. A lease that is held stays held, so that a
+   * running call settles first.
    */
   put(
     work: Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt'> &
@@ -118,23 +118,24 @@ export interface WorkWriter extends WorkReader {
    */
   check(lease: Lease): Promise<LeaseState>;
   /**
-   * Gives the lease back; `later` is when and with which note the same step goes on. What it does not say of a wait or a
-   * hold is over.
+   * Releases the lease; `later` says when and with which cookie the same step continues. What it does not say of a
+   * wait or a hold is over.
    */
   release(
     lease: Lease,
     later?: Pick<Work, 'cookie' | 'notBefore' | 'lastError'> &
       Partial<Pick<Work, 'attempt' | 'waitedAttempt' | 'isHeld'>>,
   ): Promise<void>;
-  /** Every open step's deadline is moved by `byMs`: a time in which nothing could be done does not count. */
+  /** Moves the deadline of every open step by `byMs`, such as the length of an outage. */
   extendDeadlines(byMs: number): Promise<void>;
   /** The step is over and nothing follows. */
   finish(lease: Lease): Promise<void>;
 }
 
 /**
- * Moments that outlive every process, by name: when the platform was first missed in the outage that goes on, since
- * when too many volumes are missing, until when the operator lets losses pass the cap, when the backup was taken that this database was restored from.
+ * Stored timestamps by name: when the current outage of the platform began, since when too many volumes are missing,
+ * until when the operator accepts losses beyond the cap, and when the backup was taken that this database was
+ * restored from.
  */
 export type MarkName =
   | 'platform_down_since'
@@ -151,7 +152,7 @@ export interface MarkWriter extends MarkReader {
   remove(name: MarkName): Promise<number | null>;
 }
 
-/** What this database is to its platform. */
+/** The identity of this database on its platform. */
 export interface Installation {
   /** Tells our resources from those of another Berth on the same platform. */
   id: string;
@@ -166,7 +167,7 @@ export interface InstallationWriter extends InstallationReader {
   put(installation: Installation): Promise<void>;
 }
 
-/** Which instances the platform took, and when: what the cap on mass losses counts. */
+/** The instances that were lost on the platform, and when: the loss cap counts them. */
 export interface LossReader {
   countSince(time: number): Promise<number>;
   /** Whether the platform took this one, whenever that was. */
@@ -246,13 +247,15 @@ export interface Transaction extends Reader {
   };
 }
 
-/** Told after each commit, before the transaction's promise resolves; of other processes' commits soon after. */
+/**
+ * Called after each commit, before the transaction's promise resolves; for commits of other processes soon after.
+ */
 export interface CommitListener {
   /** The instances that the commit wrote, as they are now. */
   instancesChanged?(records: readonly InstanceRecord[]): void;
   /** The commit wrote work that may be due. */
   workChanged?(): void;
-  /** Commits of other processes may have gone untold: what was told before may be old. */
+  /** Commits of other processes may have been missed: everything cached may be outdated. */
   commitsMissed?(): void;
 }
 
@@ -262,8 +265,8 @@ export interface Store {
   /** Whether other processes may serve the same database. */
   readonly isShared: boolean;
   /**
-   * Whether every commit, of whatever process, is told within seconds. While it is not, what was told says nothing
-   * of what is. Cheap: it is asked on each polled read.
+   * Whether commits of every process arrive within seconds. While they do not, caches must not be used. Cheap: it is
+   * called on each polled read.
    */
   isCommitFeedLive(): boolean;
   /** Runs `body` in one transaction: all of it is durable when the promise resolves, or nothing happened. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** What a use case or a step leaves in the cookie of a row of work for the step that goes on. */
+/** State that a use case or a step leaves in the cookie of a row of work for the next call. */
 interface CookieCodec<T> {
   encode(value: T): string;
-  /** Undefined: it is no cookie of this kind of work, or it was lost with the work that it was about. */
+  /** Undefined: there is no cookie, or it is not of this kind of work. */
   decode(cookie: string | null): T | undefined;
 }
 

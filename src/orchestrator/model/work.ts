@@ -1,9 +1,9 @@
 /**
- * What is to be done next for one resource. A use case writes it together with the row it is about.
+ * The next step of one resource. A use case writes it in the transaction that writes the resource.
  *
- * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` ·
- * `observe` (look again, something differs). Volumes: `create` · `attach` (bring the attachments
- * to what is wanted) · `resize` → `attach` · `destroy`.
+ * Instances: `create` → `verify` (the SSH proof) · `stop` · `start` → `verify` · `restart` · `destroy` · `observe`
+ * (read the machine, since something differs). Volumes: `create` · `attach` (bring the attachments to what is wanted)
+ * · `resize` → `attach` · `destroy`.
  */
 export const instanceWorkKinds = [
   'create',
@@ -23,9 +23,11 @@ export interface Work {
   resourceId: string;
   resourceKind: ResourceKind;
   kind: InstanceWorkKind | VolumeWorkKind;
-  /** The driver's own note between two calls of the same step; of a restart or a resize more, see work-cookies.ts. */
+  /**
+   * The driver's state between two calls of one step; a restart and a resize keep more in it, see work-cookies.ts.
+   */
   cookie: string | null;
-  /** How often this step was claimed; above 1 an earlier call may have done something. */
+  /** How often this step was claimed. Above 1, an earlier call may have had an effect. */
   attempt: number;
   notBefore: number;
   /** When the step counts as failed; null: never. */
@@ -46,5 +48,5 @@ export interface Lease extends Work {
   until: number;
 }
 
-/** What a holder finds when it comes back to write: still its own, replaced by a use case, or lost. */
+/** The state of a lease when its holder writes: still held, superseded by other work of a use case, or lost. */
 export type LeaseState = 'held' | 'superseded' | 'lost';

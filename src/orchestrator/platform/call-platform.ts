@@ -10,7 +10,7 @@ interface Waiting {
   options: { callTimeoutMs: number };
 }
 
-/** A moment at which a test may end the process: around each call to the platform and each write after it. */
+/** A point at which a test may kill the process: around each call to the platform and each write after it. */
 export type Failpoint = (name: string) => void;
 
 type Caller = Waiting & { failpoint: Failpoint; health: Pick<PlatformHealth, 'accepted' | 'refused'> };
@@ -18,18 +18,18 @@ type Caller = Waiting & { failpoint: Failpoint; health: Pick<PlatformHealth, 'ac
 /** What a call is about. */
 type Called = Pick<Lease, 'resourceId' | 'kind'> & Partial<Pick<Lease, 'until'>>;
 
-/** However long a platform asks for. */
+/** The longest pause that a platform may ask for. */
 const LONGEST_PAUSE_MS = 10 * 60_000;
 const DEFAULT_PAUSE_MS = 1_000;
 
-/** A lease ends before one more call would: its holder sends nothing and writes nothing. */
+/** The lease would expire during one more call: its holder sends nothing and writes nothing. */
 export class LeaseEnding extends Error {
   override readonly name = 'LeaseEnding';
 }
 
 /**
  * One step of a driver with a deadline. A rejection or a late answer leaves its outcome unknown; refused credentials
- * are told to the platform's health.
+ * are reported to the platform's health.
  *
  * @throws {LeaseEnding} if the call could outlast the lease, so that another holder may be at it meanwhile.
  */
@@ -40,7 +40,7 @@ export async function callStep<T>(
 ): Promise<Step<T>> {
   context.failpoint(`${kind}:before-call`);
   const behindMs = Math.max(0, 0 - (context.clock.offsetMs?.() ?? 0));
-  // Where the time is behind that of the others, the lease ends sooner than it seems.
+  // If the clock here is behind, the lease expires sooner than it seems.
   if (context.clock.now() + behindMs + context.options.callTimeoutMs > until)
     throw new LeaseEnding(`the lease ends before a ${kind} would`);
   const answer = await beforeDeadline(context, call, sane);
@@ -54,7 +54,7 @@ export async function callStep<T>(
   return step;
 }
 
-/** A look at the platform with a deadline. Whatever goes wrong, or has no form, is `unknown`, never absence. */
+/** Reads from the platform with a deadline. Any failure, and any malformed answer, is `unknown`, never absence. */
 export async function observe<Answer extends Presence<unknown> | Listing<unknown>>(
   context: Waiting,
   call: () => Promise<Answer>,
@@ -63,7 +63,7 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
   return 'value' in answer ? answer.value : { answer: 'unknown', reason: answer.problem };
 }
 
-/** @throws {Error} if it is no answer: a driver may pass on what its platform sent. */
+/** @throws {Error} if the answer is malformed: a driver may pass on what its platform sent. */
 function read<Answer extends Presence<unknown> | Listing<unknown>>(
   value: Answer,
 ): Answer | { answer: 'unknown'; reason: string } {
@@ -81,7 +81,7 @@ function read<Answer extends Presence<unknown> | Listing<unknown>>(
   }
 }
 
-/** One SSH proof with a deadline. What the machine says of itself is no more trusted than the platform's words. */
+/** One SSH proof with a deadline. The machine's own texts are cleaned like those of the platform. */
 export async function prove(context: Waiting, probe: () => Promise<ProbeResult>): Promise<ProbeResult> {
   const answer = await beforeDeadline(context, probe, (result) =>
     result.ok ? result : { ...result, detail: cleanText(result.detail) },
@@ -108,7 +108,7 @@ async function beforeDeadline<T, Read>(
   }
 }
 
-/** The step with its words cleaned, and with pauses that no platform's slip can make endless. */
+/** The step with its texts cleaned and its pauses limited. */
 function sane<T>(step: Step<T>): Step<T> {
   switch (step.outcome) {
     case 'done':
@@ -130,14 +130,17 @@ function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
 }
 
-/** @throws {Error} if it does not say which resource it is. */
+/** @throws {Error} if the resource has no ref. */
 function withRef<T>(observed: T): T {
   if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
     throw new Error('the driver shows a resource without its ref');
   return cleaned(observed);
 }
 
-/** What was observed, with the texts that go into rows cleaned. A note is read by who knows its form. */
+/**
+ * The observed resource with the texts that go into rows cleaned. The note is left as it is and validated where it is
+ * read.
+ */
 function cleaned<T>(observed: T): T {
   if (observed === null) return observed;
   const { detail, endpoint } = observed as Partial<ObservedMachine>;

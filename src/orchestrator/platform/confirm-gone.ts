@@ -11,8 +11,8 @@ import type { SharedListing } from './shared-listing.ts';
 import type { Observation } from './visibility.ts';
 
 /**
- * A look at one machine whose `gone` is proved: the platform says so, and so does a listing that began after it and
- * can be believed. Otherwise it is `unknown`. What was made just now may be missing from both all the same: see
+ * Reads one machine. `gone` is returned only if it is proved: `get` says so, and so does a trusted listing that began
+ * after it; otherwise the answer is `unknown`. A resource that was made just now may be missing from both: see
  * `mayAppearForMs`.
  */
 export async function confirmMachine(

@@ -24,11 +24,11 @@ export interface ReconcileContext {
   random: Random;
   log: Log;
   health: PlatformHealth;
-  /** What may be said not to exist, and whether the database lacks rows since it was restored. */
+  /** Decides which ids may be answered 404, and knows whether a restored database lacks rows. */
   notFoundGuard: NotFoundGuard;
-  /** Whose work waits, since the database was restored. */
+  /** The resources whose work waits after a restore. */
   restoreHold: RestoreHold;
-  /** The platform's listings, shared by the watch and by every proof of absence. */
+  /** The platform's listings, shared by the drift detector and by every proof of absence. */
   machines: SharedListing<ObservedMachine>;
   /** Undefined where the platform has no volumes. */
   volumes: SharedListing<ObservedVolume> | undefined;

@@ -9,15 +9,15 @@ import { isNewlyVisible, markMachinesVisible } from './visibility.ts';
 
 const ROWS_BETWEEN_PAUSES = 5_000;
 
-/** What the platform showed first; null: nothing that can be believed. */
+/** The first listings of the platform; null: there is no trusted one. */
 export interface FirstListings {
   machines: Listed<ObservedMachine> | null;
   volumes: Listed<ObservedVolume> | null;
 }
 
 /**
- * Holds the platform's listing against the rows, every few seconds. A difference decides nothing: it has the
- * one instance looked at. A listing that fails, or cannot be believed, freezes all that decides something.
+ * Compares the platform's listing with the database every few seconds. A difference decides nothing by itself: it
+ * puts `observe` work for the instance. While listings fail or are not trusted, nothing is decided.
  */
 export class DriftDetector {
   readonly #context: ReconcileContext;
@@ -33,7 +33,7 @@ export class DriftDetector {
     this.#orphans = new OrphanSweep(context);
   }
 
-  /** Waits for the first listings, as long as a call may take: until then nothing is sold and nothing decided. */
+  /** Waits for the first listings, at most as long as a call may take. Until then nothing is sold or decided. */
   async start(): Promise<FirstListings> {
     await this.#expected.refresh();
     const machines = await this.#context.machines.observe();
@@ -79,7 +79,7 @@ export class DriftDetector {
       if (listedVolumes === null) return;
       await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes.begunAt);
     } catch (error) {
-      log.error({ err: error }, 'the listing could not be held against the rows');
+      log.error({ err: error }, 'the listing could not be compared with the database');
     }
   }
 
@@ -98,7 +98,7 @@ export class DriftDetector {
     await markMachinesVisible(this.#context, shown);
   }
 
-  /** Machines that no row expects, or one that has ended: it left nothing behind when it did. */
+  /** Machines without a row, or whose row has ended: they should not exist. */
   #unowned({ items }: Listed<ObservedMachine>): ObservedMachine[] {
     return [...items.values()].filter(({ ref }) => {
       const status = this.#expected.get(ref)?.status;
@@ -117,7 +117,7 @@ export class DriftDetector {
   }
 }
 
-/** States that are on the way have work of their own, which looks for itself. */
+/** Instances in a transitional state have work of their own, which reads the machine itself. */
 function differs({ status, endpoint }: ExpectedMachine, machine: ObservedMachine | undefined): boolean {
   if (status === 'STOPPED') return machine === undefined || machine.power === 'running';
   if (status !== 'ONLINE') return false;

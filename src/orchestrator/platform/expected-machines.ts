@@ -5,7 +5,7 @@ import type { InstanceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import type { ReconcileOptions } from './options.ts';
 
-/** What a row makes us expect of the platform. */
+/** What a row expects of the platform. */
 export interface ExpectedMachine {
   id: string;
   status: InstanceStatus;
@@ -17,17 +17,17 @@ export interface ExpectedMachine {
   createOpenUntil: number | null;
 }
 
-/** A commit is told within seconds of being made; so many rows do not end meanwhile. */
+/** A commit arrives within seconds; fewer rows than this are destroyed meanwhile. */
 const DESTROYED_KEPT = 10_000;
 
-/** The live rows by owner ref, kept by following the commits. */
+/** The live rows by owner ref, kept up to date from the commit feed. */
 export class ExpectedMachines {
   readonly #store: Store;
   readonly #rows = new Map<OwnerRef, ExpectedMachine>();
-  /** No older commit that is told later brings them back; the oldest first. */
+  /** Destroyed rows, so that an older commit that arrives later does not bring them back; the oldest first. */
   readonly #destroyed = new Set<OwnerRef>();
   readonly #unsubscribe: () => void;
-  /** Whether something may have been committed that was not told. */
+  /** Whether commits may have been missed. */
   #isStale = true;
 
   constructor(store: Store) {
@@ -43,7 +43,7 @@ export class ExpectedMachines {
   }
 
   /**
-   * Reads every live row, if what was told of them is not enough. What was live before, and is not read, has been
+   * Reads every live row if commits may have been missed. A row that was live before and is not read has been
    * destroyed. Rejects if the store does.
    */
   async refresh(): Promise<void> {
@@ -65,7 +65,7 @@ export class ExpectedMachines {
     return this.#rows.entries();
   }
 
-  /** The row is destroyed, whatever was told of it. */
+  /** The row is destroyed, whatever older commits say. */
   forget(ref: OwnerRef): void {
     this.#rows.delete(ref);
     this.#destroyed.add(ref);
@@ -87,7 +87,7 @@ export class ExpectedMachines {
     for (const [ref, { version }] of before) if (this.#rows.get(ref)?.version === version) this.forget(ref);
   }
 
-  /** Commits of several processes may be told in another order than they were made. */
+  /** Commits of several processes may arrive out of order. */
   #apply(record: InstanceRecord): void {
     const { id, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } = record;
     if (this.#destroyed.has(ownerRef)) return;
@@ -99,8 +99,8 @@ export class ExpectedMachines {
 }
 
 /**
- * Whether a row that last changed at `since` can be held against a listing that began at `moment`. One that is further
- * ahead than a lease lasts was written while a clock was wrong, and is held against each.
+ * Whether a row that last changed at `since` can be compared with a listing that began at `moment`. A time further
+ * ahead than a lease lasts was written by a wrong clock; such a row is always compared.
  */
 export function changedBefore(
   since: number,

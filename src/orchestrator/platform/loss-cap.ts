@@ -10,10 +10,10 @@ interface Deps {
   options: { maxLosses: LossCapOptions; lastRetryMs: number };
 }
 
-/** What the work of an instance that is held says. */
+/** The `lastError` of the work of an instance that is held. */
 export const HELD = 'held: too many instances were lost at once';
 
-/** Where the losses stand against the cap. */
+/** The losses, compared with the cap. */
 export interface LossCount {
   /** Losses in the window. */
   count: number;
@@ -23,7 +23,10 @@ export interface LossCount {
   acceptedUntil: number | null;
 }
 
-/** Counts what the platform took. `maxLosses.share` is of the instances that there were before the losses. */
+/**
+ * Counts the instances that were lost on the platform. `maxLosses.share` is of the instances that there were before
+ * the losses.
+ */
 export async function countLosses(
   { losses, instances, marks }: Pick<Reader, 'losses' | 'instances' | 'marks'>,
   { share, least, windowMs }: LossCapOptions,
@@ -43,8 +46,9 @@ export async function countLosses(
 }
 
 /**
- * A platform that loses many machines at once has rather lost its mind: beyond the cap no instance is ended for what
- * the platform says, until an operator has looked. O: 404 and ERROR are final for the client.
+ * Limits how many instances may end as lost. When a platform loses many machines at once, its answers are more likely
+ * wrong than the machines gone: beyond the cap an instance keeps its state until an operator accepts the losses. O:
+ * 404 and ERROR are final for the client.
  */
 export class LossCap {
   readonly #deps: Deps;
@@ -78,15 +82,15 @@ export class LossCap {
     return true;
   }
 
-  /** Once in a window: the hundredth instance that is held says nothing new. */
+  /** Logs at most once per window. */
   #alarm({ count, cap }: LossCount, now: number): void {
     const { log, options } = this.#deps;
     if (now - this.#alarmedAt < options.maxLosses.windowMs) return;
     this.#alarmedAt = now;
     log.error(
       { losses: count, cap, windowMs: options.maxLosses.windowMs },
-      'the platform has lost as many instances as it may: further ones keep their state. ' +
-        'Look at the platform; if they are really lost, `berth losses accept` ends them',
+      'the platform has lost as many instances as the cap allows: further ones keep their state. ' +
+        'Check the platform; if they are really lost, `berth losses accept` ends them',
     );
   }
 }

@@ -9,19 +9,19 @@ const RETRY_AFTER_SECONDS = 2;
 /** The ids that this program gives out. */
 const ID = /^(?:inst|vol)-[0-9a-f]{32}$/;
 
-/** What the platform shows with our tag, and that could not be given its row. */
+/** A resource with our tag whose row could not be restored. */
 export interface UnadoptedResource {
   ref: OwnerRef;
-  /** The unit that it takes, where its note tells. */
+  /** The unit that it uses, if its note says so. */
   placement?: { offerId: string; region: string };
-  /** The storage that a volume takes, where its note tells. */
+  /** The storage that a volume uses, if its note says so. */
   storage?: { region: string; gb: number };
 }
 
 /**
- * Whether an id without a row names nothing. A database that was restored from a backup lacks what was made since:
- * so nothing is denied before the platform's listing was held against the rows, nor while the platform shows
- * something of that id which could not be given its row again.
+ * Decides whether an id without a row may be answered 404. A database that was restored from a backup lacks newer
+ * rows. So nothing is answered 404 before the platform's listing was compared with the database, nor while the
+ * platform shows a resource of that id whose row could not be restored.
  */
 export class NotFoundGuard {
   readonly #compared = new Set<ResourceKind>();
@@ -38,23 +38,23 @@ export class NotFoundGuard {
     this.#isRestored = true;
   }
 
-  /** All that the platform has of ours has its row again. */
+  /** Every resource of ours on the platform has its row again. */
   recovered(): void {
     this.#isRestored = false;
   }
 
-  /** While it is, nothing is known to be an orphan. */
+  /** While it is true, no resource counts as an orphan. */
   get isRestored(): boolean {
     return this.#isRestored;
   }
 
-  /** A listing that may be believed was held against the rows; `unadopted` is what it shows and has no row. */
+  /** A trusted listing was compared with the database; `unadopted`: the listed resources without a row. */
   compared(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
     this.listed(kind, unadopted);
     this.#compared.add(kind);
   }
 
-  /** The same for a listing that may lack something. */
+  /** The same for a listing that may be incomplete. */
   listed(kind: ResourceKind, unadopted: readonly UnadoptedResource[]): void {
     this.#unadopted[kind] = new Set(unadopted.map(({ ref }) => idOf(ref)));
     if (kind === 'volume') {
@@ -78,33 +78,35 @@ export class NotFoundGuard {
     this.#areUnadoptedSeen = true;
   }
 
-  /** Whether the claims say what is taken, but for {@link unclaimedUnits}: every machine was given its row, if it can. */
+  /**
+   * Whether the claims, with {@link unclaimedUnits}, cover every machine: each has its row, if it can be restored.
+   */
   get areClaimsComplete(): boolean {
     return this.#compared.has('instance') || !(this.#isRestored || this.#areUnadoptedSeen);
   }
 
-  /** Whether the claims say what volumes take, but for {@link unclaimedStorageGb}. */
+  /** Whether the claims, with {@link unclaimedStorageGb}, cover every volume. */
   get areStorageClaimsComplete(): boolean {
     return this.#compared.has('volume') || !this.#isRestored;
   }
 
-  /** GB of a location that volumes take which cannot be given their row. */
+  /** GB of a location that volumes without a row use. */
   unclaimedStorageGb(region: string): number {
     return this.#unclaimedGb.get(region) ?? 0;
   }
 
-  /** Units of a placement that machines take which cannot be given their row. */
+  /** Units of a placement that machines without a row use. */
   unclaimedUnits(offerId: string, region: string): number {
     return this.#unclaimed.get(`${offerId} ${region}`) ?? 0;
   }
 
-  /** Whether the platform shows it, and it could not be given its row. */
+  /** Whether the platform shows it and its row could not be restored. */
   isUnadopted(ref: OwnerRef): boolean {
     const id = idOf(ref);
     return this.#unadopted.instance.has(id) || this.#unadopted.volume.has(id);
   }
 
-  /** Only with the read of the row after this question, not before it, is the answer about the same moment. */
+  /** Call it before the row is read, not after: only then both are about the same moment. */
   isProved(id: string): boolean {
     if (!ID.test(id)) return true;
     const kind = id.startsWith('vol-') ? 'volume' : 'instance';
@@ -118,8 +120,8 @@ export class NotFoundGuard {
 }
 
 /**
- * The store as requests see it: where no row proves that there is nothing, it answers 503 and not that nothing is
- * there. O: a 404 is taken for DESTROYED, so every doubt is `unavailable`.
+ * The store as requests use it: a missing row is 503, not 404, while it does not prove absence. O: a client takes a
+ * 404 for DESTROYED.
  */
 export function guardNotFound(store: Store, notFoundGuard: NotFoundGuard): Store {
   return withOverrides(store, {

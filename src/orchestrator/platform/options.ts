@@ -52,7 +52,7 @@ export function callTimeoutMs(leaseMs: number): number {
 }
 
 export const CLOCK_SKEW_ALARM =
-  "the time here is too far from the database's: no work is claimed and nothing is ended until it is near; check NTP on both";
+  "the clock here is too far from the database's: no work is claimed and nothing is ended until it is close again; check NTP on both";
 
 /** By how much the clocks of two servers that work on one database may differ: the margin that a lease has for one call. */
 export function clockMarginMs({ leaseMs }: { leaseMs: number }): number {

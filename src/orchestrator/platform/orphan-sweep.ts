@@ -25,13 +25,13 @@ interface Owned {
   stateKey: string;
 }
 
-/** Whatever else a note says: whose it is, and that it is on the resource that it was written for. */
+/** Accepts every note with an id; the owner is checked by `readNote`. */
 const anyNote = z.looseObject({ id: z.string() });
 
 /**
- * Finds machines that carry our tag and that no live row owns, in two phases: seen in one listing, still there in the
- * next. One whose row has ended is a deletion that is not finished and is taken up again. One without any row is an
- * orphan once it is older than the grace: what is done then is the operator's choice, and the default only tells.
+ * Finds machines with our tag that no live row owns, in two phases: in one listing, and still in the next. If the row
+ * has ended, the deletion is not finished and is repeated. A machine without any row is an orphan once it is older
+ * than the grace period; the operator chooses what happens then, and the default only logs it.
  */
 export class OrphanSweep {
   readonly #context: ReconcileContext;
@@ -60,8 +60,8 @@ export class OrphanSweep {
   }
 
   /**
-   * Volumes hold data: one that never had a row is never touched, only told of. One whose row is deleted is a deletion
-   * that is not finished, as with a machine. What differs from its row in two listings is brought in line with it.
+   * Volumes hold data: one without a row is never touched, only logged. If the row is deleted, the deletion is
+   * repeated, as with a machine. If a volume differs from its row in two listings, the two are reconciled.
    */
   async sweepVolumes(volumes: readonly ObservedVolume[], begunAt: number): Promise<void> {
     const before = this.#volumesBefore;
@@ -75,7 +75,7 @@ export class OrphanSweep {
     }
   }
 
-  /** Null: it has no live row, or is not as that says, and is dealt with once it was shown so before. */
+  /** Null: it has no live row, or differs from it; it is handled if the listing before showed the same. */
   async #checkVolume(
     volume: ObservedVolume,
     known: Owned | undefined,
@@ -90,7 +90,7 @@ export class OrphanSweep {
     if (row !== null && row.deletedAt === null) {
       if (isNewlyVisible(row, begunAt, this.#context)) await markVolumeVisible(this.#context, row);
       const found = await compareVolume(this.#context, row, volume);
-      // In a restored database it is rather the row that is behind.
+      // In a restored database the row is more likely outdated.
       if (found === 'more' && stateKey === stateKeyBefore && !notFoundGuard.isRestored)
         await reconcileDrift(this.#context, row, volume);
       return found === 'as-recorded' ? { readAt: now, stateKey } : null;
@@ -108,7 +108,7 @@ export class OrphanSweep {
     log.error({ ref }, 'a volume with our tag has no row: it may be costing money, and it may hold data');
   }
 
-  /** A create that turned up after the proof that there was nothing, or a volume that only seemed gone. */
+  /** A late create made it, or the volume only seemed gone. */
   async #deleteAgain(volume: VolumeRecord, begunAt: number): Promise<void> {
     const { store, clock, log } = this.#context;
     const { id, ownerRef: ref } = volume;
@@ -144,12 +144,12 @@ export class OrphanSweep {
     if (!isListedAgain) return;
     if (row !== null && (await this.#wasLost(row))) await this.#act(machine, options.orphans);
     else if (row !== null) await this.#destroyAgain(row, machine, begunAt);
-    // In a restored database a machine without a row is rather a row that was lost.
+    // In a restored database the row of such a machine was more likely lost.
     else if (!notFoundGuard.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
       await this.#act(machine, this.#actionFor(machine));
   }
 
-  /** Nobody asked for its end: the platform had lost it and has it again, with what is on its disk. */
+  /** Whether the instance ended as lost: the platform has its machine again, with its disk. */
   async #wasLost({ id, status }: InstanceRecord): Promise<boolean> {
     const { losses, work } = this.#context.store.read;
     if (status !== 'ERROR' && status !== 'OFFLINE') return false;
@@ -157,7 +157,7 @@ export class OrphanSweep {
     return (await work.of(id)) === null && losses.includes(id);
   }
 
-  /** A create that turned up after the proof that there was nothing: the row stays as it is, the machine goes. */
+  /** A late create made the machine after its absence was proved: the row stays, the machine is destroyed. */
   async #destroyAgain(
     { id }: InstanceRecord,
     { ref, power }: ObservedMachine,
@@ -197,8 +197,8 @@ export class OrphanSweep {
   }
 
   /**
-   * A machine without a note of ours, where notes are kept, may be another installation's, and one with the whole note
-   * of an instance is one whose row was lost: rows never go away. They are told of only.
+   * Only logs two kinds: a machine without our note, if the platform keeps notes, may be another installation's; and
+   * one with a complete note is a machine whose row was lost, since rows are never deleted.
    */
   #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
     const { notFoundGuard, driver, options, installationId } = this.#context;

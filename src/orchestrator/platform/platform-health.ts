@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Store } from '../model/store.ts';
 
-/** `down`: it does not answer, or refuses us. `suspect`: it answers, and what it says cannot be believed. */
+/** `down`: it does not answer, or refuses our credentials. `suspect`: it answers, but its listing lacks too much. */
 export interface PlatformProblem {
   kind: 'down' | 'suspect';
   problem: string;
@@ -11,23 +11,23 @@ export interface PlatformProblem {
 const alarms: Record<PlatformProblem['kind'], string> = {
   down: 'the platform does not answer: nothing is sold and no state is changed until it does',
   suspect:
-    'the platform lacks too much of what it should have: nothing is sold and no state is changed until it lists it again, ' +
-    'or until `berth losses accept` says that the losses are real; first look whether its key and project are still the right ones',
+    'too many machines are missing from the platform: nothing is sold and no state is changed until it lists them again. ' +
+    'Check that its key and project are still the right ones; if the machines are really lost, run `berth losses accept`',
 };
 
 /**
- * Whether the platform can be believed. While it cannot, reads go on from the store, every offer is unavailable and
- * nothing terminal is decided (settled). How long that has been outlives the process, so that the deadlines of what
- * could not be done meanwhile are moved by as much.
+ * Whether the platform can be trusted. While it cannot, reads are answered from the store, every offer is unavailable
+ * and nothing terminal is decided (settled). The start of an outage is stored, so that at its end the deadlines of
+ * open work are moved by its length.
  */
 export class PlatformHealth {
   readonly #deps: { store: Store; clock: Clock; log: Log };
   readonly #listeners = new Set<(recovery: { isOutage: boolean }) => void>();
-  /** A process begins in doubt: what it has not seen it cannot decide on. */
+  /** A process starts without trust: it has not listed the platform yet. */
   #current: PlatformProblem | undefined = { kind: 'down', problem: 'it has not been listed since the start' };
   #hasLogged = false;
   #isMarked = false;
-  /** What the last refused order was about, if none was accepted since. */
+  /** The resource of the last refused call, if none was accepted since. */
   #refusedResource: string | undefined;
   #refusedAt = Number.NEGATIVE_INFINITY;
 
@@ -43,21 +43,21 @@ export class PlatformHealth {
     return this.#current?.kind === 'suspect';
   }
 
-  /** Calls `listener` whenever the platform is believed again, or at last. Returns the way to end that. */
+  /** Calls `listener` whenever the platform becomes trusted. Returns the function that unsubscribes. */
   onRecovery(listener: (recovery: { isOutage: boolean }) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** An order was accepted: the credentials are good for some. */
+  /** A call was accepted: the credentials work for some resources. */
   accepted(): void {
     this.#refusedResource = undefined;
   }
 
   /**
-   * An order about `resource` was refused for its credentials. However often it is refused again, that may be the
-   * trouble of this one alone; orders about two, and none accepted between them, are the platform's: only a listing
-   * that begins later says otherwise.
+   * A call about `resource` was refused for its credentials. As long as it is one resource, the problem may be its
+   * own. Refusals for two resources, with no accepted call between them, mean that the platform refuses us, until a
+   * later listing succeeds.
    */
   refused(resource: string, problem: string): void {
     this.#refusedResource ??= resource;
@@ -66,22 +66,22 @@ export class PlatformHealth {
     this.#enter({ kind: 'down', problem });
   }
 
-  /** A listing that began at `begunAt` failed, or cannot be believed. Rejects if the store does. */
+  /** A listing that began at `begunAt` failed, or is not trusted. Rejects if the store does. */
   async reportProblem(found: PlatformProblem, begunAt: number): Promise<void> {
     this.#enter(found);
     await this.#mark(begunAt);
   }
 
   /**
-   * A listing that began at `begunAt` can be believed. What was waiting gets the time of the outage back first.
-   * Rejects if the store does: then nothing is believed yet.
+   * A listing that began at `begunAt` is trusted. First the deadlines of open work are moved by the length of the
+   * outage. Rejects if the store does: then the platform is not trusted yet.
    */
   async answered(begunAt: number): Promise<void> {
     if (this.#refusedAt >= begunAt) return this.#mark(this.#refusedAt);
     await this.#endOutage();
     if (this.#current === undefined) return;
     const isOutage = this.#hasLogged;
-    if (isOutage) this.#deps.log.info({}, 'the platform can be believed again');
+    if (isOutage) this.#deps.log.info({}, 'the platform can be trusted again');
     this.#current = undefined;
     this.#hasLogged = false;
     this.#isMarked = false;

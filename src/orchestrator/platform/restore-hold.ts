@@ -1,8 +1,8 @@
 import type { Lease } from '../model/work.ts';
 
 /**
- * What has changed since the backup that a database was restored from, for all that is known: work that the backup
- * held, or that a look puts, waits until the platform has shown where its resource is. All else goes on.
+ * Holds the work of restored rows back. After a restore, rows may be older than their machines: work from the backup
+ * waits until the resource was reconciled with the platform. All other work continues.
  */
 export class RestoreHold {
   readonly #instances = new Set<string>();
@@ -26,7 +26,7 @@ export class RestoreHold {
     return this.#instances.size === 0 && !this.#areVolumesHeld;
   }
 
-  /** It is known where the machine of this instance is. */
+  /** The instance was reconciled with the platform. */
   endInstance(id: string): void {
     this.#instances.delete(id);
   }
@@ -35,7 +35,7 @@ export class RestoreHold {
     this.#areVolumesHeld = false;
   }
 
-  /** Whether the work waits. What is to be removed stays so, but for a cookie of before the backup. */
+  /** Whether the work waits. A destroy does not wait, unless it has a cookie from before the backup. */
   holds({
     resourceKind,
     resourceId,

@@ -17,7 +17,7 @@ interface Deps {
   options: ReconcileOptions;
 }
 
-/** Whether a listing can be believed; it tells whom it concerns. */
+/** Decides whether a listing is trusted, and reports that to whom it concerns. */
 export type Judge<T> = (listing: Listing<T>, begunAt: number) => Promise<boolean>;
 
 /**
@@ -49,16 +49,13 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#mayBeEmpty = mayBeEmpty;
   }
 
-  /** A listing that begins after this call; null: there was none that can be believed. Never rejects. */
+  /** A listing that begins after this call; null: it is not trusted. Never rejects. */
   observe(): Promise<Listed<T> | null> {
     this.#next ??= this.#listNext();
     return this.#next;
   }
 
-  /**
-   * Whether what a look at `ref` called gone is proved to be: a listing that began after that look, and can be
-   * believed, lacks it too. Never rejects.
-   */
+  /** Whether a `gone` of `get` is proved: a trusted listing that began after it lacks `ref` too. Never rejects. */
   async lacks(ref: OwnerRef): Promise<{ isProved: true } | { isProved: false; reason: string }> {
     const listed = await this.observe();
     if (listed === null || (listed.items.size === 0 && !(await this.#mayBeEmpty())))
@@ -68,7 +65,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       : { isProved: true };
   }
 
-  /** Whoever waits gets null; nothing is listed any more. */
+  /** Every waiting caller gets null, and no listing begins. */
   stop(): void {
     this.#isStopped = true;
     this.#endPause?.();
@@ -77,7 +74,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
   async #listNext(): Promise<Listed<T> | null> {
     await this.#running.catch(() => undefined);
     await this.#pause();
-    // Whoever comes from here on comes after the beginning of this listing and waits for another.
+    // The listing begins here: later callers must wait for the next one.
     this.#next = undefined;
     if (this.#isStopped) return null;
     const running = this.#listNow();
@@ -96,7 +93,7 @@ export class SharedListing<T extends { ref: OwnerRef }> {
       if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
       return { items: new Map(listing.items.map((item) => [item.ref, item])), begunAt };
     } catch (error) {
-      log.error({ err: error }, 'a listing could not be held against the rows: it is not believed');
+      log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;
     }
   }

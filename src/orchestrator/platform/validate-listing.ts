@@ -7,24 +7,24 @@ import type { Judge } from './shared-listing.ts';
 type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
 
 const ROWS_BETWEEN_PAUSES = 5_000;
-/** Fewer than this many that are missing, unless they are all, are taken for what they look like. */
+/** With fewer missing machines than this, unless all are missing, a listing is trusted. */
 const LEAST_SUSPECT = 3;
-/** How long missing volumes are looked for before they are taken for gone, in milliseconds. */
+/** How long too many missing volumes are not trusted to be gone, in milliseconds. */
 const MAX_VOLUMES_SUSPECT_MS = 60 * 60_000;
 const MISSING_VOLUMES =
-  'the platform lacks too many volumes that it should have: no deletion is believed for an hour, ' +
+  'too many volumes are missing from the platform: none counts as deleted for an hour, ' +
   'or until `berth losses accept` says that they are really gone';
 
 /**
- * Whether so much is missing that the platform is doubted, not its machines: a revoked key, another project or a
- * page that got lost look exactly like that. `share` is from 0 to 1.
+ * Whether so much is missing that the listing is more likely wrong than the machines gone: a revoked key, another
+ * project or a lost page look exactly like that. `share` is from 0 to 1.
  */
 export function isSuspect({ expected, missing }: { expected: number; missing: number }, share: number) {
   if (missing >= 2 && missing === expected) return true;
   return missing >= LEAST_SUSPECT && missing > share * expected;
 }
 
-/** Holds a listing of machines against the rows, and tells the platform's health what comes of it. */
+/** Compares a listing of machines with the database, and reports the result to the platform's health. */
 export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<ObservedMachine> {
   return async (listing, begunAt) => {
     const { health, options, driver } = deps;
@@ -33,7 +33,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
       return false;
     }
     await expected.refresh();
-    // What is younger may be missing in the listing of an honest platform too.
+    // A younger machine may be missing from a correct listing too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
     const result = await count(deps, expected, new Set(listing.items.map(({ ref }) => ref)), settledBy);
     if (isSuspect(result, options.suspectShare) && !(await areLossesAccepted(deps))) {
@@ -64,16 +64,16 @@ async function count(
   return counts;
 }
 
-/** Whether the operator has said that what is missing is lost, for now. */
+/** Whether the operator accepts the losses now. */
 async function areLossesAccepted({ store, clock }: Pick<Deps, 'store' | 'clock'>): Promise<boolean> {
   const until = await store.read.marks.get('losses_accepted_until');
   return until !== null && clock.now() < until;
 }
 
 /**
- * Holds a listing of volumes against the one before: what nobody deletes stays. A volume decides nothing about the
- * platform's health; one that cannot be believed only proves nothing. Volumes that somebody removed by hand never come
- * back, so the doubt ends by itself: a volume that was taken for gone and is listed later is deleted again.
+ * Compares a listing of volumes with the one before: a volume that nobody deletes must stay. Missing volumes do not
+ * change the platform's health; the listing only proves nothing. Volumes that were removed by hand never come back,
+ * so the suspicion ends after a while: a volume that counted as gone and is listed later is deleted again.
  */
 export function judgeVolumes(deps: Deps): Judge<ObservedVolume> {
   let known: OwnerRef[] = [];

@@ -9,15 +9,16 @@ import { clockMarginMs } from './options.ts';
 // A platform may show a machine or a volume only some time after it was made (`createVisibleWithinMs`). That is a fact
 // of the resource, so it is a column of its row: it outlives the work, the process and a restore of the database.
 
-/** What a step has learnt of `createOpenUntil`, given what the row says. */
+/** Computes the new `createOpenUntil` of a row from the known one. */
 export type VisibilityUpdate = (known: number | null) => number | null;
 
-/** A presence, and when the look began. */
+/** A presence, and when the read began. */
 export type Observation<T> = Presence<T> & { observedAt: number };
 
 /**
- * After a look that a step other than the create made. What is shown needs no waiting any more. That step began after
- * the last lease of a create had ended: nothing of the create was sent or answered later than the look.
+ * The update after a read by a step other than the create. A resource that is shown needs no further waiting. The
+ * step began after the last lease of a create had ended, so nothing of the create was sent or answered after the
+ * read.
  */
 export function afterObservation({
   answer,
@@ -37,8 +38,9 @@ function hiddenForMs({ driver, options }: Pick<ReconcileContext, 'driver' | 'opt
 }
 
 /**
- * After how many milliseconds to look again, where a look that began at `observedAt` says `gone` and proves nothing; 0:
- * it does. A look that took long may be from before the platform had to show the resource, however late it is now.
+ * How many milliseconds to wait before reading again, if a `gone` of a read that began at `observedAt` proves
+ * nothing; 0: it is proof. The start of the read counts: a slow one may have begun before the platform had to show
+ * the resource.
  */
 export function mayAppearForMs(
   context: Pick<ReconcileContext, 'clock' | 'driver' | 'options'>,
@@ -48,7 +50,7 @@ export function mayAppearForMs(
   if (createOpenUntil === null) return 0;
   const hiddenMs = hiddenForMs(context);
   if (observedAt >= createOpenUntil + hiddenMs) return 0;
-  // A clock that was set back makes it no longer.
+  // A clock that was set back must not make the wait longer.
   return Math.min(hiddenMs, Math.max(1, createOpenUntil + hiddenMs - context.clock.now()));
 }
 

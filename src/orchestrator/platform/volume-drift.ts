@@ -15,7 +15,7 @@ export function toStateKey({ sizeGb, attachedTo }: ObservedVolume): string {
   return [sizeGb, ...[...attachedTo].sort()].join(' ');
 }
 
-/** `open`: something is under way for it · `more`: the platform has made it larger, or attached it to more, than told. */
+/** `open`: it has open work · `more`: on the platform it is larger, or attached to more instances, than recorded. */
 export async function compareVolume(
   { store: { read } }: Pick<ReconcileContext, 'store'>,
   row: VolumeRecord,
@@ -26,7 +26,10 @@ export async function compareVolume(
   return isMore ? 'more' : 'as-recorded';
 }
 
-/** Its size is told and claimed as it is, whether it fits or not; what it is not to be attached to is let go of. */
+/**
+ * Records and claims the size that the platform shows, even beyond the capacity, and detaches instances that are not
+ * recorded.
+ */
 export async function reconcileDrift(
   { store, clock, log }: Pick<ReconcileContext, 'store' | 'clock' | 'log'>,
   row: VolumeRecord,
@@ -75,7 +78,7 @@ function isSettled({ status, deletedAt }: VolumeRecord): boolean {
   return deletedAt === null && (status === 'AVAILABLE' || status === 'ATTACHED');
 }
 
-/** Instances of ours whose machines hold the volume, and whose attachment no row tells of. */
+/** Our instances that have the volume on the platform without a recorded attachment. */
 async function unrecordedInstances(
   read: Reader,
   { id }: VolumeRecord,

@@ -39,7 +39,7 @@ export class Housekeeping {
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
       });
     } catch (error) {
-      log.error({ err: error }, 'housekeeping failed; it is tried again in some seconds');
+      log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');
     }
   }
 }

@@ -13,7 +13,7 @@ import { releaseLease } from '../steps/settle.ts';
 /** How long an answer to a create may be late beyond all that the platform says of itself. */
 const FORGET_CREATE_MS = 10 * 60_000;
 
-/** Drives each row from what is wanted to what is, with the work that the use cases put. */
+/** Runs the work that the use cases put, until each resource is in its desired state. */
 export class Reconciler {
   readonly #context: StepContext;
   readonly #queue: WorkQueue<ResourceKind, Lease>;
@@ -31,7 +31,7 @@ export class Reconciler {
       kinds: ['instance', 'volume'],
       leaseMs: options.leaseMs,
       maxConcurrentSteps: options.maxConcurrentSteps,
-      // A platform that cannot be believed freezes all work; its recovery wakes.
+      // No work is claimed while the platform is not trusted; its recovery wakes the queue.
       isFrozen: () => !health.isUp,
       isClockInSync: () => this.#checkClock(),
       run: (lease) => this.#step(lease),
@@ -60,20 +60,20 @@ export class Reconciler {
     await this.#queue.stop();
   }
 
-  /** Tells once when the time here has left the database's too far for a lease to mean anything. */
+  /** Logs once when the clock here is too far from the database's for leases to be safe. */
   #checkClock(): boolean {
     const { clock, options, log } = this.#context;
     const isSkewed = !isClockInSync(clock, options);
     if (isSkewed !== this.#isClockSkewed) {
       const offset = { offsetMs: Math.round(clock.offsetMs?.() ?? 0) };
       if (isSkewed) log.error(offset, CLOCK_SKEW_ALARM);
-      else log.info(offset, 'the time here is near that of the database again');
+      else log.info(offset, "the clock here is close to the database's again");
     }
     this.#isClockSkewed = isSkewed;
     return !isSkewed;
   }
 
-  /** A step that throws is a fault of ours or the store's: it is tried again, later and later. */
+  /** A step that throws is a bug or a store failure: it is retried with backoff. */
   async #step(lease: Lease): Promise<void> {
     try {
       await runStep(this.#context, lease);
@@ -88,12 +88,13 @@ export class Reconciler {
     const fields = { err: error, ...names, step: lease.kind, attempt: lease.attempt };
     // Nothing was sent: whoever claims it next begins with a lease of its own.
     const isLate = error instanceof LeaseEnding;
-    if (isLate) log.warn(fields, 'a step came to its call too late for its lease; it is given back');
-    else log.error(fields, 'a step broke off');
+    if (isLate)
+      log.warn(fields, 'a step was too late to call the platform within its lease; it will be claimed again');
+    else log.error(fields, 'a step failed with an error');
     const notBefore = clock.now() + pauseMs(this.#context, lease);
-    const again = { cookie: lease.cookie, notBefore, lastError: 'the step broke off' };
+    const again = { cookie: lease.cookie, notBefore, lastError: 'the step failed with an error' };
     await releaseLease(this.#context, lease, again).catch((failure) =>
-      log.error({ err: failure, ...names }, 'its lease will run out instead'),
+      log.error({ err: failure, ...names }, 'the lease could not be released; it expires by itself'),
     );
   }
 }

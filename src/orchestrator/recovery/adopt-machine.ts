@@ -18,7 +18,7 @@ export function noAccount(id: string): string {
   return `there is no account ${id}${remedy}`;
 }
 
-/** No placement is so full that a machine which is there has no place. */
+/** A machine that exists is claimed even if its placement is full. */
 export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -62,10 +62,10 @@ interface Plan {
 }
 
 /**
- * No state is written that is not proved. ONLINE is proved first, so that a client that saw ONLINE before sees
- * nothing else after. What runs and does not prove it begins again: within its window as any create, after it without
- * an end, since it was ONLINE once and is not removed because a guest closed its door meanwhile. What has failed may
- * have been ONLINE too: it ends as a loss, under the cap.
+ * Writes no state without proof. A running machine is proved by SSH first, so that a client that saw ONLINE sees it
+ * again. Without the proof it starts as PROVISIONING: within its window like any create, later without a deadline,
+ * since it was ONLINE once and must not be removed because its guest blocks SSH now. A failed machine may have been
+ * ONLINE too: it ends as a loss, under the cap.
  */
 async function planAdoption(
   context: ReconcileContext,

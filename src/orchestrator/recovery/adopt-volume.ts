@@ -55,7 +55,7 @@ function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
   };
 }
 
-/** In a restored database: the size and the attachments of a volume that has its row follow what the platform shows. */
+/** After a restore: brings the size and the attachments of a volume's row in line with the platform. */
 export async function reconcileVolume(context: ReconcileContext, volume: ObservedVolume): Promise<void> {
   const { store, clock } = context;
   const row = await store.read.volumes.byOwnerRef(volume.ref);
@@ -63,7 +63,7 @@ export async function reconcileVolume(context: ReconcileContext, volume: Observe
   const shown = await listedAttachments(context, row.id, volume.attachedTo);
   await store.transact(async (tx) => {
     const current = await tx.volumes.byId(row.id);
-    // Deleted since the listing, it must not be claimed again: nobody would give that back.
+    // A volume that was deleted since the listing must not be claimed again: the claim would never be released.
     if (current === null || isEnding(current)) return;
     const grown = withSize(current, volume);
     if (grown !== current) {
@@ -78,7 +78,9 @@ function isEnding({ deletedAt, status }: VolumeRecord): boolean {
   return deletedAt !== null || status === 'DELETING' || status === 'ERROR';
 }
 
-/** As rows; a machine that is on its way out, or that nobody knows, is let go of. */
+/**
+ * The listed attachments as rows; instances that cannot have volumes are detached, and unknown machines are skipped.
+ */
 async function listedAttachments(
   { store }: ReconcileContext,
   volumeId: string,

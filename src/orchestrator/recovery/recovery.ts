@@ -24,9 +24,9 @@ interface Listed<T> {
 }
 
 /**
- * Holds the platform's first listing against the rows before anything is denied, and gives what has lost its row
- * with the database its row again. In a database that was restored from a backup what the backup says is under way
- * has ended since: the work of each row waits until it is known where its machine is.
+ * Compares the platform's first listing with the database before any id is answered 404, and restores rows that were
+ * lost with the database. After a restore from a backup, work that the backup shows as running has ended since: the
+ * work of each row waits until the row is reconciled with its machine.
  */
 export class Recovery {
   readonly #context: ReconcileContext;
@@ -51,7 +51,7 @@ export class Recovery {
     this.#begin = begin;
   }
 
-  /** Holds the first listings against the rows, and waits for it no longer than one call may take. */
+  /** Compares the first listings with the database, and waits for that at most as long as one call may take. */
   async start(first: FirstListings): Promise<void> {
     const takenAt = await this.#context.store.read.marks.get('restored_from');
     if (takenAt !== null) await this.#holdWork(takenAt, first);
@@ -81,7 +81,7 @@ export class Recovery {
     restoreHold.begin((await store.read.instances.list({})).map(({ id }) => id));
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
-      'this database was restored from a backup: it is held against the platform before anything else. ' +
+      'this database was restored from a backup: it is compared with the platform before anything else. ' +
         'API keys that were revoked since the backup are valid again: see `berth keys list`, and end them with `berth keys revoke <id>`',
     );
   }
@@ -90,7 +90,7 @@ export class Recovery {
     const { clock, options, log } = this.#context;
     this.#round = this.#recover(first)
       .catch((error) => {
-        log.error({ err: error }, 'the rows could not be held against the platform; it is tried again');
+        log.error({ err: error }, 'the database could not be compared with the platform; it will be retried');
         return false;
       })
       .then((isOver) => {
@@ -111,17 +111,17 @@ export class Recovery {
     return true;
   }
 
-  /** Once when something waits after a round, and once when nothing does any more. */
+  /** Logs once when work waits after a round, and once when none does any more. */
   #logHold(): void {
     const { restoreHold, log } = this.#context;
     if (restoreHold.areOver && this.#isHoldLogged)
-      log.info({}, 'it is known of every row of the backup what became of it: all work goes on');
+      log.info({}, 'every row of the backup is reconciled with the platform: all work goes on');
     if (!restoreHold.areOver && !this.#isHoldLogged) {
       const [...instances] = restoreHold.instances;
       const waiting = { count: instances.length, instances: instances.slice(0, SOME) };
       log.warn(
         { ...waiting, volumes: restoreHold.areVolumesHeld },
-        'the platform has not shown yet what became of these since the backup: their work waits, all other goes on',
+        'these are not reconciled with the platform since the restore yet: their work waits, all other work goes on',
       );
     }
     this.#isHoldLogged = !restoreHold.areOver;
@@ -165,7 +165,7 @@ export class Recovery {
     return this.#report('volume', listed.isTrusted, unadopted);
   }
 
-  /** Each once: what changes after that does so in this life. */
+  /** Reconciles each volume once: later changes are made by this process. */
   async #reconcileVolumes({ items, isTrusted }: Listed<ObservedVolume>): Promise<void> {
     const { restoreHold } = this.#context;
     if (!restoreHold.areVolumesHeld) return;
@@ -184,7 +184,10 @@ export class Recovery {
     return isTrusted && unadopted.length === 0;
   }
 
-  /** What a listing shows is there, also where it is not believed for what it lacks: a backup lacks much more. */
+  /**
+   * Listed resources exist even if the listing is not trusted to be complete; after a restore such a listing is used
+   * too.
+   */
   async #list<T extends { ref: OwnerRef }>(
     listing: SharedListing<T>,
     list: () => Promise<Listing<T>>,
@@ -199,7 +202,9 @@ export class Recovery {
     return answer.answer === 'listed' ? { items: answer.items, begunAt, isTrusted: false } : undefined;
   }
 
-  /** Gives what has no row its row; returns those that still have none, unless it is stopped. */
+  /**
+   * Restores the rows of listed resources without one; returns those that still have none; undefined: it was stopped.
+   */
   async #adopt<T extends { ref: OwnerRef }>(
     items: readonly T[],
     findRow: (ref: OwnerRef) => Promise<object | null>,
@@ -229,14 +234,17 @@ export class Recovery {
     this.#alarmed.add(ref);
     this.#context.log.error(
       { ref, problem },
-      'the platform has a resource with our tag that has no row, and it cannot be given one: its id answers 503 until it can, or until it is removed there',
+      'the platform has a resource with our tag that has no row, and its row cannot be restored: its id answers 503 until it can, or until the resource is removed there',
     );
   }
 
   async #endRecovery(): Promise<void> {
     const { store, log } = this.#context;
     if ((await store.transact((tx) => tx.marks.remove('restored_from'))) !== null)
-      log.info({}, 'the restored database was held against the platform: nothing is missing in it any more');
+      log.info(
+        {},
+        'the restored database is reconciled with the platform: nothing is missing in it any more',
+      );
     this.#notFoundGuard.recovered();
     this.#isRestored = false;
   }

@@ -12,7 +12,7 @@ import { mayAppearForMs } from '../platform/visibility.ts';
 import { failInstance } from '../steps/fail.ts';
 import { BEYOND_CAPACITY } from './adopt-machine.ts';
 
-/** At once: each may take a look at the platform. */
+/** Rows at a time: each may read from the platform. */
 const ROWS_AT_ONCE = 16;
 
 /** What the platform listed. */
@@ -23,9 +23,9 @@ export interface ListedMachines {
 }
 
 /**
- * Brings the rows of a restored database, and the work that the backup held, to where the machines are now. What
- * was begun before the backup has ended since, and its cookies and deadlines say nothing any more. A row whose machine
- * is neither shown nor proved gone stays in doubt.
+ * Reconciles the rows of a restored database, and the work of the backup, with the machines as they are now. What
+ * began before the backup has ended since, so its cookies and deadlines are void. A row whose machine is neither
+ * shown nor proved gone stays on hold.
  *
  * @param since what changed from then on did so in this life, or in that of another replica
  * @param isStopped asked between the looks
@@ -47,7 +47,7 @@ export async function reconcileMachines(
       const { id } = row;
       const names = instanceLogNames(row);
       const isReconciled = await reconcileRow(context, row, shown, since).catch((error) => {
-        log.error({ err: error, ...names }, 'a row could not be brought to where its machine is');
+        log.error({ err: error, ...names }, 'a row could not be reconciled with its machine');
         return false;
       });
       if (isReconciled) restoreHold.endInstance(id);
@@ -56,7 +56,7 @@ export async function reconcileMachines(
   await Promise.all(Array.from({ length: ROWS_AT_ONCE }, take));
 }
 
-/** Whether it is known where the machine is, and the row follows it. */
+/** Reconciles one row; false: the state of its machine is not known yet. */
 async function reconcileRow(
   context: ReconcileContext,
   { id, ownerRef, status, createOpenUntil }: InstanceRecord,
@@ -66,7 +66,7 @@ async function reconcileRow(
   let machine = machines.get(ownerRef);
   let mayStillAppear = false;
   if (machine === undefined && (status === 'PROVISIONING' || status === 'STOPPED')) {
-    // A listing may lack what is there: whether it is, is decided by a look of its own.
+    // A listing may lack an existing machine, so the machine itself is read.
     const observedAt = context.clock.now();
     const found = await (isTrusted
       ? confirmMachine(context, ownerRef)
@@ -79,7 +79,7 @@ async function reconcileRow(
   }
   if (machine === undefined && !isTrusted) return false;
   return context.store.transact(async (tx) => {
-    // Between the proof and here the platform may have ceased to be believed.
+    // The platform may have become untrusted since the proof.
     if (machine === undefined && !context.health.isUp) return false;
     const record = await tx.instances.byId(id);
     if (record === null || record.updatedAt >= since) return true;
@@ -87,7 +87,7 @@ async function reconcileRow(
   });
 }
 
-/** Whether the row follows; it does not while nothing can be concluded. */
+/** Updates the row and its work; false: nothing can be concluded yet. */
 async function reconcile(
   context: ReconcileContext,
   tx: Transaction,
@@ -134,8 +134,8 @@ async function verify(
 }
 
 /**
- * A create that the backup held, and no machine: within its window it is begun anew. After it the client has long
- * seen what became of it, and a machine that nobody waits for is not made.
+ * A create from the backup without a machine: within its window it starts again. After the window the client has long
+ * seen the outcome, so no machine is made.
  */
 async function begin(
   context: ReconcileContext,

@@ -6,11 +6,11 @@ import type { StepContext } from './context.ts';
 import { type Failed, isFinal, isRepeated } from './retry.ts';
 import type { Next } from './settle.ts';
 
-/** What a create finds before it is sent. */
+/** What was found before a create is sent. */
 export type BeforeCreate<T> =
   | { answer: 'send' }
   | Presence<T>
-  /** Not there, and an earlier create may still turn up for so long. */
+  /** Not there, but an earlier create may still appear for so long. */
   | { answer: 'absent'; waitMs: number };
 
 interface Creatable {
@@ -19,9 +19,9 @@ interface Creatable {
 }
 
 /**
- * Looks for what an earlier create may have made, before one is sent: after an attempt whose outcome is not known, or
- * where the row is older than this process, since a restored backup does not know what was done after it. Who finds
- * nothing waits as long as the platform may still show it ({@link waitForEarlier}).
+ * Searches for the resource of an earlier create before one is sent: after an attempt with an unknown outcome, or if
+ * the row is older than this process, since a restored backup does not have later attempts. If nothing is found, the
+ * create waits as long as the platform may take to show it ({@link waitForEarlier}).
  */
 export async function findEarlierCreate<T>(
   context: StepContext,
@@ -39,8 +39,8 @@ export async function findEarlierCreate<T>(
 }
 
 /**
- * Puts the attempt off until what was sent before it can no longer turn up. The wait is no attempt, so that the count
- * still tells how often the create has failed; whoever dies after it leaves a claim that counts, and the next waits.
+ * Postpones the attempt until an earlier create can no longer appear. The wait does not count as an attempt. If the
+ * process dies after the wait, its claim counts, and the next one waits again.
  */
 export function waitForEarlier(lease: Lease, waitMs: number): Next {
   const { attempt } = lease;
@@ -48,7 +48,7 @@ export function waitForEarlier(lease: Lease, waitMs: number): Next {
   return { step: 'again', afterMs: waitMs, attempt: attempt - 1, waitedAttempt: attempt, problem };
 }
 
-/** Whether a failed create cannot succeed, and has made nothing that its failure does not tell of. */
+/** Whether a create failed for good and cannot have made anything unnoticed. */
 export function isRefused(failed: Failed): boolean {
   return isFinal(failed) && failed.sideEffect !== 'possible';
 }

@@ -3,9 +3,9 @@ import type { OwnerRef } from '../model/platform-driver.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 
 /**
- * The creates of this process that have not come back, also long after the core stopped waiting for them: a platform
- * that says `gone` proves nothing while one of them is out. One that never comes back is forgotten after
- * `forgetAfterMs`: what it makes later still is found by the sweep.
+ * The create calls of this process that are in flight, also after their deadline: while one is, a `gone` of the
+ * platform proves nothing. A call that never returns is forgotten after `forgetAfterMs`; the sweep finds what it
+ * makes later.
  */
 export class CreateCalls {
   readonly #clock: Clock;
@@ -43,6 +43,6 @@ export class CreateCalls {
 /** What a step of the reconciler uses. */
 export interface StepContext extends ReconcileContext {
   creates: CreateCalls;
-  /** When this process began: what is older was in other hands before. */
+  /** When this process started: older rows were handled by another one. */
   startedAt: number;
 }

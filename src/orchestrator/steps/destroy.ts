@@ -20,10 +20,10 @@ import { endAttachCycle } from './instance/attach-cycle.ts';
 import { retry, retryFailed } from './retry.ts';
 import { finish, type Next, settleInstance, settleVolume } from './settle.ts';
 
-/** What a driver said of a resource that it was asked to remove, and what a look then showed. */
+/** The driver's answer to a destroy, and what a read showed after it. */
 export interface Removal {
   step: Step<null>;
-  /** Only where the driver said that it is gone: `gone` is proved. */
+  /** Only if the driver said that it is gone; a `gone` here is proved. */
   found: Observation<unknown> | undefined;
   /** When the call was answered. */
   answeredAt: number;
@@ -31,11 +31,11 @@ export interface Removal {
 
 interface Removable {
   destroy(cookie: string | null): Promise<Step<null>>;
-  /** A look whose `gone` is proved. */
+  /** Reads the resource; its `gone` is proved. */
   find(): Promise<Observation<unknown>>;
 }
 
-/** Has the platform remove a resource; that it is gone is not believed without proof. */
+/** Sends the destroy; a driver's claim that the resource is gone is confirmed. */
 async function remove(context: StepContext, lease: Lease, removable: Removable): Promise<Removal> {
   const step = await callStep(context, lease, () => removable.destroy(lease.cookie));
   const isClaimedGone = step.outcome === 'done' || (step.outcome === 'failed' && step.code === 'gone');
@@ -43,15 +43,15 @@ async function remove(context: StepContext, lease: Lease, removable: Removable):
   return { step, found: isClaimedGone ? await removable.find() : undefined, answeredAt };
 }
 
-/** What the removal shows of a create that may still turn up. A platform that is removing a resource has shown it. */
+/** What the removal shows about the visibility of the resource: a platform that is removing it has shown it. */
 function visibilityAfter({ step, found, answeredAt }: Removal): VisibilityUpdate {
   if (step.outcome === 'pending') return () => null;
   return afterObservation(found ?? { answer: 'unknown', observedAt: answeredAt });
 }
 
 /**
- * How the removal goes on; undefined: it is proved. What a create made that is still out, whose answer was lost or
- * came just now, may yet turn up where a look says `gone`.
+ * How the removal continues; undefined: it is proved. A create that is in flight, or was answered just now, may still
+ * appear after a `gone`.
  */
 function unproved(
   context: StepContext,

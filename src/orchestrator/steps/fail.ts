@@ -11,7 +11,7 @@ import { finish, type Next } from './settle.ts';
 
 const VANISHED = 'The platform no longer has the machine of this instance.';
 
-/** Gone, proved by a look that began at `observedAt`, without our doing. */
+/** Handles a machine that is gone without our doing, proved by a read that began at `observedAt`. */
 export async function onMachineGone(
   context: ReconcileContext,
   lease: Lease,
@@ -43,7 +43,7 @@ export async function onMachineGone(
   }
 }
 
-/** Ends an instance for what the platform did; where too many would end, it is left as it is and asked for again. */
+/** Ends an instance as lost. Beyond the loss cap it keeps its state, and the step is retried. */
 export async function recordLoss(
   context: ReconcileContext,
   lease: Lease,

@@ -16,7 +16,7 @@ const FINAL = new Set<Failed['code']>([
   'boot_failed',
   'device_fault',
 ]);
-/** Codes that say nothing of the resource. */
+/** Codes that say nothing about the resource. */
 const INCONCLUSIVE = new Set<Failed['code']>(['unknown_outcome', 'transient', 'auth']);
 const ALARM_AFTER_ATTEMPTS = 10;
 /** A platform that refuses our credentials is not asked often: it may lock them. */
@@ -27,7 +27,7 @@ export function isFinal(failed: Failed): boolean {
   return FINAL.has(failed.code);
 }
 
-/** Whether nothing follows from the failure, not even at a deadline: the platform is to be asked first. */
+/** Whether nothing can be concluded from the failure, not even at a deadline: the platform must be read first. */
 export function isInconclusive({ code }: Failed): boolean {
   return INCONCLUSIVE.has(code);
 }
@@ -57,8 +57,8 @@ export function retry(context: Retrying, lease: Lease, problem: string, retryAft
 }
 
 /**
- * {@link retry} after a failure of the driver. Refused credentials are no failure of the step, unless the platform is
- * believed all the same: then they are the trouble of this one resource.
+ * {@link retry} after a failure of the driver. Refused credentials do not count as an attempt, unless the platform is
+ * trusted: then the problem is this resource's.
  */
 export function retryFailed(context: Retrying, lease: Lease, failed: Failed): Next {
   const problem = describeFailure(failed);

@@ -153,7 +153,7 @@ describe('while the platform is doubted', () => {
     expect(await work()).toMatchObject({
       kind,
       notBefore: now,
-      lastError: expect.stringMatching(/believed/),
+      lastError: expect.stringMatching(/cannot be trusted now/),
     });
     health.isUp = true;
     await settle(await claimed(), next);

@@ -17,8 +17,8 @@ export type Next =
   /** Nothing is left to do. */
   | { step: 'finish' }
   /**
-   * The same step goes on. `attempt` counts from there on, where the claim that ends here is not to count. `isAlarm`: an
-   * operator is to know that it keeps failing.
+   * The same step runs again. `attempt` resets the count, if this claim must not count. `isAlarm`: logged as an
+   * error, since it keeps failing.
    */
   | {
       step: 'again';
@@ -35,14 +35,17 @@ export type Next =
 
 export const finish: Next = { step: 'finish' };
 
-/** The platform cannot be believed at the moment at which a step would conclude something from it. */
+/** The platform is not trusted while a step would draw a conclusion from it. */
 class Frozen extends Error {
   override readonly name = 'Frozen';
 }
 
 /** What a step knows beside the row that it writes. */
 interface Settling {
-  /** Of whether the platform shows the resource. It is written also where a use case has put other work meanwhile. */
+  /**
+   * What the step found about the visibility of the resource. Written even if a use case has put other work
+   * meanwhile.
+   */
   visibility?: VisibilityUpdate;
   /** Instances that `decide` reads and writes beside the volume. */
   instanceIds?: readonly string[];
@@ -100,7 +103,7 @@ export async function settleVolume(
   });
 }
 
-/** Gives a lease back after a step that came to no outcome; `later` is how the same step goes on. */
+/** Releases the lease of a step without an outcome; `later` says how the same step continues. */
 export async function releaseLease(
   { store }: Pick<ReconcileContext, 'store'>,
   lease: Lease,
@@ -115,11 +118,11 @@ export async function releaseLease(
   });
 }
 
-/** What a settling does with the row that it has locked. */
+/** The locked row, and what to do with it. */
 interface Locked<Row> {
   /** What its lines in the log have in common. */
   names: object;
-  /** Writes what is known of the row whoever works on it next. */
+  /** Writes what was found about the row, whichever work follows. */
   updateVisibility(): Promise<Row>;
   decide(row: Row): Promise<Next>;
 }
@@ -157,7 +160,7 @@ async function settle<Row>(
   });
   const state = await writing.catch(async (error) => {
     if (!(error instanceof Frozen)) throw error;
-    const lastError = 'the platform or the clock cannot be believed now: nothing is concluded';
+    const lastError = 'the platform or the clock cannot be trusted now: nothing is decided';
     await releaseLease(context, lease, { cookie: lease.cookie, notBefore: clock.now(), lastError });
   });
   if (state === 'lost')
@@ -168,8 +171,8 @@ async function settle<Row>(
   if (state === 'held' && failure !== undefined) {
     const fields = { ...names, ...failure.fields, step: lease.kind, attempt: lease.attempt };
     if (failure.isAlarm)
-      log.error(fields, 'a step keeps failing; it is tried for ever, look at the platform');
-    else log.info(fields, 'a step failed; it is tried again');
+      log.error(fields, 'a step keeps failing; it will be retried for ever: check the platform');
+    else log.info(fields, 'a step failed; it will be retried');
   }
   failpoint(`${lease.kind}:settled`);
 }

@@ -3,7 +3,7 @@ import { nameSchema } from '../../contract/instance.ts';
 import type { Note } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 
-/** What of a volume a note brings back. */
+/** The part of a volume that its note restores. */
 export type NotedVolume = Pick<
   VolumeRecord,
   | 'id'

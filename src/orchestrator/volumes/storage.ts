@@ -37,7 +37,7 @@ export function priceMicroUsdPerHour({ priceMicroUsdPerGbHour }: VolumeType, siz
   return Math.round(priceMicroUsdPerGbHour * sizeGb);
 }
 
-/** It may have grown since what is known of it was written: its price per GB stays. */
+/** The record with the larger size that the platform shows; its price per GB stays. */
 export function withSize(record: VolumeRecord, { sizeGb = record.sizeGb }: ObservedVolume): VolumeRecord {
   if (sizeGb <= record.sizeGb) return record;
   const priceMicroUsdPerHour = Math.round((record.priceMicroUsdPerHour * sizeGb) / record.sizeGb);
@@ -65,7 +65,7 @@ export async function claimStorage(
   );
 }
 
-/** Makes the claim what the volume has: for what is there already, whether it fits or not. */
+/** Sets the claim to the size of the volume, even beyond the capacity. */
 export async function claimActualSize(tx: Transaction, { id, region, sizeGb }: VolumeRecord): Promise<void> {
   await tx.storageClaims.take({ volumeId: id, region, gb: sizeGb, capacityGb: null });
 }

@@ -17,7 +17,7 @@ export async function transitionVolume(
   return changed;
 }
 
-/** Brings a volume that exists on the platform to the status that its attachment records give it. */
+/** Sets the status of a volume from its attachments. */
 export async function updateAttachmentStatus(tx: Transaction, record: VolumeRecord): Promise<VolumeRecord> {
   if (record.status === 'CREATING' || record.status === 'DELETING' || record.status === 'ERROR')
     return record;

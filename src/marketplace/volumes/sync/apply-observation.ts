@@ -19,7 +19,7 @@ import {
 
 type ApplyDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random'>;
 
-/** What a look at the provider gave. */
+/** What the provider showed. */
 export interface VolumeObservation {
   volume: ProviderVolume;
   /** Deployments that are being restarted for the volume: their attachments are not settled yet. */
@@ -27,8 +27,8 @@ export interface VolumeObservation {
 }
 
 /**
- * Brings what is stored to what the provider says. An observation of a volume that has changed since it was `snapshot` is
- * dropped. Says whether anything was written.
+ * Brings the stored volume in line with an observation. The observation is dropped if the volume has changed since
+ * the snapshot. Returns whether anything was written.
  */
 export async function applyVolumeObservation(
   deps: ApplyDeps,
@@ -54,7 +54,7 @@ export async function applyVolumeObservation(
   });
 }
 
-/** A deletion has an end of its own. What broke stays broken, but its attachments come to their end. */
+/** A deletion is handled elsewhere. A volume in `error` stays there, but its attachments are still settled. */
 function acceptsObservation({ record: { status, action }, attachments }: VolumeSnapshot): boolean {
   if (action?.kind === 'delete') return false;
   if (status === 'error') return attachments.some(isInTransit);

@@ -9,8 +9,8 @@ import { transactOnVolume, writeVolume } from '../snapshot.ts';
 type FailedDeps = Pick<VolumeDeps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
 /**
- * Asks for each volume in `error` that is still billed whether its provider has it. One that it denies costs nothing from
- * then on; it stays in `error` until its user deletes it.
+ * Checks each volume in `error` that is still billed. Where the provider answers 404, billing ends; the volume stays
+ * in `error` until its user deletes it.
  */
 export async function endFailedVolumes(deps: FailedDeps, provider: Provider): Promise<void> {
   for (const record of await deps.store.read.volumes.failed(provider.id))
@@ -33,7 +33,7 @@ async function isNotFound(
 }
 
 async function endBill(deps: FailedDeps, { id, providerId, providerVolumeId }: VolumeRecord): Promise<void> {
-  // A provider that denies everything denies what it has.
+  // A provider that answers 404 for everything also does so for volumes that it has.
   if (providerVolumeId !== null && !(await isNotFoundTrusted(deps, providerId))) return;
   await transactOnVolume(deps.store, id, async (tx, { record }) => {
     if (record.status !== 'error' || record.deletedAt !== null) return;

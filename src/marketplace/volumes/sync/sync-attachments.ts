@@ -16,8 +16,8 @@ import {
 } from '../snapshot.ts';
 
 /**
- * Asks the provider for what attachments on their way still lack. O: both calls may be repeated; an orchestrator "may
- * ignore" the volumes of a create, "and the client attaches … once the instance is ONLINE".
+ * Sends the attach and detach calls that attachments in transit still need. O: both calls may be repeated; an
+ * orchestrator "may ignore" the volumes of a create, "and the client attaches … once the instance is ONLINE".
  */
 export async function syncAttachments(
   deps: VolumeDeps,
@@ -51,7 +51,7 @@ async function syncAttach(
   try {
     await sendAttach(deps, volumeProvider, record, deployment);
   } catch (error) {
-    // An earlier call of which nobody has the answer may still be worked off.
+    // An earlier call whose answer was lost may still take effect.
     if (!isDecided(error)) throw error;
     await giveUpAttach(deps, record, deployment);
   }
@@ -73,7 +73,7 @@ async function syncDetach(
   observed: ProviderVolume,
 ): Promise<void> {
   if (!isAttachedAtProvider(observed, deployment)) return;
-  // The instance is being deleted, and gives its volumes back.
+  // The instance is being deleted, which detaches its volumes.
   if (!isActive(deployment) && deployment.cleanup === 'wanted') return;
   if (isActive(deployment) && isOverdue(deps, record, deployment))
     return giveUpDetach(deps, record, deployment);
@@ -83,7 +83,7 @@ async function syncDetach(
   } catch (error) {
     const isGone = error instanceof ProviderError && error.problem === 'not_found' && !isActive(deployment);
     if (!isGone) throw error;
-    // The provider knows no such instance any more, so nothing is attached to it.
+    // The instance is gone at the provider, so nothing is attached to it.
     await giveUpAttach(deps, record, deployment);
   }
 }
@@ -114,13 +114,16 @@ export async function sendDetach(
   });
 }
 
-/** Whether the request that asked for it may still wait for the answer to its call: a refusal to that undoes it. */
+/**
+ * Whether the user's request may still be waiting for its own call; it undoes the attachment itself when that is
+ * refused.
+ */
 function isBeingSent(
   { clock, options }: VolumeDeps,
   { action }: VolumeRecord,
   deployment: DeploymentRecord,
 ): boolean {
-  // A request begins both in one transaction; what is named at a launch has no request of its own.
+  // A request begins both actions in one transaction; a volume named at a launch has no request of its own.
   const isOfRequest = deployment.action?.kind === 'volume' && deployment.action.since === action?.since;
   return isOfRequest && clock.now() - action.since < options.polling.callTimeoutMs;
 }
@@ -140,7 +143,7 @@ async function giveUpAttach(deps: VolumeDeps, record: VolumeRecord, { id: deploy
   deps.log.warn({ ...logNames(record), deployment: deploymentId }, 'an attachment of a volume was given up');
 }
 
-/** The provider does not have an attachment that was on its way: the volume is as it is without it. */
+/** Removes an attachment that the provider does not have. */
 export async function undoAttach(
   tx: Parameters<typeof dropAttachments>[0],
   { record, attachments }: VolumeSnapshot,
@@ -165,13 +168,13 @@ async function giveUpDetach(deps: VolumeDeps, record: VolumeRecord, { id: deploy
   if (!isKept) return;
   deps.log.warn(
     { ...logNames(record), deployment: deploymentId },
-    'a volume is still attached although it was to be detached',
+    'a volume could not be detached in time: it stays attached',
   );
 }
 
 /**
- * The provider has not taken the detach: the volume stays attached, and the answer is true. Not where the deployment
- * has ended meanwhile: its volumes are still to be detached.
+ * Undoes a detach that the provider did not accept: the volume stays attached. Returns false, and does nothing, where
+ * the deployment has ended meanwhile: its volumes still have to be detached.
  */
 export async function undoDetach(
   tx: Parameters<typeof dropAttachments>[0],
@@ -187,7 +190,7 @@ export async function undoDetach(
   return true;
 }
 
-/** What is under way where nothing is but what these attachments lack. */
+/** The action that is left when only these attachments are pending. */
 function actionWith(
   record: VolumeRecord,
   attachments: readonly AttachmentSnapshot[],

@@ -7,14 +7,18 @@ import { isDefinite, type VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
 import { transactOnVolume, type VolumeChange, writeVolume } from '../snapshot.ts';
 
-/** How long a provider that knows a create by its key knows it, less an hour. */
+/** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
-/** That a create was refused for who asked, or how often, says nothing of an earlier one with the same key. */
+/**
+ * These problems are about the caller or the rate, so they do not prove that an earlier create with the same key
+ * failed.
+ */
 const SAYS_NOTHING: readonly ProviderError['problem'][] = ['unreachable', 'unauthorized', 'limited'];
 
 /**
- * Goes on with a volume of which the provider's id is not known. O: has no list of volumes, so a create whose answer
- * was lost cannot be found; it is sent again, with the same key, only where the provider knows keys.
+ * Continues the create of a volume whose id at the provider is not known. O: has no list of volumes, so a create
+ * whose answer was lost cannot be looked up. It is sent again, with the same key, only to providers that support
+ * idempotency keys.
  */
 export async function syncCreation(
   deps: VolumeDeps,
@@ -25,9 +29,9 @@ export async function syncCreation(
   const now = clock.now();
   const { createSentAt, providerId, providerName } = record;
   const since = createSentAt ?? record.createdAt;
-  // Whoever accepted or sent it may still be at it.
+  // The request that accepted or sent it may still be running.
   if (now - since < 2 * options.polling.callTimeoutMs) return;
-  // What the provider knows is told by its catalog: a process that has just started waits for it.
+  // The catalog says whether the provider supports keys, so a process that has just started waits for it.
   if (volumeProvider.provider.catalog.refreshedAt === null) return;
   if (createSentAt !== null && !canRepeatCreation(volumeProvider.provider, record, now))
     return giveUpCreation(deps, record);
@@ -36,18 +40,18 @@ export async function syncCreation(
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const fields = { ...logNames(record), provider: providerId, name: providerName, problem: error.problem };
-    log.debug(fields, 'a volume is not made yet');
+    log.debug(fields, 'a volume could not be created yet');
   }
 }
 
-/** Whether a second create of the volume would give the first one, and not another. */
+/** Whether sending the create again returns the first volume instead of making a second one. */
 export function canRepeatCreation({ catalog }: Provider, { createdAt }: VolumeRecord, now: number): boolean {
   const isBerth = [...catalog.offers.values()].some(({ extras }) => typeof extras['berth'] === 'object');
   return isBerth && now - createdAt < KEY_IS_KNOWN_MS;
 }
 
 /**
- * Sends the create, once: of two at the same time, the second does nothing. A definite refusal ends the volume.
+ * Sends the create once: of two concurrent calls the second does nothing. A definite refusal ends the volume.
  *
  * @throws {ProviderError}
  */
@@ -89,22 +93,22 @@ function isRefused(error: unknown, { createSentAt }: VolumeRecord): boolean {
   return createSentAt === null || !SAYS_NOTHING.includes(error.problem);
 }
 
-/** The provider has none: it never cost anything. */
+/** The provider did not make the volume, so it never cost anything. */
 async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
   await change(deps, record, { status: 'deleted', deletedAt: deps.clock.now(), action: null });
 }
 
-/** Nobody knows whether the provider has made it. It costs the user nothing, and an operator has to look. */
+/** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */
 export async function giveUpCreation(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
   const { providerId, providerName } = record;
   deps.log.error(
     { ...logNames(record), provider: providerId, name: providerName },
-    'the answer to the create of a volume was lost: look at the provider for one of this name, and remove it there',
+    'the answer to the create of a volume was lost: check the provider for a volume of this name, and delete it there',
   );
   await change(deps, record, { status: 'error', action: null });
 }
 
-/** Writes what became of the create, unless that is known already. What it was for is not attached. */
+/** Writes the outcome of the create, unless one is written already. A final status also drops its attachments. */
 async function change({ store }: VolumeDeps, { id }: VolumeRecord, fields: VolumeChange): Promise<void> {
   await transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.providerVolumeId !== null || record.status !== 'creating') return;

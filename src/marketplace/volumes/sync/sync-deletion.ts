@@ -9,8 +9,8 @@ import { dropAttachments } from '../release.ts';
 import { transactOnVolume, writeVolume } from '../snapshot.ts';
 
 /**
- * Goes on with a deletion that was accepted, until the provider proves with a 404 that it has no such volume. Its cost
- * there is not the user's any more.
+ * Continues an accepted deletion until a 404 of the provider proves that the volume is gone. The user no longer pays
+ * for it.
  *
  * @throws {ProviderError}
  */
@@ -38,7 +38,9 @@ export async function syncDeletion(
   await alarm(deps, record, 'the provider still has it');
 }
 
-/** From now on a 404 is the proof of it. The provider has shown the volume: it is not held any more. */
+/**
+ * From now on a 404 proves the deletion. The provider has shown the volume, so it no longer counts as a held loss.
+ */
 async function writeTaken(
   { store, clock }: VolumeDeps,
   { id, deletionTakenAt }: VolumeRecord,
@@ -54,7 +56,7 @@ async function writeTaken(
 /** The most calls that {@link sendDeletion} makes. */
 const CALLS_OF_A_DELETION = 4;
 
-/** Whether whoever began the deletion may still wait for what the provider says to it. */
+/** Whether the request that began the deletion may still be waiting for the provider. */
 export function isBeingSent(
   { action }: VolumeRecord,
   now: number,
@@ -64,16 +66,17 @@ export function isBeingSent(
 }
 
 /**
- * A deletion that a request began and of which nobody wrote the answer: the provider may have taken it, whatever it
- * still shows. It counts as accepted, and goes on until it is proved.
+ * Handles a deletion whose answer was never written. The provider may have accepted it, so it counts as accepted and
+ * continues until a 404 proves it.
  */
 export async function settleDeletion(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
   if (!isBeingSent(record, deps.clock.now(), deps.options)) await acceptDeletion(deps, record);
 }
 
 /**
- * Asks for the deletion. Records that linger on instances are detached first (O: "force-detaches … instead of failing");
- * a provider that takes its time for that is asked again later. Says whether the provider has it and deletes it.
+ * Sends the deletion. Attachments that are left on instances are detached first (O: "force-detaches … instead of
+ * failing"); if that takes time, the deletion is sent again later. Returns whether the provider accepted the
+ * deletion.
  *
  * @throws {ProviderError}
  */
@@ -104,7 +107,10 @@ export async function sendDeletion(
   }
 }
 
-/** A volume that its provider denies, and never said that it deletes, counts as a loss. */
+/**
+ * Ends a deletion after a 404. A volume that is gone although the provider never accepted its deletion counts as a
+ * loss.
+ */
 async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): Promise<void> {
   const admission = await transactOnVolume(
     deps.store,
@@ -126,7 +132,7 @@ async function endDeletion(deps: VolumeDeps, { id, providerId }: VolumeRecord): 
   if (admission !== null && admission.alarm !== null) logLossAlarm(deps.log, admission.alarm);
 }
 
-/** Never given up: a deletion that is not proved is told of again and again, but not with every look. */
+/** A deletion is never given up. While it lacks its proof, an error is logged at most once per `actionMs`. */
 async function alarm(
   { store, clock, options, log }: VolumeDeps,
   volume: VolumeRecord,
@@ -138,7 +144,7 @@ async function alarm(
   const { providerId, providerVolumeId } = volume;
   log.error(
     { ...logNames(volume), provider: providerId, providerVolumeId, reason },
-    'a volume that was deleted is not proved to be gone, and may cost: its deletion is tried for ever',
+    'a deleted volume may still exist at the provider and cost money: its deletion is retried until the provider confirms it',
   );
   await store.transact(async (tx) => {
     const record = await tx.volumes.byId(volume.id);
@@ -147,8 +153,8 @@ async function alarm(
 }
 
 /**
- * The provider has taken the deletion of a volume, or may have: it costs nothing from now on. `isTaken`: it said that it
- * has the volume and deletes it.
+ * The provider has accepted the deletion of a volume, or may have: billing ends now. `isTaken`: the provider
+ * confirmed it.
  */
 export async function acceptDeletion(
   deps: Pick<VolumeDeps, 'store' | 'clock' | 'random'>,

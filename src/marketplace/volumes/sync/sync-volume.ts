@@ -20,7 +20,7 @@ import { settleDeletion, syncDeletion } from './sync-deletion.ts';
 const POLL_EVERY_MS = 1_500;
 
 /**
- * Looks at one volume at its provider, takes over what is so, and asks for what is still wanted.
+ * Reads one volume from its provider, applies what it shows, and requests the changes that are still missing.
  *
  * @throws {ProviderError}
  */
@@ -43,12 +43,12 @@ async function syncVolume(
   if (synced !== null) await syncAttachments(deps, volumeProvider, synced, observation.volume);
 }
 
-/** What broke is only looked after while an attachment of it is on its way. */
+/** A volume in `error` is synced only while one of its attachments is in transit. */
 function isSettled({ record, attachments }: VolumeSnapshot): boolean {
   return record.status === 'error' && !attachments.some(isInTransit);
 }
 
-/** Nothing is to be seen before the instance is there. */
+/** Waits for the instance of a deployment that is still deploying: before that the provider can show nothing. */
 function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
   const open = attachments.filter(isInTransit);
   return (
@@ -58,8 +58,8 @@ function isWaitingForLaunch({ attachments }: VolumeSnapshot): boolean {
 }
 
 /**
- * The volume as the provider tells it; null where it has none of that id: what is known is kept then, since O: has no
- * list by which that could be confirmed, and an operator is told.
+ * The volume as its provider shows it. Null on a 404: the record is kept, since O: has no list that could confirm the
+ * loss, and an operator is alerted once.
  *
  * @throws {ProviderError}
  */
@@ -83,7 +83,7 @@ export async function observeVolume(
   }
 }
 
-/** Which of its volumes a provider does not know, as far as an operator was told. */
+/** The volumes that a provider answered 404 for and that were logged already. */
 const unknown = new WeakMap<Provider, Set<string>>();
 
 function tellOnce(
@@ -97,7 +97,10 @@ function tellOnce(
   if (told.has(volumeId)) return;
   told.add(volumeId);
   const fields = { ...logNames(record), provider: providerId, providerVolumeId };
-  log.error(fields, 'the provider does not know a volume of ours: look there; it is kept and billed here');
+  log.error(
+    fields,
+    'the provider answers 404 for one of our volumes: it is kept and billed here; check it at the provider',
+  );
 }
 
 /** The deployments whose instances are restarted for the volume (M: Volume rules, 7) and are not back yet. */
@@ -131,7 +134,7 @@ async function isOnline(
   }
 }
 
-/** A resize is not waited for any more where the provider has shown the volume without it for that long. */
+/** Gives up a resize that the provider has not shown within `actionMs`. */
 async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): Promise<void> {
   const current = await store.read.volumes.byId(id);
   const isOver = (action: VolumeAction) =>
@@ -144,7 +147,7 @@ async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): 
   });
 }
 
-/** Advances the volume until `isDone` or the deadline. An answer that says nothing is waited out. */
+/** Syncs the volume again and again until `isDone` or the deadline. A provider error counts as no answer yet. */
 export async function syncUntil(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
@@ -162,7 +165,7 @@ export async function syncUntil(
   }
 }
 
-/** Keeps what is known where the provider says nothing that could be used. */
+/** Syncs the volume once; a provider error is logged and leaves the record as it is. */
 export async function trySyncVolume(
   deps: VolumeDeps,
   volumeProvider: VolumeProvider,
@@ -176,7 +179,7 @@ export async function trySyncVolume(
     if (!(error instanceof ProviderError)) throw error;
     const { problem, message } = error;
     const names = { ...logNames(snapshot.record), provider: volumeProvider.provider.id };
-    deps.log.debug({ ...names, problem, message }, 'a volume was not seen');
+    deps.log.debug({ ...names, problem, message }, 'a volume could not be read at its provider');
   }
 }
 

@@ -9,8 +9,8 @@ import { trySyncVolume } from './sync-volume.ts';
 const AT_THE_SAME_TIME = 8;
 
 /**
- * Goes on with all that is unfinished about the volumes of a provider: creates, attachments on their way, resizes,
- * deletions that are not proved. One that fails does not hold up the others.
+ * Syncs every volume of a provider that has unfinished work: creates, attachments in transit, resizes and deletions
+ * without proof. A failure of one does not delay the others.
  *
  * @throws {StoreUnavailable | LeaseLost} once, however many volumes met it
  */
@@ -34,7 +34,7 @@ async function syncOne(
   } catch (error) {
     if (error instanceof StoreUnavailable || error instanceof LeaseLost) throw error;
     const fields = { err: error, ...logNames(record), provider: record.providerId };
-    deps.log.error(fields, 'a volume could not be looked after; it is tried again');
+    deps.log.error(fields, 'a volume could not be synced; it will be retried');
   }
 }
 

@@ -73,7 +73,10 @@ async function made(
   return { step: 'verify', deadlineAt: lease.deadlineAt };
 }
 
-/** A refusal that says that nothing was made is believed; any other create is looked for before it counts as failed. */
+/**
+ * Ends the create after a refusal that made nothing; any other failure is retried, which searches for the machine
+ * first.
+ */
 async function notMade(
   context: StepContext,
   lease: Lease,
@@ -92,9 +95,9 @@ async function notMade(
 
 type Attempted =
   | Step<ObservedMachine>
-  /** Adopted, and still being built: it is looked at again; there is no cookie of a call to hand back. */
+  /** Adopted, and still being built: it is polled; there is no cookie of a call. */
   | { outcome: 'building' }
-  /** Not there, and not to be sent again now: an earlier call may still turn up, or the window is over. */
+  /** Not there, and not sent again now: an earlier call may still take effect, or the window is over. */
   | { outcome: 'absent'; waitMs: number }
   | { outcome: 'unknown'; reason: string };
 

@@ -11,7 +11,7 @@ import { retry } from '../retry.ts';
 import { finish, type Next, settleInstance } from '../settle.ts';
 import { afterStop } from './attach-cycle.ts';
 
-/** A listing differed from a row: the machine itself is looked at, and the row follows what is certain. */
+/** Reads the machine after a listing differed from the row, and applies what is certain. */
 export async function stepObserve(
   context: ReconcileContext,
   lease: Lease,

@@ -28,7 +28,7 @@ export async function stepRestart(
   record: InstanceRecord,
 ): Promise<void> {
   const restart = restartCookie.decode(lease.cookie);
-  // Of the backup of a database that was restored: it is over, and no machine is reset for it again.
+  // The restart is from before a restore: it is over, and the machine is not reset again.
   if (restart === undefined)
     return settleInstance(context, lease, async () =>
       giveUp(context, record, 'nothing is known of it any more'),
@@ -143,11 +143,11 @@ function withCookie(restart: Restart, lease: Lease, next: Next): Next {
     : next;
 }
 
-/** The instance is looked at, and follows what is certain. */
+/** Gives the restart up; the instance is observed next. */
 function giveUp({ log }: ReconcileContext, record: InstanceRecord, reason: string): Next {
   log.warn(
     { ...instanceLogNames(record), reason },
-    'a restart is given up; the instance is as the platform shows it',
+    'a restart is given up; the instance gets the state that the platform shows',
   );
   return { step: 'observe' };
 }

@@ -84,7 +84,7 @@ async function findOrStart(
   return { attempted: found.answer === 'gone' ? gone(found) : step, found };
 }
 
-/** Undefined: it is there and stopped, and is started. */
+/** Undefined: it is stopped, so the start is sent. */
 function toAttempted(found: Observation<ObservedMachine>, isLate: boolean): Attempted | undefined {
   if (found.answer === 'unknown') return { outcome: 'unknown', reason: found.reason };
   if (found.answer === 'gone') return gone(found);

@@ -15,7 +15,7 @@ import { afterStop } from './attach-cycle.ts';
 
 const STOPPING_POLL_MS = 500;
 
-/** What a stop came to: what was seen of the machine, and what the driver said where it was called. */
+/** The result of a stop: the observed machine, and the driver's answer if it was called. */
 interface Attempted {
   step?: Step<ObservedMachine>;
   found?: Observation<ObservedMachine>;

@@ -49,8 +49,8 @@ const notKnown: FailedProbe = {
 };
 
 /**
- * No host key was known before this proof, so that it may be another machine's: an address that is given again, with
- * the same user's keys behind it. The platform says whether the machine still is there.
+ * No host key was known before this proof, so another machine may have answered: the address may have been reused for
+ * one with the same keys. The platform confirms that the machine still has this endpoint.
  */
 function isAtSameEndpoint({ endpoint }: InstanceRecord, found: Presence<ObservedMachine>): boolean {
   if (found.answer !== 'observed' || found.value.power !== 'running') return false;

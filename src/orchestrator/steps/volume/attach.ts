@@ -56,7 +56,7 @@ export async function stepAttach(
   await settleVolume(context, lease, settle, { instanceIds: [instance.id] });
 }
 
-/** Whether it is refused because the machine has failed: a stopped one is not told of until it is started. */
+/** Whether the refusal is due to a failed machine: a stopped one shows its failure only here. */
 async function hasFailed(
   context: ReconcileContext,
   { ownerRef }: InstanceRecord,
@@ -137,7 +137,7 @@ async function detach(
   });
 }
 
-/** Why a record that the driver says is gone may still be there. */
+/** Why a record that the driver reported as gone may still exist. */
 function whyUncertain(
   found: Observation<ObservedVolume> | undefined,
   { ownerRef }: InstanceRecord,

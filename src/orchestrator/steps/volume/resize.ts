@@ -64,14 +64,16 @@ export async function stepResize(
   await settleVolume(context, lease, settle, found && { visibility: afterObservation(found) });
 }
 
-/** A platform that says that it is done, and shows the volume smaller, has not done it yet. */
+/** A resize that is reported as done while the volume is still smaller is not done. */
 function checkSize(step: Step<ObservedVolume>, { sizeGb }: Resize): Step<ObservedVolume> {
   if (step.outcome !== 'done' || step.value.sizeGb === undefined || step.value.sizeGb >= sizeGb) return step;
   const detail = `the platform said that it has ${sizeGb} GB, and shows it with ${step.value.sizeGb}`;
   return { outcome: 'failed', code: 'unknown_outcome', sideEffect: 'possible', detail };
 }
 
-/** Undefined: it goes on. What the platform is at, it will have carried out: however late that is, it stays claimed. */
+/**
+ * Undefined: it continues. A resize in progress on the platform is never given up, and its storage stays claimed.
+ */
 function giveUpReason(step: Step<ObservedVolume>, isLate: boolean): string | undefined {
   if (step.outcome !== 'failed') return undefined;
   return isLate || isFinal(step) || step.code === 'gone' ? describeFailure(step) : undefined;
