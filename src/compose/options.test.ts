@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
+import { loadConfig } from '../config/load.ts';
 import { marketplaceConfigSchema } from '../config/marketplace/schema.ts';
 import { defaultOptions } from '../marketplace/model/options.ts';
-import { toMarketplaceOptions, toMarkups } from './options.ts';
+import { toMarketplaceOptions, toMarkups, toReconcileOptions } from './options.ts';
 
 const provider = { id: 'provider-a', base_url: 'https://gpu.example.com/v1', api_key_env: 'KEY' };
 
@@ -49,3 +50,14 @@ it.each([
 ])('refuses the markup %j', (markup) => {
   expect(markupOf(markup).success).toBe(false);
 });
+
+it.each([0.2, 0.5, 5, 60])(
+  'leaves a step most of a lease of %s s for its calls and its listings',
+  (lease_s) => {
+    const { config } = loadConfig({ flags: {}, env: {} });
+    const reconcile = { ...config.reconcile, lease_s };
+    const { leaseMs, callTimeoutMs, listPauseMs } = toReconcileOptions({ ...config, reconcile });
+    expect(leaseMs).toBe(lease_s * 1000);
+    expect(2 * callTimeoutMs + 2 * listPauseMs).toBeLessThanOrEqual(0.75 * leaseMs);
+  },
+);

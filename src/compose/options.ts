@@ -6,6 +6,7 @@ import { type Markup, type Markups, noMarkups } from '../marketplace/providers/m
 import {
   callTimeoutMs,
   fixedReconcileOptions,
+  listPauseMs,
   type ReconcileOptions,
 } from '../orchestrator/platform/options.ts';
 
@@ -17,6 +18,7 @@ export function toReconcileOptions({ reconcile }: Config): ReconcileOptions {
     ...fixedReconcileOptions,
     leaseMs,
     callTimeoutMs: callTimeoutMs(leaseMs),
+    listPauseMs: listPauseMs(leaseMs),
     probeIntervalMs: reconcile.ssh_probe_interval_s * 1000,
     watchIntervalMs: reconcile.watch_interval_s * 1000,
     orphans: reconcile.orphans,

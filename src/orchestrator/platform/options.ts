@@ -40,8 +40,12 @@ export const fixedReconcileOptions = {
   maxConcurrentSteps: 64,
   firstRetryMs: 250,
   lastRetryMs: 30_000,
-  listPauseMs: 250,
 } satisfies Partial<ReconcileOptions>;
+
+/** The shortest pause between two listings: a step that waits for one still has most of its lease. */
+export function listPauseMs(leaseMs: number): number {
+  return Math.min(250, leaseMs / 8);
+}
 
 /** The longest that one call may take, however long the lease is. */
 const MAX_CALL_MS = 20_000;
