@@ -4,7 +4,7 @@ import { startTestOrchestrator } from './support/orchestrator.ts';
 
 it('serves the OpenAPI document that is committed (npm run openapi writes it anew)', async () => {
   await using orchestrator = await startTestOrchestrator();
-  const served = await orchestrator.app.request('/openapi.json');
+  const served = await orchestrator.fetch('/openapi.json');
   await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
     '../openapi/orchestrator.v1.json',
   );
@@ -12,7 +12,7 @@ it('serves the OpenAPI document that is committed (npm run openapi writes it ane
 
 it('serves the OpenAPI document of the marketplace that is committed [marketplace-openapi]', async () => {
   await using market = await startTestMarketplace();
-  const served = await market.app.request('/openapi.json');
+  const served = await market.fetch('/openapi.json');
   await expect(`${JSON.stringify(await served.json(), null, 2)}\n`).toMatchFileSnapshot(
     '../openapi/marketplace.json',
   );

@@ -407,14 +407,13 @@ describe('logins that fail', () => {
     // The answer to the eleventh failure of an address; the other timers of the server come and go.
     const held = () => clock.dueAt(clock.now() + 6 * SECONDS);
     expect(held()).toBe(0);
-    // The address of the requests above, which came over no socket, is another one.
-    const clients = await Promise.all(Array.from({ length: 11 }, () => WireClient.open(server.port)));
+    await using client = await WireClient.open(server.port);
     const body = JSON.stringify({ api_key: 'berth_wrong' });
     const headers = { 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
-    for (const client of clients) client.request('POST', '/v1/auth/token', headers, body);
+    client.request('POST', '/v1/auth/token', headers, body);
     await until('an answer is held', () => held() === 1);
     // A client that only says that it sends no more may still wait for its answer.
-    for (const client of clients) client.socket.resetAndDestroy();
+    client.socket.resetAndDestroy();
     await until('nothing is held', () => held() === 0);
   });
 

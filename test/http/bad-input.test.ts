@@ -94,7 +94,7 @@ describe('a body that is no JSON object [body-no-object]', () => {
   });
 
   it('is refused: bytes that are not UTF-8', async () => {
-    const response = await orchestrator.app.request('/v1/instances', {
+    const response = await orchestrator.fetch('/v1/instances', {
       method: 'POST',
       headers: { Authorization: `Bearer ${orchestrator.key}`, 'Content-Type': 'application/json' },
       body: Buffer.from([0x7b, 0xff, 0xfe, 0x7d]),
@@ -484,7 +484,7 @@ describe('routes and methods that are not there', () => {
     '/metrics/x',
     '/openapi.yaml',
   ])('are 404 with the envelope outside of /v1: %s', async (path) => {
-    const response = await orchestrator.app.request(path);
+    const response = await orchestrator.fetch(path);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ error: { code: 'not_found' } });
   });

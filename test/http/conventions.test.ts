@@ -289,7 +289,7 @@ describe('ETag', () => {
     const polled = async () =>
       Number(
         /^berth_polled_reads_total (\d+)$/m.exec(
-          await (await orchestrator.admin.request('/metrics')).text(),
+          await (await orchestrator.admin.fetch('/metrics')).text(),
         )?.[1],
       );
     await ask({});

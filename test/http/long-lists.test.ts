@@ -34,6 +34,7 @@ async function start(instances: number): Promise<string[]> {
 }
 
 const bearer = () => ({ Authorization: `Bearer ${orchestrator.key}` });
+/** Through the app itself: supertest reads every reply to its end, and these are left open. */
 const open = async (method = 'GET') =>
   orchestrator.app.request('/v1/instances', { method, headers: bearer() });
 
@@ -136,6 +137,7 @@ describe('a list of many instances', () => {
     for (let count = 0; count < 4; count++) {
       const client = new AbortController();
       const { signal } = client;
+      // Through the app itself, which sees the signal before it has read a page.
       const answer = orchestrator.app.request('/v1/instances', { headers: bearer(), signal });
       client.abort();
       expect((await answer).status).toBe(200);

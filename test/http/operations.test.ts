@@ -27,10 +27,9 @@ afterEach(async () => {
   await orchestrator[Symbol.asyncDispose]();
 });
 
-const get = (path: string, headers: Record<string, string> = {}) =>
-  orchestrator.app.request(path, { headers });
+const get = (path: string, headers: Record<string, string> = {}) => orchestrator.fetch(path, { headers });
 
-const scrape = () => orchestrator.admin.request('/metrics');
+const scrape = () => orchestrator.admin.fetch('/metrics');
 
 describe('health', () => {
   it('is told to anybody: alive and ready', async () => {
@@ -104,8 +103,8 @@ describe('a full disk', () => {
     await using full = await startTestOrchestrator({ clock, log });
     const create = () => full.request('POST', '/instances', { body: instanceRequest() });
     const told = async () => ({
-      ready: [(await full.app.request('/readyz')).status, (await full.admin.request('/readyz')).status],
-      up: /^berth_store_up (.)$/m.exec(await (await full.admin.request('/metrics')).text())?.[1],
+      ready: [(await full.fetch('/readyz')).status, (await full.admin.fetch('/readyz')).status],
+      up: /^berth_store_up (.)$/m.exec(await (await full.admin.fetch('/metrics')).text())?.[1],
     });
     const first = await create();
     expect(first.status).toBe(201);
@@ -114,7 +113,7 @@ describe('a full disk', () => {
     disk.begin();
     await fillUp(create);
     expect(await told()).toEqual({ ready: [503, 503], up: '0' });
-    expect(await (await full.app.request('/readyz')).json()).toMatchObject({
+    expect(await (await full.fetch('/readyz')).json()).toMatchObject({
       problem: 'the store takes no writes',
     });
     await clock.advance(20_000);
@@ -173,12 +172,12 @@ describe('metrics', () => {
 
   it('are on the admin listener alone, which tells of the health too', async () => {
     expect((await get('/metrics')).status).toBe(404);
-    expect((await orchestrator.admin.request('/healthz')).status).toBe(200);
-    expect((await orchestrator.admin.request('/readyz')).status).toBe(200);
+    expect((await orchestrator.admin.fetch('/healthz')).status).toBe(200);
+    expect((await orchestrator.admin.fetch('/readyz')).status).toBe(200);
     orchestrator.beginDrain();
-    expect((await orchestrator.admin.request('/readyz')).status).toBe(503);
+    expect((await orchestrator.admin.fetch('/readyz')).status).toBe(503);
     for (const path of ['/', '/v1/instances', '/openapi.json'])
-      expect((await orchestrator.admin.request(path)).status).toBe(404);
+      expect((await orchestrator.admin.fetch(path)).status).toBe(404);
   });
 
   it('count the instances once for scrapes that follow each other', async () => {
@@ -197,7 +196,7 @@ describe('metrics', () => {
     await counted.request('POST', '/instances', { body: instanceRequest() });
     counts = 0;
     for (let scrapes = 0; scrapes < 5; scrapes++) {
-      const text = await (await counted.admin.request('/metrics')).text();
+      const text = await (await counted.admin.fetch('/metrics')).text();
       expect(text).toMatch(/^berth_instances\{status="PROVISIONING"\} 1$/m);
     }
     expect(counts).toBe(1);
@@ -267,12 +266,12 @@ describe('the description of the API', () => {
   it('is at /openapi.json alone where /docs is switched off', async () => {
     await using plain = await startTestOrchestrator({ docs: false });
     for (const path of ['/docs', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js']) {
-      const response = await plain.app.request(path);
+      const response = await plain.fetch(path);
       expect([path, response.status]).toEqual([path, 404]);
       expect(await response.text()).toContain('the API is described at /openapi.json');
     }
-    expect((await plain.app.request('/openapi.json')).status).toBe(200);
-    expect(await (await plain.app.request('/')).json()).not.toHaveProperty('docs');
+    expect((await plain.fetch('/openapi.json')).status).toBe(200);
+    expect(await (await plain.fetch('/')).json()).not.toHaveProperty('docs');
   });
 
   it('is outside of /v1, as is all that is not the contract', async () => {

@@ -60,7 +60,7 @@ describe('a client that keeps to the contract is never refused', () => {
     const ids = await insertInstances(orchestrator, INSTANCES);
     for (let round = 0; round < 2; round++) {
       for (const id of ids) {
-        const { status } = await orchestrator.app.request(`/v1/instances/${id}?region=eu-frankfurt`, {
+        const { status } = await orchestrator.fetch(`/v1/instances/${id}?region=eu-frankfurt`, {
           headers: { Authorization: `Bearer ${orchestrator.key}` },
         });
         if (status !== 200) expect([id, status]).toEqual([id, 200]);
@@ -75,7 +75,7 @@ describe('a client that keeps to the contract is never refused', () => {
     const clock = new VirtualClock();
     await using orchestrator = await limited(clock);
     for (const id of await insertInstances(orchestrator, 1_000, 'DESTROYED')) {
-      const { status } = await orchestrator.app.request(`/v1/instances/${id}`, {
+      const { status } = await orchestrator.fetch(`/v1/instances/${id}`, {
         headers: { Authorization: `Bearer ${orchestrator.key}` },
       });
       if (status !== 404) expect([id, status]).toEqual([id, 404]);

@@ -119,7 +119,7 @@ async function buy(body: unknown): Promise<number> {
 }
 
 async function expectNoSecret(): Promise<void> {
-  const metrics = await (await orchestrator.admin.request('/metrics')).text();
+  const metrics = await (await orchestrator.admin.fetch('/metrics')).text();
   for (const [where, text] of Object.entries({ logged, replied, metrics })) {
     for (const known of [CANARY, orchestrator.key, ENVIRONMENT_KEY, PASSWORD, ...tokens])
       expect([where, text.includes(known)]).toEqual([where, false]);

@@ -58,7 +58,7 @@ async function ask(method: string, path: string, options: RequestOptions = {}) {
 /** Status and body, with what differs in each reply left out. */
 async function answer(method: string, path: string, options: RequestOptions = {}) {
   const { status, text, headers } = await ask(method, path, options);
-  const kept = [...headers].filter(([name]) => name !== 'x-request-id');
+  const kept = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date');
   return { status, text, headers: kept };
 }
 

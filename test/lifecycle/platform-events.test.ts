@@ -230,6 +230,8 @@ describe('an address, port and forwards that change', () => {
       moveTo(ref, 2);
       return turnOn(ref, cookie);
     };
+    // Takes a while, so that it is read before it is started.
+    berth.setPlan(({ method }) => (method === 'start' ? { kind: 'delay', ms: TICK_MS } : 'none'));
     await berth.post(`/instances/${id}/start`);
     const seen = await poll(started);
     const allowed = { STOPPED: [reading(1), reading(2)], ONLINE: [reading(2)] };

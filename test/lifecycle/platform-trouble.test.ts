@@ -175,7 +175,7 @@ async function offered({ request }: TestOrchestrator): Promise<number> {
 }
 
 async function metric({ admin }: TestOrchestrator, name: string): Promise<string | undefined> {
-  const text = await (await admin.request('/metrics')).text();
+  const text = await (await admin.fetch('/metrics')).text();
   return new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
 }
 

@@ -151,7 +151,7 @@ describe('in a database that was restored from a backup', () => {
         /API keys that were revoked since the backup are valid again: .*berth keys revoke/,
       ),
     );
-    const { status } = await restored.app.request(`/v1/instances/${running}`, {
+    const { status } = await restored.fetch(`/v1/instances/${running}`, {
       method: 'DELETE',
       headers: { Authorization: `Bearer ${first.key}` },
     });

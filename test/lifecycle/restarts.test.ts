@@ -107,7 +107,11 @@ describe('a restart', () => {
     ],
     [
       'that finds the platform silent',
-      ({ method }, nth) => (method === 'get' && nth < 9 ? 'unknown' : 'none'),
+      ({ method }, nth) => {
+        // Takes a while, so that it is read while it is in flight.
+        if (method === 'restart' && nth === 1) return { kind: 'delay', ms: 1_000 };
+        return method === 'get' && nth < 9 ? 'unknown' : 'none';
+      },
     ],
   ])('%s is carried out once [restart-once]', async (_title, plan) => {
     await using given = await startOnline();

@@ -21,7 +21,7 @@ it('a machine whose SSH never answers is in the log at each failed step, and in 
     reason: 'banner: no answer',
     attempt: failed.length,
   });
-  const text = await (await orchestrator.admin.request('/metrics')).text();
+  const text = await (await orchestrator.admin.fetch('/metrics')).text();
   const overdue = Number(/^berth_work_overdue_seconds (.+)$/m.exec(text)?.[1]);
   expect(overdue).toBeGreaterThan(50);
   expect(overdue).toBeLessThanOrEqual(60);

@@ -227,7 +227,7 @@ describe('below HTTP', () => {
 
 describe('beside the API', () => {
   it('tells of its health, its numbers and itself', async () => {
-    const get = async (path: string) => market.app.request(path);
+    const get = (path: string) => market.fetch(path);
     expect(await (await get('/healthz')).json()).toEqual({ status: 'ok' });
     expect(await (await get('/readyz')).json()).toEqual({ status: 'ready' });
     expect(await (await get('/')).json()).toMatchObject({ api: '/api', docs: '/docs', health: '/healthz' });
@@ -236,14 +236,14 @@ describe('beside the API', () => {
   });
 
   it('tells its numbers on the admin listener alone', async () => {
-    expect((await market.app.request('/metrics')).status).toBe(404);
-    const { admin } = market.marketplace;
-    const text = await (await admin.request('/metrics')).text();
+    expect((await market.fetch('/metrics')).status).toBe(404);
+    const { admin } = market;
+    const text = await (await admin.fetch('/metrics')).text();
     expect(text).toContain('berth_marketplace_http_requests_total');
     expect(text).toContain(`berth_build_info{version="${packageVersion()}",node="${process.version}"} 1\n`);
     expect(text).toMatch(/^berth_marketplace_deployments\{status="running"\} 0$/m);
-    expect((await admin.request('/healthz')).status).toBe(200);
-    expect((await admin.request('/readyz')).status).toBe(200);
+    expect((await admin.fetch('/healthz')).status).toBe(200);
+    expect((await admin.fetch('/readyz')).status).toBe(200);
   });
 
   it('tells of a full disk by /readyz, the metrics and one alarm until a write works again; reads go on [full-disk-marketplace]', async () => {
@@ -251,14 +251,12 @@ describe('beside the API', () => {
     const clock = new VirtualClock();
     const { log, lines } = collectLog();
     await using full = await startTestMarketplace({ clock, log });
-    const { app, marketplace, request } = full;
+    const { fetch, admin, request } = full;
     const write = () =>
       request('POST', '/api/ssh-keys', { body: { name: 'laptop', publicKey: newPublicKey() } });
     const told = async () => ({
-      ready: [(await app.request('/readyz')).status, (await marketplace.admin.request('/readyz')).status],
-      up: /^berth_marketplace_store_up (.)$/m.exec(
-        await (await marketplace.admin.request('/metrics')).text(),
-      )?.[1],
+      ready: [(await fetch('/readyz')).status, (await admin.fetch('/readyz')).status],
+      up: /^berth_marketplace_store_up (.)$/m.exec(await (await admin.fetch('/metrics')).text())?.[1],
     });
     expect(await told()).toEqual({ ready: [200, 200], up: '1' });
 
@@ -281,7 +279,7 @@ describe('beside the API', () => {
   it('is not ready once it drains', async () => {
     await using draining = await startTestMarketplace({ clock: new VirtualClock() });
     draining.marketplace.beginDrain();
-    expect((await draining.app.request('/readyz')).status).toBe(503);
+    expect((await draining.fetch('/readyz')).status).toBe(503);
     expect((await draining.request('GET', '/api/providers')).status).toBe(200);
   });
 });

@@ -1,6 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
 import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
 import { startMarketplace } from '../../src/compose/marketplace.ts';
 import { bundledProfileFile, loadProfile } from '../../src/config/marketplace/load-profile.ts';
@@ -26,6 +28,7 @@ import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
 import { assertKeepsMarketplaceContract } from './contract.ts';
 import { putEmptyDatabase } from './empty-database.ts';
+import { type InProcessRequest, serveInProcess } from './in-process-server.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 export interface TestProvider {
@@ -82,6 +85,7 @@ export interface TestUser {
   key: string;
 }
 
+const DEFAULT_ADDRESS = '192.0.2.1';
 const PLENTY: Partial<RateLimitOptions> = {
   catalogReads: 1_000_000,
   accountRequests: 1_000_000,
@@ -138,30 +142,31 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     return { userId, teamId, email, key };
   }
 
+  const server = serveInProcess(fromAnyAddress(marketplace.listener), marketplace.refuse, clock);
+  const admin = serveInProcess(getRequestListener(marketplace.admin.fetch), marketplace.refuse, clock);
+  const fetch = (path: string, request?: InProcessRequest): Promise<Response> =>
+    letSettle(clock, server.fetch(path, request));
+
   const user = await addTestUser(options.email ?? 'first@example.com');
   await letSettle(clock, marketplace.providers.refresh());
 
-  /** Sends a request in process; its reply must keep the published contract. */
+  /** Sends a request; its reply must keep the published contract. */
   async function request<Body = Record<string, unknown>>(
     method: string,
     path: string,
-    { body, headers = {}, key = user.key, address = '192.0.2.1' }: MarketRequest = {},
+    { body, headers = {}, key = user.key, address = DEFAULT_ADDRESS }: MarketRequest = {},
   ): Promise<MarketReply<Body>> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const answering = marketplace.app.request(
-      path,
-      {
-        method,
-        headers: {
-          ...(key !== null && { Authorization: `Bearer ${key}` }),
-          ...(body !== undefined && { 'Content-Type': 'application/json' }),
-          ...headers,
-        },
-        ...(text !== undefined && { body: text }),
+    const response = await fetch(path, {
+      method,
+      headers: {
+        ...(key !== null && { Authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+        [ADDRESS_HEADER]: address,
       },
-      { incoming: { socket: { remoteAddress: address } } },
-    );
-    const response = await letSettle(clock, Promise.resolve(answering));
+      body: text,
+    });
     const reply = await response.text();
     assertReply({ method, path, response, body: reply });
     return {
@@ -174,7 +179,9 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
 
   return {
     marketplace,
-    app: marketplace.app,
+    /** Sends a request to any path; what the reply says is the caller's to judge. */
+    fetch,
+    admin: { fetch: admin.fetch },
     store,
     clock,
     user,
@@ -183,6 +190,8 @@ export async function startTestMarketplace(options: TestMarketplaceOptions = {})
     request,
     addUser: addTestUser,
     async [Symbol.asyncDispose](): Promise<void> {
+      await server.close();
+      await admin.close();
       await letSettle(clock, marketplace.close());
       await own?.close();
       rmSync(folder, { recursive: true, force: true });
@@ -231,11 +240,26 @@ async function letSettle<T>(clock: Clock, promise: Promise<T>): Promise<T> {
     isSettled = true;
   });
   settled.catch(() => undefined);
-  for (let turn = 0; turn < PATIENCE_TURNS && !isSettled; turn++)
-    await new Promise((resolve) => setImmediate(resolve));
-  for (let tick = 0; tick < MAX_TICKS && !isSettled; tick++) await clock.advance(TICK_MS);
+  let turns = 0;
+  for (let ticks = 0; !isSettled && ticks < MAX_TICKS; )
+    if (clock.isHeld || turns++ < PATIENCE_TURNS) await new Promise((resolve) => setImmediate(resolve));
+    else {
+      ticks += 1;
+      await clock.advance(TICK_MS);
+    }
   if (!isSettled) throw new Error('it does not settle, however much time passes');
   return settled;
+}
+
+/** Says the address that a request comes from: all that a test sends comes from this machine. */
+const ADDRESS_HEADER = 'x-test-address';
+
+function fromAnyAddress(listener: RequestListener): RequestListener {
+  return (request, response) => {
+    const value = request.headers[ADDRESS_HEADER] ?? DEFAULT_ADDRESS;
+    Object.defineProperty(request.socket, 'remoteAddress', { value, configurable: true });
+    return listener(request, response);
+  };
 }
 
 function bundledProfile(id: string): ProviderProfile {

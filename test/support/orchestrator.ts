@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
 import { startOrchestrator } from '../../src/compose/orchestrator.ts';
 import { loadCatalog, loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { driverNamed } from '../../src/drivers/registry.ts';
 import { createAccount, createKey } from '../../src/orchestrator/accounts/accounts.ts';
 import type { Catalog, Offer } from '../../src/orchestrator/catalog/catalog.ts';
+import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import type { Failpoint } from '../../src/orchestrator/platform/call-platform.ts';
@@ -18,6 +20,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { BriskClock } from './brisk-clock.ts';
 import { assertKeepsContract } from './contract.ts';
 import { putEmptyDatabase } from './empty-database.ts';
+import { serveInProcess } from './in-process-server.ts';
 import { PATIENCE_MS } from './patience.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
@@ -104,21 +107,24 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     ...deps,
   });
 
-  /** Sends a request in process; its reply must keep the published contract. */
+  const server = serveInProcess(orchestrator.listener, refuseWire, clock);
+  const admin = serveInProcess(getRequestListener(orchestrator.admin.fetch), refuseWire, clock);
+
+  /** Sends a request; its reply must keep the published contract. */
   async function request<Body = Record<string, unknown>>(
     method: string,
     path: string,
     { body, headers = {}, key: bearer = key }: RequestOptions = {},
   ): Promise<Reply<Body>> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    const response = await orchestrator.app.request(`/v1${path}`, {
+    const response = await server.fetch(`/v1${path}`, {
       method,
       headers: {
         ...(bearer !== null && { Authorization: `Bearer ${bearer}` }),
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      ...(text !== undefined && { body: text }),
+      body: text,
     });
     const reply = await response.text();
     assertKeepsContract({
@@ -144,10 +150,12 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
     simulator,
     catalog,
     request,
+    /** Sends a request to any path; what the reply says is the caller's to judge. */
+    fetch: server.fetch,
     databasePath,
     clock,
     app: orchestrator.app,
-    admin: orchestrator.admin,
+    admin: { fetch: admin.fetch },
     listener: orchestrator.listener,
     beginDrain: orchestrator.beginDrain,
     /** Makes another tenant and returns its key. */
@@ -167,6 +175,8 @@ export async function startTestOrchestrator(options: TestOptions = {}) {
       }
     },
     async [Symbol.asyncDispose](): Promise<void> {
+      await server.close();
+      await admin.close();
       await orchestrator.close();
       await driver.close();
       await store.close();

@@ -43,15 +43,7 @@ export async function startPlainOrchestrator(
     reconcile: { ssh_probe_interval_s: 1, watch_interval_s: 1, ...options.reconcile },
     wrapDriver: () => wrapDriver(faulty),
   });
-  let isStarted = false;
-  starting.then(
-    () => {
-      isStarted = true;
-    },
-    () => undefined,
-  );
-  while (!isStarted) await Promise.race([starting, clock.advance(TICK_MS)]);
-  const orchestrator = await starting;
+  const orchestrator = await clock.advanceUntilSettled(starting, TICK_MS);
 
   async function make(path: string, body: Record<string, unknown>): Promise<string> {
     const reply = await orchestrator.request('POST', path, { body });
@@ -93,12 +85,7 @@ export async function startPlainOrchestrator(
     async [Symbol.asyncDispose](): Promise<void> {
       current = () => 'none';
       faulty.release();
-      let isClosed = false;
-      const closing = orchestrator[Symbol.asyncDispose]().finally(() => {
-        isClosed = true;
-      });
-      while (!isClosed) await Promise.race([closing, clock.advance(TICK_MS)]);
-      await closing;
+      await clock.advanceUntilSettled(orchestrator[Symbol.asyncDispose](), TICK_MS);
     },
   };
 }

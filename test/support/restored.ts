@@ -2,6 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { startOrchestrator } from '../../src/compose/orchestrator.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Store } from '../../src/orchestrator/model/store.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -10,6 +11,7 @@ import { systemRandom } from '../../src/runtime/system.ts';
 import { backUpDatabase } from '../../src/store/sqlite/backup.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
 import { assertKeepsContract } from './contract.ts';
+import { serveInProcess } from './in-process-server.ts';
 import type { TestOrchestrator } from './orchestrator.ts';
 
 export interface RestoredOptions {
@@ -69,9 +71,11 @@ export async function startOn(
     failpoint: () => undefined,
   });
 
+  const server = serveInProcess(orchestrator.listener, refuseWire, clock);
+
   /** The status of a GET, and the resource's where there is one. */
   async function read(path: string): Promise<string> {
-    const response = await orchestrator.app.request(`/v1${path}`, {
+    const response = await server.fetch(`/v1${path}`, {
       headers: { Authorization: `Bearer ${first.key}` },
     });
     const body = await response.text();
@@ -82,10 +86,10 @@ export async function startOn(
 
   /** Sends a request that must succeed; the id in its reply, if there is one. */
   async function send(method: string, path: string, body?: unknown): Promise<string> {
-    const response = await orchestrator.app.request(`/v1${path}`, {
+    const response = await server.fetch(`/v1${path}`, {
       method,
       headers: { Authorization: `Bearer ${first.key}`, 'Content-Type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(text);
@@ -97,8 +101,9 @@ export async function startOn(
     lines,
     read,
     send,
-    app: orchestrator.app,
+    fetch: server.fetch,
     async [Symbol.asyncDispose](): Promise<void> {
+      await server.close();
       await orchestrator.close();
       await store.close();
     },

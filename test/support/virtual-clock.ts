@@ -9,6 +9,7 @@ interface Pending {
 export class VirtualClock implements Clock {
   #now: number;
   readonly #pending = new Set<Pending>();
+  #holds = 0;
 
   constructor(startAt = Date.UTC(2026, 10, 21)) {
     this.#now = startAt;
@@ -24,17 +25,40 @@ export class VirtualClock implements Clock {
     return { cancel: () => void this.#pending.delete(entry) };
   }
 
+  /** Nothing moves time until the function that it returns is called: `advance` waits for it. */
+  hold(): () => void {
+    this.#holds += 1;
+    return () => {
+      this.#holds -= 1;
+    };
+  }
+
+  get isHeld(): boolean {
+    return this.#holds > 0;
+  }
+
   /** Moves time on by `ms`, firing each timer at its moment and letting promises settle in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
-    await settle();
+    await this.#settle();
     for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
       this.#pending.delete(next);
       this.#now = Math.max(this.#now, next.at);
       next.callback();
-      await settle();
+      await this.#settle();
     }
     this.#now = end;
+  }
+
+  /** Moves time on tick by tick until the promise has settled; returns what it came to. */
+  async advanceUntilSettled<T>(promise: Promise<T>, tickMs: number): Promise<T> {
+    let isSettled = false;
+    const end = (): void => {
+      isSettled = true;
+    };
+    promise.then(end, end);
+    while (!isSettled) await this.advance(tickMs);
+    return promise;
   }
 
   /** Moves time on in one go, as a machine that slept: each timer that was due meanwhile fires once, afterwards. */
@@ -58,9 +82,12 @@ export class VirtualClock implements Clock {
       if (entry.at <= end && (earliest === undefined || entry.at < earliest.at)) earliest = entry;
     return earliest;
   }
-}
 
-/** Lets microtasks and immediates that are already due run. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+  /** Lets holds end, and then microtasks and immediates that are already due run. */
+  async #settle(): Promise<void> {
+    for (let quiet = 0; quiet < 3; quiet++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.isHeld) quiet = -1;
+    }
+  }
 }

@@ -1,17 +1,20 @@
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { requestIds } from '../../src/http/api/request-context.ts';
-import { HttpServer } from '../../src/http/wire/server.ts';
+import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
 import { refuseWire } from '../../src/orchestrator/http/errors.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { assertKeepsContract } from './contract.ts';
-import type { TestOrchestrator } from './orchestrator.ts';
 import { PATIENCE_MS } from './patience.ts';
 
-/** The orchestrator behind the real server, on a free port; `await using` ends it. */
+/** A listener behind the real server, on a free port; an orchestrator's, unless `refuse` is another's. `await using` ends it. */
 export async function startServer(
-  { listener }: Pick<TestOrchestrator, 'listener'>,
-  { requestTimeoutMs = 10_000 }: { requestTimeoutMs?: number } = {},
+  { listener }: { listener: RequestListener },
+  {
+    requestTimeoutMs = 10_000,
+    refuse = refuseWire,
+  }: Partial<Pick<ServerOptions, 'requestTimeoutMs' | 'refuse'>> = {},
 ) {
   const nothing = () => undefined;
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
@@ -22,7 +25,7 @@ export async function startServer(
     requestTimeoutMs,
     log,
     nextId: requestIds(systemRandom),
-    refuse: refuseWire,
+    refuse,
   };
   const server = new HttpServer(listener, options);
   const port = await server.listen(options);
