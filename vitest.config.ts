@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE_MS } from './test/support/patience.ts';
+import { PATIENCE_MS } from './test/support/clocks/patience.ts';
 
 /** `….openssh.test.ts` log in as a user would; where there is no OpenSSH client they are left out, aloud. */
 const hasOpenSsh = ['ssh', 'ssh-keygen'].every((program) => spawnSync(program, ['-V']).error === undefined);
@@ -65,7 +65,10 @@ export default defineConfig({
           name: 'alone',
           include: alone,
           exclude: [...configDefaults.exclude, ...leftOut],
-          globalSetup: ['test/support/memory-folder.ts', 'test/support/shared-postgres.ts'],
+          globalSetup: [
+            'test/support/databases/memory-folder.ts',
+            'test/support/databases/shared-postgres.ts',
+          ],
         },
       },
       {
@@ -79,7 +82,10 @@ export default defineConfig({
             'simulation/**/*.test.ts',
           ],
           exclude: [...configDefaults.exclude, ...alone, ...leftOut],
-          globalSetup: ['test/support/memory-folder.ts', 'test/support/shared-postgres.ts'],
+          globalSetup: [
+            'test/support/databases/memory-folder.ts',
+            'test/support/databases/shared-postgres.ts',
+          ],
           isolate: false,
           // Node runs TypeScript by itself: nothing is transformed, and no module of these is replaced.
           experimental: { viteModuleRunner: false },

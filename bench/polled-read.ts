@@ -4,7 +4,7 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printLine, printTable } from '../src/runtime/print.ts';
-import { startPostgres } from '../test/support/postgres.ts';
+import { startPostgres } from '../test/support/databases/postgres.ts';
 import { fetchReply, toRequest } from './load.ts';
 import type { RecordedReplies } from './node-server.ts';
 import { type Candidate, type Measured, measureRounds, median, warmUp } from './paired-rounds.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runMain } from '../../test/support/run-main.ts';
+import { runMain } from '../../test/support/processes/run-main.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-listings-'));

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { startServer } from '../../test/support/http/wire.ts';
 import { startTestOrchestrator } from '../../test/support/orchestrator.ts';
-import { startServer } from '../../test/support/wire.ts';
 import { systemClock } from '../runtime/system.ts';
 import { createClient } from './create-client.ts';
 import type { OrchestratorClient } from './orchestrator-client.ts';

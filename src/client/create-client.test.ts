@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { systemClock } from '../runtime/system.ts';
 import {
   answerJson,

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
-import { runMain } from '../../test/support/run-main.ts';
+import { type PostgresServer, startPostgres } from '../../test/support/databases/postgres.ts';
+import { runMain } from '../../test/support/processes/run-main.ts';
 import { loadMarketplaceConfig } from '../config/marketplace/load.ts';
 import { serveMarketplace } from './serve-marketplace.ts';
 

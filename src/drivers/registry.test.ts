@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { checkConfig } from '../config/check.ts';
 import { toLine } from '../config/findings.ts';
 import { loadCatalog, loadConfigAs } from '../config/load.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import { Throttle } from './throttle.ts';
 
 it('takes up what is due at a pace after an outage, and as it comes at any other time', async () => {

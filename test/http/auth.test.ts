@@ -2,17 +2,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { digestSecret, generateApiKey } from '../../src/keys/api-key.ts';
 import { createKey, revokeKey, setPassword } from '../../src/orchestrator/accounts/accounts.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
+import { until } from '../support/clocks/until.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { fillPath, type Route, routes } from '../support/http/routes.ts';
+import { startServer, WireClient } from '../support/http/wire.ts';
 import {
   type Reply,
   startTestOrchestrator,
   type TestOptions,
   type TestOrchestrator,
 } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { fillPath, type Route, routes } from '../support/routes.ts';
-import { until } from '../support/until.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
-import { startServer, WireClient } from '../support/wire.ts';
 
 const PASSWORD = 'correct horse battery staple';
 const SECONDS = 1_000;

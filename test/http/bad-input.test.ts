@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { PATIENCE_MS } from '../support/clocks/patience.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { type Reply, startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { type Residue, residueOf } from '../support/residue.ts';
+import { type Residue, residueOf } from '../support/processes/residue.ts';
 
 interface ErrorReply {
   error: { code: string; message: string; details: { issues: { path: string; message: string }[] } };

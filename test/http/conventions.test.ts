@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withFaults } from '../../src/drivers/kit/faults.ts';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
-import { until } from '../support/http-client.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { until } from '../support/http/http-client.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { startServer, WireClient } from '../support/http/wire.ts';
 import { newPublicKey } from '../support/keys.ts';
 import {
   type RequestOptions,
   startTestOrchestrator,
   type TestOrchestrator,
 } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
-import { startServer, WireClient } from '../support/wire.ts';
 
 interface Offer {
   id: string;

@@ -2,10 +2,10 @@ import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
-import { insertInstances } from '../support/insert-instances.ts';
+import { until } from '../support/clocks/until.ts';
+import { insertInstances } from '../support/databases/insert-instances.ts';
+import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { until } from '../support/until.ts';
-import { startServer, WireClient } from '../support/wire.ts';
 
 let orchestrator: TestOrchestrator;
 let pagesRead = 0;

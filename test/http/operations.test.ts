@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { collectLog } from '../support/collect-log.ts';
-import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';
+import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
+import { instanceRequest } from '../support/http/requests.ts';
+import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest } from '../support/requests.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
-import { startServer, WireClient } from '../support/wire.ts';
 
 let orchestrator: TestOrchestrator;
 let isStoreClosed: boolean;

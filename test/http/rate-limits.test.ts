@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RateLimits } from '../../src/orchestrator/http/rate-limits.ts';
-import { insertInstances } from '../support/insert-instances.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { insertInstances } from '../support/databases/insert-instances.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 const INSTANCES = 2_000;
 const POLL_MS = 10_000;

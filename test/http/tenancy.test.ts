@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../support/http-client.ts';
+import { until } from '../support/http/http-client.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { fillPath, routes } from '../support/http/routes.ts';
 import {
   type RequestOptions,
   startTestOrchestrator,
   type TestOrchestrator,
 } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { type Residue, residueOf } from '../support/residue.ts';
-import { fillPath, routes } from '../support/routes.ts';
+import { type Residue, residueOf } from '../support/processes/residue.ts';
 
 interface Tenant {
   key: string;

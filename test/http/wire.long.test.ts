@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest } from '../support/http/requests.ts';
+import { startServer, WireClient, type WireReply } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest } from '../support/requests.ts';
-import { type Residue, residueOf } from '../support/residue.ts';
-import { until } from '../support/until.ts';
-import { startServer, WireClient, type WireReply } from '../support/wire.ts';
+import { type Residue, residueOf } from '../support/processes/residue.ts';
 
 const MB = 1024 * 1024;
 const chunk = Buffer.alloc(64 * 1024, 'x');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const MINUTE_MS = 60_000;
 const failed = (code: 'gone' | 'conflict'): Step<never> => ({

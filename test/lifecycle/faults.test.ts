@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method; the rest goes well. */
 type Plan = (call: DriverCall, nth: number) => Fault;

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { DriverCall } from '../../src/drivers/kit/faults.ts';
 import { collectLog } from '../support/collect-log.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 
 type Berth = Awaited<ReturnType<typeof startPlainOrchestrator>>;
 

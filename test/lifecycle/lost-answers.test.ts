@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { DriverCall, Fault } from '../../src/drivers/kit/faults.ts';
 import type { Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
-import { everyProbeWorks } from '../support/plain-platform.ts';
+import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { everyProbeWorks } from '../support/fakes/plain-platform.ts';
 
 /** The first call of the method meets the fault. */
 const first =

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Endpoint, MachineSpec } from '../../src/orchestrator/model/platform-driver.ts';
+import { until } from '../support/clocks/until.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { everyProbeWorks } from '../support/fakes/plain-platform.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
-import { everyProbeWorks } from '../support/plain-platform.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 async function online(
   orchestrator: TestOrchestrator,

@@ -6,12 +6,12 @@ import type {
   Step,
   VolumeDriver,
 } from '../../src/orchestrator/model/platform-driver.ts';
+import { until } from '../support/clocks/until.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { runMain } from '../support/run-main.ts';
-import { until } from '../support/until.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
+import { runMain } from '../support/processes/run-main.ts';
 
 /** What the platform says instead of the truth. */
 interface Lie {

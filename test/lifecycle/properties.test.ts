@@ -7,9 +7,9 @@ import type { Offer } from '../../src/orchestrator/catalog/catalog.ts';
 import { transition } from '../../src/orchestrator/instances/transition.ts';
 import type { InstanceRecord } from '../../src/orchestrator/model/records.ts';
 import type { Transaction } from '../../src/orchestrator/model/store.ts';
+import { PATIENCE_MS } from '../support/clocks/patience.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
-import { instanceRequest } from '../support/requests.ts';
 
 const states = Object.keys(instanceTransitions) as InstanceStatus[];
 /** States whose instance holds a unit of capacity; in the others it may, while something is under way. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.ts';
+import { until } from '../support/clocks/until.ts';
+import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator } from '../support/orchestrator.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { startOn } from '../support/restored.ts';
-import { until } from '../support/until.ts';
 
 let server: PostgresServer;
 beforeAll(async () => {

@@ -4,10 +4,10 @@ import type { ObservedMachine, PlatformDriver } from '../../src/orchestrator/mod
 import { StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
 import { backUp } from '../support/restored.ts';
-import { until } from '../support/until.ts';
 
 /** It is there for its platform; once what a test prepares is done it does nothing by itself. */
 const startFirst = (options: TestOptions = {}) =>

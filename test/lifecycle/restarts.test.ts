@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { PlatformDriver, Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
-import { type Plan, startPlainOrchestrator } from '../support/plain-orchestrator.ts';
-import { everyProbeWorks } from '../support/plain-platform.ts';
+import { type Plan, startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { everyProbeWorks } from '../support/fakes/plain-platform.ts';
 
 type Setup = Awaited<ReturnType<typeof startPlainOrchestrator>>;
 type Options = Parameters<typeof startPlainOrchestrator>[1];

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { ObservedMachine, PlatformDriver, Step } from '../../src/orchestrator/model/platform-driver.ts';
+import { until } from '../support/clocks/until.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
-import { instanceRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
 
 async function create({ request }: TestOrchestrator): Promise<string> {
   const { status, body, text } = await request('POST', '/instances', { body: instanceRequest() });

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/orchestrator/catalog/catalog.ts';
 import type { PlatformDriver, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
 
 let orchestrator: TestOrchestrator;
 afterEach(() => orchestrator[Symbol.asyncDispose]());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { OwnerRef, Presence, Step } from '../../src/orchestrator/model/platform-driver.ts';
-import { startPlainOrchestrator } from '../support/plain-orchestrator.ts';
+import { startPlainOrchestrator } from '../support/fakes/plain-orchestrator.ts';
 
 const VISIBLE_MS = 3_000;
 /** A listing that takes longer than the platform may hide what it has made. */

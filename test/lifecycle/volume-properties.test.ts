@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import { type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver } from '../../src/orchestrator/model/platform-driver.ts';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
 
 type Command =
   | { do: 'instance'; volume: number }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
 import type { PlatformDriver, Step, VolumeDriver } from '../../src/orchestrator/model/platform-driver.ts';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
 
 async function start(options: TestOptions = {}) {
   let plan: (call: DriverCall) => Fault = () => 'none';

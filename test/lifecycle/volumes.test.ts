@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
 import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
-import { instanceRequest, volumeRequest } from '../support/requests.ts';
 
 async function start(options: TestOptions = {}) {
   const orchestrator = await startTestOrchestrator(options);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Offer, OfferPage } from '../../src/marketplace/contract/offer.ts';
 import { discount } from '../../src/store/marketplace/records.fixture.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
-import { PlainProvider } from '../support/plain-provider.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 const clock = new VirtualClock();
 let market: TestMarketplace;

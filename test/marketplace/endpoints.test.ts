@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { type MarketRequest, startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
-import { PlainProvider } from '../support/plain-provider.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
 const document: { paths: Record<string, Record<string, unknown>> } = JSON.parse(

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageVersion } from '../../src/config/package-root.ts';
 import { HttpServer } from '../../src/http/wire/server.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { collectLog } from '../support/collect-log.ts';
-import { fillUp, foreseeFullDisk } from '../support/full-disk.ts';
+import { fillUp, foreseeFullDisk } from '../support/databases/full-disk.ts';
+import { WireClient } from '../support/http/wire.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
-import { WireClient } from '../support/wire.ts';
 
 const document: { paths: Record<string, Record<string, unknown>> } = JSON.parse(
   readFileSync(new URL('../../openapi/marketplace.json', import.meta.url), 'utf8'),

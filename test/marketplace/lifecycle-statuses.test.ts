@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from '../../src/client/orchestrator-client.ts';
 import type { CatalogOffer } from '../../src/marketplace/providers/provider.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
+import type { ProviderFault, ProviderMethod } from '../support/fakes/provider-faults.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace } from '../support/marketplace.ts';
-import { PlainProvider } from '../support/plain-provider.ts';
-import type { ProviderFault, ProviderMethod } from '../support/provider-faults.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 let clock: VirtualClock;
 /** Stops and restarts. */

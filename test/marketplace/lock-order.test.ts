@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { topUp } from '../../src/marketplace/ledger/credit.ts';
 import { verifyLedger } from '../../src/marketplace/ledger/verify-ledger.ts';
 import { changeUser } from '../../src/marketplace/teams/users.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { watchMarketplaceLocks } from '../support/databases/marketplace-locks.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
-import { watchMarketplaceLocks } from '../support/marketplace-locks.ts';
-import { PlainProvider } from '../support/plain-provider.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { collectLog } from '../support/collect-log.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace } from '../support/marketplace.ts';
-import { PlainProvider } from '../support/plain-provider.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 it('the line of a create names what it made, its team and its request, as the lines of the work do', async () => {
   const clock = new VirtualClock();

@@ -11,7 +11,7 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
-import { assertKeepsMarketplaceContract } from '../support/contract.ts';
+import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
 import { type MarketplaceLife, startLife, type Traffic } from './mortal-marketplace.ts';
 import { type SimulatedProvider, startProvider } from './simulated-provider.ts';
 import { StepClock } from './step-clock.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { loadCatalog } from '../../src/config/load.ts';
 import { packageRoot } from '../../src/config/package-root.ts';
 import type { Instance } from '../../src/contract/instance.ts';
+import { everyProbeWorks, PlainPlatform } from '../support/fakes/plain-platform.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import { everyProbeWorks, PlainPlatform } from '../support/plain-platform.ts';
 import type { StepClock } from './step-clock.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../support/fakes/plain-provider.ts';
 import { newPublicKey } from '../support/keys.ts';
 import { startTestMarketplace, type TestMarketplace, type TestUser } from '../support/marketplace.ts';
-import { PlainProvider } from '../support/plain-provider.ts';
-import { VirtualClock } from '../support/virtual-clock.ts';
 
 interface Ids {
   deploymentId: string;

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createClient } from '../support/http-client.ts';
+import { until } from '../support/clocks/until.ts';
+import { createClient } from '../support/http/http-client.ts';
 import {
   BerthProcess,
   type ServingProcess,
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
-import { until } from '../support/until.ts';
+} from '../support/processes/process.ts';
 
 const root = temporaryFolder();
 let server: ServingProcess;

@@ -2,13 +2,13 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createClient } from '../support/http-client.ts';
+import { createClient } from '../support/http/http-client.ts';
 import {
   type KillingProxy,
   type Moment,
   type PassedRequest,
   startKillingProxy,
-} from '../support/killing-proxy.ts';
+} from '../support/processes/killing-proxy.ts';
 import {
   BerthProcess,
   type Ended,
@@ -16,7 +16,7 @@ import {
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
+} from '../support/processes/process.ts';
 
 const entry = fileURLToPath(new URL('../support/conformance.ts', import.meta.url));
 const root = temporaryFolder();

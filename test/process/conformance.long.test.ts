@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
+import { runBerth, startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 /** Exactly so many units of it are in the catalog that is served when no other is configured. */
 const RACE = 'h100-sxm-1x=3';

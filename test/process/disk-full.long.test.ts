@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { createClient, until } from '../support/http-client.ts';
+import { createClient, until } from '../support/http/http-client.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
-import { startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
-import { instanceRequest } from '../support/requests.ts';
+import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 /** A way to have no room for the database, and to have it again. */
 interface Shortage {

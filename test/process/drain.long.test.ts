@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { beginCreate, isRefusingConnections } from '../support/begin-create.ts';
-import { createClient, until } from '../support/http-client.ts';
+import { beginCreate, isRefusingConnections } from '../support/http/begin-create.ts';
+import { createClient, until } from '../support/http/http-client.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import { faultsOf, readLedger } from '../support/ledger.ts';
-import { startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
-import { instanceRequest } from '../support/requests.ts';
+import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 const DRAIN_S = 20;
 

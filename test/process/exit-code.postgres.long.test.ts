@@ -7,7 +7,7 @@ it.each([
   ['setTimeout(() => process.exit(0))', 0],
   ['setTimeout(() => process.exit(3))', 3],
 ])('a process that had a PostgreSQL of the tests ends as it would without: %s', async (end, expected) => {
-  const module = new URL('../support/postgres.ts', import.meta.url).href;
+  const module = new URL('../support/databases/postgres.ts', import.meta.url).href;
   const script = `
     const { startEmbedded } = await import(${JSON.stringify(module)});
     const { stop } = await startEmbedded();

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestSecret } from '../../src/keys/api-key.ts';
-import { createClient, until } from '../support/http-client.ts';
+import { createClient, until } from '../support/http/http-client.ts';
 import {
   runBerth,
   type ServingProcess,
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
-import { runMain } from '../support/run-main.ts';
+} from '../support/processes/process.ts';
+import { runMain } from '../support/processes/run-main.ts';
 
 // The server is a process of its own. Most commands run in this one, over connections of their own.
 const folder = temporaryFolder();

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { createSeededRandom } from '../../src/drivers/kit/seeded-random.ts';
-import type { Client, ClientReply } from '../support/http-client.ts';
+import type { Client, ClientReply } from '../support/http/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
-import { MortalServer } from '../support/mortal-server.ts';
+import { MortalServer } from '../support/processes/mortal-server.ts';
 
 const ROUNDS = 10;
 const WORKERS = 6;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Client, ClientReply } from '../support/http-client.ts';
+import type { Client, ClientReply } from '../support/http/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
-import { MortalServer, watchFor404 } from '../support/mortal-server.ts';
+import { MortalServer, watchFor404 } from '../support/processes/mortal-server.ts';
 
 const SCARCE = { configuration_id: 'h100-sxm-1x', region: 'eu-frankfurt' };
 const SCARCE_UNITS = 3;

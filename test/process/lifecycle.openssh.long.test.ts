@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Client, createClient } from '../support/http-client.ts';
+import { PATIENCE_MS } from '../support/clocks/patience.ts';
+import { type Client, createClient } from '../support/http/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
-import { generateKeyPair, type KeyPair, ssh } from '../support/openssh.ts';
-import { PATIENCE_MS } from '../support/patience.ts';
-import { type ServingProcess, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
+import { generateKeyPair, type KeyPair, ssh } from '../support/processes/openssh.ts';
+import {
+  type ServingProcess,
+  startServing,
+  temporaryFolder,
+  writeFastConfig,
+} from '../support/processes/process.ts';
 
 const folder = temporaryFolder();
 let berth: ServingProcess;

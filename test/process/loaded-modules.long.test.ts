@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { runBerth } from '../support/process.ts';
+import { runBerth } from '../support/processes/process.ts';
 
-const recorder = new URL('../support/print-modules.ts', import.meta.url).href;
+const recorder = new URL('../support/processes/print-modules.ts', import.meta.url).href;
 
 /** The files of the repository that `berth` with these arguments loads. */
 async function modulesOf(args: readonly string[]): Promise<string[]> {

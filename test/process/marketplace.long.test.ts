@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { assertKeepsMarketplaceContract } from '../support/contract.ts';
-import { until } from '../support/http-client.ts';
+import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
+import { until } from '../support/http/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
 import {
   BerthProcess,
@@ -10,7 +10,7 @@ import {
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
+} from '../support/processes/process.ts';
 
 const root = temporaryFolder();
 afterAll(() => root[Symbol.dispose]());

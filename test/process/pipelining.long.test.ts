@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect, it, vi } from 'vitest';
 import { hasOpenSsl, makeCertificate } from '../../conformance/http/certificates.fixture.ts';
-import { startServing, temporaryFolder } from '../support/process.ts';
+import { startServing, temporaryFolder } from '../support/processes/process.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 

@@ -11,7 +11,7 @@ import {
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
+} from '../support/processes/process.ts';
 import { snapshotOf } from '../support/snapshot.ts';
 
 // Every refusal there is stands in src/cli/refusals.test.ts; here is what takes a process, or another user.

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, createClient } from '../support/http-client.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { until } from '../support/clocks/until.ts';
+import { type PostgresServer, startPostgres } from '../support/databases/postgres.ts';
+import { type Client, createClient } from '../support/http/http-client.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import {
   BerthProcess,
   runBerth,
@@ -9,9 +11,7 @@ import {
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
-import { instanceRequest } from '../support/requests.ts';
-import { until } from '../support/until.ts';
+} from '../support/processes/process.ts';
 
 /** Of the bundled catalog. */
 const SCARCE = { offer: 'h100-sxm-1x', region: 'eu-frankfurt', units: 3 };

@@ -5,9 +5,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { afterAll, describe, expect, it } from 'vitest';
-import { beginCreate, isRefusingConnections } from '../support/begin-create.ts';
-import { createClient, until } from '../support/http-client.ts';
-import { BerthProcess, startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
+import { beginCreate, isRefusingConnections } from '../support/http/begin-create.ts';
+import { createClient, until } from '../support/http/http-client.ts';
+import {
+  BerthProcess,
+  startServing,
+  temporaryFolder,
+  writeFastConfig,
+} from '../support/processes/process.ts';
 
 const run = promisify(execFile);
 const root = temporaryFolder();

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Client, createClient } from '../support/http-client.ts';
+import { type Client, createClient } from '../support/http/http-client.ts';
 import { newPublicKey } from '../support/keys.ts';
 import {
   BerthProcess,
@@ -9,7 +9,7 @@ import {
   startServing,
   temporaryFolder,
   writeFastConfig,
-} from '../support/process.ts';
+} from '../support/processes/process.ts';
 
 const env = { BERTH_SIMULATOR_TOKEN: 'a-token-for-the-tests' };
 

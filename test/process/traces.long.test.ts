@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { createClient, until } from '../support/http-client.ts';
-import { startServing, temporaryFolder, writeFastConfig } from '../support/process.ts';
-import { instanceRequest } from '../support/requests.ts';
+import { createClient, until } from '../support/http/http-client.ts';
+import { instanceRequest } from '../support/http/requests.ts';
+import { startServing, temporaryFolder, writeFastConfig } from '../support/processes/process.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
 

@@ -1,4 +1,4 @@
-import { assertKeepsContract } from '../support/contract.ts';
+import { assertKeepsContract } from '../support/http/contract.ts';
 import { sleep } from './dice.ts';
 import type { Journal } from './journal.ts';
 import { API_KEY, type Replica } from './processes.ts';

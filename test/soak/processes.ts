@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SimulatorTruth } from '../../src/drivers/simulator/platform/simulator.ts';
 import type { FaultSettings } from '../../src/drivers/simulator/remote/faults.ts';
-import { BerthProcess } from '../support/process.ts';
+import { BerthProcess } from '../support/processes/process.ts';
 
 const SECRETS = {
   BERTH_SIMULATOR_TOKEN: 'the-token-of-this-soak',

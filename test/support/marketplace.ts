@@ -26,10 +26,10 @@ import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemClock, systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { assertKeepsMarketplaceContract } from './contract.ts';
-import { putEmptyDatabase } from './empty-database.ts';
-import { type InProcessRequest, serveInProcess } from './in-process-server.ts';
-import { VirtualClock } from './virtual-clock.ts';
+import { VirtualClock } from './clocks/virtual-clock.ts';
+import { putEmptyDatabase } from './databases/empty-database.ts';
+import { assertKeepsMarketplaceContract } from './http/contract.ts';
+import { type InProcessRequest, serveInProcess } from './http/in-process-server.ts';
 
 export interface TestProvider {
   /** Default: the profile that comes with Berth under the id in `providers`. */

@@ -17,11 +17,11 @@ import type { Log } from '../../src/ports/log.ts';
 import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { BriskClock } from './brisk-clock.ts';
-import { assertKeepsContract } from './contract.ts';
-import { putEmptyDatabase } from './empty-database.ts';
-import { serveInProcess } from './in-process-server.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { BriskClock } from './clocks/brisk-clock.ts';
+import { PATIENCE_MS } from './clocks/patience.ts';
+import { putEmptyDatabase } from './databases/empty-database.ts';
+import { assertKeepsContract } from './http/contract.ts';
+import { serveInProcess } from './http/in-process-server.ts';
 
 /** Machines that boot, stop and go within some milliseconds. */
 const FAST_PLATFORM = {

@@ -10,8 +10,8 @@ import type { SshProbe } from '../../src/ports/ssh-probe.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { backUpDatabase } from '../../src/store/sqlite/backup.ts';
 import { openSqliteStore } from '../../src/store/sqlite/store.ts';
-import { assertKeepsContract } from './contract.ts';
-import { serveInProcess } from './in-process-server.ts';
+import { assertKeepsContract } from './http/contract.ts';
+import { serveInProcess } from './http/in-process-server.ts';
 import type { TestOrchestrator } from './orchestrator.ts';
 
 export interface RestoredOptions {

@@ -1,6 +1,6 @@
 import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
-import { plainProviderClient } from '../../../test/support/plain-provider-client.ts';
-import type { ProviderFaults, ProviderMethod } from '../../../test/support/provider-faults.ts';
+import { plainProviderClient } from '../../../test/support/fakes/plain-provider-client.ts';
+import type { ProviderFaults, ProviderMethod } from '../../../test/support/fakes/provider-faults.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';

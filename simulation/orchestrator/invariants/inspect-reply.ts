@@ -1,4 +1,4 @@
-import { assertKeepsContract } from '../../../test/support/contract.ts';
+import { assertKeepsContract } from '../../../test/support/http/contract.ts';
 import { hold, Violation } from '../../kernel/violation.ts';
 import { catalog } from '../catalog.ts';
 import type { Reply } from '../workload/clients.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { runMain } from '../../../test/support/run-main.ts';
+import { runMain } from '../../../test/support/processes/run-main.ts';
 import { snapshotOf } from '../../../test/support/snapshot.ts';
 import { serveMarketplace } from '../../compose/serve-marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { PlatformDriver } from '../../orchestrator/model/platform-driver.ts';
 import { type Fault, InjectedFault, withFaults } from './faults.ts';
 

@@ -1,4 +1,4 @@
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { type DriverSuiteContext, describeDriver } from '../kit/driver.suite.ts';
 import { createSimulator } from './platform/simulator.ts';
 import { machineSpec } from './simulator.fixture.ts';

@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { putEmptyDatabase } from '../../../test/support/empty-database.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
 import {
   PlainProvider,
   type PlainProviderOptions,
   plainConfigurations,
-} from '../../../test/support/plain-provider.ts';
-import { PlainSsh } from '../../../test/support/plain-ssh.ts';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+} from '../../../test/support/fakes/plain-provider.ts';
+import { PlainSsh } from '../../../test/support/fakes/plain-ssh.ts';
 import { microUsdFromUsd } from '../../contract/values.ts';
 import type { SshProbe } from '../../ports/ssh-probe.ts';
 import { systemRandom } from '../../runtime/system.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { runningDeployment, seed, teamId, userId } from '../../store/marketplace/records.fixture.ts';
 import { createDeployment } from '../deployments/create.ts';

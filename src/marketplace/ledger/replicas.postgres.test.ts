@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { systemRandom } from '../../runtime/system.ts';
 import { openMarketplacePostgresStore } from '../../store/marketplace/postgres/store.ts';
 import { now, runningDeployment, seed, teamId, volume } from '../../store/marketplace/records.fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import type { Configuration } from '../../contract/configuration.ts';
 import { CatalogFeed } from './catalog-feed.ts';

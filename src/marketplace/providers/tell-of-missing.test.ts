@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { PlainProvider } from '../../../test/support/fakes/plain-provider.ts';
 import { newPublicKey } from '../../../test/support/keys.ts';
 import { startTestMarketplace } from '../../../test/support/marketplace.ts';
-import { PlainProvider } from '../../../test/support/plain-provider.ts';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
 import { openMarketplaceSqliteStore } from '../../store/marketplace/sqlite/store.ts';
 import { verifyLedger } from '../ledger/verify-ledger.ts';
 

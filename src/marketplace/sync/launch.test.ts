@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ProviderFault } from '../../../test/support/provider-faults.ts';
+import type { ProviderFault } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError, type ProviderProblem } from '../../client/orchestrator-client.ts';
 import { toProviderName } from '../model/names.ts';
 import { launch } from './launch.ts';

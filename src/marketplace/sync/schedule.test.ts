@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { Schedule } from './schedule.ts';
 
 let clock: VirtualClock;

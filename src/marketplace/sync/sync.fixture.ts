@@ -1,6 +1,6 @@
-import { PlainProvider, type PlainProviderOptions } from '../../../test/support/plain-provider.ts';
-import { PlainSsh } from '../../../test/support/plain-ssh.ts';
-import type { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import type { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { PlainProvider, type PlainProviderOptions } from '../../../test/support/fakes/plain-provider.ts';
+import { PlainSsh } from '../../../test/support/fakes/plain-ssh.ts';
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Random } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';

@@ -2,13 +2,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { putEmptyDatabase } from '../../../test/support/empty-database.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { putEmptyDatabase } from '../../../test/support/databases/empty-database.ts';
 import {
   PlainProvider as Plain,
   type PlainProvider,
   plainConfigurations,
-} from '../../../test/support/plain-provider.ts';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+} from '../../../test/support/fakes/plain-provider.ts';
 import { parseCatalogFile } from '../../orchestrator/catalog/catalog-file.ts';
 import type { CatalogFile } from '../../orchestrator/catalog/catalog-schema.ts';
 import type { Log } from '../../ports/log.ts';

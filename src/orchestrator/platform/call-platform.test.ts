@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
 import { callStep, LeaseEnding, observe, prove } from './call-platform.ts';

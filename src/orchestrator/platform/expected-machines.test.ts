@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { instance } from '../../store/records.fixture.ts';
 import type { InstanceRecord } from '../model/records.ts';
 import type { CommitListener, Store } from '../model/store.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { PlainPlatform } from '../../../test/support/plain-platform.ts';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
+import { PlainPlatform } from '../../../test/support/fakes/plain-platform.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
 import type { ReconcileContext } from './context.ts';
 import type { ReconcileOptions } from './options.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { Store } from '../model/store.ts';

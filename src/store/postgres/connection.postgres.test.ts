@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import type { Connection } from '../queries/connection.ts';
 import { prepared } from '../queries/prepared.ts';
 import { orchestratorTables } from '../schema/orchestrator.ts';

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
-import { until } from '../../../test/support/until.ts';
+import { until } from '../../../test/support/clocks/until.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { type Store, StoreUnavailable } from '../../orchestrator/model/store.ts';
 import { account, claim, dueWork, instance } from '../records.fixture.ts';
 import { createPool } from './pool.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { CREATE_IS_OPEN } from '../../orchestrator/model/platform-resource.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 import { readMigrations } from '../migrations.ts';

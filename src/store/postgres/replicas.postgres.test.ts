@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
-import { until } from '../../../test/support/until.ts';
+import { until } from '../../../test/support/clocks/until.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { ensureAccess } from '../../orchestrator/accounts/accounts.ts';
 import { createOnce } from '../../orchestrator/accounts/create-once.ts';
 import { PolledReads } from '../../orchestrator/instances/polled-reads.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { describeStore } from '../store.suite.ts';
 import { openPostgresStore } from './store.ts';
 

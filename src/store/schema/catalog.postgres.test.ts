@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../test/support/databases/postgres.ts';
 import { marketplaceFormat, orchestratorFormat } from '../postgres/database-format.ts';
 import { prepareDatabase } from '../postgres/open-database.ts';
 import { type Catalog, describeCatalog } from './catalog.suite.ts';

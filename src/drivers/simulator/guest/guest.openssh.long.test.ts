@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
 import type { MachineSpec, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { createSimulator } from '../platform/simulator.ts';
 import {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
 import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
 import { type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
 import { doneValue, endpointOf, instantly, machineSpec, observe } from '../simulator.fixture.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
 import { SimulatorState } from './state.ts';
 
 it('leaves nothing of a deleted disk in any file, ten seconds later and without a stop', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { VirtualClock } from '../../../../test/support/virtual-clock.ts';
+import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
 import { type DriverSuiteContext, describeDriver } from '../../kit/driver.suite.ts';
 import { doneValue, instantly, machineSpec } from '../simulator.fixture.ts';
 import { connectSimulator } from './driver.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../../../test/support/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../../../test/support/databases/postgres.ts';
 import { defaultOptions } from '../../../marketplace/model/options.ts';
 import { Duplicate, type Store, StoreUnavailable } from '../../../marketplace/model/store.ts';
 import { admitLoss } from '../../../marketplace/providers/loss-cap.ts';

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PATIENCE_MS } from './patience.ts';
+import { PATIENCE_MS } from '../clocks/patience.ts';
 
-const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/berth-tests', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const compileCache = fileURLToPath(new URL('../../../node_modules/.cache/berth-tests', import.meta.url));
 
 const alive = new Set<ChildProcess>();
 process.on('exit', () => {

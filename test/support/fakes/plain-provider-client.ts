@@ -1,4 +1,4 @@
-import type { OrchestratorClient } from '../../src/client/orchestrator-client.ts';
+import type { OrchestratorClient } from '../../../src/client/orchestrator-client.ts';
 import type { PlainProvider } from './plain-provider.ts';
 import type { ProviderFaults } from './provider-faults.ts';
 

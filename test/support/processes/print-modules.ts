@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 // Loaded with `node --import`: at its end the process tells, as a line of JSON on standard error, which files of the
 // repository it has loaded.
-const root = fileURLToPath(new URL('../../', import.meta.url));
+const root = fileURLToPath(new URL('../../../', import.meta.url));
 const loaded = new Set<string>();
 registerHooks({
   load: (url, context, nextLoad) => {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
+import { newPublicKey } from '../keys.ts';
 import { until } from './http-client.ts';
-import { newPublicKey } from './keys.ts';
 
 /** A create whose body has half arrived. `finish` sends the rest and returns the whole reply. */
 export async function beginCreate(baseUrl: string, key: string) {

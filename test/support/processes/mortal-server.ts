@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Client, type ClientReply, createClient, until } from './http-client.ts';
-import { faultsOf, type Ledger, readLedger } from './ledger.ts';
-import { PATIENCE_MS } from './patience.ts';
+import { PATIENCE_MS } from '../clocks/patience.ts';
+import { type Client, type ClientReply, createClient, until } from '../http/http-client.ts';
+import { faultsOf, type Ledger, readLedger } from '../ledger.ts';
 import {
   type FastConfig,
   type ServingProcess,

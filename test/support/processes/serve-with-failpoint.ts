@@ -1,5 +1,5 @@
-import { main } from '../../src/main.ts';
-import type { Store, Transaction } from '../../src/orchestrator/model/store.ts';
+import { main } from '../../../src/main.ts';
+import type { Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 
 // A test build of `berth`: it kills itself with SIGKILL when a moment that a message named is reached.
 

@@ -1,4 +1,4 @@
-import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
+import type { Store, Transaction } from '../../../src/marketplace/model/store.ts';
 
 /** The order in which every transaction locks rows; of one kind by id. */
 const KINDS = ['deployment', 'volume', 'segment', 'team', 'user'] as const;

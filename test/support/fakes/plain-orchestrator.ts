@@ -1,9 +1,14 @@
-import { type DriverCall, type Fault, type FaultyDriver, withFaults } from '../../src/drivers/kit/faults.ts';
-import type { DriverManifest } from '../../src/orchestrator/model/platform-driver.ts';
-import { startTestOrchestrator, type TestOptions } from './orchestrator.ts';
+import {
+  type DriverCall,
+  type Fault,
+  type FaultyDriver,
+  withFaults,
+} from '../../../src/drivers/kit/faults.ts';
+import type { DriverManifest } from '../../../src/orchestrator/model/platform-driver.ts';
+import { VirtualClock } from '../clocks/virtual-clock.ts';
+import { instanceRequest, volumeRequest } from '../http/requests.ts';
+import { startTestOrchestrator, type TestOptions } from '../orchestrator.ts';
 import { everyProbeWorks, PlainPlatform } from './plain-platform.ts';
-import { instanceRequest, volumeRequest } from './requests.ts';
-import { VirtualClock } from './virtual-clock.ts';
 
 /** What goes wrong with the n-th call (from 1) of a method. */
 export type Plan = (call: DriverCall, nth: number) => Fault;

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { vi } from 'vitest';
-import { EmbeddedDatabase } from '../../src/store/sqlite/embedded.ts';
+import { EmbeddedDatabase } from '../../../src/store/sqlite/embedded.ts';
 
 /** A database of this process that finds no room for another page, as on a full disk: its writes are SQLITE_FULL. */
 export interface FullDisk {

@@ -1,4 +1,4 @@
-import type { Store, Transaction } from '../../src/orchestrator/model/store.ts';
+import type { Store, Transaction } from '../../../src/orchestrator/model/store.ts';
 
 /** What one transaction did with the rows that are locked, in order. */
 class Locks {

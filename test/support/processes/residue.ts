@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import type { TestOrchestrator } from './orchestrator.ts';
+import type { TestOrchestrator } from '../orchestrator.ts';
 
 /** What a request may leave behind: the rows of each table, and what the platform holds. */
 export interface Residue {

@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
-import { openSqliteStore } from '../../src/store/sqlite/store.ts';
+import { openMarketplaceSqliteStore } from '../../../src/store/marketplace/sqlite/store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts';
 
 const open = { orchestrator: openSqliteStore, marketplace: openMarketplaceSqliteStore };
 const made = new Map<keyof typeof open, Promise<Buffer>>();

@@ -34,7 +34,7 @@ class Contract {
   readonly #validators = new Map<string, ValidateFunction>();
 
   constructor(file: string, prefix: string) {
-    this.#document = JSON.parse(readFileSync(new URL(`../../openapi/${file}`, import.meta.url), 'utf8'));
+    this.#document = JSON.parse(readFileSync(new URL(`../../../openapi/${file}`, import.meta.url), 'utf8'));
     this.#prefix = prefix;
     addFormats.default(this.#ajv);
     this.#ajv.addSchema({ $id: 'openapi', ...this.#document });

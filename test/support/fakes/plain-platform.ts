@@ -6,9 +6,9 @@ import type {
   Power,
   Presence,
   Step,
-} from '../../src/orchestrator/model/platform-driver.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { SshProbe } from '../../src/ports/ssh-probe.ts';
+} from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { SshProbe } from '../../../src/ports/ssh-probe.ts';
 
 /** Every machine can be logged in to. */
 export const everyProbeWorks: SshProbe = {

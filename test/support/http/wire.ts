@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { requestIds } from '../../src/http/api/request-context.ts';
-import { HttpServer, type ServerOptions } from '../../src/http/wire/server.ts';
-import { refuseWire } from '../../src/orchestrator/http/errors.ts';
-import { systemRandom } from '../../src/runtime/system.ts';
+import { requestIds } from '../../../src/http/api/request-context.ts';
+import { HttpServer, type ServerOptions } from '../../../src/http/wire/server.ts';
+import { refuseWire } from '../../../src/orchestrator/http/errors.ts';
+import { systemRandom } from '../../../src/runtime/system.ts';
+import { PATIENCE_MS } from '../clocks/patience.ts';
 import { assertKeepsContract } from './contract.ts';
-import { PATIENCE_MS } from './patience.ts';
 
 /** A listener behind the real server, on a free port; an orchestrator's, unless `refuse` is another's. `await using` ends it. */
 export async function startServer(

@@ -1,8 +1,8 @@
-import { type OrchestratorClient, ProviderError } from '../../src/client/orchestrator-client.ts';
-import type { Configuration } from '../../src/contract/configuration.ts';
-import type { CreateInstanceRequest, Instance, InstanceStatus } from '../../src/contract/instance.ts';
-import type { CreateVolumeRequest, Volume, VolumeLocation } from '../../src/contract/volume.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import { type OrchestratorClient, ProviderError } from '../../../src/client/orchestrator-client.ts';
+import type { Configuration } from '../../../src/contract/configuration.ts';
+import type { CreateInstanceRequest, Instance, InstanceStatus } from '../../../src/contract/instance.ts';
+import type { CreateVolumeRequest, Volume, VolumeLocation } from '../../../src/contract/volume.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import { plainProviderClient } from './plain-provider-client.ts';
 import { ProviderFaults } from './provider-faults.ts';
 

@@ -1,5 +1,5 @@
+import { PATIENCE_MS } from '../clocks/patience.ts';
 import { assertKeepsContract } from './contract.ts';
-import { PATIENCE_MS } from './patience.ts';
 
 export interface ClientReply {
   status: number;

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, type RequestListener } from 'node:http';
 import supertest from 'supertest';
-import type { ServerOptions } from '../../src/http/wire/server.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { ServerOptions } from '../../../src/http/wire/server.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import { startServer } from './wire.ts';
 
 export interface InProcessRequest {

@@ -2,8 +2,8 @@ import {
   type CallOptions,
   type OrchestratorClient,
   ProviderError,
-} from '../../src/client/orchestrator-client.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+} from '../../../src/client/orchestrator-client.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 
 export type ProviderMethod = Exclude<keyof OrchestratorClient, 'close'>;
 

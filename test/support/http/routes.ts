@@ -14,7 +14,7 @@ interface Operation {
 }
 
 const document: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
-  readFileSync(new URL('../../openapi/orchestrator.v1.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../../openapi/orchestrator.v1.json', import.meta.url), 'utf8'),
 );
 
 /** Every route of the published document, so that a new one cannot be forgotten. */
