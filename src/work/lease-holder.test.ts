@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { StepClock } from '../../test/marketplace/step-clock.ts';
+import { VirtualClock } from '../../test/support/clocks/virtual-clock.ts';
 import type { Store } from '../marketplace/model/store.ts';
 import type { LeaseRecord } from './lease.ts';
 import { LeaseHolder } from './lease-holder.ts';
@@ -8,7 +8,7 @@ const nothing = () => undefined;
 const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 it('is begun anew by a process that stood still for longer than it lasts', async () => {
-  const clock = new StepClock();
+  const clock = new VirtualClock(Date.UTC(2026, 10, 1));
   const reported: boolean[] = [];
   const claim = async (name: string, holder: string, now: number, ttlMs: number): Promise<LeaseRecord> => ({
     name,

@@ -10,8 +10,8 @@ import type { Store, Transaction } from '../../src/marketplace/model/store.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
 import { openMarketplaceSqliteStore } from '../../src/store/marketplace/sqlite/store.ts';
+import { mortalClock, type VirtualClock } from '../support/clocks/virtual-clock.ts';
 import type { SimulatedProvider } from './simulated-provider.ts';
-import { mortalClock, type StepClock } from './step-clock.ts';
 
 /** Calls to providers that are under way, of all processes. */
 export interface Traffic {
@@ -29,7 +29,7 @@ export interface MarketplaceLife {
 }
 
 export interface LifeOptions {
-  clock: StepClock;
+  clock: VirtualClock;
   providers: readonly SimulatedProvider[];
   databasePath: string;
   options: MarketplaceOptions;

@@ -11,10 +11,10 @@ import { resolveTeam } from '../../src/marketplace/teams/access.ts';
 import { createKey } from '../../src/marketplace/teams/keys.ts';
 import { addUser, type UserChanges } from '../../src/marketplace/teams/users.ts';
 import { systemRandom } from '../../src/runtime/system.ts';
+import { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { assertKeepsMarketplaceContract } from '../support/http/contract.ts';
 import { type MarketplaceLife, startLife, type Traffic } from './mortal-marketplace.ts';
 import { type SimulatedProvider, startProvider } from './simulated-provider.ts';
-import { StepClock } from './step-clock.ts';
 
 /** Nobody needs the databases afterwards: where the system has files in memory, no commit waits for a disk. */
 const MEMORY = '/dev/shm';
@@ -59,7 +59,7 @@ const MAX_WAITS = 20;
  * them. Time stands still while anything is under way.
  */
 export class SevenProviders {
-  readonly clock = new StepClock();
+  readonly clock = new VirtualClock(Date.UTC(2026, 10, 1));
   readonly providers = new Map<string, SimulatedProvider>();
   readonly mails: Parameters<Mailer['send']>[0][] = [];
   readonly databasePath: string;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { loadCatalog } from '../../src/config/load.ts';
 import { packageRoot } from '../../src/config/package-root.ts';
 import type { Instance } from '../../src/contract/instance.ts';
+import type { VirtualClock } from '../support/clocks/virtual-clock.ts';
 import { everyProbeWorks, PlainPlatform } from '../support/fakes/plain-platform.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
-import type { StepClock } from './step-clock.ts';
 
 /**
  * What a provider's address answers with. `up`: its orchestrator · `down`: the connection breaks · `failing`: 500 ·
@@ -45,7 +45,7 @@ export interface SimulatedProvider {
 
 export interface ProviderStart {
   letter: string;
-  clock: StepClock;
+  clock: VirtualClock;
   watchIntervalMs: number;
 }
 
@@ -111,7 +111,7 @@ export async function startProvider({
   }
 }
 
-function answer(provider: SimulatedProvider, clock: StepClock): RequestListener {
+function answer(provider: SimulatedProvider, clock: VirtualClock): RequestListener {
   return (request, response) => {
     const { method = '', url = '' } = request;
     if (provider.mood === 'down') return void request.socket.destroy();

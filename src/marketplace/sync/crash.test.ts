@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { mortalClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { OrchestratorClient } from '../../client/orchestrator-client.ts';
-import type { Clock } from '../../ports/clock.ts';
 import { transition } from '../deployments/transition.ts';
 import type { Deps } from '../deps.ts';
 import type { Store } from '../model/store.ts';
@@ -31,7 +31,7 @@ class Mortal {
     this.deps = {
       ...deps,
       random: seededRandom(diesAt),
-      clock: this.#mortalClock(deps.clock),
+      clock: mortalClock(deps.clock, () => !this.isDead),
       store: this.#mortal(deps.store, ['transact']) as Store,
       log: { debug() {}, info() {}, warn() {}, error() {} },
       providers: {
@@ -44,14 +44,6 @@ class Mortal {
           };
         },
       },
-    };
-  }
-
-  /** Timers of the dead do not fire. */
-  #mortalClock(clock: Clock): Clock {
-    return {
-      now: () => clock.now(),
-      setTimer: (ms, callback) => clock.setTimer(ms, () => (this.isDead ? undefined : callback())),
     };
   }
 

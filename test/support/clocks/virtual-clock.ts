@@ -67,6 +67,26 @@ export class VirtualClock implements Clock {
     await this.advance(0);
   }
 
+  /** Moves time on and fires nothing, as in a process that had no time: see {@link fire}. */
+  step(ms: number): void {
+    this.#now += ms;
+  }
+
+  /** Fires the timer that came due first; whether there was one. */
+  fire(): boolean {
+    const first = this.#next(this.#now);
+    if (first === undefined) return false;
+    this.#pending.delete(first);
+    first.callback();
+    return true;
+  }
+
+  /** In how many milliseconds the next timer is due; null: there is none. */
+  nextIn(): number | null {
+    const first = this.#next(Number.POSITIVE_INFINITY);
+    return first === undefined ? null : Math.max(0, Math.ceil(first.at - this.#now));
+  }
+
   /** How many timers are due at exactly that moment. */
   dueAt(moment: number): number {
     return [...this.#pending].filter(({ at }) => at === moment).length;
@@ -90,4 +110,15 @@ export class VirtualClock implements Clock {
       if (this.isHeld) quiet = -1;
     }
   }
+}
+
+/** The clock of one process: once that is dead, nothing of its comes due any more. */
+export function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
+  return {
+    now: () => clock.now(),
+    setTimer: (delayMs, callback) =>
+      clock.setTimer(delayMs, () => {
+        if (isAlive()) callback();
+      }),
+  };
 }
