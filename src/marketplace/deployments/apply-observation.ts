@@ -35,8 +35,9 @@ export async function applyObservation(
 ): Promise<Applied> {
   const { polling } = deps.options;
   const seenAt = deps.clock.now();
-  const firstRate = await firstRateOf(deps.store.read, snapshot, observation);
-  const judgement = judge(snapshot, observation, begunAt, polling, firstRate, seenAt);
+  const firstRateMicroUsd = await firstRateOf(deps.store.read, snapshot, observation);
+  const under = { now: begunAt, seenAt, polling, firstRateMicroUsd };
+  const judgement = judge(snapshot, observation, under);
   const endpoint = endpointToProve(deps.providers, snapshot, judgement, observation);
   if (endpoint !== null) return { outcome: 'unproved', endpoint };
   if (judgement.kind === 'hold') return { outcome: 'held', why: judgement.why };
@@ -52,7 +53,7 @@ export async function applyObservation(
       if (!admission.isAdmitted) return { written: null, held: admission };
     } else if (record.suspicion?.status === 'GONE' && 'instance' in observation)
       await tx.losses.release(record.id);
-    const now = judge(record, observation, begunAt, polling, firstRate, seenAt);
+    const now = judge(record, observation, under);
     return { written: await write(deps, tx, record, now, begunAt) };
   });
   if (held !== undefined) {

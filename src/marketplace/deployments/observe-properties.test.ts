@@ -4,8 +4,8 @@ import { canTransition } from '../../contract/transitions.ts';
 import { deploymentStatuses, deploymentTransitions } from '../contract/deployment.ts';
 import { instanceTypes } from '../contract/values.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import { actionKinds, polling, read, recordOf, start, statuses } from './observe.fixture.ts';
-import { type Judgement, judge, type Observation } from './observe.ts';
+import { actionKinds, judgeAt, read, recordOf, start, statuses } from './observe.fixture.ts';
+import type { Judgement, Observation } from './observe.ts';
 
 const problems = ['unreachable', 'timeout', 'invalid', 'unauthorized', 'failed', 'limited'] as const;
 const readings = fc
@@ -68,7 +68,7 @@ it('never invents: whatever a provider says, moves are legal, times are in order
       for (const [ms, observation] of history) {
         at += ms;
         if ('gone' in observation) notFound++;
-        const judgement = judge(record, observation, at, polling);
+        const judgement = judgeAt(record, observation, at);
         if ('problem' in observation) expect(judgement.kind).toBe('hold');
         if (judgement.kind === 'change') {
           expect(canTransition(deploymentTransitions, record.status, judgement.to)).toBe(true);
@@ -102,9 +102,9 @@ it('a dedicated instance that reads stopped or offline for less than the blink, 
       let at = start;
       for (const [ms, status] of history) {
         at += ms;
-        record = after(record, judge(record, read(status, at - start), at, polling), at);
+        record = after(record, judgeAt(record, read(status, at - start), at), at);
       }
-      const recovered = judge(record, read('ONLINE'), at + 1, polling);
+      const recovered = judgeAt(record, read('ONLINE'), at + 1);
       expect(record.status).toBe('running');
       expect(recovered).toEqual({ kind: 'confirm', facts: {} });
     }),
@@ -125,7 +125,7 @@ it('a spot instance is what its provider says, at once', () => {
       history.forEach((reading, index) => {
         const at = start + (index + 1) * 15_000;
         const before = record.status;
-        record = after(record, judge(record, read(reading, at - start), at, polling), at);
+        record = after(record, judgeAt(record, read(reading, at - start), at), at);
         if (before !== 'terminated-provider') expect(record.status).toBe(expected[reading]);
       });
     }),

@@ -3,7 +3,7 @@ import { deployment, runningDeployment, now as start } from '../../store/marketp
 import type { DeploymentStatus } from '../contract/deployment.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
 import { defaultOptions } from '../model/options.ts';
-import type { Observation } from './observe.ts';
+import { type Judgement, judge, type Observation, providerRateOf } from './observe.ts';
 
 export { start };
 export const { polling } = defaultOptions;
@@ -55,3 +55,13 @@ export function instanceOf(status: InstanceStatus, changes: Partial<Instance> = 
 export const read = (status: InstanceStatus, updatedMs = 0): Observation => ({
   instance: instanceOf(status, { updated_at: iso(start + updatedMs) }),
 });
+
+/** Judged by the price that the record has, of an answer that took no time unless `seenAt` says so. */
+export function judgeAt(
+  record: DeploymentRecord,
+  observation: Observation,
+  now: number,
+  seenAt = now,
+): Judgement {
+  return judge(record, observation, { now, seenAt, polling, firstRateMicroUsd: providerRateOf(record) });
+}

@@ -2,8 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { Instance, InstanceStatus } from '../../contract/instance.ts';
 import { instanceTypes } from '../contract/values.ts';
 import type { Action, DeploymentRecord } from '../model/deployment-record.ts';
-import { actionKinds, instanceOf, iso, polling, read, recordOf, start, statuses } from './observe.fixture.ts';
-import { type Judgement, judge, needsList, type Observation } from './observe.ts';
+import {
+  actionKinds,
+  instanceOf,
+  iso,
+  judgeAt,
+  polling,
+  read,
+  recordOf,
+  start,
+  statuses,
+} from './observe.fixture.ts';
+import { type Judgement, needsList, type Observation } from './observe.ts';
 
 const now = start + 20_000;
 const outcomeOf = (judgement: Judgement) => (judgement.kind === 'change' ? judgement.to : judgement.kind);
@@ -66,7 +76,7 @@ describe('what an observation means', () => {
     (it) => {
       const action = it.action === null ? null : { kind: it.action, since: start, isSent: it.isSent };
       const record = recordOf(it.status, { instanceType: it.instanceType, action });
-      expect(outcomeOf(judge(record, { instance: instanceOf(it.told) }, now, polling))).toBe(it.expected);
+      expect(outcomeOf(judgeAt(record, { instance: instanceOf(it.told) }, now))).toBe(it.expected);
     },
   );
 
@@ -74,8 +84,8 @@ describe('what an observation means', () => {
     'nothing moves one that is %s',
     (status) => {
       for (const told of statuses)
-        expect(judge(recordOf(status), { instance: instanceOf(told) }, now, polling).kind).toBe('hold');
-      expect(judge(recordOf(status), { gone: true, isListed: false }, now, polling).kind).toBe('hold');
+        expect(judgeAt(recordOf(status), { instance: instanceOf(told) }, now).kind).toBe('hold');
+      expect(judgeAt(recordOf(status), { gone: true, isListed: false }, now).kind).toBe('hold');
     },
   );
 
@@ -83,14 +93,14 @@ describe('what an observation means', () => {
     const record = recordOf('running', { instanceType: 'SPOT', observedAt: start + 10_000 });
     const at = (updatedAt: number) => {
       const observation = { instance: instanceOf('STOPPED', { updated_at: iso(updatedAt) }) };
-      const judgement = judge(record, observation, now, polling);
+      const judgement = judgeAt(record, observation, now);
       return judgement.kind === 'change' ? judgement.at - start : null;
     };
     expect([at(start + 15_000), at(start), at(start + 99_000)]).toEqual([15_000, 10_000, 20_000]);
   });
 
   it('billing starts with what was observed, whatever the provider says of its past', () => {
-    const judgement = judge(recordOf('deploying'), { instance: instanceOf('ONLINE') }, now, polling);
+    const judgement = judgeAt(recordOf('deploying'), { instance: instanceOf('ONLINE') }, now);
     expect(judgement).toMatchObject({
       to: 'running',
       at: now,
@@ -102,24 +112,24 @@ describe('what an observation means', () => {
     const [told, seenAt] = [start + 21_000, start + 22_000];
     const observation = { instance: instanceOf('STOPPED', { updated_at: iso(told) }) };
     const paused = recordOf('running', { action: { kind: 'pause', since: start, isSent: true } });
-    expect(judge(paused, observation, now, polling, undefined, seenAt)).toMatchObject({ at: told });
+    expect(judgeAt(paused, observation, now, seenAt)).toMatchObject({ at: told });
     const online = { instance: instanceOf('ONLINE', { updated_at: iso(told) }) };
-    expect(judge(recordOf('deploying'), online, now, polling, undefined, seenAt)).toMatchObject({
+    expect(judgeAt(recordOf('deploying'), online, now, seenAt)).toMatchObject({
       at: seenAt,
     });
   });
 
   it('an instance of another id says nothing', () => {
     const observation = { instance: instanceOf('DESTROYED', { id: 'another' }) };
-    expect(judge(recordOf('running'), observation, now, polling).kind).toBe('hold');
+    expect(judgeAt(recordOf('running'), observation, now).kind).toBe('hold');
   });
 
   it('an error tells the user why, on one line [error-told-on-one-line]', () => {
     const instance = instanceOf('ERROR', { error: 'no\nluck\u202e' });
-    expect(judge(recordOf('deploying'), { instance }, now, polling)).toMatchObject({
+    expect(judgeAt(recordOf('deploying'), { instance }, now)).toMatchObject({
       failure: { reason: 'provisioning_failed', details: 'no luck' },
     });
-    expect(judge(recordOf('running'), { instance }, now, polling)).toMatchObject({
+    expect(judgeAt(recordOf('running'), { instance }, now)).toMatchObject({
       failure: { reason: 'runtime_failure' },
     });
   });
@@ -129,7 +139,7 @@ describe('what an observation means', () => {
 function follow(record: DeploymentRecord, looks: readonly (readonly [number, Observation])[]) {
   let current = record;
   return looks.map(([ms, observation]) => {
-    const judgement = judge(current, observation, start + ms, polling);
+    const judgement = judgeAt(current, observation, start + ms);
     if (judgement.kind === 'suspect') current = { ...current, suspicion: judgement.suspicion };
     if (judgement.kind === 'confirm') current = { ...current, suspicion: null, observedAt: start + ms };
     return judgement.kind === 'change' ? `${judgement.to} from ${judgement.at - start}` : judgement.kind;
@@ -237,14 +247,14 @@ describe('a 404', () => {
 
 describe('what an instance tells of itself', () => {
   const factsOf = (record: DeploymentRecord, changes: Partial<Instance>) =>
-    judge(record, { instance: instanceOf('ONLINE', changes) }, now, polling);
+    judgeAt(record, { instance: instanceOf('ONLINE', changes) }, now);
 
   it.each([undefined, '', 'not an address!', '-x.example', '192.0.2.1; rm -rf /'])(
     'an address %j is none: nothing follows from ONLINE [address-malformed]',
     (address) => {
       const { public_ip: _, ...instance } = instanceOf('ONLINE');
       const told = { ...instance, ...(address !== undefined && { public_ip: address }) };
-      expect(judge(recordOf('deploying'), { instance: told }, now, polling).kind).toBe('hold');
+      expect(judgeAt(recordOf('deploying'), { instance: told }, now).kind).toBe('hold');
     },
   );
 
@@ -261,7 +271,7 @@ describe('what an instance tells of itself', () => {
     const forwards = { port_forwards: [{ internal_port: 22, external_port: 30_022 }] };
     const { ssh_port: _, ...instance } = instanceOf('ONLINE', forwards);
     const port = (told: Instance) => {
-      const judgement = judge(recordOf('deploying'), { instance: told }, now, polling);
+      const judgement = judgeAt(recordOf('deploying'), { instance: told }, now);
       return judgement.kind === 'change' && judgement.facts.endpoint?.sshPort;
     };
     expect([

@@ -53,6 +53,14 @@ interface ObservedInstance {
 /** A price above this multiple of the first one is taken for a mistake. */
 const MAX_PRICE_FACTOR = 10;
 
+/** When an observation began and ended, and by what it is measured. */
+export interface ObservedUnder {
+  now: number;
+  seenAt: number;
+  polling: Polling;
+  firstRateMicroUsd: number;
+}
+
 /**
  * Judges an observation that began at `now` and ended at `seenAt`. A deployment ends only by a terminal status, a
  * destruction that lasts, or a 404 that a second poll and the list confirm (M: States; design, "Settled").
@@ -61,10 +69,7 @@ const MAX_PRICE_FACTOR = 10;
 export function judge(
   record: DeploymentRecord,
   observation: Observation,
-  now: number,
-  polling: Polling,
-  firstRateMicroUsd = providerRateOf(record),
-  seenAt = now,
+  { now, seenAt, polling, firstRateMicroUsd }: ObservedUnder,
 ): Judgement {
   if (!activeStatuses.includes(record.status)) return hold(`it is ${record.status}`);
   if (record.launch.state !== 'made') return hold('its instance is not known yet');
