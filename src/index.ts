@@ -25,5 +25,5 @@ export { loadCatalog, loadConfig } from './config/load.ts';
 export { loadMarketplaceConfig } from './config/marketplace/load.ts';
 export type { MarketplaceConfig } from './config/marketplace/schema.ts';
 export type { Config } from './config/schema.ts';
-export { Fatal } from './ports/fatal.ts';
+export { Fatal } from './ports/errors.ts';
 export { systemClock, systemRandom } from './runtime/system.ts';

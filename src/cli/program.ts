@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { Fatal } from '../ports/fatal.ts';
-import { StoreUnavailable } from '../ports/store-unavailable.ts';
+import { Fatal, StoreUnavailable } from '../ports/errors.ts';
 
 /** `berth`, with its commands. A mistake on the command line is one sentence that says where the help is. */
 export function createProgram(commands: readonly Command[], version: string): Command {

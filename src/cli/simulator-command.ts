@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { type ServingSimulator, serveSimulator } from '../compose/simulator.ts';
 import { loadConfig } from '../config/load.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import { printLine } from '../runtime/print.ts';
 import { serveUntilSignal } from './serving.ts';
 

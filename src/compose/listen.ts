@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../config/schema.ts';
 import { HttpServer, type ServerOptions } from '../http/wire/server.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { fileProblem } from '../store/sqlite/errors.ts';
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Store } from '../marketplace/model/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import type { MarketplacePostgresOptions } from '../store/marketplace/postgres/store.ts';
 import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';

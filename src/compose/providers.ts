@@ -15,7 +15,7 @@ import {
 import { type GpuTypes, parseGpuTypes } from '../marketplace/providers/gpu-types.ts';
 import type { ProviderProfile } from '../marketplace/providers/profile.ts';
 import type { Clock } from '../ports/clock.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import type { SshProbe } from '../ports/ssh-probe.ts';
 import { createLog } from '../runtime/log.ts';

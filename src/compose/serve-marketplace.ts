@@ -9,7 +9,7 @@ import { refuseWire } from '../marketplace/http/errors.ts';
 import { type RateLimits, rateLimitHeaders } from '../marketplace/http/rate-limits.ts';
 import { type Mailer, SmtpMailer } from '../marketplace/mail/mailer.ts';
 import type { Clock } from '../ports/clock.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';

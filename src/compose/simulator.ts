@@ -7,7 +7,7 @@ import { checkState, openSimulator, readToken, simulator } from '../drivers/simu
 import { createRemoteServer } from '../drivers/simulator/remote/server.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { refuseWire } from '../orchestrator/http/errors.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemClock, systemRandom } from '../runtime/system.ts';
 import { isLoopback, listen } from './listen.ts';

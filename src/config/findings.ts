@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { formatPath, toSentence } from '../contract/errors.ts';
 import { describeIssue } from '../contract/issue-words.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 
 /** One thing that is wrong with the configuration, and where. */
 export interface Finding {

@@ -8,7 +8,7 @@ import { checkConfig } from '../config/check.ts';
 import { toLine } from '../config/findings.ts';
 import { loadCatalog, loadConfigAs } from '../config/load.ts';
 import { configSchemaFor } from '../config/schema.ts';
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from './kit/driver-definition.ts';
 import { driverNamed, drivers } from './registry.ts';
 import { simulator } from './simulator/driver.ts';

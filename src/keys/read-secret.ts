@@ -1,4 +1,4 @@
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 
 const MIN_LENGTH = 16;
 

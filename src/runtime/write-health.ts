@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../ports/clock.ts';
+import { StoreUnavailable } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
-import { StoreUnavailable } from '../ports/store-unavailable.ts';
 
 /** How long after a failure it is tried whether writes work again. */
 const TRY_AGAIN_MS = 3_000;

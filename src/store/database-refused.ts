@@ -1,4 +1,4 @@
-import { Fatal } from '../ports/fatal.ts';
+import { Fatal } from '../ports/errors.ts';
 
 /** A database cannot be opened. The message is one sentence that says why and what to do; nothing was changed. */
 export class DatabaseRefused extends Fatal {

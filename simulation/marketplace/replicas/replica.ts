@@ -3,8 +3,8 @@ import { type Marketplace, startMarketplace } from '../../../src/compose/marketp
 import type { Mailer } from '../../../src/marketplace/mail/mailer.ts';
 import { defaultRateLimits, type MarketplaceOptions } from '../../../src/marketplace/model/options.ts';
 import { parseGpuTypes } from '../../../src/marketplace/providers/gpu-types.ts';
+import { StoreUnavailable } from '../../../src/ports/errors.ts';
 import type { Log } from '../../../src/ports/log.ts';
-import { StoreUnavailable } from '../../../src/ports/store-unavailable.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import { describeFields } from '../../kernel/journal.ts';
 import { ServerProcess } from '../../kernel/process.ts';

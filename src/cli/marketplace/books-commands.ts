@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { type JsonFlag, printJson, withJson } from '../print-records.ts';
 import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { toLossCap } from '../../compose/options.ts';
 import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
 import { acceptLosses, countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import { parseAcceptance } from '../parse.ts';
 import {

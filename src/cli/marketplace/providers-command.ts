@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { type OrchestratorClient, ProviderError } from '../../client/orchestrator-client.ts';
 import { createClients } from '../../compose/providers.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import { createLog } from '../../runtime/log.ts';
 import { printLine } from '../../runtime/print.ts';
 import { systemClock } from '../../runtime/system.ts';

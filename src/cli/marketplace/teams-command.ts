@@ -7,7 +7,7 @@ import { findTeam } from '../../marketplace/model/own-rows.ts';
 import type { MemberRecord, TeamRecord, UserRecord } from '../../marketplace/model/people.ts';
 import { removeMember, setMember } from '../../marketplace/teams/members.ts';
 import { createTeam, switchTeam } from '../../marketplace/teams/teams.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
 import {
   type Column,

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { readSecret } from '../../keys/read-secret.ts';
 import type { Catalog } from '../../orchestrator/catalog/catalog.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { DriverDefinition, DriverSetting } from '../kit/driver-definition.ts';
 import { type SimulatedCapacity, type SimulatorConfig, simulatorConfigSchema } from './options.ts';
 import type { Simulator } from './platform/simulator.ts';

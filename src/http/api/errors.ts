@@ -2,8 +2,8 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { ZodType } from 'zod';
+import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Log } from '../../ports/log.ts';
-import { StoreUnavailable } from '../../ports/store-unavailable.ts';
 import type { WireProblem, WireRefusal } from '../wire/server.ts';
 import type { BodyRefusals } from './body.ts';
 

@@ -1,4 +1,4 @@
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import { forbidden, notFound } from '../contract/errors.ts';
 import type { DeploymentRecord } from './deployment-record.ts';
 import type { TeamRecord } from './people.ts';

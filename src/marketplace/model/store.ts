@@ -22,7 +22,7 @@ import type {
 } from './people.ts';
 import type { AttachmentRecord, VolumeRecord } from './volume-record.ts';
 
-export { StoreUnavailable } from '../../ports/store-unavailable.ts';
+export { StoreUnavailable } from '../../ports/errors.ts';
 
 /**
  * A row that must be the only one of its kind was there already: of two at once, the other was first. `transact`

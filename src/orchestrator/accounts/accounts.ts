@@ -1,6 +1,6 @@
 import { describeApiKey, digestSecret, generateApiKey } from '../../keys/api-key.ts';
 import type { Clock, Random } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { AccountRecord, ApiKeyRecord } from '../model/records.ts';
 import type { Store, Transaction } from '../model/store.ts';
 import { hashPassword } from './password-checks.ts';

@@ -9,7 +9,7 @@ import type {
 } from './records.ts';
 import type { InstanceWorkKind, Lease, LeaseState, ResourceKind, Work } from './work.ts';
 
-export { StoreUnavailable } from '../../ports/store-unavailable.ts';
+export { StoreUnavailable } from '../../ports/errors.ts';
 
 export interface InstanceReader {
   /** Tombstones included. */

@@ -1,5 +1,5 @@
 import type { Random } from '../../ports/clock.ts';
-import { Fatal } from '../../ports/fatal.ts';
+import { Fatal } from '../../ports/errors.ts';
 import type { DriverManifest } from '../model/platform-driver.ts';
 import type { Installation, Reader, Store } from '../model/store.ts';
 

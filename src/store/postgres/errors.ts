@@ -1,6 +1,6 @@
 import { DrizzleQueryError } from 'drizzle-orm/errors';
 import { DatabaseError } from 'pg';
-import { StoreUnavailable } from '../../ports/store-unavailable.ts';
+import { StoreUnavailable } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
 /** The SQLSTATE classes whose messages name connections, locks and privileges, and never values. */

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { StoreUnavailable } from '../../ports/store-unavailable.ts';
+import { StoreUnavailable } from '../../ports/errors.ts';
 import type { Connection } from '../queries/connection.ts';
 import type { ConnectionOf } from './connection.ts';
 import { asFailure, fromPostgres, type PostgresFailure, toFailure } from './errors.ts';

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { StoreUnavailable } from '../../ports/store-unavailable.ts';
+import { StoreUnavailable } from '../../ports/errors.ts';
 
 /** Renames the draft unless a file of that name exists; returns whether it did. */
 export function putInPlace(draft: string, path: string): boolean {

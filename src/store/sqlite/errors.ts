@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { StoreUnavailable } from '../../ports/store-unavailable.ts';
+import { StoreUnavailable } from '../../ports/errors.ts';
 import { DatabaseRefused } from '../database-refused.ts';
 
 /**
