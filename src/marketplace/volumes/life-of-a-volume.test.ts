@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { unreadableAnswers } from '../../../test/support/fakes/provider-faults.ts';
 import { ProviderError } from '../../client/orchestrator-client.ts';
 import { discount } from '../../store/marketplace/records.fixture.ts';
@@ -9,6 +9,7 @@ import {
   updatedVolumeSchema,
   volumeSchema,
 } from '../contract/volume.ts';
+import type { VolumeRecord } from '../model/volume-record.ts';
 import { attachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
@@ -165,6 +166,21 @@ describe('a create', () => {
     expect((await create('a')).status).toBe('available');
     expect(keys()).toHaveLength(2);
     expect(keys()[1]).toEqual(keys()[0]);
+  });
+
+  it('that is refused after another process has sent it again is left to that one [volume-create-refused-late]', async () => {
+    const { client } = world.provider('a');
+    vi.spyOn(client, 'createVolume').mockImplementationOnce(async () => {
+      const { id } = (await only()) as VolumeRecord;
+      await world.deps.store.transact(async (tx) => {
+        const current = (await tx.volumes.byId(id)) as VolumeRecord;
+        const createSentAt = (current.createSentAt ?? 0) + 1;
+        await tx.volumes.update({ ...current, createSentAt, revision: current.revision + 1 });
+      });
+      throw new ProviderError('unauthorized', '401', { status: 401 });
+    });
+    expect((await create('a')).status).toBe('available');
+    expect(world.plain('a').volumes).toHaveLength(1);
   });
 
   it('whose answer is lost waits for the catalog in a process that has just started [volume-create-waits-for-catalog]', async () => {

@@ -61,11 +61,12 @@ export async function sendCreation(
   record: VolumeRecord,
 ): Promise<void> {
   const { store, clock, options } = deps;
+  const sentAt = clock.now();
   const isClaimed = await store.transact(async (tx) => {
     const current = await tx.volumes.byId(record.id);
     if (current === null || current.createSentAt !== record.createSentAt || current.status !== 'creating')
       return false;
-    await writeVolume(tx, current, { createSentAt: clock.now() });
+    await writeVolume(tx, current, { createSentAt: sentAt });
     return true;
   });
   if (!isClaimed) return;
@@ -83,7 +84,7 @@ export async function sendCreation(
     });
     await change(deps, record, { providerVolumeId: id });
   } catch (error) {
-    if (isRefused(error, record)) await endWithoutVolume(deps, record);
+    if (isRefused(error, record)) await endWithoutVolume(deps, record, sentAt);
     throw error;
   }
 }
@@ -93,9 +94,13 @@ function isRefused(error: unknown, { createSentAt }: VolumeRecord): boolean {
   return createSentAt === null || !SAYS_NOTHING.includes(error.problem);
 }
 
-/** The provider did not make the volume, so it never cost anything. */
-async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
-  await change(deps, record, { status: 'deleted', deletedAt: deps.clock.now(), action: null });
+/**
+ * The provider did not make the volume, so it never cost anything. A process that stood still hears so of its own call
+ * only: where another one has sent the create since `sentAt`, that one decides.
+ */
+async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord, sentAt: number): Promise<void> {
+  const deletedAt = deps.clock.now();
+  await change(deps, record, { status: 'deleted', deletedAt, action: null }, sentAt);
 }
 
 /** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */
@@ -109,9 +114,15 @@ export async function giveUpCreation(deps: VolumeDeps, record: VolumeRecord): Pr
 }
 
 /** Writes the outcome of the create, unless one is written already. A final status also drops its attachments. */
-async function change({ store }: VolumeDeps, { id }: VolumeRecord, fields: VolumeChange): Promise<void> {
+async function change(
+  { store }: VolumeDeps,
+  { id }: VolumeRecord,
+  fields: VolumeChange,
+  sentAt?: number,
+): Promise<void> {
   await transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.providerVolumeId !== null || record.status !== 'creating') return;
+    if (sentAt !== undefined && record.createSentAt !== sentAt) return;
     await writeVolume(tx, record, fields);
     if (fields.status !== undefined) await dropAttachments(tx, record, attachments);
   });
