@@ -54,6 +54,13 @@ export function isDefinite(error: unknown): boolean {
   return error instanceof ProviderError && !error.mayHaveHappened;
 }
 
+/** These problems are about the caller or the rate, so they say nothing of an earlier call. */
+export const ABOUT_THIS_CALL: readonly ProviderError['problem'][] = [
+  'unreachable',
+  'unauthorized',
+  'limited',
+];
+
 /**
  * Whether the refusal also proves that an earlier call had no effect: not if it is about the caller, the rate or a
  * running operation.
@@ -61,5 +68,5 @@ export function isDefinite(error: unknown): boolean {
 export function isDecided(error: unknown): boolean {
   if (!(error instanceof ProviderError) || !isDefinite(error) || error.code === 'operation_in_progress')
     return false;
-  return !['unreachable', 'unauthorized', 'limited'].includes(error.problem);
+  return !ABOUT_THIS_CALL.includes(error.problem);
 }

@@ -3,17 +3,12 @@ import type { CreateVolumeRequest } from '../../../contract/volume.ts';
 import { logNames, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { isDefinite, type VolumeDeps } from '../refusal.ts';
+import { ABOUT_THIS_CALL, isDefinite, type VolumeDeps } from '../refusal.ts';
 import { dropAttachments } from '../release.ts';
 import { transactOnVolume, type VolumeChange, writeVolume } from '../snapshot.ts';
 
 /** Berth keeps an idempotency key for 24 hours; one hour is left as a margin. */
 const KEY_IS_KNOWN_MS = 23 * 3_600_000;
-/**
- * These problems are about the caller or the rate, so they do not prove that an earlier create with the same key
- * failed.
- */
-const SAYS_NOTHING: readonly ProviderError['problem'][] = ['unreachable', 'unauthorized', 'limited'];
 
 /**
  * Continues the create of a volume whose id at the provider is not known. O: has no list of volumes, so a create
@@ -91,7 +86,7 @@ export async function sendCreation(
 
 function isRefused(error: unknown, { createSentAt }: VolumeRecord): boolean {
   if (!(error instanceof ProviderError) || !isDefinite(error)) return false;
-  return createSentAt === null || !SAYS_NOTHING.includes(error.problem);
+  return createSentAt === null || !ABOUT_THIS_CALL.includes(error.problem);
 }
 
 /**
