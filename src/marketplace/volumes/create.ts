@@ -57,7 +57,8 @@ export async function createVolume(
     ({ record: { status, action } }) => status !== 'creating' && action === null,
   );
   deps.wake(record.providerId);
-  if (snapshot.record.status === 'error') throw failed(snapshot.record);
+  const { status } = snapshot.record;
+  if (status === 'error' || status === 'deleted') throw failed(snapshot.record);
   return showVolume(deps, record.volumeId);
 }
 
@@ -170,15 +171,16 @@ async function makeVolume(
   deadline: number,
 ): Promise<void> {
   for (let current: VolumeRecord | null = record; current?.providerVolumeId === null; ) {
+    const sentAt = deps.clock.now();
     try {
-      return await sendCreation(deps, volumeProvider, current);
+      return await sendCreation(deps, volumeProvider, current, sentAt);
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error;
       current = await deps.store.read.volumes.byId(record.id);
       if (current === null || current.status !== 'creating') throw refusal('create', record, error);
       if (!canRepeatCreation(volumeProvider.provider, record, deps.clock.now())) {
-        await giveUpCreation(deps, current);
-        throw failed(record);
+        if (await giveUpCreation(deps, current, sentAt)) throw failed(record);
+        return;
       }
     }
     if (deps.clock.now() + RETRY_EVERY_MS >= deadline) return;

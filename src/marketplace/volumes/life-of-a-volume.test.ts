@@ -168,19 +168,34 @@ describe('a create', () => {
     expect(keys()[1]).toEqual(keys()[0]);
   });
 
+  const fromAnotherProcess = async (): Promise<void> => {
+    const { id } = (await only()) as VolumeRecord;
+    await world.deps.store.transact(async (tx) => {
+      const current = (await tx.volumes.byId(id)) as VolumeRecord;
+      const createSentAt = (current.createSentAt ?? 0) + 1;
+      await tx.volumes.update({ ...current, createSentAt, revision: current.revision + 1 });
+    });
+  };
+
   it('that is refused after another process has sent it again is left to that one [volume-create-refused-late]', async () => {
     const { client } = world.provider('a');
     vi.spyOn(client, 'createVolume').mockImplementationOnce(async () => {
-      const { id } = (await only()) as VolumeRecord;
-      await world.deps.store.transact(async (tx) => {
-        const current = (await tx.volumes.byId(id)) as VolumeRecord;
-        const createSentAt = (current.createSentAt ?? 0) + 1;
-        await tx.volumes.update({ ...current, createSentAt, revision: current.revision + 1 });
-      });
+      await fromAnotherProcess();
       throw new ProviderError('unauthorized', '401', { status: 401 });
     });
     expect((await create('a')).status).toBe('available');
     expect(world.plain('a').volumes).toHaveLength(1);
+  });
+
+  it('that is not answered after another process has sent it again is left to that one [volume-create-lost-late]', async () => {
+    for (const offer of world.provider('a').catalog.offers.values()) Object.assign(offer, { extras: {} });
+    const { client } = world.provider('a');
+    vi.spyOn(client, 'createVolume').mockImplementationOnce(async () => {
+      await fromAnotherProcess();
+      throw new ProviderError('timeout', 'no answer', { mayHaveHappened: true });
+    });
+    expect((await create('a')).status).toBe('creating');
+    expect(await only()).toMatchObject({ status: 'creating', action: { kind: 'create' } });
   });
 
   it('whose answer is lost waits for the catalog in a process that has just started [volume-create-waits-for-catalog]', async () => {

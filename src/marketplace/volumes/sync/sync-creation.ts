@@ -28,10 +28,12 @@ export async function syncCreation(
   if (now - since < 2 * options.polling.callTimeoutMs) return;
   // The catalog says whether the provider supports keys, so a process that has just started waits for it.
   if (volumeProvider.provider.catalog.refreshedAt === null) return;
-  if (createSentAt !== null && !canRepeatCreation(volumeProvider.provider, record, now))
-    return giveUpCreation(deps, record);
+  if (createSentAt !== null && !canRepeatCreation(volumeProvider.provider, record, now)) {
+    await giveUpCreation(deps, record, createSentAt);
+    return;
+  }
   try {
-    await sendCreation(deps, volumeProvider, record);
+    await sendCreation(deps, volumeProvider, record, now);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     const fields = { ...logNames(record), provider: providerId, name: providerName, problem: error.problem };
@@ -46,7 +48,8 @@ export function canRepeatCreation({ catalog }: Provider, { createdAt }: VolumeRe
 }
 
 /**
- * Sends the create once: of two concurrent calls the second does nothing. A definite refusal ends the volume.
+ * Sends the create once, at `sentAt`: of two concurrent calls the second does nothing. A definite refusal ends the
+ * volume.
  *
  * @throws {ProviderError}
  */
@@ -54,9 +57,9 @@ export async function sendCreation(
   deps: VolumeDeps,
   { provider, profile }: VolumeProvider,
   record: VolumeRecord,
+  sentAt: number,
 ): Promise<void> {
-  const { store, clock, options } = deps;
-  const sentAt = clock.now();
+  const { store, options } = deps;
   const isClaimed = await store.transact(async (tx) => {
     const current = await tx.volumes.byId(record.id);
     if (current === null || current.createSentAt !== record.createSentAt || current.status !== 'creating')
@@ -89,36 +92,45 @@ function isRefused(error: unknown, { createSentAt }: VolumeRecord): boolean {
   return createSentAt === null || !ABOUT_THIS_CALL.includes(error.problem);
 }
 
-/**
- * The provider did not make the volume, so it never cost anything. A process that stood still hears so of its own call
- * only: where another one has sent the create since `sentAt`, that one decides.
- */
+/** The provider did not make the volume, so it never cost anything. */
 async function endWithoutVolume(deps: VolumeDeps, record: VolumeRecord, sentAt: number): Promise<void> {
-  const deletedAt = deps.clock.now();
-  await change(deps, record, { status: 'deleted', deletedAt, action: null }, sentAt);
+  await change(deps, record, { status: 'deleted', deletedAt: deps.clock.now(), action: null }, sentAt);
 }
 
-/** It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. */
-export async function giveUpCreation(deps: VolumeDeps, record: VolumeRecord): Promise<void> {
+/**
+ * It is not known whether the provider made the volume. The user pays nothing, and an operator has to check. Returns
+ * whether the volume was ended.
+ */
+export async function giveUpCreation(
+  deps: VolumeDeps,
+  record: VolumeRecord,
+  sentAt: number,
+): Promise<boolean> {
   const { providerId, providerName } = record;
+  if (!(await change(deps, record, { status: 'error', action: null }, sentAt))) return false;
   deps.log.error(
     { ...logNames(record), provider: providerId, name: providerName },
     'the answer to the create of a volume was lost: check the provider for a volume of this name, and delete it there',
   );
-  await change(deps, record, { status: 'error', action: null });
+  return true;
 }
 
-/** Writes the outcome of the create, unless one is written already. A final status also drops its attachments. */
+/**
+ * Writes the outcome of the create, unless one is written already; returns whether it did. A final status also drops
+ * its attachments. A process that was paused knows only of its own call: where another one has sent the create since
+ * `sentAt`, that one decides.
+ */
 async function change(
   { store }: VolumeDeps,
   { id }: VolumeRecord,
   fields: VolumeChange,
   sentAt?: number,
-): Promise<void> {
-  await transactOnVolume(store, id, async (tx, { record, attachments }) => {
-    if (record.providerVolumeId !== null || record.status !== 'creating') return;
-    if (sentAt !== undefined && record.createSentAt !== sentAt) return;
+): Promise<boolean> {
+  return transactOnVolume(store, id, async (tx, { record, attachments }) => {
+    if (record.providerVolumeId !== null || record.status !== 'creating') return false;
+    if (sentAt !== undefined && record.createSentAt !== sentAt) return false;
     await writeVolume(tx, record, fields);
     if (fields.status !== undefined) await dropAttachments(tx, record, attachments);
+    return true;
   });
 }
