@@ -5,11 +5,13 @@ import type { Ready, Usage } from './measured-process.ts';
 /** A server in a process of its own, whose CPU time is read from outside the load. */
 export class ServerProcess {
   readonly port: number;
+  readonly pid: number;
   readonly #child: ChildProcess;
 
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
     this.port = port;
+    this.pid = child.pid ?? 0;
   }
 
   /** @throws {Error} if the process ends before it serves. */
@@ -21,6 +23,11 @@ export class ServerProcess {
 
   async usage(): Promise<Usage> {
     return this.#ask('usage');
+  }
+
+  /** From now on `usage` tells of stalls. */
+  async watchStalls(): Promise<Usage> {
+    return this.#ask('watch stalls');
   }
 
   async collectGarbage(): Promise<Usage> {

@@ -13,7 +13,11 @@ export interface StoredInstances {
 const ROWS_PER_TRANSACTION = 5_000;
 
 /** Makes a database with `count` instances of one account, written through the store, and a key for them. */
-export async function storeInstances(database: string, count: number): Promise<StoredInstances> {
+export async function storeInstances(
+  database: string,
+  count: number,
+  toRecord: (accountId: string) => InstanceRecord = reapedInstance,
+): Promise<StoredInstances> {
   const store = await openStore(database, () => undefined);
   try {
     const deps = { store, clock: systemClock, random: systemRandom };
@@ -24,7 +28,7 @@ export async function storeInstances(database: string, count: number): Promise<S
       const rows = Math.min(ROWS_PER_TRANSACTION, count - ids.length);
       await store.transact(async (tx) => {
         for (let row = 0; row < rows; row++) {
-          const record = reapedInstance(account.id);
+          const record = toRecord(account.id);
           ids.push(record.id);
           await tx.instances.insert(record);
         }
@@ -83,4 +87,9 @@ function reapedInstance(accountId: string): InstanceRecord {
       createOpenUntil: null,
     },
   };
+}
+
+/** ONLINE, for a server whose platform has its machine. */
+export function onlineInstance(accountId: string): InstanceRecord {
+  return { ...reapedInstance(accountId), status: 'ONLINE', hostKeyFingerprint: 'SHA256:plain' };
 }

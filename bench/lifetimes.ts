@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { printTable } from '../src/runtime/print.ts';
+import { startPostgres } from '../test/support/databases/postgres.ts';
+import { countFsyncs } from './count-fsyncs.ts';
+import { median } from './paired-rounds.ts';
+import { ServerProcess } from './server-process.ts';
+import { storeInstances } from './stored-instances.ts';
+
+/** What one instance costs from its create until it reads 404, on a platform that takes no time. */
+export interface LifetimeCost {
+  cpuMs: number;
+  /** Null: they cannot be counted here, or the database is another process. */
+  fsyncs: number | null;
+  perSecond: number;
+}
+
+export const UNLIMITED = `rate_limits: { enabled: false }
+log: { level: warn }
+`;
+
+const POLL_MS = 10;
+
+/** Lives of instances on a database with `stored` others, `atOnce` at a time. */
+export async function measureLifetimes(
+  database: string,
+  { stored = 0, lifetimes = 600, atOnce = 32, rounds = 5 } = {},
+): Promise<LifetimeCost> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-lifetimes-'));
+  const configFile = join(folder, 'berth.yaml');
+  writeFileSync(configFile, UNLIMITED);
+  const { apiKey } = await storeInstances(database, stored);
+  const server = await ServerProcess.start('./orchestrator-server.ts', [database, configFile]);
+  try {
+    const live = (count: number) => liveAll(server.port, apiKey, count, atOnce);
+    await live(lifetimes);
+    const cpuMs: number[] = [];
+    const perSecond: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const before = await server.usage();
+      const begunAt = performance.now();
+      await live(lifetimes);
+      perSecond.push((lifetimes * 1000) / (performance.now() - begunAt));
+      cpuMs.push(((await server.usage()).cpuUs - before.cpuUs) / 1000 / lifetimes);
+    }
+    const fsyncs = database.startsWith('sqlite:')
+      ? await countFsyncs(server.pid, () => live(lifetimes))
+      : null;
+    return {
+      cpuMs: median(cpuMs),
+      perSecond: median(perSecond),
+      fsyncs: fsyncs === null ? null : fsyncs / lifetimes,
+    };
+  } finally {
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const BODY = JSON.stringify({
+  configuration_id: 'cpu-4x16',
+  region: 'eu-frankfurt',
+  name: 'bench',
+  ssh_keys: [
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM you@example.com',
+  ],
+});
+
+async function liveAll(port: number, apiKey: string, count: number, atOnce: number): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
+  const send = (method: string, path: string, body?: string) =>
+    answerOf({ agent, port, method, path: `/v1/instances${path}`, apiKey, body });
+  let begun = 0;
+  const live = async (): Promise<void> => {
+    while (begun++ < count) {
+      const created = await send('POST', '', BODY);
+      if (created.status !== 201) throw new Error(`a create is ${created.status}: ${created.text}`);
+      const { id } = JSON.parse(created.text) as { id: string };
+      while (!(await send('GET', `/${id}`)).text.includes('"ONLINE"')) await pause(POLL_MS);
+      await send('DELETE', `/${id}`);
+      while ((await send('GET', `/${id}`)).status !== 404) await pause(POLL_MS);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, live));
+  agent.destroy();
+}
+
+interface Sent {
+  agent: Agent;
+  port: number;
+  method: string;
+  path: string;
+  apiKey: string;
+  body: string | undefined;
+}
+
+function answerOf({ body, apiKey, ...to }: Sent): Promise<{ status: number; text: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  const headers = {
+    Authorization: `Bearer ${apiKey}`,
+    ...(body !== undefined && {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(body),
+    }),
+  };
+  const sent = request({ host: '127.0.0.1', headers, ...to }, (response) => {
+    let text = '';
+    response.setEncoding('utf8');
+    response.on('data', (chunk: string) => {
+      text += chunk;
+    });
+    response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+  });
+  sent.on('error', reject);
+  sent.end(body);
+  return promise;
+}
+
+/** `node bench/lifetimes.ts`: on both databases. The test PostgreSQL does not wait for its disk. */
+if (import.meta.main) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+  const postgres = await startPostgres();
+  try {
+    const costs = {
+      SQLite: await measureLifetimes(`sqlite:${join(folder, 'berth.db')}`),
+      PostgreSQL: await measureLifetimes(await postgres.createDatabase()),
+    };
+    printTable(
+      ['create → ONLINE → gone', 'CPU ms', 'fsyncs', 'per second'],
+      Object.entries(costs).map(([name, { cpuMs, fsyncs, perSecond }]) => [
+        name,
+        cpuMs.toFixed(2),
+        fsyncs?.toFixed(2) ?? '',
+        perSecond.toFixed(0),
+      ]),
+    );
+  } finally {
+    await postgres[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,69 @@
+import { listen } from '../src/compose/listen.ts';
+import { openStore } from '../src/compose/open-store.ts';
+import { startOrchestrator } from '../src/compose/orchestrator.ts';
+import { loadCatalog, loadConfig } from '../src/config/load.ts';
+import { requestIds } from '../src/http/api/request-context.ts';
+import type { Catalog } from '../src/orchestrator/catalog/catalog.ts';
+import { refuseWire } from '../src/orchestrator/http/errors.ts';
+import type { ObservedMachine, PlatformDriver } from '../src/orchestrator/model/platform-driver.ts';
+import type { Store } from '../src/orchestrator/model/store.ts';
+import { createLog } from '../src/runtime/log.ts';
+import { systemClock, systemRandom } from '../src/runtime/system.ts';
+import { everyProbeWorks, PlainPlatform } from '../test/support/fakes/plain-platform.ts';
+import { answerBench } from './measured-process.ts';
+
+// All of `berth serve` but its platform: one in memory that does at once what it is asked, and whose machines can be
+// logged in to, so that what is measured is the orchestrator's own. It has the machines of the instances that are stored.
+const [database = '', configFile = ''] = process.argv.slice(2);
+const { config } = loadConfig({ file: configFile, flags: { port: '0', database }, env: {} });
+const log = createLog(config.log.level);
+const store = await openStore(database, () => undefined, { log });
+const platform = new PlainPlatform(systemClock);
+await addMachines(platform, store);
+const nextId = requestIds(systemRandom);
+const orchestrator = await startOrchestrator({
+  config,
+  catalog: withRoom(loadCatalog(config.catalog)),
+  store,
+  driver: answeringAnew(platform.driver),
+  probe: everyProbeWorks,
+  environmentKey: undefined,
+  clock: systemClock,
+  random: systemRandom,
+  log,
+  failpoint: () => undefined,
+});
+const { origin } = await listen(config, { nextId, refuse: refuseWire, log }, orchestrator.listener);
+answerBench({ port: Number(new URL(origin).port) });
+
+async function addMachines({ machines }: PlainPlatform, { read }: Store): Promise<void> {
+  for (const { ownerRef: ref, endpoint, createdAt } of await read.instances.list({}))
+    machines.set(ref, { ref, power: 'running', createdAt, ...(endpoint && { endpoint }) });
+}
+
+/** No offer is ever sold out. */
+function withRoom(catalog: Catalog): Catalog {
+  const offers = [...catalog.offers.values()].map((offer) => ({
+    ...offer,
+    placements: offer.placements.map((placement) => ({ ...placement, units: 1_000_000 })),
+  }));
+  return { ...catalog, offers: new Map(offers.map((offer) => [offer.id, offer])) };
+}
+
+/** Each listing is of objects of its own, as one that was parsed from an answer. */
+function answeringAnew(driver: PlatformDriver): PlatformDriver {
+  return {
+    ...driver,
+    list: async () => {
+      const listing = await driver.list();
+      return listing.answer === 'listed' ? { ...listing, items: listing.items.map(copyOf) } : listing;
+    },
+  };
+}
+
+function copyOf(machine: ObservedMachine): ObservedMachine {
+  const { endpoint } = machine;
+  if (endpoint === undefined) return { ...machine };
+  const portForwards = endpoint.portForwards?.map((forward) => ({ ...forward }));
+  return { ...machine, endpoint: { ...endpoint, ...(portForwards && { portForwards }) } };
+}

@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { printTable } from '../src/runtime/print.ts';
+import { median } from './paired-rounds.ts';
+import { ServerProcess } from './server-process.ts';
+import { onlineInstance, type StoredInstances, storeInstances } from './stored-instances.ts';
+
+/** What a server costs that has `instances` ONLINE. */
+export interface PollCost {
+  /** Of a core, from 0 to 1, with nobody asking. */
+  idleShare: number;
+  /** CPU of one poll, with all that the server does meanwhile. */
+  pollUs: number;
+  pollP99Ms: number;
+  longestStallMs: number;
+  /** `GET /v1/instances`, until its last byte. */
+  listMs: number;
+  listCpuMs: number;
+  listBytes: number;
+  /** After each instance was read once. */
+  rssMb: number;
+}
+
+interface Options {
+  instances?: number;
+  pollsPerSecond?: number;
+  /** Of each phase. */
+  seconds?: number;
+  lists?: number;
+}
+
+const CONFIG = `rate_limits: { enabled: false }
+log: { level: warn }
+`;
+/** Polls that are sent together, and how long after the ones before. */
+const SLICE_MS = 10;
+
+export async function measurePolls(
+  toDatabase: () => string | Promise<string>,
+  { instances = 5_000, pollsPerSecond = 500, seconds = 15, lists = 15 }: Options = {},
+): Promise<PollCost> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-polls-'));
+  const configFile = join(folder, 'berth.yaml');
+  writeFileSync(configFile, CONFIG);
+  const stored = await storeInstances(await toDatabase(), instances, onlineInstance);
+  const server = await ServerProcess.start('./orchestrator-server.ts', [stored.database, configFile]);
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const read = (path: string) => readAll(server.port, agent, path, stored.apiKey);
+  try {
+    await pause(2_000);
+    const idleShare = await cpuShare(server, () => pause(seconds * 1000));
+    await readEach(stored, read);
+    await server.watchStalls();
+    await server.usage();
+    const polls = await poll(server, stored, read, { pollsPerSecond, seconds });
+    const listed = await measureLists(server, read, lists);
+    return { idleShare, ...polls, ...listed, rssMb: (await server.collectGarbage()).rssBytes / 1e6 };
+  } finally {
+    agent.destroy();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function cpuShare(server: ServerProcess, body: () => Promise<void>): Promise<number> {
+  const before = await server.usage();
+  const begunAt = performance.now();
+  await body();
+  return ((await server.usage()).cpuUs - before.cpuUs) / 1000 / (performance.now() - begunAt);
+}
+
+type Read = (path: string) => Promise<number>;
+
+async function readEach({ ids }: StoredInstances, read: Read): Promise<void> {
+  const left = [...ids];
+  const take = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) await read(`/${id}`);
+  };
+  await Promise.all(Array.from({ length: 32 }, take));
+}
+
+async function poll(
+  server: ServerProcess,
+  { ids }: StoredInstances,
+  read: Read,
+  { pollsPerSecond, seconds }: { pollsPerSecond: number; seconds: number },
+): Promise<Pick<PollCost, 'pollUs' | 'pollP99Ms' | 'longestStallMs'>> {
+  const before = await server.usage();
+  const latencies: number[] = [];
+  const timed = async (path: string): Promise<void> => {
+    const sentAt = performance.now();
+    await read(path);
+    latencies.push(performance.now() - sentAt);
+  };
+  const under: Promise<void>[] = [];
+  const begunAt = performance.now();
+  let sent = 0;
+  while (performance.now() - begunAt < seconds * 1000) {
+    const due = Math.floor(((performance.now() - begunAt) * pollsPerSecond) / 1000);
+    for (; sent < due; sent++) under.push(timed(`/${ids[sent % ids.length]}`));
+    await pause(SLICE_MS);
+  }
+  await Promise.all(under);
+  const { cpuUs, longestStallMs } = await server.usage();
+  const sorted = latencies.sort((a, b) => a - b);
+  return {
+    pollUs: (cpuUs - before.cpuUs) / sent,
+    pollP99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+    longestStallMs,
+  };
+}
+
+async function measureLists(
+  server: ServerProcess,
+  read: Read,
+  lists: number,
+): Promise<Pick<PollCost, 'listMs' | 'listCpuMs' | 'listBytes'>> {
+  const listBytes = await read('');
+  const tookMs: number[] = [];
+  const before = await server.usage();
+  for (let list = 0; list < lists; list++) {
+    const begunAt = performance.now();
+    await read('');
+    tookMs.push(performance.now() - begunAt);
+  }
+  const listCpuMs = ((await server.usage()).cpuUs - before.cpuUs) / 1000 / lists;
+  return { listMs: median(tookMs), listCpuMs, listBytes };
+}
+
+/** The length of the body of a reply that is 200. */
+function readAll(port: number, agent: Agent, path: string, apiKey: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const headers = { Authorization: `Bearer ${apiKey}` };
+  get({ host: '127.0.0.1', port, agent, path: `/v1/instances${path}`, headers }, (response) => {
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    response.on('error', reject);
+    response.on('end', () =>
+      response.statusCode === 200 ? resolve(bytes) : reject(new Error(`${path} is ${response.statusCode}`)),
+    );
+  }).on('error', reject);
+  return promise;
+}
+
+/** `node bench/polls.ts`: 5,000 instances, then the memory that 100,000 take. */
+if (import.meta.main) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+  try {
+    const few = await measurePolls(() => `sqlite:${join(folder, 'few.db')}`);
+    const many = await measurePolls(() => `sqlite:${join(folder, 'many.db')}`, {
+      instances: 100_000,
+      seconds: 5,
+      lists: 1,
+    });
+    printTable(
+      ['instances', 'idle', 'poll µs', 'p99 ms', 'stall ms', 'list ms', 'list CPU ms', 'list MB', 'RSS MB'],
+      [
+        ['5,000', ...toCells(few)],
+        ['100,000', ...toCells(many)],
+      ],
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function toCells(cost: PollCost): string[] {
+  return [
+    `${(cost.idleShare * 100).toFixed(2)} %`,
+    cost.pollUs.toFixed(0),
+    cost.pollP99Ms.toFixed(1),
+    cost.longestStallMs.toFixed(0),
+    cost.listMs.toFixed(1),
+    cost.listCpuMs.toFixed(1),
+    (cost.listBytes / 1e6).toFixed(2),
+    cost.rssMb.toFixed(0),
+  ];
+}
