@@ -80,6 +80,7 @@ export default defineConfig({
             'conformance/**/*.test.ts',
             'test/**/*.test.ts',
             'simulation/**/*.test.ts',
+            'bench/**/*.test.ts',
           ],
           exclude: [...configDefaults.exclude, ...alone, ...leftOut],
           globalSetup: [

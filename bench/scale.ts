@@ -1,0 +1,69 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { printLine } from '../src/runtime/print.ts';
+import { type PostgresServer, startPostgres } from '../test/support/databases/postgres.ts';
+import { measures } from './scale/measures.ts';
+import { printFailures, printRows } from './scale/report.ts';
+import { type Row, run } from './scale/run.ts';
+
+/** What each thing costs with n and with 10 n of what it may depend on; fails where a cost grows faster than the work. */
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const wanted = chosen(values.only);
+let server: Promise<PostgresServer> | undefined;
+try {
+  process.exitCode = (await measureAll()) ? 0 : 1;
+} finally {
+  await (await server)?.[Symbol.asyncDispose]();
+}
+
+async function measureAll(): Promise<boolean> {
+  const rows: Row[] = [];
+  for (const measure of wanted)
+    for (const store of measure.on) {
+      const postgres = () => (server ??= startPostgres());
+      if (!values.json) process.stderr.write(`${measure.id} on ${store} …\n`);
+      rows.push(...(await run(measure, store, { isQuick: values.quick, postgres })));
+    }
+  const machine = {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    node: process.version,
+    loadAverage: loadavg()[0],
+  };
+  const failed = rows.filter(({ isTooMuch }) => isTooMuch);
+  const text = JSON.stringify(
+    { machine, isQuick: values.quick, rows, at: new Date().toISOString() },
+    null,
+    2,
+  );
+  const file = join(import.meta.dirname, 'results', 'scale.json');
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${text}\n`);
+  if (values.json) printLine(text);
+  else {
+    printLine(`\n${machine.cpu}, ${machine.cores} cores, Node ${machine.node}\n`);
+    printRows(rows);
+    printLine(`\nwritten to ${file}`);
+    printFailures(failed);
+  }
+  return failed.length === 0;
+}
+
+/** @throws {Error} for a name that no measure has. */
+function chosen(only: string | undefined): typeof measures {
+  if (only === undefined) return measures;
+  return only.split(',').map((id) => {
+    const measure = measures.find((one) => one.id === id);
+    if (measure === undefined)
+      throw new Error(`there is no row ${id}; there are ${measures.map((one) => one.id).join(', ')}`);
+    return measure;
+  });
+}

@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import { isPostgres } from '../../src/config/server-schema.ts';
+
+/** The user and system time of this process in µs, with that of the PostgreSQL beside it where the database is one. */
+export type CpuMeter = () => number;
+
+/** The kernel's ticks, in which /proc counts. */
+const US_PER_TICK = 10_000;
+
+export async function cpuMeter(database: string): Promise<CpuMeter> {
+  const own = (): number => {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  };
+  if (!isPostgres(database)) return own;
+  const postmaster = await findPostmaster(database);
+  return () => own() + US_PER_TICK * ticksOfTree(postmaster);
+}
+
+/** CPU µs that `body` takes. */
+export async function cpuOf(meter: CpuMeter, body: () => Promise<void>): Promise<number> {
+  const before = meter();
+  await body();
+  return meter() - before;
+}
+
+/** The parent of the process that answers. @throws {Error} where that is not on this machine. */
+async function findPostmaster(url: string): Promise<number> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const parent = rows[0] && statOf(rows[0].pid)?.parent;
+    if (parent === undefined)
+      throw new Error('the CPU time of a PostgreSQL on another machine cannot be read');
+    return parent;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Of a process and its children, those that have ended included. */
+function ticksOfTree(root: number): number {
+  let ticks = 0;
+  for (const name of readdirSync('/proc')) {
+    const stat = statOf(Number(name));
+    if (stat === undefined) continue;
+    if (Number(name) === root) ticks += stat.own + stat.ended;
+    else if (stat.parent === root) ticks += stat.own;
+  }
+  return ticks;
+}
+
+function statOf(pid: number): { parent: number; own: number; ended: number } | undefined {
+  if (!Number.isInteger(pid)) return undefined;
+  try {
+    // The name in brackets may hold anything; what follows are numbers from the third field on.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+      .map(Number);
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
+    return { parent: fields[1] ?? 0, own: user + system, ended: endedUser + endedSystem };
+  } catch {
+    return undefined;
+  }
+}

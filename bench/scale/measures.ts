@@ -1,0 +1,65 @@
+import { FLAT, type Measure } from './measure.ts';
+
+const BOTH = ['sqlite', 'postgres'] as const;
+const SQLITE = ['sqlite'] as const;
+
+/** Every row of the table. */
+export const measures: readonly Measure[] = [
+  {
+    id: 'open-orchestrator',
+    what: 'opening what `berth serve` serves',
+    of: 'tombstones',
+    n: { full: 100_000, quick: 10_000 },
+    on: BOTH,
+    load: () => import('./subjects/open-orchestrator.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
+      ms: { what: 'until the first reply', unit: 'ms', mayGrow: null, aim: { atMost: 600 } },
+    },
+  },
+  {
+    id: 'open-marketplace',
+    what: 'opening the books',
+    of: 'slices',
+    n: { full: 100_000, quick: 10_000 },
+    on: BOTH,
+    load: () => import('./subjects/open-marketplace.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT },
+      ms: { what: 'until it serves', unit: 'ms', mayGrow: null, aim: { atMost: 600 } },
+      commandMs: { what: 'CPU of a command', unit: 'ms', mayGrow: FLAT },
+    },
+  },
+  {
+    id: 'verify',
+    what: '`verify-ledger`',
+    of: 'slices',
+    n: { full: 100_000, quick: 10_000 },
+    rounds: { full: 2, quick: 2 },
+    on: BOTH,
+    load: () => import('./subjects/verify-ledger.ts'),
+    figures: {
+      secondsAMillion: { what: 'CPU for a million', unit: 's', mayGrow: FLAT, aim: { atMost: 8 } },
+    },
+  },
+  {
+    id: 'claim',
+    what: 'one piece of durable work',
+    of: 'that wait',
+    n: { full: 10_000, quick: 2_000 },
+    on: BOTH,
+    load: () => import('./subjects/claim-work.ts'),
+    figures: {
+      cpuMs: { what: 'CPU to write, claim and finish it', unit: 'ms', mayGrow: FLAT },
+    },
+  },
+  {
+    id: 'schedule',
+    what: "a provider's schedule",
+    of: 'deployments',
+    n: { full: 2_000, quick: 1_000 },
+    on: SQLITE,
+    load: () => import('./subjects/sync-schedule.ts'),
+    figures: { cpuUs: { what: 'CPU for each that is due', unit: 'µs', mayGrow: FLAT } },
+  },
+];

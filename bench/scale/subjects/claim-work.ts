@@ -1,0 +1,53 @@
+import { openStore } from '../../../src/compose/open-store.ts';
+import { systemClock as clock } from '../../../src/runtime/system.ts';
+import { storeInstances } from '../../stored-instances.ts';
+import { cpuMeter, cpuOf } from '../cpu.ts';
+import type { OpenSubject } from '../measure.ts';
+import { multiplyRows, numbered } from '../multiply-rows.ts';
+
+const TIMES = 300;
+const HOUR_MS = 3_600_000;
+
+/** The queue of durable work in which n rows wait for an hour, and one at a time becomes due. */
+export const open: OpenSubject = async ({ n, database }) => {
+  const { ids } = await storeInstances(database, 2);
+  const [dueId = '', waitingId = ''] = ids;
+  const work = { resourceKind: 'instance', kind: 'create', deadlineAt: null } as const;
+  const filled = await openStore(database, () => undefined);
+  await filled.transact(async (tx) => {
+    await tx.work.put({ ...work, resourceId: waitingId, notBefore: clock.now() + HOUR_MS });
+  });
+  await filled.close();
+  await multiplyRows(database, [
+    {
+      table: 'work',
+      where: `resource_id = '${waitingId}'`,
+      count: n - 1,
+      change: { resource_id: numbered('inst') },
+    },
+  ]);
+  const store = await openStore(database, () => undefined);
+  const meter = await cpuMeter(database);
+  const claimOne = async (): Promise<void> => {
+    const now = clock.now();
+    await store.transact((tx) => tx.work.put({ ...work, resourceId: dueId, notBefore: now }));
+    const [lease] = await store.claimWork({
+      owner: 'bench',
+      now: clock.now(),
+      leaseUntil: now + HOUR_MS,
+      limit: 10,
+      resourceKind: 'instance',
+    });
+    if (lease?.resourceId !== dueId) throw new Error('what is due is not claimed');
+    if ((await store.nextWorkAt()) === null) throw new Error('the rows that wait are not there');
+    await store.transact((tx) => tx.work.finish(lease));
+  };
+  const claimAll = async (): Promise<void> => {
+    for (let time = 0; time < TIMES; time++) await claimOne();
+  };
+  await claimAll();
+  return {
+    round: async () => ({ cpuMs: (await cpuOf(meter, claimAll)) / 1000 / TIMES }),
+    close: () => store.close(),
+  };
+};

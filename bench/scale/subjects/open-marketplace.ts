@@ -1,0 +1,38 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { withMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
+import { serveMarketplace } from '../../../src/compose/serve-marketplace.ts';
+import { loadMarketplaceConfig } from '../../../src/config/marketplace/load.ts';
+import { cpuMeter, cpuOf } from '../cpu.ts';
+import type { OpenSubject } from '../measure.ts';
+import { SLICES_A_DAY, storeBooks } from '../stored-books.ts';
+
+/** `berth marketplace` on books of n slices, from the call until it serves, and what a command pays to open them. */
+export const open: OpenSubject = async ({ n, database, folder }) => {
+  await storeBooks(database, Math.ceil(n / SLICES_A_DAY));
+  const file = join(folder, 'marketplace.yaml');
+  // Nobody answers there: what is measured is ours alone.
+  writeFileSync(
+    file,
+    `server: { port: 0, admin: { enabled: false } }
+providers:
+  - { id: provider-b, base_url: 'http://127.0.0.1:9/v1', api_key_env: BENCH_KEY, allow_private: true }
+log: { level: silent }
+`,
+  );
+  const config = loadMarketplaceConfig({ file, flags: { database }, env: {} });
+  const meter = await cpuMeter(database);
+  const serveOnce = async () => {
+    const startedAt = performance.now();
+    let stop = async (): Promise<void> => undefined;
+    const cpuUs = await cpuOf(meter, async () => {
+      ({ stop } = await serveMarketplace({ config, env: { BENCH_KEY: 'bench' } }));
+    });
+    const ms = performance.now() - startedAt;
+    await stop();
+    const commandUs = await cpuOf(meter, () => withMarketplaceStore(database, async () => undefined));
+    return { cpuMs: cpuUs / 1000, ms, commandMs: commandUs / 1000 };
+  };
+  await serveOnce();
+  return { round: serveOnce, close: async () => undefined };
+};

@@ -1,0 +1,25 @@
+import { openMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
+import { verifyLedger } from '../../../src/marketplace/ledger/verify-ledger.ts';
+import { systemClock } from '../../../src/runtime/system.ts';
+import { cpuMeter, cpuOf } from '../cpu.ts';
+import type { OpenSubject } from '../measure.ts';
+import { SLICES_A_DAY, storeBooks } from '../stored-books.ts';
+
+/** The proof of books with n slices. */
+export const open: OpenSubject = async ({ n, database }) => {
+  await storeBooks(database, Math.ceil(n / SLICES_A_DAY));
+  const store = await openMarketplaceStore(database, () => undefined);
+  const meter = await cpuMeter(database);
+  return {
+    round: async () => {
+      let slices = 0;
+      const cpuUs = await cpuOf(meter, async () => {
+        const { findings, counts } = await verifyLedger(store, systemClock.now());
+        if (findings.length > 0) throw new Error(`the books are not in order: ${JSON.stringify(findings)}`);
+        slices = counts.slices;
+      });
+      return { secondsAMillion: cpuUs / slices };
+    },
+    close: () => store.close(),
+  };
+};
