@@ -30,6 +30,11 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
       load: async () => (await import('./backup-command.ts')).backupCommand(),
     },
     {
+      name: 'check-database',
+      description: 'look through all of the database for damage, also while `berth serve` runs',
+      load: async () => (await import('./check-database-command.ts')).checkDatabaseCommand(),
+    },
+    {
       name: 'check-config',
       description: 'check berth.yaml and the catalog that it names, or a marketplace.yaml',
       load: async () => (await import('./check-config-command.ts')).checkConfigCommand(),

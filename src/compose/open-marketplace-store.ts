@@ -3,9 +3,12 @@ import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Store } from '../marketplace/model/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
+import type { Log } from '../ports/log.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import type { MarketplacePostgresOptions } from '../store/marketplace/postgres/store.ts';
+import { marketplaceFormat } from '../store/marketplace/sqlite/marketplace-format.ts';
 import { openMarketplaceSqliteStore } from '../store/marketplace/sqlite/store.ts';
+import { checkDatabase, logCheck } from './open-store.ts';
 
 /** What a command works with beside the server. */
 export interface MarketplaceStoreDeps {
@@ -23,11 +26,14 @@ export interface MarketplaceStoreDeps {
 export async function openMarketplaceStore(
   database: string,
   beforeWriting: () => void,
-  options: Pick<MarketplacePostgresOptions, 'hearTime'> = {},
+  { log, ...options }: Pick<MarketplacePostgresOptions, 'hearTime'> & { log?: Log } = {},
 ): Promise<Store> {
   return isPostgres(database)
     ? openPostgres(database, { beforeWriting, ...options })
-    : openMarketplaceSqliteStore(sqlitePath(database), { beforeWriting });
+    : openMarketplaceSqliteStore(sqlitePath(database), {
+        beforeWriting,
+        ...(log && { onChecked: logCheck(log) }),
+      });
 }
 
 /** Opens the database that `berth marketplace` uses, also while it runs, and closes it after `body`. @throws {Fatal} */
@@ -55,7 +61,12 @@ async function openExisting(
     throw new Fatal(
       `There is no database ${path} yet: start \`berth marketplace\` once, or give --database.`,
     );
-  return openMarketplaceSqliteStore(path, { mayMigrate: false });
+  return openMarketplaceSqliteStore(path, { mayMigrate: false, checksAfterCrash: false });
+}
+
+/** Looks through all of the file for damage, also while a server uses it; returns its size. @throws {Fatal} */
+export function checkMarketplaceDatabase(database: string): number {
+  return checkDatabase(database, marketplaceFormat);
 }
 
 /** What PostgreSQL needs is loaded where there is one: it is much of all that a start would load. */

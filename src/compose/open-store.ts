@@ -3,10 +3,14 @@ import { isPostgres, sqlitePath } from '../config/server-schema.ts';
 import type { Store } from '../orchestrator/model/store.ts';
 import type { Clock, Random } from '../ports/clock.ts';
 import { Fatal } from '../ports/errors.ts';
+import type { Log } from '../ports/log.ts';
 import { createSharedClock, systemClock, systemRandom } from '../runtime/system.ts';
 import { toAddress } from '../store/postgres/errors.ts';
 import type { PostgresOptions } from '../store/postgres/store.ts';
 import { backUpDatabase } from '../store/sqlite/backup.ts';
+import { checkDatabaseFile } from '../store/sqlite/check-file.ts';
+import type { OpeningCheck } from '../store/sqlite/open-database.ts';
+import { orchestratorFormat } from '../store/sqlite/orchestrator-format.ts';
 import { openSqliteStore } from '../store/sqlite/store.ts';
 
 /**
@@ -20,9 +24,21 @@ export async function openStore(
   beforeWriting: () => void,
   options: Pick<PostgresOptions, 'log' | 'hearTime'> = {},
 ): Promise<Store> {
+  const { log } = options;
   return isPostgres(database)
     ? openPostgres(database, { beforeWriting, ...options })
-    : openSqliteStore(sqlitePath(database), { beforeWriting });
+    : openSqliteStore(sqlitePath(database), { beforeWriting, ...(log && { onChecked: logCheck(log) }) });
+}
+
+/** Tells what a start waited for. */
+export function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {
+  return ({ depth, durationMs }) =>
+    log.info(
+      { durationMs: Math.round(durationMs) },
+      depth === 'quick'
+        ? 'the database was not closed by its last process: its structure was checked, and is sound'
+        : 'the database is not as Berth closed it: all of it was checked, and is sound',
+    );
 }
 
 /** What a command works with beside the server. */
@@ -49,7 +65,14 @@ async function openExisting(database: string, hearTime: PostgresOptions['hearTim
   const path = sqlitePath(database);
   if (!existsSync(path))
     throw new Fatal(`There is no database ${path} yet: start \`berth serve\` once, or give --database.`);
-  return openSqliteStore(path, { mayMigrate: false });
+  return openSqliteStore(path, { mayMigrate: false, checksAfterCrash: false });
+}
+
+/** Looks through all of the file for damage, also while a server uses it; returns its size. @throws {Fatal} */
+export function checkDatabase(database: string, format = orchestratorFormat): number {
+  if (isPostgres(database))
+    throw new Fatal('A PostgreSQL database is checked with its own tools: `pg_amcheck` for one.');
+  return checkDatabaseFile(sqlitePath(database), format);
 }
 
 /** What PostgreSQL needs is loaded where there is one: it is much of all that a start would load. */

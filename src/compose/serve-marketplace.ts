@@ -78,7 +78,7 @@ export async function serveMarketplace({
         assertNotServed(sqlitePath(config.database), 'berth marketplace');
         undo.push(takeServeLock(sqlitePath(config.database), 'berth marketplace'));
       },
-      hearTime && { hearTime },
+      { log, ...(hearTime && { hearTime }) },
     );
     undo.unshift(() => store.close());
     // Who held a lease in a file that is ours alone is dead.

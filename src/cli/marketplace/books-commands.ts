@@ -1,4 +1,6 @@
 import { Command } from 'commander';
+import { checkMarketplaceDatabase } from '../../compose/open-marketplace-store.ts';
+import { isPostgres } from '../../config/server-schema.ts';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
 import { Fatal } from '../../ports/errors.ts';
@@ -31,7 +33,9 @@ export function verifyLedgerCommand(): Command {
   return withMarketplaceDatabase(new Command('verify-ledger'))
     .option('--json', 'print JSON')
     .action(async ({ json }: { json?: true }, command: Command) =>
-      onMarketplaceDatabase(command, async ({ store, clock }) => {
+      onMarketplaceDatabase(command, async ({ store, clock, config: { database } }) => {
+        // Sums are only as right as the file that they are read from.
+        if (!isPostgres(database)) checkMarketplaceDatabase(database);
         const { findings, counts } = await verifyLedger(store, clock.now());
         if (findings.length > 0) process.exitCode = 1;
         if (json) {

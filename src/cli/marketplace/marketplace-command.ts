@@ -53,6 +53,11 @@ const commands: readonly LazyCommand[] = [
     load: async () => (await import('./losses-command.ts')).marketplaceLossesCommand(),
   },
   {
+    name: 'check-database',
+    description: 'look through all of the database for damage, also while the marketplace runs',
+    load: async () => (await import('./check-database-command.ts')).checkMarketplaceDatabaseCommand(),
+  },
+  {
     name: 'verify-ledger',
     description: 'check the books: balances are the sums of their entries, each second is billed once',
     load: async () => (await import('./books-commands.ts')).verifyLedgerCommand(),

@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, isNull, lt, ne, sum } from 'drizzle-orm';
+import { and, asc, count, eq, gt, isNull, lt, sql, sum } from 'drizzle-orm';
 import type {
   AccountUse,
   CredentialReader,
@@ -71,7 +71,7 @@ export function accountUse({
       const [found] = await db
         .select({ count: count() })
         .from(instances)
-        .where(and(eq(instances.accountId, accountId), ne(instances.status, 'DESTROYED')));
+        .where(and(eq(instances.accountId, accountId), sql`${instances.status} <> 'DESTROYED'`));
       return found?.count ?? 0;
     },
     volumes: async (accountId) => {

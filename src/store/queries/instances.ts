@@ -1,4 +1,4 @@
-import { and, asc, count, eq, inArray, ne, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
@@ -16,6 +16,8 @@ export function instanceReader(connection: Connection): InstanceReader {
   } = connection;
   const find = async (condition: SQL): Promise<InstanceRecord | null> =>
     (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
+  /** The same text as the partial indexes' condition, so that they are used. */
+  const isLive = sql`${instances.status} <> 'DESTROYED'`;
   // Compared as one row value, so that the index finds the first row.
   const isAfter = ({ createdAt, id }: Pick<InstanceRecord, 'createdAt' | 'id'>): SQL =>
     sql`(${instances.createdAt}, ${instances.id}) > (${createdAt}, ${id})`;
@@ -26,7 +28,7 @@ export function instanceReader(connection: Connection): InstanceReader {
     },
     byOwnerRef: (ref) => find(eq(instances.ownerRef, ref)),
     list: async ({ accountId, region }) => {
-      const conditions: SQL[] = [ne(instances.status, 'DESTROYED')];
+      const conditions: SQL[] = [isLive];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
       if (region !== undefined) conditions.push(eq(instances.region, region));
       return db
@@ -41,8 +43,7 @@ export function instanceReader(connection: Connection): InstanceReader {
         .from(instances)
         .where(
           and(
-            // The same text as the partial index's condition, so that the index is used.
-            sql`${instances.status} <> 'DESTROYED'`,
+            isLive,
             eq(instances.accountId, accountId),
             region === undefined ? undefined : eq(instances.region, region),
             after === undefined ? undefined : isAfter(after),
@@ -54,8 +55,7 @@ export function instanceReader(connection: Connection): InstanceReader {
       db
         .select({ status: instances.status, count: count() })
         .from(instances)
-        // The same text as the partial index's condition, so that the rows are counted in the index.
-        .where(sql`${instances.status} <> 'DESTROYED'`)
+        .where(isLive)
         .groupBy(instances.status),
   };
 }

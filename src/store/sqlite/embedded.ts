@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs';
 import type Database from 'better-sqlite3';
+import { CloseMark, readLastClose } from './close-mark.ts';
 import { FileIdentity } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fromSqlite } from './errors.ts';
@@ -17,12 +18,16 @@ export class EmbeddedDatabase {
   readonly writer: Database.Database;
   readonly reader: Database.Database;
   readonly #file: FileIdentity;
+  /** Undefined: the file was opened without a check, and is not known to be free of damage. */
+  readonly #closeMark: CloseMark | undefined;
   readonly #journal: JournalTruncation;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   /** @throws {DatabaseRefused} if the file cannot be used as it is. */
   constructor(path: string, options: OpenOptions, format: DatabaseFormat) {
+    const isSound = options.checksAfterCrash !== false || readLastClose(path) !== 'crashed';
     this.writer = openDatabase(path, options, format);
+    this.#closeMark = isSound ? new CloseMark(path) : undefined;
     this.reader = openReader(path);
     // The journal exists from the first read on.
     this.reader.prepare('SELECT count(*) FROM sqlite_schema').get();
@@ -85,6 +90,7 @@ export class EmbeddedDatabase {
       this.#journal.stop();
       this.reader.close();
       this.writer.close();
+      this.#closeMark?.closed();
     });
   }
 

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Reader } from '../../orchestrator/model/store.ts';
 import { DatabaseRefused } from '../database-refused.ts';
+import { readerOn } from '../queries/repositories.ts';
+import { orchestratorTables } from '../schema/orchestrator.ts';
+import { sqlite } from '../schema/sqlite.ts';
+import { toConnection } from './connection.ts';
 import { openDatabase, openReader } from './open-database.ts';
 
 let folder: string;
@@ -59,6 +64,30 @@ it('counts the instances of each status in an index, without reading a row', () 
     )
     .all() as { detail: string }[];
   expect(plan.map(({ detail }) => detail).join()).toContain('COVERING INDEX instances_live_by_status');
+  db.close();
+});
+
+it.each<[string, (reader: Reader) => Promise<unknown>]>([
+  ['all live instances', ({ instances }) => instances.list({})],
+  ['those of an account', ({ instances }) => instances.list({ accountId: 'a' })],
+  ['their numbers', ({ instances }) => instances.countByStatus()],
+  ['the number of volumes', ({ volumes }) => volumes.countLive()],
+])('reads no tombstone for %s', async (_what, read) => {
+  const db = openDatabase(path);
+  const prepare = db.prepare.bind(db);
+  const statements: string[] = [];
+  db.prepare = ((source: string) => {
+    statements.push(source);
+    return prepare(source);
+  }) as typeof db.prepare;
+  await read(readerOn(toConnection(db, orchestratorTables(sqlite)), (error) => error));
+  expect(statements).toHaveLength(1);
+  const plan = prepare(`EXPLAIN QUERY PLAN ${statements[0]?.replaceAll('?', "'a'")}`).all() as {
+    detail: string;
+  }[];
+  expect(plan.map(({ detail }) => detail).join()).toMatch(
+    /USING (COVERING )?INDEX (instances|volumes)_live_/,
+  );
   db.close();
 });
 

@@ -4,11 +4,18 @@ import Database from 'better-sqlite3';
 import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
-import { checkDatabase, isThere } from './check-database.ts';
+import { type CheckDepth, checkDatabase, isThere } from './check-database.ts';
+import { type LastClose, readLastClose } from './close-mark.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fileProblem, refusalOf } from './errors.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
+
+/** A check that was done because the file was not known to be as it was closed. */
+export interface OpeningCheck {
+  depth: CheckDepth;
+  durationMs: number;
+}
 
 export interface OpenOptions {
   migrations?: readonly Migration[];
@@ -16,20 +23,25 @@ export interface OpenOptions {
   beforeWriting?: () => void;
   /** False: a database of an earlier version is refused, because an earlier program may be serving it. */
   mayMigrate?: boolean;
+  /** False: a file that another process has open, or had when it ended, is not checked: that one's next start does it. */
+  checksAfterCrash?: boolean;
+  /** Called after the check for damage, where there was one. */
+  onChecked?: (check: OpeningCheck) => void;
   /** How long after a write the write-ahead log is emptied; default: some seconds. */
   truncateJournalAfterMs?: number;
 }
 
 /**
- * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), checks it, and
- * migrates it to the newest version. A missing file is created; a backup becomes the database.
+ * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), and migrates it to
+ * the newest version. A missing file is created; a backup becomes the database. The file is checked for damage, unless it
+ * is as `EmbeddedDatabase` closed it: see `close-mark.ts`.
  *
  * @throws {DatabaseRefused} if the file is damaged, not this program's, newer than it, or unreadable; then nothing was
  *   changed.
  */
 export function openDatabase(
   path: string,
-  { migrations: given, beforeWriting = () => undefined, mayMigrate = true }: OpenOptions = {},
+  { migrations: given, beforeWriting = () => undefined, mayMigrate = true, ...checking }: OpenOptions = {},
   format: DatabaseFormat = orchestratorFormat,
 ): Database.Database {
   const migrations = given ?? readMigrations(format.migrations);
@@ -39,7 +51,7 @@ export function openDatabase(
     const exists = isThere(path);
     const isRestored = exists && format.hasBackups && isBackup(path);
     if (isRestored) assertAlone(path);
-    if (exists) db = connectSound(path, newest, format);
+    if (exists) db = connectSound(path, newest, format, checking);
     if (db !== undefined && !mayMigrate) assertNewest(db, path, newest, format);
     else makeFolder(dirname(path), path);
     beforeWriting();
@@ -82,10 +94,23 @@ function setDurable(db: Database.Database): void {
   db.pragma('busy_timeout = 5000');
 }
 
-function connectSound(path: string, newest: number, format: DatabaseFormat): Database.Database {
+/** What is found at opening decides how much of the file is checked. */
+const depths: Record<LastClose, CheckDepth> = { clean: 'none', crashed: 'quick', unknown: 'full' };
+
+function connectSound(
+  path: string,
+  newest: number,
+  format: DatabaseFormat,
+  { checksAfterCrash = true, onChecked }: Pick<OpenOptions, 'checksAfterCrash' | 'onChecked'> = {},
+): Database.Database {
+  // A connection makes the journal by which a crash is known.
+  const lastClose = readLastClose(path);
+  const depth = lastClose === 'crashed' && !checksAfterCrash ? 'none' : depths[lastClose];
+  const begunAt = performance.now();
   const db = new Database(path, { fileMustExist: true });
   try {
-    checkDatabase(db, path, newest, format);
+    checkDatabase(db, path, newest, format, depth);
+    if (depth !== 'none') onChecked?.({ depth, durationMs: performance.now() - begunAt });
     return db;
   } catch (error) {
     db.close();

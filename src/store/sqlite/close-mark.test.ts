@@ -1,0 +1,139 @@
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { DatabaseRefused } from '../database-refused.ts';
+import { checkDatabaseFile } from './check-file.ts';
+import type { OpenOptions } from './open-database.ts';
+import { orchestratorFormat } from './orchestrator-format.ts';
+import { openSqliteStore } from './store.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-close-'));
+  path = join(folder, 'berth.db');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Opens and closes the file as a server does; returns how it was checked. */
+async function serve(file = path, options: OpenOptions = {}): Promise<string | undefined> {
+  let depth: string | undefined;
+  const onChecked: OpenOptions['onChecked'] = (check) => {
+    depth = check.depth;
+  };
+  await openSqliteStore(file, { onChecked, ...options }).close();
+  return depth;
+}
+
+async function addAccount(name: string, options: OpenOptions = {}): Promise<void> {
+  const store = openSqliteStore(path, options);
+  await store.transact((tx) =>
+    tx.credentials.insertAccount({ id: name, name, passwordHash: null, createdAt: 0 }),
+  );
+  await store.close();
+}
+
+/** Leaves the files as a process does that is killed while it serves. */
+async function crash(name = 'late'): Promise<void> {
+  const store = openSqliteStore(path);
+  await store.transact((tx) =>
+    tx.credentials.insertAccount({ id: name, name, passwordHash: null, createdAt: 0 }),
+  );
+  const files = ['-wal', '.state'].map(
+    (suffix) => [`${path}${suffix}`, readFileSync(`${path}${suffix}`)] as const,
+  );
+  const before = readFileSync(path);
+  await store.close();
+  writeFileSync(path, before);
+  for (const [file, bytes] of files) writeFileSync(file, bytes);
+}
+
+const damage = (file: string): void => writeFileSync(file, readFileSync(file).fill(0xa5, 24_576, 24_676));
+
+it('a file is not checked again after a clean close, its own or that of a command', async () => {
+  expect(await serve()).toBeUndefined();
+  expect(await serve()).toBeUndefined();
+  await addAccount('ann', { checksAfterCrash: false });
+  expect(await serve()).toBeUndefined();
+});
+
+it('after a crash its structure is checked, and damage is refused', async () => {
+  await serve();
+  await crash();
+  expect(await serve()).toBe('quick');
+  expect(await serve()).toBeUndefined();
+  await crash('later');
+  damage(path);
+  await expect(serve()).rejects.toThrow(/is damaged \([^\n]+\): restore it from a backup/);
+});
+
+it('a command leaves the check after a crash to the server, and does not vouch for the file', async () => {
+  await serve();
+  await crash();
+  expect(await serve(path, { checksAfterCrash: false })).toBeUndefined();
+  expect(await serve()).toBe('full');
+});
+
+it('a command that ends while the server has the file open does not mark it as closed', async () => {
+  const server = openSqliteStore(path);
+  await addAccount('ann', { checksAfterCrash: false });
+  expect(readFileSync(`${path}.state`, 'utf8')).not.toContain('closed');
+  await server.close();
+  expect(readFileSync(`${path}.state`, 'utf8')).toContain('closed');
+});
+
+it.each<[string, () => void]>([
+  ['written to by another program', () => writeFileSync(path, readFileSync(path))],
+  [
+    'put back from a copy, together with its mark',
+    () => {
+      cpSync(folder, `${folder}-copy`, { recursive: true, preserveTimestamps: true });
+      rmSync(folder, { recursive: true });
+      renameSync(`${folder}-copy`, folder);
+    },
+  ],
+  [
+    'copied over the one that was closed',
+    () => {
+      copyFileSync(path, `${path}.copy`);
+      copyFileSync(`${path}.copy`, path);
+    },
+  ],
+  ['without its mark', () => rmSync(`${path}.state`)],
+  ['with a mark that cannot be read', () => writeFileSync(`${path}.state`, 'closed')],
+])('a file that was %s is checked in full, once', async (_what, change) => {
+  await serve();
+  change();
+  expect(await serve(path, { checksAfterCrash: false })).toBe('full');
+  expect(await serve()).toBeUndefined();
+});
+
+it('a file that is cut short is refused, however its mark reads', async () => {
+  await serve();
+  writeFileSync(path, readFileSync(path).subarray(0, -1));
+  await expect(serve(path, { checksAfterCrash: false })).rejects.toThrow(/the file is cut short/);
+});
+
+it('a check of a file finds damage, also while a server has it open, and leaves it as it is', async () => {
+  const server = openSqliteStore(path);
+  expect(checkDatabaseFile(path, orchestratorFormat)).toBeGreaterThan(0);
+  await server.close();
+  expect(await serve()).toBeUndefined();
+  damage(path);
+  const before = readFileSync(path);
+  expect(() => checkDatabaseFile(path, orchestratorFormat)).toThrow(/is damaged \([^\n]+\)/);
+  expect(readFileSync(path)).toEqual(before);
+  rmSync(path);
+  expect(() => checkDatabaseFile(path, orchestratorFormat)).toThrow(DatabaseRefused);
+  expect(existsSync(path)).toBe(false);
+});
