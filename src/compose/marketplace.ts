@@ -92,7 +92,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     options,
     providers,
     installationId,
-    wake: (providerId) => workers.wake(providerId),
+    wake: (providerId, deploymentId) => workers.wake(providerId, deploymentId),
   };
   await logMissingProviders(deps);
   const workers = new ProviderWorkers(deps);

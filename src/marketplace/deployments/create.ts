@@ -71,7 +71,8 @@ export async function createDeployment(
     await assertMayRun(deps, tx, asked);
     return insert(deps, tx, { id, caller, teamId, request, plan, key, volumes, createdAt, requestId });
   });
-  deps.wake(record.providerId);
+  deps.wake(record.providerId, id);
+  if ((request.volumeIds ?? []).length > 0) deps.wake(record.providerId);
   return showDeployment({ store, clock, providers }, record);
 }
 

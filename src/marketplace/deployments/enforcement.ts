@@ -34,7 +34,7 @@ export function createEnforcement(all: Omit<ApplyDeps & VolumeDeps, 'store'>): E
         assertStillDue(deps, record, await tx.teams.byId(record.teamId));
         return terminated;
       });
-      if (ended !== null) deps.wake(ended.providerId);
+      if (ended !== null) deps.wake(ended.providerId, id);
     },
     deleteVolume: async ({ teamId, volumeId }, store) => {
       const deps = { ...all, store };

@@ -40,7 +40,7 @@ export async function terminateDeployment(
       });
     return transition(deps, tx, record, { to: 'terminated', at: endsAt(deps.providers, record, now) });
   });
-  deps.wake(ended.providerId);
+  deps.wake(ended.providerId, id);
   const { status, stoppedAt } = ended;
   return {
     message: 'The deployment is terminated.',

@@ -4,7 +4,7 @@ import { toDollars } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import { bestDiscount, type Discounts, discounted } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
-import type { Reader } from '../model/store.ts';
+import type { ActiveByPrice, Reader } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { hourlyRate, volumeProviderOf } from '../providers/volume-provider.ts';
@@ -104,26 +104,31 @@ async function committedRate(
   exceptId?: string,
 ): Promise<number> {
   const discounts = await read.discounts.ofTeam(teamId);
-  const deployments = await read.deployments.list({
-    teamIds: [teamId],
-    statuses: ['deploying', 'running', 'stopped'],
-  });
+  const best = bestDiscount(discounts, now);
+  const deployments = await read.deployments.activeByPrice(teamId);
+  // Its row is locked already by whoever is about to change what it costs.
+  const except = exceptId === undefined ? null : await read.deployments.byId(exceptId);
   const volumes = await read.volumes.ofTeam(teamId);
   const rates = [
-    ...without(deployments, exceptId).map((record) => deploymentRate(record, bestDiscount(discounts, now))),
-    ...without(volumes, exceptId).map((record) => volumeRate(record, providers, discounts, now)),
+    ...deployments.map((prices) => prices.count * deploymentRate(prices, best)),
+    ...(except === null ? [] : [-deploymentRate(toPrices(except), best)]),
+    ...volumes
+      .filter(({ id }) => id !== exceptId)
+      .map((record) => volumeRate(record, providers, discounts, now)),
   ];
   return rates.reduce((sum, rate) => sum + rate, 0);
 }
 
-function without<T extends { id: string }>(records: readonly T[], exceptId: string | undefined): T[] {
-  return records.filter(({ id }) => id !== exceptId);
+type Prices = Omit<ActiveByPrice, 'count'>;
+
+function deploymentRate(prices: Prices, discountPercentage: number): number {
+  const isParked = prices.status === 'stopped' && !prices.isResuming;
+  const original = isParked ? (prices.originalStoppedRateMicroUsd ?? 0) : prices.originalRateMicroUsd;
+  return discounted(original, discountPercentage);
 }
 
-function deploymentRate(record: DeploymentRecord, discountPercentage: number): number {
-  const isParked = record.status === 'stopped' && record.action?.kind !== 'resume';
-  const original = isParked ? (record.originalStoppedRateMicroUsd ?? 0) : record.originalRateMicroUsd;
-  return discounted(original, discountPercentage);
+function toPrices(record: DeploymentRecord): Prices {
+  return { ...record, isResuming: record.action?.kind === 'resume' };
 }
 
 /** What broke before it was billed, and what is being deleted, costs nothing. */

@@ -106,8 +106,16 @@ export interface SshKeyWriter extends SshKeyReader {
   remove(id: string): Promise<void>;
 }
 
-/** Read for every deployment of a provider every few seconds, so it has only the columns that this needs. */
-export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt' | 'launch' | 'sshProof'>;
+/** Read for every deployment of a provider again and again, so it has only the columns that this needs. */
+export type DeploymentToSync = Pick<DeploymentRecord, 'id' | 'status' | 'stoppedAt'> & {
+  launchState: DeploymentRecord['launch']['state'];
+};
+
+export interface ActiveByPrice
+  extends Pick<DeploymentRecord, 'status' | 'originalRateMicroUsd' | 'originalStoppedRateMicroUsd'> {
+  isResuming: boolean;
+  count: number;
+}
 
 export interface DeploymentReader {
   byId(id: string): Promise<DeploymentRecord | null>;
@@ -121,6 +129,15 @@ export interface DeploymentReader {
   }): Promise<DeploymentRecord[]>;
   /** All of a provider that need a sync: the active ones, and those that still have to be cleaned up. */
   toSync(providerId: string): Promise<DeploymentToSync[]>;
+  /** Those of {@link toSync} that are new to whoever knows the rest: being deployed, or still to be cleaned up. */
+  newToSync(providerId: string): Promise<DeploymentToSync[]>;
+  /** When the last machine of a provider was proved by SSH, of the deployments that need a sync; null: none was. */
+  lastProvedAt(providerId: string): Promise<number | null>;
+  /**
+   * How many active ones of a team have which prices before discounts, without reading them one by one. `isResuming`:
+   * stopped, and being started.
+   */
+  activeByPrice(teamId: string): Promise<ActiveByPrice[]>;
   /** By its unique name at the provider. */
   byProviderName(name: string): Promise<DeploymentRecord | null>;
   /** How many need a sync, of each provider that has any. */

@@ -100,6 +100,27 @@ describe('two processes on one database', () => {
     await setup.clock.advance(1);
     expect(setup.plain.instances).toHaveLength(2);
   });
+
+  it('begin a deployment that they are told of by its id, and read no other', async () => {
+    setup.workers.start();
+    await setup.clock.advance(7_000);
+    const { deployments } = setup.store.read;
+    const lists: string[] = [];
+    for (const list of ['toSync', 'newToSync'] as const) {
+      const { [list]: read } = deployments;
+      deployments[list] = (providerId) => {
+        lists.push(list);
+        return read(providerId);
+      };
+    }
+    const id = await accept(setup);
+    setup.workers.wake('provider-x', id);
+    await setup.clock.advance(1);
+    expect(setup.plain.instances).toHaveLength(1);
+    expect(lists).toEqual([]);
+    await setup.clock.advance(5_000);
+    expect(new Set(lists)).toEqual(new Set(['newToSync']));
+  });
 });
 
 describe('an end', () => {

@@ -3,7 +3,7 @@ import { LeaseHolder } from '../../work/lease-holder.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import { logNames } from '../model/deployment-record.ts';
 import { fencedStore } from '../model/fenced-store.ts';
-import { StoreUnavailable } from '../model/store.ts';
+import { type DeploymentToSync, StoreUnavailable } from '../model/store.ts';
 import type { Provider } from '../providers/provider.ts';
 import { endFailedVolumes } from '../volumes/sync/end-failed.ts';
 import { syncVolumes } from '../volumes/sync/sync-volumes.ts';
@@ -18,8 +18,10 @@ import { Schedule } from './schedule.ts';
 import { SshAlarm } from './ssh-alarm.ts';
 import { Sweep } from './sweep.ts';
 
-/** How often the deployments are read again, for changes by other processes. */
-const REREAD_MS = 5_000;
+/** How often what other processes have changed is read. */
+const NEWS_MS = 5_000;
+/** How often all deployments are read again, in case one was lost from the schedule. */
+const REREAD_MS = 60_000;
 const FLUSH_MS = 5_000;
 const VOLUMES_MS = 5_000;
 const FAILED_VOLUMES_MS = 60_000;
@@ -29,7 +31,7 @@ const PROOFS_AT_ONCE = 32;
 /** What all steps have in common that break off while the database does not answer. */
 const STORE = 'store';
 
-type Chore = 'reread' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
+type Chore = 'reread' | 'news' | 'flush' | 'volumes' | 'failed-volumes' | 'sweep';
 
 /**
  * Syncs the deployments and volumes at one provider while this process holds its lease. Independent of all other
@@ -78,11 +80,11 @@ export class ProviderWorker {
     this.#lease.start();
   }
 
-  /** Looks at once for what is new. */
-  wake(): void {
+  /** Syncs a deployment at once; without one, what is new, and the volumes. */
+  wake(deploymentId?: string): void {
     if (!this.#lease.isHeld) return;
-    this.#chores.put('reread', 0);
-    this.#chores.put('volumes', 0);
+    if (deploymentId !== undefined) this.#deployments.put(deploymentId, 0);
+    else for (const chore of ['news', 'volumes'] as const) this.#chores.put(chore, 0);
   }
 
   /** Waits for running steps, then releases the lease. */
@@ -111,6 +113,7 @@ export class ProviderWorker {
       sshAlarm: this.#sshAlarm,
     };
     for (const chore of ['reread', 'volumes', 'failed-volumes', 'flush'] as const) this.#chores.put(chore, 0);
+    this.#chores.put('news', NEWS_MS);
     this.#chores.put('sweep', Math.round(options.polling.sweepMs * random.next()));
   }
 
@@ -134,8 +137,11 @@ export class ProviderWorker {
   async #do(context: SyncContext, chore: Chore): Promise<number> {
     switch (chore) {
       case 'reread':
-        await this.#reread(context);
+        this.#take(context, await context.store.read.deployments.toSync(context.provider.id));
         return REREAD_MS;
+      case 'news':
+        this.#take(context, await context.store.read.deployments.newToSync(context.provider.id));
+        return NEWS_MS;
       case 'flush':
         await context.observations.flush();
         return FLUSH_MS;
@@ -151,11 +157,11 @@ export class ProviderWorker {
     }
   }
 
-  async #reread({ store, provider, cleanups }: SyncContext): Promise<void> {
-    for (const { id, stoppedAt, launch } of await store.read.deployments.toSync(provider.id)) {
-      const isNew = !this.#deployments.has(id);
+  #take({ cleanups }: SyncContext, deployments: readonly DeploymentToSync[]): void {
+    for (const { id, stoppedAt, launchState } of deployments) {
       if (stoppedAt !== null && !cleanups.has(id)) this.#deployments.put(id, 0);
-      else if (isNew) this.#deployments.put(id, launch.state === 'made' ? this.#firstPollMs() : 0);
+      else if (!this.#deployments.has(id))
+        this.#deployments.put(id, launchState === 'made' ? this.#firstPollMs() : 0);
     }
   }
 

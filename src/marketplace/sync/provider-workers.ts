@@ -20,8 +20,8 @@ export class ProviderWorkers {
   }
 
   /** Starts the worker of a provider at once: there is new work. */
-  wake(providerId: string): void {
-    this.#workers.get(providerId)?.wake();
+  wake(providerId: string, deploymentId?: string): void {
+    this.#workers.get(providerId)?.wake(deploymentId);
   }
 
   /** Lets what runs come to its end. */

@@ -69,3 +69,32 @@ it('lets what runs come to its end when it stops', async () => {
   await clock.advance(50);
   expect([isStopped, ran]).toEqual([true, ['a at 0']]);
 });
+
+it('begins those first that have been due for the longest', async () => {
+  const schedule = newSchedule(1, 10);
+  for (const [key, afterMs] of [
+    ['busy', 0],
+    ['late', 8],
+    ['early', 2],
+    ['middle', 5],
+  ] as const)
+    schedule.put(key, afterMs);
+  await clock.advance(40);
+  expect(ran).toEqual(['busy at 0', 'early at 10', 'middle at 20', 'late at 30']);
+});
+
+it('sets its timer anew only for what is due sooner than all others', async () => {
+  let timers = 0;
+  const { setTimer } = clock;
+  clock.setTimer = (...args) => {
+    timers++;
+    return setTimer.apply(clock, args);
+  };
+  const schedule = newSchedule(9);
+  schedule.put('first', 10);
+  for (let number = 0; number < 100; number++) schedule.put(`key-${number}`, 20 + number);
+  expect(timers).toBe(1);
+  await clock.advance(200);
+  expect(ran).toHaveLength(101);
+  expect(timers).toBe(101);
+});

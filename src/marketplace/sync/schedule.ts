@@ -1,11 +1,14 @@
 import type { Clock, Timer } from '../../ports/clock.ts';
+import { DueHeap } from './due-heap.ts';
 
 /** Runs a function for each key when it is due: a few at a time, and never concurrently for one key. */
 export class Schedule {
   readonly #clock: Clock;
   readonly #concurrency: number;
   readonly #run: (key: string) => Promise<number | null>;
-  readonly #due = new Map<string, number>();
+  readonly #due = new DueHeap();
+  /** Keys that run and were put meanwhile, by when they are due again. */
+  readonly #again = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
   #timer: Timer | undefined;
   #wakesAt = Number.POSITIVE_INFINITY;
@@ -29,13 +32,18 @@ export class Schedule {
   put(key: string, afterMs: number): void {
     if (this.#isStopped) return;
     const at = this.#clock.now() + afterMs;
-    this.#due.set(key, Math.min(at, this.#due.get(key) ?? at));
-    if (at < this.#wakesAt) this.#pump();
+    // It becomes due when what runs has ended.
+    if (this.#running.has(key)) this.#again.set(key, Math.min(at, this.#again.get(key) ?? at));
+    else {
+      this.#due.put(key, at);
+      if (at < this.#wakesAt) this.#pump();
+    }
   }
 
   /** Nothing is due any more. What runs goes on to its end. */
   clear(): void {
     this.#due.clear();
+    this.#again.clear();
     this.#sleep();
   }
 
@@ -46,20 +54,30 @@ export class Schedule {
     await Promise.all(this.#running.values());
   }
 
+  /** Where as many run as may, what ends pumps again. */
   #pump(): void {
-    this.#sleep();
     const now = this.#clock.now();
-    let nextAt = Number.POSITIVE_INFINITY;
-    for (const [key, at] of this.#due) {
-      // What ends wakes it.
-      if (this.#running.size >= this.#concurrency) return;
-      if (this.#running.has(key)) continue;
-      if (at <= now) this.#begin(key);
-      else nextAt = Math.min(nextAt, at);
+    let nextAt = this.#due.nextAt();
+    while (nextAt !== null && this.#running.size < this.#concurrency) {
+      if (nextAt > now) {
+        this.#sleepUntil(nextAt, now);
+        return;
+      }
+      const key = this.#due.take();
+      if (key !== undefined) this.#begin(key);
+      nextAt = this.#due.nextAt();
     }
-    if (nextAt === Number.POSITIVE_INFINITY) return;
-    this.#wakesAt = nextAt;
-    this.#timer = this.#clock.setTimer(nextAt - now, () => this.#pump());
+    this.#sleep();
+  }
+
+  #sleepUntil(at: number, now: number): void {
+    if (at === this.#wakesAt) return;
+    this.#timer?.cancel();
+    this.#wakesAt = at;
+    this.#timer = this.#clock.setTimer(at - now, () => {
+      this.#wakesAt = Number.POSITIVE_INFINITY;
+      this.#pump();
+    });
   }
 
   #sleep(): void {
@@ -68,11 +86,13 @@ export class Schedule {
   }
 
   #begin(key: string): void {
-    this.#due.delete(key);
     const run = this.#run(key).then((afterMs) => {
       this.#running.delete(key);
       if (this.#isStopped) return;
-      if (afterMs !== null) this.put(key, afterMs);
+      const again = this.#again.get(key);
+      this.#again.delete(key);
+      if (again !== undefined) this.#due.put(key, again);
+      if (afterMs !== null) this.#due.put(key, this.#clock.now() + afterMs);
       this.#pump();
     });
     this.#running.set(key, run);

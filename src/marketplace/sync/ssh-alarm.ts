@@ -23,6 +23,8 @@ export class SshAlarm {
   /** Where the last try of each machine that waits has failed. */
   readonly #failing = new Map<string, ProbeStep>();
   #alarmedAt: number | null = null;
+  /** When the last machine was proved, as far as was read; an earlier process may have done it. */
+  #provedAt = 0;
 
   constructor(deps: Deps, providerId: string) {
     this.#deps = deps;
@@ -32,6 +34,7 @@ export class SshAlarm {
   /** A machine can be logged in to. */
   proved(id: string): void {
     this.#failing.delete(id);
+    this.#provedAt = this.#deps.clock.now();
     if (this.#alarmedAt === null) return;
     this.#alarmedAt = null;
     this.#deps.log.info(
@@ -47,12 +50,13 @@ export class SshAlarm {
     this.#failing.set(id, step);
     if (onlineAt === null || now - onlineAt < BOOT_MS) return;
     if (this.#alarmedAt !== null && now - this.#alarmedAt < AGAIN_AFTER_MS) return;
-    const records = await store.read.deployments.toSync(this.#providerId);
-    const waiting = new Set(
-      records.filter(({ status }) => status === 'deploying').map((record) => record.id),
-    );
+    if (now - this.#provedAt < RECENT_MS) return;
+    const { newToSync, lastProvedAt } = store.read.deployments;
+    this.#provedAt = (await lastProvedAt(this.#providerId)) ?? 0;
+    if (now - this.#provedAt < RECENT_MS) return;
+    const records = await newToSync(this.#providerId);
+    const waiting = new Set(records.filter(({ status }) => status === 'deploying').map((it) => it.id));
     for (const failing of this.#failing.keys()) if (!waiting.has(failing)) this.#failing.delete(failing);
-    if (records.some(({ sshProof }) => now - (sshProof?.provedAt ?? 0) < RECENT_MS)) return;
     this.#alarmedAt = now;
     this.#alarm();
   }

@@ -1,4 +1,3 @@
-import { activeStatuses } from '../contract/deployment.ts';
 import { ApiError } from '../contract/errors.ts';
 import type { Deps } from '../deps.ts';
 import type { TeamLimits } from '../model/options.ts';
@@ -41,11 +40,11 @@ async function countOf(
   read: Pick<Reader, 'deployments' | 'volumes'>,
   teamId: string,
 ): Promise<Record<keyof TeamLimits, number>> {
-  const deployments = await read.deployments.list({ teamIds: [teamId], statuses: activeStatuses });
+  const deployments = await read.deployments.activeByPrice(teamId);
   // What is being deleted is not the user's any more.
   const volumes = (await read.volumes.ofTeam(teamId)).filter(({ status }) => status !== 'deleting');
   return {
-    deployments: deployments.length,
+    deployments: deployments.reduce((sum, { count }) => sum + count, 0),
     volumes: volumes.length,
     volumeGb: volumes.reduce((sum, { sizeGb, action }) => sum + (action?.toSizeGb ?? sizeGb), 0),
   };

@@ -280,8 +280,72 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
           { providerId, count: 3 },
           { providerId: 'provider-b', count: 1 },
         ]);
+        const setupNew = async () => ids(await store.read.deployments.newToSync(providerId));
+        expect(await setupNew()).toEqual(['deploying', 'left']);
         await write((tx) => tx.deployments.setCleanup('left', 'done'));
         expect(await setup()).toEqual(['deploying', 'running']);
+        expect(await setupNew()).toEqual(['deploying']);
+        expect(await store.read.deployments.toSync(providerId)).toEqual([
+          { id: 'deploying', status: 'deploying', stoppedAt: null, launchState: 'wanted' },
+          { id: 'running', status: 'running', stoppedAt: null, launchState: 'made' },
+        ]);
+      });
+
+      it('tell when a machine of a provider was proved last, of those that are tended', async () => {
+        const last = () => store.read.deployments.lastProvedAt(providerId);
+        expect(await last()).toBeNull();
+        const proof = {
+          keys: [],
+          onlineAt: now,
+          attempts: 1,
+          failedAt: null,
+          provedEndpoint: '192.0.2.1:22',
+        };
+        await insert(
+          deployment({ id: 'unproved' }),
+          runningDeployment({ id: 'first', sshProof: { ...proof, provedAt: now + 900 } }),
+          runningDeployment({ id: 'last', sshProof: { ...proof, provedAt: now + 1000 } }),
+          deployment({ id: 'over', status: 'failed', sshProof: { ...proof, provedAt: now + 5000 } }),
+          runningDeployment({
+            id: 'foreign',
+            providerId: 'provider-b',
+            sshProof: { ...proof, provedAt: now + 5000 },
+          }),
+        );
+        expect(await last()).toBe(now + 1000);
+      });
+
+      it('are counted by their prices while they are active, and what is being started for itself', async () => {
+        const stopped = {
+          status: 'stopped',
+          originalRateMicroUsd: 7,
+          originalStoppedRateMicroUsd: 3,
+        } as const;
+        const resume = { kind: 'resume', since: now, isSent: true } as const;
+        await write((tx) => tx.teams.insert(team({ id: 'team-2' })));
+        await insert(
+          deployment({ id: 'a', originalRateMicroUsd: 5 }),
+          deployment({ id: 'b', originalRateMicroUsd: 5 }),
+          runningDeployment({ id: 'c', originalRateMicroUsd: 5 }),
+          runningDeployment({ id: 'd', ...stopped }),
+          runningDeployment({ id: 'e', ...stopped }),
+          runningDeployment({ id: 'f', ...stopped, action: resume }),
+          runningDeployment({ id: 'g', ...stopped, action: { ...resume, kind: 'volume' } }),
+          deployment({ id: 'over', status: 'terminated' }),
+          deployment({ id: 'foreign', teamId: 'team-2' }),
+        );
+        const sums = new Map<string, number>();
+        for (const { count, ...prices } of await store.read.deployments.activeByPrice(teamId)) {
+          const { status, isResuming, originalRateMicroUsd, originalStoppedRateMicroUsd } = prices;
+          const key = [status, isResuming, originalRateMicroUsd, originalStoppedRateMicroUsd].join(' ');
+          sums.set(key, (sums.get(key) ?? 0) + count);
+        }
+        expect(Object.fromEntries(sums)).toEqual({
+          'deploying false 5 ': 2,
+          'running false 5 ': 1,
+          'stopped false 7 3': 3,
+          'stopped true 7 3': 1,
+        });
       });
 
       it('are counted by provider while they are ONLINE there and nobody could log in to them', async () => {

@@ -76,6 +76,15 @@ export function resourceTables(
       index('deployments_to_tend')
         .on(t.providerId)
         .where(sql`${t.status} IN ('deploying', 'running', 'stopped') OR ${t.cleanup} = 'wanted'`),
+      index('deployments_new_to_tend')
+        .on(t.providerId)
+        .where(sql`${t.status} = 'deploying' OR ${t.cleanup} = 'wanted'`),
+      index('deployments_active_by_team')
+        .on(t.teamId, t.status, t.originalRateMicroUsd, t.originalStoppedRateMicroUsd)
+        .where(sql`${t.status} IN ('deploying', 'running', 'stopped')`),
+      index('deployments_resuming')
+        .on(t.teamId)
+        .where(sql`${t.status} = 'stopped' AND ${t.action} IS NOT NULL`),
       index('deployments_by_team').on(t.teamId, t.createdAt),
       index('deployments_by_user').on(t.userId, t.createdAt),
       index('deployments_by_time').on(t.createdAt, t.gpuType),
@@ -125,6 +134,8 @@ export function resourceTables(
         .on(t.providerId)
         .where(sql`${t.action} IS NOT NULL OR ${t.cleanup} = 'wanted'`),
       index('volumes_by_team').on(t.teamId, t.createdAt),
+      index('volumes_live_by_team').on(t.teamId).where(sql`${t.status} <> 'deleted'`),
+      index('volumes_live_by_provider').on(t.providerId).where(sql`${t.status} <> 'deleted'`),
       index('volumes_failed')
         .on(t.providerId)
         .where(sql`${t.status} = 'error' AND ${t.startedAt} IS NOT NULL AND ${t.deletedAt} IS NULL`),
@@ -153,7 +164,10 @@ export function resourceTables(
       at: bigint('at').notNull(),
       isHeld: boolean('is_held').notNull(),
     },
-    (t) => [index('losses_by_provider').on(t.providerId, t.at)],
+    (t) => [
+      index('losses_by_provider').on(t.providerId, t.at),
+      index('losses_held').on(t.providerId, t.at).where(sql`${t.isHeld}`),
+    ],
   );
 
   return { deployments, volumes, attachments, losses };

@@ -1,4 +1,6 @@
 import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
+import { activeStatuses } from '../../../marketplace/contract/deployment.ts';
+import type { Launch } from '../../../marketplace/model/deployment-record.ts';
 import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
@@ -16,20 +18,47 @@ const deploymentByProviderName = prepared(
     db.select().from(deployments).where(eq(deployments.providerName, name)),
 );
 
-const deploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) => {
-  const { deployments } = connection.tables;
-  return connection.db
+const deploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
+  deploymentsOf(connection, provider, isToTend(connection)),
+);
+
+const newDeploymentsToTend = prepared((connection: Connection, { provider }: { provider: string }) =>
+  deploymentsOf(connection, provider, isNewToTend(connection)),
+);
+
+function deploymentsOf({ db, tables: { deployments } }: Connection, provider: string, condition: SQL) {
+  return db
     .select({
       id: deployments.id,
       status: deployments.status,
       stoppedAt: deployments.stoppedAt,
-      launch: deployments.launch,
-      sshProof: deployments.sshProof,
+      launchState: sql<Launch['state']>`${deployments.launch} ->> 'state'`,
     })
     .from(deployments)
-    .where(and(eq(deployments.providerId, provider), isToTend(connection)))
+    .where(and(eq(deployments.providerId, provider), condition))
     .orderBy(asc(deployments.createdAt), asc(deployments.id));
-});
+}
+
+/** One statement, so that none is counted as it was and as it is. */
+const pricesOfTeam = prepared(
+  ({ db, tables: { deployments } }: Connection, { teamId }: { teamId: string }) => {
+    const { status, action, originalRateMicroUsd, originalStoppedRateMicroUsd } = deployments;
+    const prices = { status, originalRateMicroUsd, originalStoppedRateMicroUsd };
+    const pricesWhere = (isResuming: boolean, condition: SQL) =>
+      db
+        .select({
+          ...prices,
+          isResuming: sql<number>`${sql.raw(isResuming ? '1' : '0')}`,
+          count: count(),
+        })
+        .from(deployments)
+        .where(and(eq(deployments.teamId, teamId), condition))
+        .groupBy(status, originalRateMicroUsd, originalStoppedRateMicroUsd);
+    // The first two conditions are a partial index's.
+    const resumes = sql`${status} = 'stopped' AND ${action} IS NOT NULL AND ${action} ->> 'kind' = 'resume'`;
+    return pricesWhere(false, isActive(deployments)).unionAll(pricesWhere(true, resumes));
+  },
+);
 
 export function deploymentReader(connection: Connection): DeploymentReader {
   const {
@@ -46,6 +75,9 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       if (teamIds !== undefined) conditions.push(inArray(deployments.teamId, [...teamIds]));
       if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
+      // What is active is found in an index of its own, however much is over.
+      if (statuses?.every((status) => activeStatuses.includes(status)))
+        conditions.push(isActive(deployments));
       const found = db
         .select()
         .from(deployments)
@@ -54,9 +86,30 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       return page === undefined ? found : found.limit(page.limit).offset(page.offset);
     },
     toSync: (provider) => deploymentsToTend(connection, { provider }),
+    newToSync: (provider) => newDeploymentsToTend(connection, { provider }),
+    lastProvedAt: async (provider) => {
+      const provedAt = sql<number | null>`max(CAST(${deployments.sshProof} ->> 'provedAt' AS BIGINT))`;
+      const [found] = await db
+        .select({ provedAt: provedAt.mapWith(Number) })
+        .from(deployments)
+        .where(and(eq(deployments.providerId, provider), isToTend(connection)));
+      return found?.provedAt ?? null;
+    },
     byProviderName: async (name) => {
       const [record] = await deploymentByProviderName(connection, { name });
       return record ?? null;
+    },
+    activeByPrice: async (teamId) => {
+      const rows = await pricesOfTeam(connection, { teamId });
+      return rows.flatMap((row) =>
+        // Those that are being started are counted with the stopped ones too.
+        row.isResuming === 0
+          ? [{ ...row, isResuming: false }]
+          : [
+              { ...row, isResuming: true },
+              { ...row, isResuming: false, count: -row.count },
+            ],
+      );
     },
     countToSync: async () =>
       db
@@ -69,8 +122,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       db
         .select({ status: deployments.status, count: count() })
         .from(deployments)
-        // The same text as the partial index's condition, so that the rows are counted in the index.
-        .where(sql`${deployments.status} IN ('deploying', 'running', 'stopped')`)
+        .where(isActive(deployments))
         .groupBy(deployments.status),
     countUnproved: async () => {
       const [onlineAt, provedAt] = ['onlineAt', 'provedAt'].map(
@@ -96,9 +148,19 @@ export function deploymentReader(connection: Connection): DeploymentReader {
   };
 }
 
+/** The same text as the partial indexes' condition, so that the rows are counted in the index. */
+function isActive({ status }: Connection['tables']['deployments']): SQL {
+  return sql`${status} IN ('deploying', 'running', 'stopped')`;
+}
+
 /** The same text as the partial index's condition, so that the index is used. */
 function isToTend({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} IN ('deploying', 'running', 'stopped') OR ${deployments.cleanup} = 'wanted')`;
+}
+
+/** As above, for the index of what is new. */
+function isNewToTend({ tables: { deployments } }: Connection): SQL {
+  return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted')`;
 }
 
 export function deploymentWriter(connection: Connection): DeploymentWriter {

@@ -1,8 +1,11 @@
-import { and, asc, count, eq, gte, isNotNull, ne, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gte, isNotNull, sql } from 'drizzle-orm';
 import type { LossReader, LossWriter } from '../../../marketplace/model/store.ts';
 import type { Connection } from './connection.ts';
+import { isLive } from './volumes.ts';
 
 export function lossReader({ db, tables: { losses, deployments, volumes } }: Connection): LossReader {
+  // The same text as the partial index's condition, so that the index is used.
+  const isHeld = sql`${losses.isHeld}`;
   return {
     bySubject: async (subjectId) =>
       (await db.select().from(losses).where(eq(losses.subjectId, subjectId)))[0] ?? null,
@@ -18,13 +21,13 @@ export function lossReader({ db, tables: { losses, deployments, volumes } }: Con
       db
         .select()
         .from(losses)
-        .where(and(eq(losses.providerId, providerId), eq(losses.isHeld, true)))
+        .where(and(eq(losses.providerId, providerId), isHeld))
         .orderBy(asc(losses.at), asc(losses.subjectId)),
     countHeld: async () =>
       db
         .select({ providerId: losses.providerId, count: count() })
         .from(losses)
-        .where(eq(losses.isHeld, true))
+        .where(isHeld)
         .groupBy(losses.providerId)
         .orderBy(asc(losses.providerId)),
     countLive: async (providerId) => {
@@ -41,7 +44,7 @@ export function lossReader({ db, tables: { losses, deployments, volumes } }: Con
       const [stored] = await db
         .select({ count: count() })
         .from(volumes)
-        .where(and(eq(volumes.providerId, providerId), ne(volumes.status, 'deleted')));
+        .where(and(eq(volumes.providerId, providerId), isLive(volumes)));
       return (active?.count ?? 0) + (stored?.count ?? 0);
     },
     providers: async () =>

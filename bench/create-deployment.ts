@@ -1,0 +1,63 @@
+import { parseArgs } from 'node:util';
+import { printTable } from '../src/runtime/print.ts';
+import { newPublicKey } from '../test/support/keys.ts';
+import { sendLoad } from './load.ts';
+import { withMarketplace } from './measured-marketplace.ts';
+
+export interface Creates {
+  live: number;
+  /** CPU of the process for one create, with the call to the provider that follows it. */
+  cpuMs: number;
+}
+
+const WARM_UP = 100;
+/** So long that no poll and no slice falls into the measure. */
+const NEVER_S = 3_600;
+
+/** What a `POST /api/deployments` costs where a team has so many deployments. */
+export function measureCreates(live: number, { creates = 200 } = {}): Promise<Creates> {
+  const options = { live, intervalS: [NEVER_S, NEVER_S], sliceS: NEVER_S } as const;
+  return withMarketplace(options, async ({ server, apiKey }) => {
+    const { port } = server;
+    const load = { port, requests: [toCreate(apiKey)], connections: 1, expectedStatus: 201 };
+    await sendLoad({ ...load, count: WARM_UP });
+    const before = await server.usage();
+    await sendLoad({ ...load, count: creates });
+    const after = await server.usage();
+    return { live, cpuMs: (after.cpuUs - before.cpuUs) / 1000 / creates };
+  });
+}
+
+function toCreate(apiKey: string): Buffer {
+  const body = JSON.stringify({
+    provider: 'provider-b',
+    offerId: 'h100',
+    gpuCount: 1,
+    region: 'eu-frankfurt',
+    operatingSystem: 'ubuntu-24.04',
+    ssh_public_key: newPublicKey(),
+  });
+  const head = [
+    'POST /api/deployments HTTP/1.1',
+    'Host: marketplace.example',
+    `Authorization: Bearer ${apiKey}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      live: { type: 'string', default: '500,5000' },
+      creates: { type: 'string', default: '200' },
+    },
+  });
+  const rows: string[][] = [];
+  for (const live of values.live.split(',').map(Number)) {
+    const { cpuMs } = await measureCreates(live, { creates: Number(values.creates) });
+    rows.push([String(live), cpuMs.toFixed(2)]);
+  }
+  printTable(['live', 'CPU ms a create'], rows);
+}

@@ -1,0 +1,42 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { printTable } from '../src/runtime/print.ts';
+import { withMarketplace } from './measured-marketplace.ts';
+
+export interface Idle {
+  deployments: number;
+  /** Of one core, that the process takes, with all that it does by itself: polls, bills, watches. */
+  corePercent: number;
+}
+
+const TEAM_SIZE = 50;
+const SLICE_S = 300;
+const WARM_UP_MS = 40_000;
+
+/** What a marketplace takes of a core while so many deployments run and nobody asks for anything. */
+export function measureIdle(deployments: number, { forMs = 60_000 } = {}): Promise<Idle> {
+  const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE) };
+  return withMarketplace({ ...stored, intervalS: [10, 30], sliceS: SLICE_S }, async ({ server }) => {
+    await pause(WARM_UP_MS);
+    const begun = { at: performance.now(), ...(await server.usage()) };
+    await pause(forMs);
+    const ended = { at: performance.now(), ...(await server.usage()) };
+    const corePercent = (ended.cpuUs - begun.cpuUs) / 10 / (ended.at - begun.at);
+    return { deployments, corePercent };
+  });
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      deployments: { type: 'string', default: '200,2000' },
+      seconds: { type: 'string', default: '60' },
+    },
+  });
+  const rows: string[][] = [];
+  for (const deployments of values.deployments.split(',').map(Number)) {
+    const { corePercent } = await measureIdle(deployments, { forMs: Number(values.seconds) * 1000 });
+    rows.push([String(deployments), corePercent.toFixed(1)]);
+  }
+  printTable(['deployments', '% of a core'], rows);
+}

@@ -1,0 +1,9 @@
+import { serveMarketplace } from '../src/compose/serve-marketplace.ts';
+import { loadMarketplaceConfig } from '../src/config/marketplace/load.ts';
+import { answerBench } from './measured-process.ts';
+
+// `berth marketplace` as it is.
+const [file = ''] = process.argv.slice(2);
+const config = loadMarketplaceConfig({ file, flags: {}, env: {} });
+const { baseUrl } = await serveMarketplace({ config, env: { BENCH_KEY: 'bench' } });
+answerBench({ port: Number(new URL(baseUrl).port) });

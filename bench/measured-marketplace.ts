@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ServerProcess } from './server-process.ts';
+import { storeDeployments, type WantedDeployments } from './stored-deployments.ts';
+
+export interface MeasuredMarketplace {
+  server: ServerProcess;
+  apiKey: string;
+}
+
+interface Options extends WantedDeployments {
+  /** Between two polls of a deployment, in seconds. */
+  intervalS: readonly [number, number];
+  sliceS: number;
+}
+
+/** Runs `body` with a marketplace of so many deployments, which has one provider: both in processes of their own. */
+export async function withMarketplace<T>(
+  { intervalS, sliceS, ...stored }: Options,
+  body: (marketplace: MeasuredMarketplace) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+  let provider: ServerProcess | undefined;
+  let server: ServerProcess | undefined;
+  try {
+    const database = `sqlite:${join(folder, 'marketplace.db')}`;
+    const { apiKey } = await storeDeployments(database, stored);
+    provider = await ServerProcess.start('./provider-server.ts', []);
+    const file = join(folder, 'marketplace.yaml');
+    writeFileSync(
+      file,
+      `server: { port: 0 }
+database: ${database}
+providers:
+  - { id: provider-b, base_url: 'http://127.0.0.1:${provider.port}/v1', api_key_env: BENCH_KEY, allow_private: true }
+verify_ssh: false
+polling: { interval_s: [${intervalS.join(', ')}] }
+billing: { slice_s: ${sliceS} }
+team_limits: { deployments: null, volumes: null, volume_gb: null }
+rate_limits: { account_requests: 1000000000, other_requests: 1000000000 }
+log: { level: error }
+`,
+    );
+    server = await ServerProcess.start('./marketplace-server.ts', [file]);
+    await catalogRead(server.port);
+    return await body({ server, apiKey });
+  } finally {
+    await server?.stop();
+    await provider?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resolves once the marketplace knows what its provider sells. */
+async function catalogRead(port: number): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/gpu-offers`);
+    const { data } = (await answer.json()) as { data: unknown[] };
+    if (data.length > 0) return;
+    await pause(20);
+  }
+}

@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { DueHeap } from './due-heap.ts';
+
+const put = fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), at: fc.nat(9) });
+
+it('gives keys in the order of their times, as a sorted list does', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(put, fc.constant('take' as const)), { maxLength: 60 }), (steps) => {
+      const heap = new DueHeap();
+      let list: { key: string; at: number }[] = [];
+      for (const step of steps) {
+        if (step === 'take') {
+          expect(heap.nextAt()).toBe(list[0]?.at ?? null);
+          expect(heap.take()).toBe(list.shift()?.key);
+          continue;
+        }
+        heap.put(step.key, step.at);
+        const known = list.find(({ key }) => key === step.key);
+        if (known !== undefined && known.at <= step.at) continue;
+        // Of equal times the one that was put first comes first: sorting is stable.
+        list = [...list.filter(({ key }) => key !== step.key), step].sort((a, b) => a.at - b.at);
+        expect(heap.has(step.key)).toBe(true);
+      }
+    }),
+  );
+});
+
+it('is empty when it was cleared', () => {
+  const heap = new DueHeap();
+  heap.put('a', 1);
+  heap.clear();
+  expect([heap.has('a'), heap.nextAt(), heap.take()]).toEqual([false, null, undefined]);
+});
