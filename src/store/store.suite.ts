@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eachLiveInstance } from '../orchestrator/instances/list.ts';
 import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
-import type { Store, Transaction } from '../orchestrator/model/store.ts';
+import type { ListedInstance, LiveInstance, Store, Transaction } from '../orchestrator/model/store.ts';
 import { accountId, claim, dueWork, instance, now } from './records.fixture.ts';
 
 /** What every store must do. `open` makes an empty one, `reopen` opens what is there once more. */
@@ -123,7 +124,7 @@ export function describeStore(
           await insert(instance(id, id === 'a' ? { createdAt: now - 1 } : {}));
         await insert(instance('g', { status: 'DESTROYED' }));
         await insert(instance('h', { region: 'there' }));
-        const page = (after?: InstanceRecord) =>
+        const page = (after?: ListedInstance) =>
           store.read.instances.page({ accountId, region: 'here', limit: 2, ...(after && { after }) });
         const first = await page();
         await store.transact(async (tx) => {
@@ -137,6 +138,37 @@ export function describeStore(
           ...[['a', 'b'], ['d', 'e'], ['f', 'z'], []],
         ]);
         expect(await store.read.instances.page({ accountId: 'acct-2', limit: 2 })).toEqual([]);
+      });
+
+      it('that live are read page by page, of all accounts, with what the platform must have of them', async () => {
+        await store.transact((tx) =>
+          tx.credentials.insertAccount({ id: 'a-2', name: 'two', passwordHash: null, createdAt: now }),
+        );
+        const endpoint = { publicIp: '192.0.2.1', sshPort: 22, sshUsername: 'root' };
+        const live = [
+          instance('f', { accountId: 'a-2', createdAt: now + 9 }),
+          instance('b', { createdAt: now - 1 }),
+          instance('a', { createOpenUntil: now, version: 7 }),
+          instance('c', { status: 'ONLINE', endpoint }),
+        ];
+        for (const record of live) await insert(record);
+        await insert(instance('gone', { status: 'DESTROYED' }));
+        const read: LiveInstance[] = [];
+        for await (const row of eachLiveInstance(store.read.instances, 2)) read.push(row);
+        expect(read).toEqual(
+          live.map(({ id, accountId, createdAt, ownerRef, status, updatedAt, version, ...rest }) => ({
+            ...{ id, accountId, createdAt, ownerRef, status, updatedAt, version },
+            ...{ endpoint: rest.endpoint, createOpenUntil: rest.createOpenUntil },
+          })),
+        );
+      });
+
+      it('are read by their ids, tombstones too', async () => {
+        const rows = [instance('a'), instance('b', { status: 'DESTROYED' })];
+        for (const record of rows) await insert(record);
+        const found = await store.read.instances.byIds(['b', 'none', 'a']);
+        expect(found.sort((one, other) => one.id.localeCompare(other.id))).toEqual(rows);
+        expect(await store.read.instances.byIds([])).toEqual([]);
       });
 
       it('are listed oldest first, by account and region, without the destroyed ones', async () => {

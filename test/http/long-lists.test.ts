@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Store, StoreUnavailable } from '../../src/orchestrator/model/store.ts';
 import { until } from '../support/clocks/until.ts';
 import { insertInstances } from '../support/databases/insert-instances.ts';
+import { instanceRequest } from '../support/http/requests.ts';
 import { startServer, WireClient } from '../support/http/wire.ts';
 import { startTestOrchestrator, type TestOrchestrator } from '../support/orchestrator.ts';
 
@@ -58,6 +59,30 @@ describe('a list of many instances', () => {
       '{"instances":[]}',
       expect.stringMatching(/^"/),
     ]);
+  });
+
+  it('is to the byte what the polled reads say, of its account only, also while it changes', async () => {
+    const ids = await start(1_250);
+    const key = await orchestrator.addAccount('other');
+    const other = await orchestrator.request('POST', '/instances', { body: instanceRequest(), key });
+    const list = async (path = '/instances', of?: string) =>
+      (await orchestrator.request('GET', path, of === undefined ? {} : { key: of })).text;
+    const polled = async (id: string, of?: string) => list(`/instances/${id}`, of);
+    const before = JSON.parse(await list()) as { instances: { id: string }[] };
+    const replies = await Promise.all(before.instances.map(({ id }) => polled(id)));
+    expect(await list()).toBe(`{"instances":[${replies.join(',')}]}`);
+    expect(await list('/instances', key)).toBe(
+      `{"instances":[${await polled(String(other.body['id']), key)}]}`,
+    );
+    const [first = '', last = ''] = [ids[0], ids.at(-1)];
+    for (const id of [first, last]) await orchestrator.request('DELETE', `/instances/${id}`);
+    await orchestrator.waitFor(first, 'GONE');
+    await orchestrator.waitFor(last, 'GONE');
+    const after = await list();
+    expect([first, last].filter((id) => after.includes(id))).toEqual([]);
+    const left = before.instances.filter(({ id }) => id !== first && id !== last);
+    const now = await Promise.all(left.map(({ id }) => polled(id)));
+    expect(after).toBe(`{"instances":[${now.join(',')}]}`);
   });
 
   it('is read from the store only as fast as the client takes it', async () => {

@@ -1,6 +1,5 @@
 import { z } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler, TypedResponse } from 'hono';
-import type { Instance } from '../../contract/instance.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Created } from '../accounts/create-once.ts';
 import { type PreparedReply, toEtag } from '../instances/polled-reads.ts';
@@ -73,14 +72,14 @@ export function conditionalReads(): MiddlewareHandler<HttpEnv> {
 }
 
 /** 200 with bytes that were prepared before. */
-export function respondPrepared(
+export function respondPrepared<Body>(
   context: Context<HttpEnv>,
-  { bytes, etag }: PreparedReply,
-): TypedResponse<Instance, 200, 'json'> {
+  { bytes, etag }: Pick<PreparedReply, 'bytes' | 'etag'>,
+): TypedResponse<Body, 200, 'json'> {
   const response = context.body(new Uint8Array(bytes), 200, {
     'Content-Type': 'application/json',
     ETag: etag,
   });
-  // The bytes are an Instance in JSON, which a body of bytes cannot say by its type.
-  return response as unknown as TypedResponse<Instance, 200, 'json'>;
+  // The bytes are a `Body` in JSON, which a body of bytes cannot say by its type.
+  return response as unknown as TypedResponse<Body, 200, 'json'>;
 }

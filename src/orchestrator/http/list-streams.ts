@@ -4,6 +4,11 @@ import { ApiError } from '../../contract/errors.ts';
 const AT_ONCE_PER_ACCOUNT = 4;
 const RETRY_AFTER_SECONDS = 2;
 
+/** Items in JSON with commas between them; empty: none. */
+interface ListPage {
+  items: Buffer;
+}
+
 /**
  * Sends long lists page by page, each read from the store when the client has taken the one before, so that none is
  * ever held in memory as a whole. Where a page cannot be read, the connection is broken: what came until then must
@@ -18,15 +23,15 @@ export class ListStreams {
   }
 
   /**
-   * The body of a reply: `head`, the items of `pages` with commas between them, and `tail`.
+   * The body of a reply: `head`, the items of `pages` with commas between the pages, and `tail`.
    *
    * @param client aborted when the client has gone
    * @param breakOff told why no more comes; false: it could not break the connection, and the body fails instead
    * @throws {ApiError} `too_many_requests` where the account has enough of them under way
    */
-  open<Item>(
+  open(
     accountId: string,
-    { head, pages, tail }: { head: string; pages: AsyncIterator<readonly Item[]>; tail: string },
+    { head, pages, tail }: { head: string; pages: AsyncIterator<ListPage>; tail: string },
     client: AbortSignal,
     breakOff: (error: unknown) => boolean,
   ): ReadableStream<Uint8Array> {
@@ -34,17 +39,15 @@ export class ListStreams {
     client.addEventListener('abort', close);
     // It went while the first page was read: nobody may ever take the body, or cancel it.
     if (client.aborted) close();
-    const encoder = new TextEncoder();
     let isFirst = true;
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
           try {
-            const { done, value: items } = await nextWithItems(pages);
+            const { done, items } = await nextWithItems(pages);
             const start = isFirst ? head : done ? '' : ',';
-            const rest = done ? tail : items.map((item) => JSON.stringify(item)).join(',');
             isFirst = false;
-            controller.enqueue(encoder.encode(start + rest));
+            controller.enqueue(Buffer.concat([Buffer.from(start), done ? Buffer.from(tail) : items]));
             if (!done) return;
             close();
             controller.close();
@@ -79,12 +82,10 @@ export class ListStreams {
   }
 }
 
-async function nextWithItems<Item>(
-  pages: AsyncIterator<readonly Item[]>,
-): Promise<{ done: boolean; value: readonly Item[] }> {
+async function nextWithItems(pages: AsyncIterator<ListPage>): Promise<{ done: boolean; items: Buffer }> {
   for (;;) {
     const { done = false, value } = await pages.next();
-    if (done) return { done, value: [] };
-    if (value.length > 0) return { done, value };
+    if (done) return { done, items: Buffer.alloc(0) };
+    if (value.items.length > 0) return { done, items: value.items };
   }
 }

@@ -1,22 +1,30 @@
 import type { Instance } from '../../contract/instance.ts';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import type { InstanceRecord } from '../model/records.ts';
-import type { InstanceReader } from '../model/store.ts';
+import type { InstanceReader, ListedInstance, LiveInstance } from '../model/store.ts';
 
 /** Instances that are read at once: some hundred KB of them. */
-export const INSTANCES_PER_PAGE = 500;
+const INSTANCES_PER_PAGE = 500;
+
+interface ListPage {
+  /** Instances in JSON with commas between them; empty: none. */
+  items: Buffer;
+  isLast: boolean;
+}
 
 /**
  * O: GET /instances, page by page: oldest first, without the destroyed ones; an unknown region is an empty list
  * (settled). What is there from the first page to the last is in it once, whatever is made or destroyed meanwhile: the
- * next page begins after the last instance of the one before, and neither its age nor its id ever changes.
+ * next page begins after the last instance of the one before, and neither its age nor its id ever changes. `prepare` makes
+ * the instances of a page, in its order, without those that are destroyed by now.
  */
 export async function* listInstances(
   instances: InstanceReader,
+  prepare: (ids: readonly string[]) => Promise<Buffer>,
   accountId: string,
   region?: string,
-): AsyncGenerator<InstanceRecord[], void> {
-  let after: InstanceRecord | undefined;
+): AsyncGenerator<ListPage, void> {
+  let after: ListedInstance | undefined;
   do {
     const page = await instances.page({
       accountId,
@@ -24,8 +32,24 @@ export async function* listInstances(
       ...(region !== undefined && { region }),
       ...(after !== undefined && { after }),
     });
-    yield page;
     after = page.length < INSTANCES_PER_PAGE ? undefined : page.at(-1);
+    yield { items: await prepare(page.map(({ id }) => id)), isLast: after === undefined };
+  } while (after !== undefined);
+}
+
+const LIVE_PER_PAGE = 1_000;
+
+/** All that are not destroyed, page by page, so that they are never in memory as a whole. */
+export async function* eachLiveInstance(
+  instances: Pick<InstanceReader, 'livePage'>,
+  limit = LIVE_PER_PAGE,
+): AsyncGenerator<LiveInstance, void> {
+  let after: LiveInstance | undefined;
+  do {
+    const page = await instances.livePage({ limit, ...(after !== undefined && { after }) });
+    yield* page;
+    after = page.length < limit ? undefined : page.at(-1);
+    if (after !== undefined) await new Promise((resolve) => setImmediate(resolve));
   } while (after !== undefined);
 }
 

@@ -51,8 +51,11 @@ function slowStore() {
   let hears = true;
   const reads: ((found: InstanceRecord | null) => void)[] = [];
   const byId = () => new Promise<InstanceRecord | null>((resolve) => reads.push(resolve));
+  const readsOfMany: { ids: readonly string[]; answer: (found: InstanceRecord[]) => void }[] = [];
+  const byIds = (ids: readonly string[]) =>
+    new Promise<InstanceRecord[]>((answer) => readsOfMany.push({ ids, answer }));
   const store = {
-    read: { instances: { byId } as unknown as InstanceReader },
+    read: { instances: { byId, byIds } as unknown as InstanceReader },
     isCommitFeedLive: () => hears,
     subscribe: (added: CommitListener) => {
       listener = added;
@@ -62,6 +65,7 @@ function slowStore() {
   return {
     store,
     reads,
+    readsOfMany,
     commit: (...records: InstanceRecord[]) => listener.instancesChanged?.(records),
     missCommits: () => listener.commitsMissed?.(),
     hear: (value: boolean) => {
@@ -164,5 +168,53 @@ describe('prepared replies', () => {
     reads[0]?.(record('ONLINE'));
     await reading;
     expect(polled.cached('a')).toBeUndefined();
+  });
+});
+
+describe('prepared replies of a list', () => {
+  const statusesOf = (bytes: Buffer) =>
+    (JSON.parse(`[${bytes.toString()}]`) as { id: string; status: string }[]).map(
+      ({ id, status }) => `${id} ${status}`,
+    );
+
+  it('are the bytes of the polled reads in the order that was asked for', async () => {
+    const { store, commit, readsOfMany } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('ONLINE', 'a'), record('PROVISIONING', 'b'));
+    const replies = await Promise.all([polled.get('acct', 'b'), polled.get('acct', 'a')]);
+    const joined = await polled.join(['b', 'a']);
+    expect(joined.toString()).toBe(replies.map(({ bytes }) => bytes.toString()).join(','));
+    expect([await polled.join([]), readsOfMany]).toEqual([Buffer.alloc(0), []]);
+  });
+
+  it('are read from the store where they are missing, at once, and kept', async () => {
+    const { store, commit, readsOfMany } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('ONLINE', 'b'));
+    const joining = polled.join(['a', 'b', 'c']);
+    readsOfMany[0]?.answer([record('DESTROYED', 'c'), record('ONLINE', 'a')]);
+    expect(statusesOf(await joining)).toEqual(['a ONLINE', 'b ONLINE']);
+    expect(readsOfMany.map(({ ids }) => ids)).toEqual([['a', 'c']]);
+    expect(statusOf(polled.cached('a'))).toBe('ONLINE');
+  });
+
+  it('are never older than a polled read: a commit that overtakes the rows counts', async () => {
+    const { store, commit, readsOfMany } = slowStore();
+    const polled = new PolledReads(store);
+    const joining = polled.join(['a', 'b', 'c']);
+    commit(record('ONLINE', 'a'), record('DESTROYED', 'b'));
+    const rows = ['a', 'b', 'c'].map((id) => record('PROVISIONING', id));
+    readsOfMany[0]?.answer(rows);
+    expect(statusesOf(await joining)).toEqual(['a ONLINE', 'c PROVISIONING']);
+  });
+
+  it('are all read while commits of other processes go unheard', async () => {
+    const { store, commit, readsOfMany, hear } = slowStore();
+    const polled = new PolledReads(store);
+    commit(record('PROVISIONING', 'a'));
+    hear(false);
+    const joining = polled.join(['a']);
+    readsOfMany[0]?.answer([record('ONLINE', 'a')]);
+    expect(statusesOf(await joining)).toEqual(['a ONLINE']);
   });
 });

@@ -11,19 +11,40 @@ import type { InstanceWorkKind, Lease, LeaseState, ResourceKind, Work } from './
 
 export { StoreUnavailable } from '../../ports/errors.ts';
 
+/** A place in an account's list; it never changes. */
+export type ListedInstance = Pick<InstanceRecord, 'id' | 'createdAt'>;
+
+/** What the platform must have of an instance, by its row. */
+export type LiveInstance = Pick<
+  InstanceRecord,
+  | 'id'
+  | 'accountId'
+  | 'createdAt'
+  | 'ownerRef'
+  | 'status'
+  | 'endpoint'
+  | 'updatedAt'
+  | 'version'
+  | 'createOpenUntil'
+>;
+
 export interface InstanceReader {
   /** Tombstones included. */
   byId(id: string): Promise<InstanceRecord | null>;
   byOwnerRef(ref: string): Promise<InstanceRecord | null>;
   /** Without the destroyed ones, oldest first. */
   list(filter: { accountId?: string; region?: string }): Promise<InstanceRecord[]>;
+  /** Those that exist, tombstones included, in no order. */
+  byIds(ids: readonly string[]): Promise<InstanceRecord[]>;
   /** The next `limit` of an account's list after one that was listed, from the first one where there is none. */
   page(filter: {
     accountId: string;
     region?: string;
-    after?: Pick<InstanceRecord, 'createdAt' | 'id'>;
+    after?: ListedInstance;
     limit: number;
-  }): Promise<InstanceRecord[]>;
+  }): Promise<ListedInstance[]>;
+  /** The next `limit` of all that are not destroyed after one that was read, from the first one where there is none. */
+  livePage(filter: { after?: LiveInstance; limit: number }): Promise<LiveInstance[]>;
   /** Without the destroyed ones. */
   countByStatus(): Promise<{ status: InstanceStatus; count: number }[]>;
 }

@@ -12,7 +12,7 @@ function setUp(...rows: InstanceRecord[]) {
   const store = {
     read: {
       instances: {
-        list: async () => {
+        livePage: async () => {
           state.reads++;
           return state.rows;
         },

@@ -1,8 +1,8 @@
 import type { InstanceStatus } from '../../contract/instance.ts';
 import type { Clock } from '../../ports/clock.ts';
+import { eachLiveInstance } from '../instances/list.ts';
 import type { Endpoint, OwnerRef } from '../model/platform-driver.ts';
-import type { InstanceRecord } from '../model/records.ts';
-import type { Store } from '../model/store.ts';
+import type { LiveInstance, Store } from '../model/store.ts';
 import type { ReconcileOptions } from './options.ts';
 
 /** What a row expects of the platform. */
@@ -79,17 +79,16 @@ export class ExpectedMachines {
 
   async #load(): Promise<void> {
     const before = new Map(this.#rows);
-    const records = await this.#store.read.instances.list({});
-    for (const record of records) {
-      before.delete(record.ownerRef);
-      this.#apply(record);
+    for await (const instance of eachLiveInstance(this.#store.read.instances)) {
+      before.delete(instance.ownerRef);
+      this.#apply(instance);
     }
     for (const [ref, { version }] of before) if (this.#rows.get(ref)?.version === version) this.forget(ref);
   }
 
   /** Commits of several processes may arrive out of order. */
-  #apply(record: InstanceRecord): void {
-    const { id, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } = record;
+  #apply(instance: LiveInstance): void {
+    const { id, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } = instance;
     if (this.#destroyed.has(ownerRef)) return;
     const known = this.#rows.get(ownerRef);
     if (known !== undefined && known.version > version) return;

@@ -1,4 +1,5 @@
 import type { Timer } from '../../ports/clock.ts';
+import { eachLiveInstance } from '../instances/list.ts';
 import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../model/platform-driver.ts';
 import type { ResourceKind } from '../model/work.ts';
 import { observe } from '../platform/call-platform.ts';
@@ -78,7 +79,9 @@ export class Recovery {
     this.#isRestored = true;
     this.#beganAt = machines?.begunAt ?? clock.now();
     this.#notFoundGuard.restored();
-    restoreHold.begin((await store.read.instances.list({})).map(({ id }) => id));
+    const ids: string[] = [];
+    for await (const { id } of eachLiveInstance(store.read.instances)) ids.push(id);
+    restoreHold.begin(ids);
     log.warn(
       { backupTakenAt: new Date(takenAt).toISOString() },
       'this database was restored from a backup: it is compared with the platform before anything else. ' +
@@ -133,7 +136,7 @@ export class Recovery {
     const listed = await this.#list(machines, () => driver.list(), first);
     if (listed === undefined) return undefined;
     const byRef = new Map(listed.items.map((machine) => [machine.ref, machine]));
-    for (const { ownerRef } of await store.read.instances.list({})) this.#rows.add(ownerRef);
+    for await (const { ownerRef } of eachLiveInstance(store.read.instances)) this.#rows.add(ownerRef);
     const unadopted = await this.#adopt<ObservedMachine>(
       listed.items,
       (ref) => store.read.instances.byOwnerRef(ref),

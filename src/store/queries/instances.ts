@@ -8,6 +8,70 @@ const instanceById = prepared(({ db, tables: { instances }, locking }: Connectio
   locking.rows(db.select().from(instances).where(eq(instances.id, id))),
 );
 
+/** The same text as the condition of the partial indexes, so that they are used. */
+const isLive = ({ status }: Connection['tables']['instances']): SQL => sql`${status} <> 'DESTROYED'`;
+
+interface PageValues {
+  accountId: string;
+  region?: string;
+  afterCreatedAt?: number;
+  afterId?: string;
+  limit: number;
+}
+
+const pageOfAccount = prepared(
+  (
+    { db, tables: { instances } }: Connection,
+    { accountId, region, afterCreatedAt, afterId, limit }: PageValues,
+  ) =>
+    db
+      .select({ id: instances.id, createdAt: instances.createdAt })
+      .from(instances)
+      .where(
+        and(
+          isLive(instances),
+          eq(instances.accountId, accountId),
+          region === undefined ? undefined : eq(instances.region, region),
+          // Compared as one row value, so that the index finds the first row.
+          afterId === undefined
+            ? undefined
+            : sql`(${instances.createdAt}, ${instances.id}) > (${afterCreatedAt}, ${afterId})`,
+        ),
+      )
+      .orderBy(asc(instances.createdAt), asc(instances.id))
+      .limit(limit),
+);
+
+interface LivePageValues {
+  afterAccountId?: string;
+  afterCreatedAt?: number;
+  afterId?: string;
+  limit: number;
+}
+
+const pageOfLive = prepared(
+  (
+    { db, tables: { instances } }: Connection,
+    { afterAccountId, afterCreatedAt, afterId, limit }: LivePageValues,
+  ) => {
+    const { id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } =
+      instances;
+    return db
+      .select({ id, accountId, createdAt, ownerRef, status, endpoint, updatedAt, version, createOpenUntil })
+      .from(instances)
+      .where(
+        and(
+          isLive(instances),
+          afterId === undefined
+            ? undefined
+            : sql`(${accountId}, ${createdAt}, ${id}) > (${afterAccountId}, ${afterCreatedAt}, ${afterId})`,
+        ),
+      )
+      .orderBy(asc(accountId), asc(createdAt), asc(id))
+      .limit(limit);
+  },
+);
+
 export function instanceReader(connection: Connection): InstanceReader {
   const {
     db,
@@ -16,11 +80,6 @@ export function instanceReader(connection: Connection): InstanceReader {
   } = connection;
   const find = async (condition: SQL): Promise<InstanceRecord | null> =>
     (await locking.rows(db.select().from(instances).where(condition)))[0] ?? null;
-  /** The same text as the partial indexes' condition, so that they are used. */
-  const isLive = sql`${instances.status} <> 'DESTROYED'`;
-  // Compared as one row value, so that the index finds the first row.
-  const isAfter = ({ createdAt, id }: Pick<InstanceRecord, 'createdAt' | 'id'>): SQL =>
-    sql`(${instances.createdAt}, ${instances.id}) > (${createdAt}, ${id})`;
   return {
     byId: async (id) => {
       const [record] = await instanceById(connection, { id });
@@ -28,7 +87,7 @@ export function instanceReader(connection: Connection): InstanceReader {
     },
     byOwnerRef: (ref) => find(eq(instances.ownerRef, ref)),
     list: async ({ accountId, region }) => {
-      const conditions: SQL[] = [isLive];
+      const conditions: SQL[] = [isLive(instances)];
       if (accountId !== undefined) conditions.push(eq(instances.accountId, accountId));
       if (region !== undefined) conditions.push(eq(instances.region, region));
       return db
@@ -37,25 +96,28 @@ export function instanceReader(connection: Connection): InstanceReader {
         .where(and(...conditions))
         .orderBy(asc(instances.createdAt), asc(instances.id));
     },
-    page: async ({ accountId, region, after, limit }) =>
-      db
-        .select()
-        .from(instances)
-        .where(
-          and(
-            isLive,
-            eq(instances.accountId, accountId),
-            region === undefined ? undefined : eq(instances.region, region),
-            after === undefined ? undefined : isAfter(after),
-          ),
-        )
-        .orderBy(asc(instances.createdAt), asc(instances.id))
-        .limit(limit),
+    byIds: (ids) => instancesByIds(connection, ids),
+    page: ({ accountId, region, after, limit }) =>
+      pageOfAccount(connection, {
+        accountId,
+        limit,
+        ...(region !== undefined && { region }),
+        ...(after !== undefined && { afterCreatedAt: after.createdAt, afterId: after.id }),
+      }),
+    livePage: ({ after, limit }) =>
+      pageOfLive(connection, {
+        limit,
+        ...(after !== undefined && {
+          afterAccountId: after.accountId,
+          afterCreatedAt: after.createdAt,
+          afterId: after.id,
+        }),
+      }),
     countByStatus: async () =>
       db
         .select({ status: instances.status, count: count() })
         .from(instances)
-        .where(isLive)
+        .where(isLive(instances))
         .groupBy(instances.status),
   };
 }

@@ -15,8 +15,8 @@ export function toConnection<Schema>(connection: Database.Database, tables: Sche
   };
 }
 
-/** A placeholder in a comparison or in LIMIT. */
-const COMPARED = /(?<=[=<>] |limit )\?/g;
+/** A placeholder in a comparison, also of row values, or in LIMIT. */
+const COMPARED = /(?<=[=<>] |limit |> \((?:\?, )*)\?/g;
 
 /**
  * Where rows are ordered and a column is compared with a bare `?`, SQLite recompiles the statement for every value: a

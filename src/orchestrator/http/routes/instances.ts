@@ -13,11 +13,11 @@ import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { createInstance } from '../../instances/create.ts';
 import { destroyInstance } from '../../instances/destroy.ts';
-import { INSTANCES_PER_PAGE, listInstances, toInstance } from '../../instances/list.ts';
+import { listInstances, toInstance } from '../../instances/list.ts';
 import { findPlanIssues } from '../../instances/plan.ts';
+import { toEtag } from '../../instances/polled-reads.ts';
 import { startInstance } from '../../instances/start.ts';
 import { stopInstance } from '../../instances/stop.ts';
-import type { InstanceRecord } from '../../model/records.ts';
 import { breakOff, createHeaders, markReplay, respondPrepared, respondStreamed } from '../conditional.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
@@ -176,13 +176,14 @@ function wellFormedFields(body: Record<string, unknown>): Partial<CreateInstance
   return Object.fromEntries(fields);
 }
 
-async function* instancesOf(
-  first: readonly InstanceRecord[],
-  rest: AsyncIterable<readonly InstanceRecord[]>,
-): AsyncGenerator<Instance[], void> {
-  yield first.map(toInstance);
-  for await (const page of rest) yield page.map(toInstance);
+async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGenerator<Page, void> {
+  yield first;
+  yield* rest;
 }
+
+const HEAD = '{"instances":[';
+const TAIL = ']}';
+const NONE = { items: Buffer.alloc(0), isLast: true };
 
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
@@ -190,19 +191,20 @@ export function instanceRoutes(deps: HttpDeps) {
   return createRouter()
     .openapi(listRoute, async (context) => {
       const { accountId } = context.get('principal');
-      const pages = listInstances(store.read.instances, accountId, context.req.valid('query').region);
-      const { value: first = [] } = await pages.next();
-      const isLong = first.length >= INSTANCES_PER_PAGE;
+      const { region } = context.req.valid('query');
+      const prepare = (ids: readonly string[]) => polledReads.join(ids);
+      const pages = listInstances(store.read.instances, prepare, accountId, region);
+      const { value: first = NONE } = await pages.next();
       // Nobody reads the body of a HEAD.
-      if (isLong && context.req.method === 'HEAD') context.set('isStreamed', true);
-      else if (isLong) {
-        const items = instancesOf(first, pages);
-        const list = { head: '{"instances":[', pages: items, tail: ']}' };
+      if (!first.isLast && context.req.method === 'HEAD') context.set('isStreamed', true);
+      else if (!first.isLast) {
+        const list = { head: HEAD, pages: following(first, pages), tail: TAIL };
         const { signal } = context.req.raw;
         const body = listStreams.open(accountId, list, signal, (error) => breakOff(context, error, log));
         return respondStreamed<InstanceList>(context, body);
       }
-      return context.json({ instances: first.map(toInstance) }, 200);
+      const bytes = Buffer.concat([Buffer.from(HEAD), first.items, Buffer.from(TAIL)]);
+      return respondPrepared<InstanceList>(context, { bytes, etag: toEtag(bytes) });
     })
     .openapi(
       createRoute_,
@@ -224,7 +226,7 @@ export function instanceRoutes(deps: HttpDeps) {
       const owner = polledReads.cached(instanceId) ?? (await store.read.instances.byId(instanceId));
       if (owner?.accountId === accountId) rateLimits.admitPoll(instanceId);
       else rateLimits.admitRequest(accountId);
-      return respondPrepared(context, await polledReads.get(accountId, instanceId));
+      return respondPrepared<Instance>(context, await polledReads.get(accountId, instanceId));
     })
     .openapi(destroyRoute, async (context) => {
       const record = await destroyInstance(
