@@ -140,7 +140,7 @@ export function logNames({ id, teamId, launch }: Pick<DeploymentRecord, 'id' | '
 }
 
 /** Whether it may still run, and cost. */
-export function isActive({ status }: DeploymentRecord): boolean {
+export function isActive({ status }: Pick<DeploymentRecord, 'status'>): boolean {
   return activeStatuses.includes(status);
 }
 

@@ -1,6 +1,5 @@
 import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
-import { activeStatuses } from '../../../marketplace/contract/deployment.ts';
-import type { Launch } from '../../../marketplace/model/deployment-record.ts';
+import { isActive, type Launch } from '../../../marketplace/model/deployment-record.ts';
 import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
@@ -56,7 +55,7 @@ const pricesOfTeam = prepared(
         .groupBy(status, originalRateMicroUsd, originalStoppedRateMicroUsd);
     // The first two conditions are a partial index's.
     const resumes = sql`${status} = 'stopped' AND ${action} IS NOT NULL AND ${action} ->> 'kind' = 'resume'`;
-    return pricesWhere(false, isActive(deployments)).unionAll(pricesWhere(true, resumes));
+    return pricesWhere(false, inActive(deployments)).unionAll(pricesWhere(true, resumes));
   },
 );
 
@@ -76,8 +75,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       if (userId !== undefined) conditions.push(eq(deployments.userId, userId));
       if (statuses !== undefined) conditions.push(inArray(deployments.status, [...statuses]));
       // What is active is found in an index of its own, however much is over.
-      if (statuses?.every((status) => activeStatuses.includes(status)))
-        conditions.push(isActive(deployments));
+      if (statuses?.every((status) => isActive({ status }))) conditions.push(inActive(deployments));
       const found = db
         .select()
         .from(deployments)
@@ -122,7 +120,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
       db
         .select({ status: deployments.status, count: count() })
         .from(deployments)
-        .where(isActive(deployments))
+        .where(inActive(deployments))
         .groupBy(deployments.status),
     countUnproved: async () => {
       const [onlineAt, provedAt] = ['onlineAt', 'provedAt'].map(
@@ -149,7 +147,7 @@ export function deploymentReader(connection: Connection): DeploymentReader {
 }
 
 /** The same text as the partial indexes' condition, so that the rows are counted in the index. */
-function isActive({ status }: Connection['tables']['deployments']): SQL {
+function inActive({ status }: Connection['tables']['deployments']): SQL {
   return sql`${status} IN ('deploying', 'running', 'stopped')`;
 }
 
