@@ -8,7 +8,7 @@ import { startPostgres } from '../test/support/databases/postgres.ts';
 import { countFsyncs } from './count-fsyncs.ts';
 import { median } from './paired-rounds.ts';
 import { ServerProcess } from './server-process.ts';
-import { storeInstances } from './stored-instances.ts';
+import { onlineInstance, storeInstances } from './stored-instances.ts';
 
 /** What one instance costs from its create until it reads 404, on a platform that takes no time. */
 export interface LifetimeCost {
@@ -18,7 +18,7 @@ export interface LifetimeCost {
   perSecond: number;
 }
 
-export const UNLIMITED = `rate_limits: { enabled: false }
+const UNLIMITED = `rate_limits: { enabled: false }
 log: { level: warn }
 `;
 
@@ -32,7 +32,7 @@ export async function measureLifetimes(
   const folder = mkdtempSync(join(tmpdir(), 'berth-lifetimes-'));
   const configFile = join(folder, 'berth.yaml');
   writeFileSync(configFile, UNLIMITED);
-  const { apiKey } = await storeInstances(database, stored);
+  const { apiKey } = await storeInstances(database, stored, onlineInstance);
   const server = await ServerProcess.start('./orchestrator-server.ts', [database, configFile]);
   try {
     const live = (count: number) => liveAll(server.port, apiKey, count, atOnce);

@@ -24,12 +24,16 @@ try {
   await (await server)?.[Symbol.asyncDispose]();
 }
 
+async function postgres(): Promise<string> {
+  server ??= startPostgres();
+  return (await server).createDatabase();
+}
+
 async function measureAll(): Promise<boolean> {
   const rows: Row[] = [];
   for (const measure of wanted)
     for (const store of measure.on) {
-      const postgres = () => (server ??= startPostgres());
-      if (!values.json) process.stderr.write(`${measure.id} on ${store} …\n`);
+      process.stderr.write(`${measure.id} on ${store} …\n`);
       rows.push(...(await run(measure, store, { isQuick: values.quick, postgres })));
     }
   const machine = {

@@ -7,7 +7,10 @@ export interface Measure {
   n: { full: number; quick: number };
   on: readonly StoreKind[];
   figures: Readonly<Record<string, Figure>>;
+  /** How many of each; fewer where one takes long. */
   rounds?: { full: number; quick: number };
+  /** Whether both sizes are measured at once: what mostly waits leaves the other its time. */
+  isTogether?: boolean;
   /** Where what is measured stands. */
   load(): Promise<{ open: OpenSubject }>;
 }
@@ -33,11 +36,11 @@ export const LINEAR = 16;
 
 export interface Setting {
   n: number;
-  /** As `--database` names it: empty, and this subject's alone. */
-  database: string;
+  isQuick: boolean;
   /** For files of its own; removed afterwards. */
   folder: string;
-  isQuick: boolean;
+  /** As `--database` names it: a new one. */
+  createDatabase(): Promise<string>;
 }
 
 /** What is measured, with n of what grows. */

@@ -1,4 +1,4 @@
-import { FLAT, type Measure } from './measure.ts';
+import { FLAT, LINEAR, type Measure } from './measure.ts';
 
 const BOTH = ['sqlite', 'postgres'] as const;
 const SQLITE = ['sqlite'] as const;
@@ -52,6 +52,47 @@ export const measures: readonly Measure[] = [
     figures: {
       cpuMs: { what: 'CPU to write, claim and finish it', unit: 'ms', mayGrow: FLAT },
     },
+  },
+  {
+    id: 'lifetime',
+    what: 'create, ONLINE, delete, gone',
+    of: 'others',
+    n: { full: 500, quick: 200 },
+    rounds: { full: 5, quick: 1 },
+    on: BOTH,
+    load: () => import('./subjects/lifetimes.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT, aim: { atMost: 5 } },
+      fsyncs: { what: 'fsyncs', unit: '', mayGrow: FLAT, aim: { atMost: 4 } },
+      perSecond: { what: 'a second', unit: '', of: 'most', mayGrow: null, aim: { atLeast: 120 } },
+    },
+  },
+  {
+    id: 'polls',
+    what: '500 polls a second',
+    of: 'instances',
+    n: { full: 500, quick: 500 },
+    rounds: { full: 3, quick: 1 },
+    on: SQLITE,
+    load: () => import('./subjects/polls.ts'),
+    figures: {
+      pollUs: { what: 'CPU of one, with all else', unit: 'µs', mayGrow: 3, aim: { atMost: 100 } },
+      pollP99Ms: { what: 'p99', unit: 'ms', of: 'median', mayGrow: null, aim: { atMost: 5 } },
+      longestStallMs: { what: 'longest stall', unit: 'ms', of: 'median', mayGrow: null, aim: { atMost: 20 } },
+      idlePercent: { what: 'idle, of a core', unit: '%', mayGrow: LINEAR, aim: { atMost: 1 } },
+      listMs: { what: '`GET /v1/instances`', unit: 'ms', mayGrow: LINEAR, aim: { atMost: 10 } },
+      listMb: { what: 'its bytes', unit: 'MB', mayGrow: null },
+    },
+  },
+  {
+    id: 'memory',
+    what: 'instances that were each read',
+    of: 'instances',
+    n: { full: 10_000, quick: 1_000 },
+    rounds: { full: 1, quick: 1 },
+    on: SQLITE,
+    load: () => import('./subjects/memory.ts'),
+    figures: { rssMb: { what: 'resident memory', unit: 'MB', mayGrow: LINEAR, aim: { atMost: 300 } } },
   },
   {
     id: 'schedule',

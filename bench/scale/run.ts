@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { PostgresServer } from '../../test/support/databases/postgres.ts';
 import { type Judged, judge } from './judge.ts';
 import type { Figure, Measure, StoreKind } from './measure.ts';
 import { SubjectProcess } from './subject-process.ts';
@@ -18,8 +14,8 @@ export interface Row extends Judged {
 
 export interface RunOptions {
   isQuick: boolean;
-  /** Where a measure needs one. */
-  postgres: () => Promise<PostgresServer>;
+  /** The URL of a server, for a measure that needs one. */
+  postgres: () => Promise<string>;
 }
 
 const TEN = 10;
@@ -32,30 +28,36 @@ export async function run(measure: Measure, store: StoreKind, options: RunOption
   const { isQuick } = options;
   const n = measure.n[isQuick ? 'quick' : 'full'];
   const rounds = measure.rounds?.[isQuick ? 'quick' : 'full'] ?? (isQuick ? 3 : 5);
-  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
-  const subjects: SubjectProcess[] = [];
+  const postgres = store === 'postgres' ? await options.postgres() : undefined;
+  const opened = await Promise.allSettled(
+    [n, TEN * n].map((size) => SubjectProcess.open({ id: measure.id, store, n: size, isQuick }, postgres)),
+  );
+  const subjects = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   try {
-    for (const size of [n, TEN * n]) {
-      const file = `sqlite:${join(folder, `${size}.db`)}`;
-      const database = store === 'sqlite' ? file : await (await options.postgres()).createDatabase();
-      subjects.push(await SubjectProcess.open(measure.id, { n: size, database, folder, isQuick }));
-    }
+    for (const one of opened) if (one.status === 'rejected') throw one.reason;
     const [few, many] = subjects as [SubjectProcess, SubjectProcess];
     const taken: [few: Record<string, number>, many: Record<string, number>][] = [];
     const rowsOf = () =>
-      Object.entries(measure.figures).map(([name, figure]): Row => {
-        const at = (side: 0 | 1) => taken.map((pair) => pair[side][name] ?? Number.NaN);
-        const { id, what, of } = measure;
-        return { id, what, store, n, of, figure, ...judge(figure, at(0), at(1)) };
-      });
+      Object.entries(measure.figures)
+        // What cannot be told here, as the fsyncs of another process, has no line.
+        .filter(([name]) => taken.every((pair) => pair.every((round) => name in round)))
+        .map(([name, figure]): Row => {
+          const at = (side: 0 | 1) => taken.map((pair) => pair[side][name] ?? Number.NaN);
+          const { id, what, of } = measure;
+          return { id, what, store, n, of, figure, ...judge(figure, at(0), at(1)) };
+        });
     const measureRounds = async () => {
-      for (let round = 0; round < rounds; round++) taken.push([await few.round(), await many.round()]);
+      for (let round = 0; round < rounds; round++)
+        taken.push(
+          measure.isTogether
+            ? await Promise.all([few.round(), many.round()])
+            : [await few.round(), await many.round()],
+        );
     };
     await measureRounds();
     if (rowsOf().some(({ isTooMuch }) => isTooMuch)) await measureRounds();
     return rowsOf();
   } finally {
-    for (const subject of subjects) await subject.close();
-    rmSync(folder, { recursive: true, force: true });
+    await Promise.all(subjects.map((subject) => subject.close()));
   }
 }

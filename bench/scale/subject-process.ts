@@ -1,8 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import type { Setting, Subject } from './measure.ts';
+import type { Setting, StoreKind, Subject } from './measure.ts';
 
 type Answer = { ready: true } | { round: Record<string, number> } | { failed: string };
+
+export interface SubjectOrder extends Pick<Setting, 'n' | 'isQuick'> {
+  /** Of the measure. */
+  id: string;
+  store: StoreKind;
+}
 
 /** A subject in a process of its own: what one leaves in memory is none of the next one's. */
 export class SubjectProcess {
@@ -12,10 +18,15 @@ export class SubjectProcess {
     this.#child = child;
   }
 
-  /** @throws {Error} if it cannot be opened. */
-  static async open(id: string, setting: Setting): Promise<SubjectProcess> {
-    const child = fork(new URL('./subject-server.ts', import.meta.url), [id, JSON.stringify(setting)], {
+  /**
+   * `postgres`: the server that it makes its databases on.
+   *
+   * @throws {Error} if it cannot be opened.
+   */
+  static async open(order: SubjectOrder, postgres: string | undefined): Promise<SubjectProcess> {
+    const child = fork(new URL('./subject-server.ts', import.meta.url), [JSON.stringify(order)], {
       execArgv: ['--expose-gc'],
+      env: { ...process.env, ...(postgres !== undefined && { BERTH_TEST_POSTGRES: postgres }) },
     });
     const subject = new SubjectProcess(child);
     try {
@@ -59,15 +70,20 @@ export class SubjectProcess {
 }
 
 /** In the process of the subject: a round for each question, until it is told to close or the bench has ended. */
-export function answerRounds(subject: Subject): void {
+export function answerRounds(subject: Subject, cleanUp: () => Promise<void>): void {
+  const end = async (): Promise<never> => {
+    await subject.close();
+    await cleanUp();
+    process.exit();
+  };
   const answer = (message: Answer) => void process.send?.(message);
   process.on('message', (question) => {
-    if (question === 'close') return void subject.close().then(() => process.exit());
+    if (question === 'close') return void end();
     subject.round().then(
       (round) => answer({ round }),
       (error: Error) => answer({ failed: error.stack ?? String(error) }),
     );
   });
-  process.on('disconnect', () => process.exit());
+  process.on('disconnect', end);
   answer({ ready: true });
 }

@@ -9,7 +9,8 @@ const TIMES = 300;
 const HOUR_MS = 3_600_000;
 
 /** The queue of durable work in which n rows wait for an hour, and one at a time becomes due. */
-export const open: OpenSubject = async ({ n, database }) => {
+export const open: OpenSubject = async ({ n, createDatabase }) => {
+  const database = await createDatabase();
   const { ids } = await storeInstances(database, 2);
   const [dueId = '', waitingId = ''] = ids;
   const work = { resourceKind: 'instance', kind: 'create', deadlineAt: null } as const;

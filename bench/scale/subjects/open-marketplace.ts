@@ -8,7 +8,8 @@ import type { OpenSubject } from '../measure.ts';
 import { SLICES_A_DAY, storeBooks } from '../stored-books.ts';
 
 /** `berth marketplace` on books of n slices, from the call until it serves, and what a command pays to open them. */
-export const open: OpenSubject = async ({ n, database, folder }) => {
+export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
+  const database = await createDatabase();
   await storeBooks(database, Math.ceil(n / SLICES_A_DAY));
   const file = join(folder, 'marketplace.yaml');
   // Nobody answers there: what is measured is ours alone.

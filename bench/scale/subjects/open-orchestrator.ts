@@ -8,7 +8,8 @@ import type { OpenSubject } from '../measure.ts';
 import { multiplyRows, numbered } from '../multiply-rows.ts';
 
 /** `berth serve` on a database with n tombstones, from the call to the first reply; all modules are loaded. */
-export const open: OpenSubject = async ({ n, database, folder }) => {
+export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
+  const database = await createDatabase();
   const { ids } = await storeInstances(database, 1);
   await multiplyRows(database, [
     {

@@ -9,7 +9,7 @@ const STEPS = 20;
 const CONCURRENCY = 32;
 
 /** The schedule of a provider's worker with n deployments, each of which is due every 20 seconds. */
-export const open: OpenSubject = async ({ n, database }) => {
+export const open: OpenSubject = async ({ n, createDatabase }) => {
   const clock = new VirtualClock();
   let runs = 0;
   const run = async (): Promise<number> => {
@@ -18,7 +18,7 @@ export const open: OpenSubject = async ({ n, database }) => {
   };
   const schedule = new Schedule(clock, { concurrency: CONCURRENCY, run });
   for (let key = 0; key < n; key++) schedule.put(`dep-${key}`, (EVERY_MS * key) / n);
-  const meter = await cpuMeter(database);
+  const meter = await cpuMeter(await createDatabase());
   return {
     round: async () => {
       const before = runs;

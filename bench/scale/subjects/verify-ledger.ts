@@ -6,7 +6,8 @@ import type { OpenSubject } from '../measure.ts';
 import { SLICES_A_DAY, storeBooks } from '../stored-books.ts';
 
 /** The proof of books with n slices. */
-export const open: OpenSubject = async ({ n, database }) => {
+export const open: OpenSubject = async ({ n, createDatabase }) => {
+  const database = await createDatabase();
   await storeBooks(database, Math.ceil(n / SLICES_A_DAY));
   const store = await openMarketplaceStore(database, () => undefined);
   const meter = await cpuMeter(database);

@@ -1,0 +1,19 @@
+import { measureLifetimes } from '../../lifetimes.ts';
+import type { OpenSubject } from '../measure.ts';
+
+const AT_ONCE = 32;
+
+/** Lives from the create to the 404, one after another, beside n instances that stay. */
+export const open: OpenSubject = async ({ n, createDatabase, isQuick }) => ({
+  round: async () => {
+    const lifetimes = isQuick ? 150 : 600;
+    const { cpuMs, fsyncs, perSecond } = await measureLifetimes(await createDatabase(), {
+      stored: n,
+      lifetimes,
+      atOnce: AT_ONCE,
+      rounds: 1,
+    });
+    return { cpuMs, perSecond, ...(fsyncs !== null && { fsyncs }) };
+  },
+  close: async () => undefined,
+});

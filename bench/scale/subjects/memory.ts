@@ -1,0 +1,11 @@
+import { measurePolls } from '../../polls.ts';
+import type { OpenSubject } from '../measure.ts';
+
+/** What stays in memory of n instances. */
+export const open: OpenSubject = async ({ n, createDatabase }) => ({
+  round: async () => {
+    const { rssMb } = await measurePolls(createDatabase, { instances: n, seconds: 1, lists: 1 });
+    return { rssMb };
+  },
+  close: async () => undefined,
+});
