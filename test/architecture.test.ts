@@ -32,9 +32,14 @@ const places: readonly Place[] = [
   { path: /^src\/contract\//, mayImport: [], libraries: ['zod', 'node:'] },
   { path: /^src\/orchestrator\/http\//, mayImport: [CORE, HTTP, /^src\/orchestrator\//] },
   { path: /^src\/orchestrator\//, mayImport: [CORE] },
+  {
+    path: /^src\/platform-model\//,
+    mayImport: [PORTS, /^src\/contract\//, /^src\/orchestrator\/model\/platform-driver\.ts$/],
+    libraries: [],
+  },
   { path: /^src\/drivers\/kit\//, mayImport: [MODEL, CATALOG] },
   { path: /^src\/drivers\/registry\.ts$/, mayImport: [/^src\/drivers\/(kit\/|[^/]+\/driver\.ts$)/] },
-  { path: /^src\/drivers\/([^/]+)\//, mayImport: [MODEL, CATALOG, /^src\/drivers\/kit\//] },
+  { path: /^src\/drivers\/([^/]+)\//, mayImport: [MODEL, CATALOG, /^src\/(drivers\/kit|platform-model)\//] },
   {
     path: /^src\/store\//,
     mayImport: [MODEL, /^src\/marketplace\/model\//],
@@ -87,6 +92,7 @@ const places: readonly Place[] = [
 const BUILT = [
   ...['src/ports/', 'src/keys/', 'src/http/'],
   ...['src/contract/', 'src/orchestrator/http/', 'src/orchestrator/platform/', 'src/drivers/simulator/'],
+  'src/platform-model/',
   ...[
     'src/store/',
     'src/ssh/',
@@ -167,6 +173,9 @@ it.each([
   ['src/drivers/libvirt/driver.ts', "export type { Guest } from '../simulator/guest.ts';"],
   ['src/drivers/simulator/platform/simulator.ts', "type Db = import('../../store/sqlite/db.ts').Db;"],
   ['src/drivers/kit/a.ts', "import { x } from '../simulator/driver.ts';"],
+  ['src/platform-model/a.ts', "import { x } from '../drivers/kit/faults.ts';"],
+  ['src/platform-model/a.ts', "import { readFileSync } from 'node:fs';"],
+  ['src/platform-model/a.ts', "import type { X } from '../orchestrator/model/store.ts';"],
   ['src/store/sqlite/a.ts', "import { x } from '../../drivers/kit/faults.ts';"],
   ['src/store/sqlite/a.ts', "import { x } from '../../orchestrator/http/deps.ts';"],
   ['src/store/queries/a.ts', "import { x } from '../../orchestrator/instances/transition.ts';"],

@@ -35,6 +35,15 @@ const parts: Readonly<Record<string, readonly string[]>> = {
     'http',
   ],
   'src/http': ['wire', 'api'],
+  'src/platform-model': [
+    'records.ts',
+    'rules.ts',
+    'steps.ts',
+    'due-queue.ts',
+    'machines.ts',
+    'volumes.ts',
+    'platform.ts',
+  ],
   conformance: [
     'text',
     'contract',
@@ -155,6 +164,7 @@ describe('a planted violation is caught', () => {
     ['src/marketplace', 'src/marketplace/ledger/a.ts', "export { x } from '../volumes/create.ts';"],
     ['src/marketplace', 'src/marketplace/providers/a.ts', "import type { Deps } from '../deps.ts';"],
     ['src/http', 'src/http/wire/a.ts', "import { x } from '../api/errors.ts';"],
+    ['src/platform-model', 'src/platform-model/machines.ts', "import type { Volumes } from './volumes.ts';"],
     ['simulation', 'simulation/kernel/a.ts', "import { x } from '../runner/run-world.ts';"],
     ['simulation', 'simulation/orchestrator/a.ts', "import { x } from '../marketplace/world.ts';"],
     [

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { FileError, type FileFacts } from '../guest/guest.ts';
-import type { StoredFile } from './records.ts';
+import { rootDisk, type StoredFile, volumeDisk } from './records.ts';
 import type { SimulatorState } from './state.ts';
 
 /** What one disk keeps at most. A real disk is larger; this one is a row in a database. */
@@ -36,10 +36,6 @@ export interface Attributes {
   user: string;
   group: string;
 }
-
-/** The name under which a machine's root disk, or a volume, is stored. */
-export const rootDisk = (machine: string): string => `machine/${machine}`;
-export const volumeDisk = (volume: string): string => `volume/${volume}`;
 
 /** A guest's file tree: its root disk, with each attached volume at /mnt/<volume ref>. */
 export class GuestFiles {

@@ -1,14 +1,15 @@
-import type { OwnerRef, Step } from '../../../orchestrator/model/platform-driver.ts';
+import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
+import type { Answer, Platform } from '../../../platform-model/platform.ts';
+import { isGuestUp, nextChangeAt, sizeGbOf } from '../../../platform-model/records.ts';
 import type { Clock, Timer } from '../../../ports/clock.ts';
 import { GUEST_USER, type GuestFacts } from '../guest/guest.ts';
 import { type GuestPlatform, type HostedGuest, openGuest } from '../guest/host.ts';
 import type { Draws, SimulatorConfig } from '../options.ts';
-import { GuestFiles, rootDisk } from './disk-files.ts';
+import { GuestFiles } from './disk-files.ts';
 import { logFirstBoot, writeFirstFiles } from './first-boot.ts';
-import { isGuestUp, machineAt, nextChangeAt, privateIpOf } from './lifecycle.ts';
-import type { MachineRecord } from './records.ts';
+import { rootDisk, type SimulatedMachine } from './records.ts';
+import { privateIpOf } from './rules.ts';
 import type { SimulatorState } from './state.ts';
-import type { SimulatedVolumes } from './volumes.ts';
 
 interface Parts {
   state: SimulatorState;
@@ -16,7 +17,7 @@ interface Parts {
   draws: Draws;
   config: SimulatorConfig;
   host: string;
-  volumes: SimulatedVolumes;
+  platform: Platform<SimulatedMachine>;
 }
 
 /** A guest that cannot be brought up, or is lost again, is tried again after this, then twice that, up to the longest. */
@@ -28,6 +29,8 @@ const CALM_MS = 2 * LONGEST_RETRY_MS;
 /** What a machine has in this process while its guest is up. */
 interface RunningGuest {
   hosted: HostedGuest;
+  /** Names the boot. */
+  bootedAt: number | null;
   /** Whether a runcmd line runs now. */
   isRunningLine: boolean;
   /** Ends when the runcmd lines have run or the guest went down. */
@@ -51,36 +54,29 @@ export class Runtime {
     this.#parts = parts;
   }
 
-  /** Brings every machine up to date after the platform's process was started. */
-  async restore(): Promise<void> {
-    await Promise.all(this.#parts.state.machines.all().map((record) => this.settle(record.spec.ref)));
+  /** Brings every machine up to date. */
+  async settleAll(): Promise<void> {
+    this.#mustBeOpen();
+    const { machines } = this.#parts.platform;
+    await Promise.all(machines.all().map(({ spec }) => this.#inTurn(spec.ref, () => this.#settle(spec.ref))));
   }
 
-  /** The record as it is at `now`; undefined: gone. */
-  current(record: MachineRecord, now: number): MachineRecord | undefined {
-    const reapAfterS = this.#parts.config.reap_stopped_after_s;
-    return machineAt(record, now, reapAfterS === undefined ? undefined : reapAfterS * 1000);
-  }
-
-  /** Brings the machine up to date; its record, or undefined when it is gone with all that it had. */
-  settle(ref: OwnerRef): Promise<MachineRecord | undefined> {
-    return this.#inTurn(ref, () => this.#settle(ref));
-  }
-
-  /**
-   * Shows `decide` the machine as it is, writes the record that it returns, if any, and brings the
-   * machine up to date with it. A failure that it returns is the answer.
-   */
-  order(
-    ref: OwnerRef,
-    decide: (record: MachineRecord | undefined) => MachineRecord | Step<never> | undefined,
-  ): Promise<Step<never> | { settled: MachineRecord | undefined }> {
+  /** Makes a call that is about one machine, and brings its guest to what comes of it. */
+  call<T extends Answer>(ref: OwnerRef, call: () => T): Promise<T> {
     return this.#inTurn(ref, async () => {
-      const decision = decide(await this.#settle(ref));
-      if (decision !== undefined && 'outcome' in decision) return decision;
-      if (decision !== undefined) this.#parts.state.machines.put(ref, decision);
-      return { settled: await this.#settle(ref) };
+      await this.#settle(ref);
+      const answer = call();
+      if (!('outcome' in answer) || answer.outcome === 'failed') return answer;
+      await this.#settle(ref);
+      // What is done is told with what the guest brought, such as its port.
+      return answer.outcome === 'done' ? call() : answer;
     });
+  }
+
+  /** Makes a call that is about no guest. */
+  async whenOpen<T>(call: () => T): Promise<T> {
+    this.#mustBeOpen();
+    return call();
   }
 
   /** Closes every server and timer; the records stay. */
@@ -93,8 +89,8 @@ export class Runtime {
   }
 
   /** Runs `work` after all earlier work on the machine has ended. */
-  #inTurn<T>(ref: OwnerRef, work: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) return Promise.reject(new Error('the simulator is closed'));
+  async #inTurn<T>(ref: OwnerRef, work: () => Promise<T>): Promise<T> {
+    this.#mustBeOpen();
     const turn = (this.#queues.get(ref) ?? Promise.resolve()).then(work);
     const ended = turn
       .catch(() => {})
@@ -105,31 +101,36 @@ export class Runtime {
     return turn;
   }
 
-  async #settle(ref: OwnerRef): Promise<MachineRecord | undefined> {
-    const { state, clock, volumes } = this.#parts;
-    const record = state.machines.get(ref);
-    const current = record && this.current(record, clock.now());
-    if (current !== undefined && current !== record) state.machines.put(ref, current);
-    if (current !== undefined && isGuestUp(current, clock.now())) await this.#bringUp(current);
-    else await this.#bringDown(ref);
-    if (record !== undefined && current === undefined) {
-      state.transaction(() => {
-        volumes.release(ref);
-        state.deleteDisk(rootDisk(ref));
-        state.machines.delete(ref);
-      });
+  /** Brings the guest up or down, until it is what the machine says now. */
+  async #settle(ref: OwnerRef): Promise<void> {
+    for (;;) {
+      const machine = this.#machine(ref);
+      const guest = this.#guests.get(ref);
+      const isUp = machine !== undefined && isGuestUp(machine, this.#parts.clock.now());
+      if (!isUp) this.#setbacks.delete(ref);
+      if (guest !== undefined && (!isUp || guest.bootedAt !== machine.bootedAt)) await this.#bringDown(ref);
+      else if (isUp && guest === undefined) await this.#bringUp(machine);
+      else break;
     }
     this.#arm(ref);
-    return state.machines.get(ref);
+  }
+
+  /** The machine as it is now; undefined: gone. */
+  #machine(ref: OwnerRef): SimulatedMachine | undefined {
+    return this.#parts.platform.machines.of(ref)[0];
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw new Error('the simulator is closed');
   }
 
   /** Sees to it that the machine is looked at when it changes next, or at `retryAt` if that is earlier. */
   #arm(ref: OwnerRef, retryAt = Number.POSITIVE_INFINITY): void {
     this.#timers.get(ref)?.cancel();
     this.#timers.delete(ref);
-    const { state, clock } = this.#parts;
-    const record = state.machines.get(ref);
-    const changeAt = record && nextChangeAt(record, clock.now());
+    const { clock } = this.#parts;
+    const machine = this.#machine(ref);
+    const changeAt = machine && nextChangeAt(machine, clock.now());
     const at = Math.min(retryAt, changeAt ?? Number.POSITIVE_INFINITY);
     if (at === Number.POSITIVE_INFINITY || this.#isClosed) return;
     this.#timers.set(
@@ -140,7 +141,7 @@ export class Runtime {
 
   /** What fails here is told when somebody asks about the machine, and tried again later. */
   #settleInBackground(ref: OwnerRef): void {
-    this.settle(ref).catch(() => this.#settleLater(ref));
+    this.#inTurn(ref, () => this.#settle(ref)).catch(() => this.#settleLater(ref));
   }
 
   #settleLater(ref: OwnerRef): void {
@@ -152,9 +153,8 @@ export class Runtime {
     this.#arm(ref, now + delayMs);
   }
 
-  async #bringUp(record: MachineRecord): Promise<void> {
+  async #bringUp(record: SimulatedMachine): Promise<void> {
     const { ref } = record.spec;
-    if (this.#guests.has(ref)) return;
     const { clock, host, draws, config } = this.#parts;
     const platform = this.#platformOf(ref);
     const { files } = platform;
@@ -180,19 +180,21 @@ export class Runtime {
     // The address is given even where nothing will ever answer there.
     const hosted = await openGuest(server, platform);
     if (hosted.port !== port) this.#update(ref, { sshPort: hosted.port });
-    const running: RunningGuest = { hosted, isRunningLine: false, firstBoot: Promise.resolve() };
+    const { bootedAt } = record;
+    const running: RunningGuest = { hosted, bootedAt, isRunningLine: false, firstBoot: Promise.resolve() };
     this.#guests.set(ref, running);
     running.firstBoot = this.#runFirstBoot(ref, running, files);
     void hosted.lost.then(() => this.#lose(ref, running));
   }
 
   async #bringDown(ref: OwnerRef): Promise<void> {
-    this.#setbacks.delete(ref);
     const guest = this.#guests.get(ref);
     if (guest === undefined) return;
     this.#guests.delete(ref);
     await guest.hosted.close();
     await guest.firstBoot;
+    // What its guest wrote while the machine went.
+    if (this.#machine(ref) === undefined) this.#parts.state.deleteDisk(rootDisk(ref));
   }
 
   /**
@@ -202,7 +204,7 @@ export class Runtime {
   async #runFirstBoot(ref: OwnerRef, running: RunningGuest, files: GuestFiles): Promise<void> {
     const isUp = (): boolean => this.#guests.get(ref) === running;
     while (isUp()) {
-      const record = this.#parts.state.machines.get(ref);
+      const record = this.#machine(ref);
       const line = record?.spec.cloudInit?.runcmd?.[record.runcmdDone];
       if (record === undefined || line === undefined) return;
       this.#update(ref, { runcmdDone: record.runcmdDone + 1 });
@@ -221,8 +223,8 @@ export class Runtime {
   }
 
   #platformOf(ref: OwnerRef): GuestPlatform & { files: GuestFiles } {
-    const { state, clock, volumes } = this.#parts;
-    const attachedVolumes = (): string[] => volumes.attachedTo(ref).map((volume) => volume.spec.ref);
+    const { state, clock, platform } = this.#parts;
+    const attachedVolumes = (): string[] => platform.volumes.attachedTo(ref).map(({ spec }) => spec.ref);
     return {
       files: new GuestFiles(state, ref, attachedVolumes, () => clock.now()),
       clock,
@@ -237,14 +239,14 @@ export class Runtime {
   }
 
   /** @throws {Error} for a machine that is gone */
-  #recordOf(ref: OwnerRef): MachineRecord {
-    const record = this.#parts.state.machines.get(ref);
+  #recordOf(ref: OwnerRef): SimulatedMachine {
+    const record = this.#machine(ref);
     if (record === undefined) throw new Error(`machine ${ref} is gone`);
     return record;
   }
 
   #factsOf(ref: OwnerRef): GuestFacts {
-    const { clock, volumes } = this.#parts;
+    const { clock, platform } = this.#parts;
     const now = clock.now();
     const record = this.#recordOf(ref);
     const { spec, bootedAt, cloudInitUntil, runcmdDone } = record;
@@ -258,9 +260,9 @@ export class Runtime {
       bootedAt: bootedAt ?? now,
       privateIp: privateIpOf(record),
       cloudInit: isRunning ? 'running' : 'done',
-      volumes: volumes
+      volumes: platform.volumes
         .attachedTo(ref)
-        .map((volume) => ({ ref: volume.spec.ref, sizeGb: volume.spec.sizeGb })),
+        .map((volume) => ({ ref: volume.spec.ref, sizeGb: sizeGbOf(volume) })),
     };
   }
 
@@ -271,14 +273,14 @@ export class Runtime {
   }
 
   /** The guest goes down by its own doing. The command that asked for it ends first. */
-  #goDown(ref: OwnerRef, change: Partial<MachineRecord>): void {
-    if (this.#parts.state.machines.get(ref)?.power !== 'running') return;
+  #goDown(ref: OwnerRef, change: Partial<SimulatedMachine>): void {
+    if (this.#machine(ref)?.power !== 'running') return;
     this.#update(ref, change);
     setImmediate(() => this.#settleInBackground(ref));
   }
 
-  #update(ref: OwnerRef, change: Partial<MachineRecord>): void {
-    const record = this.#parts.state.machines.get(ref);
-    if (record !== undefined) this.#parts.state.machines.put(ref, { ...record, ...change });
+  #update(ref: OwnerRef, change: Partial<SimulatedMachine>): void {
+    const machine = this.#machine(ref);
+    if (machine !== undefined) this.#parts.platform.machines.change(machine, change);
   }
 }

@@ -1,23 +1,18 @@
-import type { DriverManifest, PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import type { PlatformDriver } from '../../../orchestrator/model/platform-driver.ts';
+import { createPlatform, driverOf, type Platform } from '../../../platform-model/platform.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import {
-  Draws,
-  type SimulatedCapacity,
-  type SimulatorConfig,
-  type SimulatorOptions,
-  simulatorConfigSchema,
-} from '../options.ts';
-import { SimulatedMachines } from './machines.ts';
-import type { AttachmentRecord, MachineRecord, VolumeRecord } from './records.ts';
+import { Draws, type SimulatedCapacity, type SimulatorOptions, simulatorConfigSchema } from '../options.ts';
+import type { SimulatedMachine } from './records.ts';
+import { rulesOf } from './rules.ts';
 import { Runtime } from './runtime.ts';
 import { SimulatorState } from './state.ts';
 import type { UnitEvent } from './unit-history.ts';
-import { SimulatedVolumes } from './volumes.ts';
 
 /** What there is on the platform, all of it, and what became of its units. */
 export interface SimulatorTruth {
   capacity: readonly SimulatedCapacity[];
-  machines: (Pick<MachineRecord, 'power' | 'holdsUnit' | 'createdAt'> & {
+  machines: (Pick<SimulatedMachine, 'power' | 'holdsUnit' | 'createdAt'> & {
     ref: string;
     offerId: string;
     datacenter: string;
@@ -45,36 +40,24 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
   const { capacity, host = '127.0.0.1' } = options;
   const state = new SimulatorState(options.stateFile, clock);
   const draws = new Draws(config.seed);
-  const datacenters = new Set(capacity.map((entry) => entry.datacenter));
-  const volumes = new SimulatedVolumes({
-    state,
-    clock,
-    draws,
-    config,
-    datacenters,
-    machine: (ref) => {
-      const record = state.machines.get(ref);
-      return record && runtime.current(record, clock.now());
-    },
-  });
-  const runtime = new Runtime({ state, clock, draws, config, host, volumes });
-  const machines = new SimulatedMachines({ state, clock, draws, config, capacity, host, runtime });
-  await runtime.restore();
+  const rules = rulesOf(config, { capacity, host, draws });
+  const observer = {
+    refused: (spec: SimulatedMachine['spec']) => state.units.add('refused', spec, clock.now()),
+  };
+  const ports = { clock, rules, machineDraws: draws, volumeDraws: draws, storage: state, observer };
+  const platform = createPlatform(ports, state.load());
+  const runtime = new Runtime({ state, clock, draws, config, host, platform });
+  await runtime.settleAll();
 
   return {
     // A create is on the disk before anything else can be asked: a look after the call is conclusive.
-    manifest: manifestOf(config, 0),
-    get: (ref) => machines.get(ref),
-    list: () => machines.list(),
-    create: (spec) => machines.create(spec),
-    stop: (ref) => machines.stop(ref),
-    start: (ref) => machines.start(ref),
-    restart: (ref, id) => machines.restart(ref, id),
-    destroy: (ref) => machines.destroy(ref),
-    volumes,
+    ...driverOf(platform, rules.manifest, (method, ref, call) => {
+      if (method.startsWith('volumes.')) return runtime.whenOpen(call);
+      return ref === undefined ? runtime.settleAll().then(call) : runtime.call(ref, call);
+    }),
     inspect: async () => {
-      await Promise.all([machines.list(), volumes.list()]);
-      return truthOf(state, capacity);
+      await runtime.settleAll();
+      return { capacity, ...truthOf(platform), units: state.units.all() };
     },
     async close() {
       await runtime.close();
@@ -83,32 +66,16 @@ export async function createSimulator(options: SimulatorOptions, clock: Clock): 
   };
 }
 
-/** `createVisibleWithinMs`: see the port. */
-export function manifestOf(
-  { attach_volume }: Pick<SimulatorConfig, 'attach_volume'>,
-  createVisibleWithinMs: number,
-): DriverManifest {
+function truthOf({
+  machines,
+  volumes,
+}: Platform<SimulatedMachine>): Omit<SimulatorTruth, 'capacity' | 'units'> {
   return {
-    name: 'simulator',
-    stop: true,
-    resume: true,
-    restart: true,
-    attachVolume: attach_volume,
-    resizeVolume: attach_volume === 'hot' ? 'attached' : 'detached',
-    createVisibleWithinMs,
-    keepsNotes: true,
-  };
-}
-
-function truthOf(state: SimulatorState, capacity: readonly SimulatedCapacity[]): SimulatorTruth {
-  return {
-    capacity,
-    machines: state.machines.all().map(({ spec: { ref, offerId, datacenter }, ...record }) => {
+    machines: machines.all().map(({ spec: { ref, offerId, datacenter }, ...record }) => {
       const { power, holdsUnit, createdAt } = record;
       return { ref, offerId, datacenter, power, holdsUnit, createdAt };
     }),
-    volumes: state.volumes.all().map(({ spec: { ref }, state, createdAt }) => ({ ref, state, createdAt })),
-    attachments: state.attachments.all().map(({ volume, machine, state }) => ({ volume, machine, state })),
-    units: state.units.all(),
+    volumes: volumes.all().map(({ spec: { ref }, state, createdAt }) => ({ ref, state, createdAt })),
+    attachments: volumes.attachments().map(({ volume, machine, state }) => ({ volume, machine, state })),
   };
 }

@@ -1,6 +1,9 @@
 import Database from 'better-sqlite3';
+import type { Stored } from '../../../platform-model/platform.ts';
+import type { AttachmentRecord, VolumeRecord } from '../../../platform-model/records.ts';
+import type { Storage } from '../../../platform-model/rules.ts';
 import type { Clock, Timer } from '../../../ports/clock.ts';
-import type { AttachmentRecord, MachineRecord, StoredFile, VolumeRecord } from './records.ts';
+import { rootDisk, type SimulatedMachine, type StoredFile, volumeDisk } from './records.ts';
 import { takeStateLock } from './state-file.ts';
 import { UnitHistory } from './unit-history.ts';
 
@@ -12,20 +15,14 @@ const schema = `
   CREATE TABLE IF NOT EXISTS files (disk TEXT, path TEXT, body TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (disk, path)) WITHOUT ROWID;
 `;
 
-/**
- * The platform's memory: a SQLite file that survives `kill -9`. Each write is on the disk when it
- * returns; records are read from memory, files from the database.
- */
-export class SimulatorState {
+/** The platform's memory: a SQLite file that survives `kill -9`. Each write is on the disk when it returns. */
+export class SimulatorState implements Storage<SimulatedMachine> {
   readonly #db: Database.Database;
   readonly #unlock: () => void;
-  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #clock: Clock;
   #truncation: Timer | undefined;
   #isClosed = false;
-  readonly machines: Records<MachineRecord>;
   readonly units: UnitHistory;
-  readonly volumes: Records<VolumeRecord>;
-  readonly attachments: Records<AttachmentRecord>;
 
   /** @throws {StateInUse} if another process uses the file. */
   constructor(file: string, clock: Clock) {
@@ -37,15 +34,54 @@ export class SimulatorState {
       this.#unlock();
       throw error;
     }
-    const units = new UnitHistory(this.#db);
-    this.units = units;
-    this.machines = new Records(this.#db, 'machine', (before, after) =>
-      units.record(before, after, clock.now()),
-    );
-    this.volumes = new Records(this.#db, 'volume');
-    this.attachments = new Records(this.#db, 'attachment');
+    this.units = new UnitHistory(this.#db);
     // An earlier process may have been killed before it came to that.
     this.#truncateJournal();
+  }
+
+  /** What an earlier process left. */
+  load(): Stored<SimulatedMachine> {
+    return {
+      machines: this.#all<SimulatedMachine>('machine'),
+      volumes: this.#all<VolumeRecord>('volume'),
+      attachments: this.#all<AttachmentRecord>('attachment'),
+    };
+  }
+
+  machine(before: SimulatedMachine | undefined, after: SimulatedMachine | undefined): void {
+    this.#db.transaction(() => {
+      this.units.record(before, after, this.#clock.now());
+      this.#write('machine', (after ?? before)?.spec.ref, after);
+      if (before !== undefined && after === undefined) this.deleteDisk(rootDisk(before.spec.ref));
+    })();
+  }
+
+  volume(before: VolumeRecord | undefined, after: VolumeRecord | undefined): void {
+    this.#db.transaction(() => {
+      this.#write('volume', (after ?? before)?.spec.ref, after);
+      if (before !== undefined && after === undefined) this.deleteDisk(volumeDisk(before.spec.ref));
+    })();
+  }
+
+  attachment(before: AttachmentRecord | undefined, after: AttachmentRecord | undefined): void {
+    const { volume, machine } = (after ?? before) as AttachmentRecord;
+    this.#write('attachment', `${volume}/${machine}`, after);
+  }
+
+  #all<T>(kind: string): T[] {
+    return this.#db
+      .prepare('SELECT body FROM records WHERE kind = ?')
+      .all(kind)
+      .map(parseBody<T>);
+  }
+
+  /** Undefined: there is none any more. */
+  #write(kind: string, id: string | undefined, record: object | undefined): void {
+    if (record === undefined) this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(kind, id);
+    else
+      this.#db
+        .prepare('INSERT OR REPLACE INTO records (kind, id, body) VALUES (?, ?, ?)')
+        .run(kind, id, JSON.stringify(record));
   }
 
   /**
@@ -69,16 +105,6 @@ export class SimulatorState {
       return false;
     } finally {
       this.#db.pragma(`busy_timeout = ${timeout}`);
-    }
-  }
-
-  /** All or nothing: a throw inside undoes every write, and the records in memory are read again. */
-  transaction(work: () => void): void {
-    try {
-      this.#db.transaction(work)();
-    } catch (error) {
-      for (const records of [this.machines, this.volumes, this.attachments]) records.load();
-      throw error;
     }
   }
 
@@ -142,66 +168,6 @@ function openDatabase(file: string): Database.Database {
   } catch (error) {
     db.close();
     throw error;
-  }
-}
-
-/** The records of one kind: a map that writes through. */
-class Records<T> {
-  readonly #db: Database.Database;
-  readonly #kind: string;
-  readonly #onChange: (before: T | undefined, after: T | undefined) => void;
-  #byId = new Map<string, T>();
-
-  /** `onChange` is called in the transaction that writes the change. */
-  constructor(
-    db: Database.Database,
-    kind: string,
-    onChange: (before: T | undefined, after: T | undefined) => void = () => undefined,
-  ) {
-    this.#db = db;
-    this.#kind = kind;
-    this.#onChange = onChange;
-    this.load();
-  }
-
-  load(): void {
-    const rows = this.#db.prepare('SELECT id, body FROM records WHERE kind = ?').all(this.#kind) as {
-      id: string;
-    }[];
-    this.#byId = new Map(rows.map((row) => [row.id, parseBody<T>(row)]));
-  }
-
-  /** @throws {Error} after `close`: what is in memory then is no answer any more. */
-  get(id: string): T | undefined {
-    this.#mustBeOpen();
-    return this.#byId.get(id);
-  }
-
-  all(): T[] {
-    this.#mustBeOpen();
-    return [...this.#byId.values()];
-  }
-
-  put(id: string, record: T): void {
-    this.#db.transaction(() => {
-      this.#onChange(this.#byId.get(id), record);
-      this.#db
-        .prepare('INSERT OR REPLACE INTO records (kind, id, body) VALUES (?, ?, ?)')
-        .run(this.#kind, id, JSON.stringify(record));
-    })();
-    this.#byId.set(id, record);
-  }
-
-  delete(id: string): void {
-    this.#db.transaction(() => {
-      this.#onChange(this.#byId.get(id), undefined);
-      this.#db.prepare('DELETE FROM records WHERE kind = ? AND id = ?').run(this.#kind, id);
-    })();
-    this.#byId.delete(id);
-  }
-
-  #mustBeOpen(): void {
-    if (!this.#db.open) throw new Error('the simulator is closed');
   }
 }
 

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import type { OwnerRef } from '../../../orchestrator/model/platform-driver.ts';
-import type { MachineRecord } from './records.ts';
+import type { MachineRecord } from '../../../platform-model/records.ts';
 
 /** A unit of an offer was taken or freed by a machine, or refused because all of them were taken. */
 export interface UnitEvent {

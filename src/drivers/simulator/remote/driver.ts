@@ -1,8 +1,8 @@
 import type { Listing, PlatformDriver, Presence, Step } from '../../../orchestrator/model/platform-driver.ts';
+import { failed } from '../../../platform-model/steps.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { failed } from '../../kit/steps.ts';
 import type { SimulatorConfig } from '../options.ts';
-import { manifestOf } from '../platform/simulator.ts';
+import { manifestOf } from '../platform/rules.ts';
 import { NotReached, Refused, RemoteClient } from './client.ts';
 import {
   type CallAnswer,
@@ -79,11 +79,11 @@ async function order<T>(call: () => Promise<Step<T>>): Promise<Step<T>> {
   try {
     return await call();
   } catch (error) {
-    if (error instanceof NotReached) return failed('transient', 'none', error.message);
+    if (error instanceof NotReached) return failed('transient', error.message);
     if (error instanceof Refused && error.status === refusals.unauthorized)
-      return failed('auth', 'none', error.message);
+      return failed('auth', error.message);
     if (error instanceof Refused && error.status === refusals.too_late)
-      return failed('transient', 'none', error.message);
+      return failed('transient', error.message);
     throw error;
   }
 }

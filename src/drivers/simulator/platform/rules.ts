@@ -1,0 +1,94 @@
+import type { DriverManifest, Endpoint } from '../../../orchestrator/model/platform-driver.ts';
+import type { PlatformRules } from '../../../platform-model/rules.ts';
+import { GUEST_USER } from '../guest/guest.ts';
+import type { Draws, SimulatedCapacity, SimulatorConfig } from '../options.ts';
+import { generateHostKey } from './host-key.ts';
+import type { SimulatedMachine } from './records.ts';
+
+/** The longest that a caller is asked to wait before it looks again. */
+const MAX_POLL_AFTER_MS = 1_000;
+
+/** What the configuration says of the platform. `host`: the public address of every machine. */
+export function rulesOf(
+  config: SimulatorConfig,
+  { capacity, host, draws }: { capacity: readonly SimulatedCapacity[]; host: string; draws: Draws },
+): PlatformRules<SimulatedMachine> {
+  const {
+    volume_ms: volumeMs,
+    reap_stopped_after_s: reapAfterS,
+    reclaim_spot_after_s: reclaimAfterS,
+  } = config;
+  const pools = new Map<string, { units: number; spot: boolean }>();
+  for (const { offerId, datacenter, units, spot } of capacity) {
+    const before = pools.get(`${datacenter}/${offerId}`);
+    const pool = { units: units + (before?.units ?? 0), spot: spot || before?.spot === true };
+    pools.set(`${datacenter}/${offerId}`, pool);
+  }
+  const datacenters = new Set(capacity.map(({ datacenter }) => datacenter));
+  const [restartMin, restartMax] = config.restart_ms;
+  return {
+    manifest: manifestOf(config, 0),
+    durations: {
+      boot: config.boot_ms,
+      stop: config.stop_ms,
+      start: config.start_ms,
+      // However short, there is a moment in which nothing answers: it is another boot.
+      restart: [Math.max(1, restartMin), Math.max(1, restartMax)],
+      destroy: config.destroy_ms,
+      volume: { create: volumeMs, attach: volumeMs, detach: volumeMs, resize: volumeMs, destroy: volumeMs },
+    },
+    longestPollMs: MAX_POLL_AFTER_MS,
+    units: (offerId, datacenter) => pools.get(`${datacenter}/${offerId}`)?.units,
+    hasVolumes: (datacenter) => datacenters.has(datacenter),
+    bootFailureRate: config.boot_failure_rate,
+    ...(reapAfterS !== undefined && { reapStoppedAfterMs: reapAfterS * 1000 }),
+    reclaimAfterMs({ offerId, datacenter }) {
+      if (reclaimAfterS === undefined || !pools.get(`${datacenter}/${offerId}`)?.spot) return undefined;
+      return [reclaimAfterS[0] * 1000, reclaimAfterS[1] * 1000];
+    },
+    make: ({ ref }) => ({
+      sshListens: !draws.happens(`${ref}/ssh-never-up`, config.ssh_never_up_rate),
+      sshPort: null,
+      sshHostKey: generateHostKey(),
+      cloudInitUntil: null,
+      runcmdDone: 0,
+    }),
+    endpoint: (machine) => endpointOf(machine, host),
+  };
+}
+
+/** `createVisibleWithinMs`: see the port. */
+export function manifestOf(
+  { attach_volume }: Pick<SimulatorConfig, 'attach_volume'>,
+  createVisibleWithinMs: number,
+): DriverManifest {
+  return {
+    name: 'simulator',
+    stop: true,
+    resume: true,
+    restart: true,
+    attachVolume: attach_volume,
+    resizeVolume: attach_volume === 'hot' ? 'attached' : 'detached',
+    createVisibleWithinMs,
+    keepsNotes: true,
+  };
+}
+
+function endpointOf(machine: SimulatedMachine, host: string): Endpoint | undefined {
+  const { sshPort, sshHostKey } = machine;
+  if (sshPort === null) return undefined;
+  return {
+    publicIp: host,
+    privateIp: privateIpOf(machine),
+    sshPort,
+    sshUsername: GUEST_USER,
+    portForwards: [{ internal_port: 22, external_port: sshPort }],
+    hostKeyFingerprint: sshHostKey.fingerprint,
+  };
+}
+
+/** The machine's address inside the platform: one of 10.0.0.0/8 for each machine. */
+export function privateIpOf({ number }: Pick<SimulatedMachine, 'number'>): string {
+  const hosts = 254;
+  return `10.${64 + (Math.floor(number / (hosts * 256)) % 128)}.${Math.floor(number / hosts) % 256}.${1 + (number % hosts)}`;
+}

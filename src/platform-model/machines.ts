@@ -1,0 +1,344 @@
+import type {
+  MachineSpec,
+  ObservedMachine,
+  OwnerRef,
+  Presence,
+  Step,
+} from '../orchestrator/model/platform-driver.ts';
+import { DueQueue } from './due-queue.ts';
+import { type Cause, isGuestUp, type MachineRecord } from './records.ts';
+import type { Phase, Ports } from './rules.ts';
+import { done, failed, pending } from './steps.ts';
+
+const BOOT_FAILURE = 'the boot failed: a GPU fell off the bus (Xid 79)';
+const NO_MACHINE = failed('gone', 'the platform has no such machine');
+
+/** The machines of a platform. What ends by itself ends when somebody asks, with the time at which it was due. */
+export class Machines<M extends MachineRecord> {
+  readonly #ports: Ports<M>;
+  /** Drops what only a machine that exists can have. */
+  readonly #release: (machine: M) => void;
+  readonly #byNumber = new Map<number, M>();
+  /** The numbers of the machines of each ref, the oldest first. */
+  readonly #numbers = new Map<OwnerRef, number[]>();
+  /** How many units of each offer are occupied in each datacenter. */
+  readonly #taken = new Map<string, number>();
+  /** The numbers of the machines whose power ends by itself. */
+  readonly #due = new DueQueue<number>();
+  #last = 0;
+
+  constructor(ports: Ports<M>, release: (machine: M) => void, stored: Iterable<M> = []) {
+    this.#ports = ports;
+    this.#release = release;
+    for (const machine of stored) {
+      this.#last = Math.max(this.#last, machine.number);
+      this.#keep(undefined, machine);
+    }
+  }
+
+  /** All that exist now, shown or not. */
+  all(): M[] {
+    this.advance();
+    return [...this.#byNumber.values()];
+  }
+
+  /** Those that carry the ref, shown or not, the oldest first. */
+  of(ref: OwnerRef): M[] {
+    this.advance();
+    return (this.#numbers.get(ref) ?? []).flatMap((number) => this.#byNumber.get(number) ?? []);
+  }
+
+  get(ref: OwnerRef): Presence<ObservedMachine> {
+    const machine = this.#visible(ref)[0];
+    return machine === undefined ? { answer: 'gone' } : { answer: 'observed', value: this.show(machine) };
+  }
+
+  list(): ObservedMachine[] {
+    return this.all()
+      .filter((machine) => this.#isVisible(machine))
+      .map((machine) => this.show(machine));
+  }
+
+  show(machine: M): ObservedMachine {
+    const { rules } = this.#ports;
+    const { spec, power, createdAt } = machine;
+    const endpoint = rules.endpoint(machine);
+    return {
+      ref: spec.ref,
+      power,
+      createdAt,
+      ...(endpoint !== undefined && { endpoint }),
+      ...(power === 'failed' && { detail: BOOT_FAILURE }),
+      ...(rules.manifest.keepsNotes && { note: spec.note }),
+    };
+  }
+
+  /** A cookie names the machine that an earlier call began. */
+  create(spec: MachineSpec, cookie: string | null): Step<ObservedMachine> {
+    const known = this.#begun(spec, cookie);
+    if (known === undefined && cookie !== null) return NO_MACHINE;
+    if (known === undefined) return this.#refusal(spec) ?? this.#created(this.#make(spec));
+    const { offerId, datacenter } = known.spec;
+    if (offerId !== spec.offerId || datacenter !== spec.datacenter)
+      return failed('already_exists', 'the ref names a machine of another offer or datacenter');
+    return this.#created(known);
+  }
+
+  stop(ref: OwnerRef): Step<ObservedMachine> {
+    return this.#order(ref, 'stop', (machine) => {
+      if (machine.power === 'running') this.#enter(machine, 'stopping', 'stop');
+      return this.#reached(machine, 'stopped', 'stopping');
+    });
+  }
+
+  start(ref: OwnerRef): Step<ObservedMachine> {
+    return this.#order(ref, 'resume', (machine) => {
+      if (machine.power === 'stopped') {
+        if (!machine.holdsUnit && !this.#hasFreeUnit(machine.spec)) return this.#noCapacity(machine.spec);
+        const next = { ...machine, boots: machine.boots + 1, holdsUnit: true };
+        const until = this.#endOf(next, 'start');
+        this.#put({ ...next, power: 'starting', until, reclaimAt: this.#reclaimAt(next, until) });
+      }
+      return this.#reached(machine, 'running', 'starting');
+    });
+  }
+
+  restart(ref: OwnerRef, id: string): Step<ObservedMachine> {
+    return this.#order(ref, 'restart', (machine) => {
+      if (machine.power === 'running' && machine.restartId !== id) {
+        const next = { ...machine, boots: machine.boots + 1, restartId: id };
+        const power = this.#ports.rules.restartPower?.();
+        const until = this.#endOf(next, 'restart');
+        this.#put(
+          power === undefined ? { ...next, bootedAt: until } : { ...next, power, until, isRestarting: true },
+        );
+      }
+      const { isRestarting, restartId, power } = this.#byNumber.get(machine.number) ?? machine;
+      return this.#reached(machine, 'running', isRestarting && restartId === id ? power : 'running');
+    });
+  }
+
+  destroy(ref: OwnerRef): Step<null> {
+    const { rules, observer, clock } = this.#ports;
+    const machines = this.#visible(ref);
+    for (const machine of machines) {
+      if (machine.power === 'destroying') continue;
+      const refusal = rules.refuseRemoval?.(machine);
+      if (refusal !== undefined) return refusal;
+      observer?.removalOrdered?.(machine);
+      this.#enter({ ...machine, cause: 'destroyed' }, 'destroying', 'destroy');
+    }
+    if (machines.length === 0 && rules.refusesTheGone) return NO_MACHINE;
+    const last = Math.max(0, ...this.#visible(ref).map(({ until }) => until ?? 0));
+    return last === 0 ? done(null) : this.#pending('removing', last - clock.now());
+  }
+
+  /** Changes a machine by something other than a call. */
+  change(machine: M, change: Partial<M>): void {
+    const current = this.#byNumber.get(machine.number);
+    if (current !== undefined) this.#put({ ...current, ...change });
+  }
+
+  /** From now on it is gone. */
+  remove(machine: M, cause: Cause): void {
+    this.#release(machine);
+    this.#ports.storage?.machine(machine, undefined);
+    this.#keep(machine, undefined);
+    this.#ports.observer?.removed?.(machine, cause);
+  }
+
+  /** Ends what is due to end by itself, in the order of the machines' numbers. */
+  advance(): void {
+    const now = this.#ports.clock.now();
+    const numbers: number[] = [];
+    for (let next = this.#due.takeUntil(now); next !== undefined; next = this.#due.takeUntil(now))
+      numbers.push(next.item);
+    try {
+      for (const number of numbers.sort((a, b) => a - b)) this.#pass(number, now);
+    } catch (error) {
+      for (const number of numbers) this.#await(this.#byNumber.get(number));
+      throw error;
+    }
+  }
+
+  #pass(number: number, now: number): void {
+    for (;;) {
+      const machine = this.#byNumber.get(number);
+      if (machine === undefined || machine.until === null || machine.until > now) return;
+      const next = this.#next(machine, machine.until);
+      if (next === undefined) this.remove(machine, machine.cause ?? causeOf(machine));
+      else this.#put(next);
+    }
+  }
+
+  /** What follows when its power ends at `at`; undefined: it is gone. */
+  #next(machine: M, at: number): M | undefined {
+    const { rules } = this.#ports;
+    const { power, bootFails, isRestarting, reclaimAt, holdsUnit, spec } = machine;
+    if (power === 'building' && bootFails) return { ...machine, power: 'failed', until: null };
+    if (power === 'building' || power === 'starting' || isRestarting) {
+      const up: M = { ...machine, power: 'running', until: reclaimAt, bootedAt: at, isRestarting: false };
+      return { ...up, ...rules.up?.(up, at) };
+    }
+    if (power !== 'stopping') return undefined;
+    const until = rules.reapStoppedAfterMs === undefined ? null : at + rules.reapStoppedAfterMs;
+    const isHeld = holdsUnit && rules.holdsUnitStopped?.(spec) === true;
+    return { ...machine, power: 'stopped', until, holdsUnit: isHeld, ...rules.down?.(machine) };
+  }
+
+  #isVisible({ visibleAt = 0 }: M): boolean {
+    return visibleAt <= this.#ports.clock.now();
+  }
+
+  #visible(ref: OwnerRef): M[] {
+    return this.of(ref).filter((machine) => this.#isVisible(machine));
+  }
+
+  /** The machine of an earlier create. One that is hidden may be overlooked: then a second one is made. */
+  #begun({ ref }: MachineSpec, cookie: string | null): M | undefined {
+    const begun = this.of(ref).find(({ number }) => cookie === `build-${number}`);
+    const found = begun ?? this.#visible(ref)[0];
+    return found ?? (this.#ports.rules.findsHidden?.() ? this.of(ref)[0] : undefined);
+  }
+
+  #refusal(spec: MachineSpec): Step<never> | undefined {
+    const { ref, offerId, datacenter } = spec;
+    if (!/^[a-z0-9-]{1,63}$/.test(ref)) return failed('invalid', 'a ref is 1 to 63 characters of [a-z0-9-]');
+    if (this.#ports.rules.units(offerId, datacenter) === undefined)
+      return failed('invalid', `no offer ${offerId} in ${datacenter}`);
+    return this.#hasFreeUnit(spec) ? undefined : this.#noCapacity(spec);
+  }
+
+  #hasFreeUnit(spec: MachineSpec): boolean {
+    const units = this.#ports.rules.units(spec.offerId, spec.datacenter) ?? 0;
+    return (this.#taken.get(poolOf(spec)) ?? 0) < units;
+  }
+
+  #noCapacity(spec: MachineSpec): Step<never> {
+    this.#ports.observer?.refused?.(spec);
+    return failed('capacity', `no unit of ${spec.offerId} is free in ${spec.datacenter}`);
+  }
+
+  #make(spec: MachineSpec): M {
+    const { rules, clock, machineDraws, observer } = this.#ports;
+    const now = clock.now();
+    const hiddenMs = rules.hiddenMs?.();
+    const begun: MachineRecord = {
+      spec,
+      number: this.#last + 1,
+      createdAt: now,
+      ...(hiddenMs !== undefined && { visibleAt: now + hiddenMs }),
+      power: 'building',
+      until: now + machineDraws.durationMs(`${spec.ref}/1/boot`, rules.durations.boot),
+      bootFails: machineDraws.happens(`${spec.ref}/boot-fails`, rules.bootFailureRate ?? 0),
+      holdsUnit: true,
+      bootedAt: null,
+      boots: 1,
+      reclaimAt: null,
+    };
+    const reclaimAt = this.#reclaimAt(begun, begun.until ?? now);
+    // The rules name the fields that a machine of this platform has besides these.
+    const machine = { ...begun, reclaimAt, ...rules.make(spec) } as M;
+    this.#put(machine);
+    this.#last = machine.number;
+    observer?.made?.(machine);
+    return machine;
+  }
+
+  #reclaimAt({ spec, boots }: MachineRecord, upAt: number): number | null {
+    const range = this.#ports.rules.reclaimAfterMs?.(spec);
+    return range === undefined
+      ? null
+      : upAt + this.#ports.machineDraws.durationMs(`${spec.ref}/${boots}/reclaim`, range);
+  }
+
+  /** When something that begins now ends. */
+  #endOf({ spec, boots }: MachineRecord, phase: Phase): number {
+    const { clock, rules, machineDraws } = this.#ports;
+    return clock.now() + machineDraws.durationMs(`${spec.ref}/${boots}/${phase}`, rules.durations[phase]);
+  }
+
+  #enter(machine: M, power: 'stopping' | 'destroying', name: 'stop' | 'destroy'): void {
+    this.#put({ ...machine, power, until: this.#endOf(machine, name), isRestarting: false });
+  }
+
+  #order(
+    ref: OwnerRef,
+    ability: 'stop' | 'resume' | 'restart',
+    carryOut: (machine: M) => Step<ObservedMachine>,
+  ): Step<ObservedMachine> {
+    if (!this.#ports.rules.manifest[ability])
+      return failed('unsupported', `this platform does not ${ability}`);
+    const machine = this.#visible(ref)[0];
+    return machine === undefined ? NO_MACHINE : carryOut(machine);
+  }
+
+  #created(made: M): Step<ObservedMachine> {
+    this.advance();
+    const machine = this.#byNumber.get(made.number);
+    if (machine?.power === 'failed') return failed('boot_failed', BOOT_FAILURE, 'certain');
+    if (machine?.power === 'building')
+      return this.#pending(`build-${machine.number}`, (machine.until ?? 0) - this.#ports.clock.now());
+    if (machine?.power === 'running' || machine?.power === 'starting')
+      return this.#reached(machine, 'running', 'starting');
+    // The ref names a machine that is there, but has left its boot behind.
+    return failed('conflict', `the machine exists and is ${machine?.power ?? 'gone'}`, 'certain');
+  }
+
+  /** The outcome of an order that brings a machine to `goal` by way of `passing`. */
+  #reached(
+    { number }: M,
+    goal: 'running' | 'stopped',
+    passing: MachineRecord['power'],
+  ): Step<ObservedMachine> {
+    this.advance();
+    const now = this.#ports.clock.now();
+    const machine = this.#byNumber.get(number);
+    if (machine === undefined) return NO_MACHINE;
+    const { power, until, bootedAt } = machine;
+    if (power === 'running' && goal === 'running' && !isGuestUp(machine, now))
+      return this.#pending('booting', (bootedAt ?? now) - now);
+    if (power === goal) return done(this.show(machine));
+    if (power === passing && until !== null) return this.#pending(passing, until - now);
+    return failed('conflict', `the machine is ${power}`, 'none', until === null ? undefined : until - now);
+  }
+
+  #pending(cookie: string, leftMs: number): Step<never> {
+    return pending(cookie, Math.min(leftMs, this.#ports.rules.longestPollMs ?? leftMs));
+  }
+
+  #put(machine: M): void {
+    const before = this.#byNumber.get(machine.number);
+    this.#ports.storage?.machine(before, machine);
+    this.#keep(before, machine);
+  }
+
+  #keep(before: M | undefined, after: M | undefined): void {
+    const { number, spec } = (after ?? before) as M;
+    const pool = poolOf(spec);
+    const units = Number(after?.holdsUnit ?? false) - Number(before?.holdsUnit ?? false);
+    this.#taken.set(pool, (this.#taken.get(pool) ?? 0) + units);
+    if (before === undefined) this.#numbers.set(spec.ref, [...(this.#numbers.get(spec.ref) ?? []), number]);
+    if (after !== undefined) this.#byNumber.set(number, after);
+    else {
+      this.#byNumber.delete(number);
+      const left = this.#numbers.get(spec.ref)?.filter((other) => other !== number) ?? [];
+      if (left.length > 0) this.#numbers.set(spec.ref, left);
+      else this.#numbers.delete(spec.ref);
+    }
+    if (after?.until !== before?.until) this.#await(after);
+  }
+
+  #await(machine: M | undefined): void {
+    if (machine?.until != null) this.#due.push(machine.until, machine.number);
+  }
+}
+
+function poolOf({ offerId, datacenter }: MachineSpec): string {
+  return `${datacenter}/${offerId}`;
+}
+
+/** Why a machine ends of which nobody said so. */
+function causeOf({ power }: MachineRecord): Cause {
+  return power === 'stopped' ? 'reaped' : power === 'running' ? 'reclaimed' : 'destroyed';
+}

@@ -1,0 +1,72 @@
+import type {
+  Listing,
+  OwnerRef,
+  PlatformDriver,
+  Presence,
+  Step,
+} from '../orchestrator/model/platform-driver.ts';
+import { Machines } from './machines.ts';
+import type { AttachmentRecord, MachineRecord, VolumeRecord } from './records.ts';
+import type { Ports, VolumePhase } from './rules.ts';
+import { Volumes } from './volumes.ts';
+
+/** What a platform had when its process ended. */
+export interface Stored<M extends MachineRecord> {
+  machines: Iterable<M>;
+  volumes: Iterable<VolumeRecord>;
+  attachments: Iterable<AttachmentRecord>;
+}
+
+/** A compute platform in memory, on a clock and a source of chance that it is given. It has no timers of its own. */
+export interface Platform<M extends MachineRecord> {
+  readonly machines: Machines<M>;
+  readonly volumes: Volumes<M>;
+}
+
+export function createPlatform<M extends MachineRecord>(ports: Ports<M>, stored?: Stored<M>): Platform<M> {
+  const machines: Machines<M> = new Machines(ports, (machine) => volumes.release(machine), stored?.machines);
+  const volumes = new Volumes(ports, machines, stored);
+  return { machines, volumes };
+}
+
+/** The calls of a driver. */
+export type Method =
+  | Exclude<keyof PlatformDriver, 'manifest' | 'volumes' | 'close'>
+  | `volumes.${'get' | 'list' | VolumePhase}`;
+
+export type Answer = Presence<unknown> | Listing<unknown> | Step<unknown>;
+
+/** Has a call reach the platform, and its answer the caller. `ref`: what it is about; undefined for listings. */
+export type Carry = <T extends Answer>(
+  method: Method,
+  ref: OwnerRef | undefined,
+  call: () => T,
+) => Promise<T>;
+
+/** The driver of a platform in this process. */
+export function driverOf<M extends MachineRecord>(
+  { machines, volumes }: Platform<M>,
+  manifest: PlatformDriver['manifest'],
+  carry: Carry = async (_method, _ref, call) => call(),
+): Omit<PlatformDriver, 'volumes'> & Required<Pick<PlatformDriver, 'volumes'>> {
+  return {
+    manifest,
+    get: (ref) => carry('get', ref, () => machines.get(ref)),
+    list: () => carry('list', undefined, () => ({ answer: 'listed', items: machines.list() })),
+    create: (spec, cookie) => carry('create', spec.ref, () => machines.create(spec, cookie)),
+    stop: (ref) => carry('stop', ref, () => machines.stop(ref)),
+    start: (ref) => carry('start', ref, () => machines.start(ref)),
+    restart: (ref, id) => carry('restart', ref, () => machines.restart(ref, id)),
+    destroy: (ref) => carry('destroy', ref, () => machines.destroy(ref)),
+    volumes: {
+      get: (ref) => carry('volumes.get', ref, () => volumes.get(ref)),
+      list: () => carry('volumes.list', undefined, () => ({ answer: 'listed', items: volumes.list() })),
+      create: (spec, cookie) => carry('volumes.create', spec.ref, () => volumes.create(spec, cookie)),
+      attach: (ref, machine) => carry('volumes.attach', ref, () => volumes.attach(ref, machine)),
+      detach: (ref, machine) => carry('volumes.detach', ref, () => volumes.detach(ref, machine)),
+      resize: (ref, sizeGb) => carry('volumes.resize', ref, () => volumes.resize(ref, sizeGb)),
+      destroy: (ref) => carry('volumes.destroy', ref, () => volumes.destroy(ref)),
+    },
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,25 @@
+import type { FailureCode, Step } from '../orchestrator/model/platform-driver.ts';
+
+export function done<T>(value: T): Step<T> {
+  return { outcome: 'done', value };
+}
+
+/** The platform needs so much longer. */
+export function pending(cookie: string, leftMs: number): Step<never> {
+  return { outcome: 'pending', cookie, pollAfterMs: Math.max(1, Math.ceil(leftMs)) };
+}
+
+export function failed(
+  code: FailureCode,
+  detail: string,
+  sideEffect: 'none' | 'possible' | 'certain' = 'none',
+  retryAfterMs?: number,
+): Step<never> {
+  return {
+    outcome: 'failed',
+    code,
+    sideEffect,
+    detail,
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.max(1, Math.ceil(retryAfterMs)) }),
+  };
+}
