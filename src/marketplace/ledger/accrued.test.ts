@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { discount, team } from '../../store/marketplace/records.fixture.ts';
 import { Accrual } from './accrual.ts';
-import { costsOf, realTimeBalance } from './balance.ts';
+import { costsOf, leastBalance, realTimeBalance } from './balance.ts';
 import { type Books, openBooks } from './ledger.fixture.ts';
 
 const fails = () => Promise.reject(new Error('nobody is to be stopped or terminated'));
@@ -14,6 +14,11 @@ async function readBoth({ store, clock }: Books): Promise<{ cost: number; spent:
   const costOf = await costsOf(store.read, records, now);
   const cost = records.reduce((sum, record) => sum + costOf(record), 0);
   return { cost, spent: CREDIT - (await realTimeBalance(store.read, 'team-1', now)) };
+}
+
+/** What is gone from the balance at most, by the team's sums. */
+async function mostSpent({ store, clock }: Books): Promise<number> {
+  return CREDIT - (await leastBalance(store.read, 'team-1', clock.now()));
 }
 
 it('a deployment costs what its team has less, in the first minute, between the slices and after them', async () => {
@@ -30,6 +35,9 @@ it('a deployment costs what its team has less, in the first minute, between the 
     if (step % 3 === 2) await accrual.run();
     const { cost, spent } = await readBoth(books);
     expect(cost).toBe(spent);
+    expect(await mostSpent(books)).toBeGreaterThanOrEqual(spent);
+    // No more than the minute that its sums are rounded to.
+    expect(await mostSpent(books)).toBeLessThan(spent + 40_000);
     expect(cost).toBeGreaterThan(last);
     last = cost;
   }

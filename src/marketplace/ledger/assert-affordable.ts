@@ -8,7 +8,7 @@ import type { ActiveByPrice, Reader } from '../model/store.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Providers } from '../providers/provider.ts';
 import { hourlyRate, volumeProviderOf } from '../providers/volume-provider.ts';
-import { realTimeBalance } from './balance.ts';
+import { leastBalance, realTimeBalance } from './balance.ts';
 import { ceilingCostOf } from './price-change.ts';
 
 const MINUTE_MS = 60_000;
@@ -40,10 +40,14 @@ export async function assertAffordable(
   { teamId, rateMicroUsd, insteadOf, minimumRuntimeMinutes = 0 }: Commitment,
   now: number,
 ): Promise<void> {
-  const balance = await realTimeBalance(read, teamId, now);
+  // It locks the team's row: what others have begun counts from here on.
+  const least = await leastBalance(read, teamId, now);
   const committed = await committedRate(read, providers, teamId, now, insteadOf);
   const lastsMs = Math.max(options.spending.balanceForMs, minimumRuntimeMinutes * MINUTE_MS);
   const needed = ceilingCostOf(committed + rateMicroUsd, lastsMs);
+  if (least > 0 && least >= needed) return;
+  // Only a team that is close to its limit is summed up exactly.
+  const balance = await realTimeBalance(read, teamId, now);
   if (balance > 0 && balance >= needed) return;
   const hours = lastsMs / HOUR_MS;
   throw new ApiError(
@@ -79,6 +83,7 @@ export async function assertNotFrozen(
   teamId: string,
   now: number,
 ): Promise<void> {
+  if ((await leastBalance(read, teamId, now)) > 0) return;
   const balance = await realTimeBalance(read, teamId, now);
   if (balance > 0) return;
   throw new ApiError(

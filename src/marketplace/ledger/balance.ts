@@ -1,6 +1,7 @@
 import { notFound } from '../contract/errors.ts';
 import type { Discounts } from '../discounts/price.ts';
 import type { DeploymentRecord } from '../model/deployment-record.ts';
+import type { TeamLoad } from '../model/people.ts';
 import type { OpenDeploymentSegment, Reader } from '../model/store.ts';
 import { unpostedOf } from './price-change.ts';
 
@@ -54,6 +55,38 @@ function unposted(
 }
 
 type BalanceReader = Pick<Reader, 'teams' | 'ledger' | 'discounts'>;
+
+/**
+ * At least what {@link realTimeBalance} is, from the sums of the team alone: at the prices before discounts, and as if
+ * every provider had confirmed everything. It costs the same however much the team has.
+ *
+ * @throws {ApiError} NOT_FOUND
+ */
+export async function leastBalance(
+  { teams }: Pick<Reader, 'teams'>,
+  teamId: string,
+  now: number,
+): Promise<number> {
+  // Its lock first: what it has is as of then.
+  const team = await teams.byId(teamId);
+  const load = await teams.load(teamId);
+  if (team === null || load === null) throw notFound('team');
+  return team.balanceMicroUsd - mostAccrued(load, now);
+}
+
+function mostAccrued(
+  { openSegments, openRateMilliUsd, openPosted, postedUntil }: TeamLoad,
+  now: number,
+): number {
+  const until = BigInt(Math.max(now, postedUntil));
+  const milliUsdMs = BigInt(openRateMilliUsd) * until - BigInt(openPosted) * MINUTE_MS;
+  // Each segment may be rounded by a micro-USD.
+  return Number(milliUsdMs / MS_PER_MILLI_HOUR) + openSegments + 1;
+}
+
+const MINUTE_MS = 60_000n;
+/** Milliseconds of an hour, for each thousandth of a USD in micro-USD. */
+const MS_PER_MILLI_HOUR = 3_600n;
 
 /** The stored balance less what has been used since, in micro-USD. @throws {ApiError} NOT_FOUND */
 export async function realTimeBalance(read: BalanceReader, teamId: string, now: number): Promise<number> {

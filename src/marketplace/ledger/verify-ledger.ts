@@ -52,6 +52,11 @@ async function verifyBalances(read: Reader, findings: LedgerFinding[]): Promise<
         problem: `its stored balance is ${balanceMicroUsd}, its entries add up to ${sum}`,
       });
   }
+  for (const id of await read.ledger.wrongLoads())
+    findings.push({
+      id,
+      problem: 'its load is not what its open segments add up to',
+    });
   const known = new Set(teams.map(({ id }) => `team:${id}`));
   for (const account of sums.keys())
     if (account.startsWith('team:') && !known.has(account))

@@ -48,6 +48,17 @@ export interface TeamRecord {
   createdAt: number;
 }
 
+/** What is being billed to a team, summed up: the database keeps it with each change. */
+export interface TeamLoad {
+  openSegments: number;
+  /** What the open segments cost per hour before discounts, each rounded up to a thousandth of a USD. */
+  openRateMilliUsd: number;
+  /** The sum over them of that rate times the whole minutes, since 1970, up to which each was posted. */
+  openPosted: number;
+  /** The latest moment up to which one of them ever was posted. */
+  postedUntil: number;
+}
+
 export interface MemberRecord {
   teamId: string;
   userId: string;

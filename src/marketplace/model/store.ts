@@ -17,6 +17,7 @@ import type {
   MemberRecord,
   SshKeyRecord,
   StockAlertRecord,
+  TeamLoad,
   TeamRecord,
   UserRecord,
 } from './people.ts';
@@ -59,6 +60,8 @@ export interface KeyWriter extends KeyReader {
 
 export interface TeamReader {
   byId(id: string): Promise<TeamRecord | null>;
+  /** Without a lock; exact where the caller holds the team's row. */
+  load(id: string): Promise<TeamLoad | null>;
   bySlug(slug: string): Promise<TeamRecord | null>;
   list(): Promise<TeamRecord[]>;
   /** The oldest membership first. */
@@ -213,6 +216,8 @@ export interface LedgerReader {
   byReference(reference: string): Promise<LedgerTransactionRecord | null>;
   /** The sum of each account, from the entries alone. */
   balances(): Promise<{ account: string; amountMicroUsd: number }[]>;
+  /** Teams whose load is not what their open segments add up to. */
+  wrongLoads(): Promise<string[]>;
   /** Transactions whose entries do not add up to zero. */
   unbalanced(limit: number): Promise<string[]>;
   /**

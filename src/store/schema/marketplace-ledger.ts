@@ -10,10 +10,11 @@ import type { Dialect } from './postgres.ts';
 
 /**
  * The ledger. Two things stand in the migrations only, because drizzle cannot express them: triggers make its tables
- * append-only, except segments; and the reference from a slice to its transaction is checked at the commit.
+ * append-only, except segments, let a day line replace its slices, and keep the sums of open segments in `teams`; and
+ * the reference from a slice to its transaction is checked at the commit.
  */
 export function ledgerTables(
-  { table, text, idOf, verbatim, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
+  { table, text, idOf, verbatim, integer, bigint, double, primaryKey, index, uniqueIndex, check }: Dialect,
   { teams }: PeopleTables,
 ) {
   const segments = table(
@@ -77,8 +78,29 @@ export function ledgerTables(
       amountMicroUsd: bigint('amount_micro_usd').notNull(),
       transactionId: idOf('transaction_id', () => ledgerTransactions.id),
     },
-    (t) => [primaryKey({ columns: [t.segmentId, t.sliceEnd] })],
+    (t) => [
+      primaryKey({ columns: [t.segmentId, t.sliceEnd] }),
+      index('slices_by_transaction').on(t.transactionId),
+      index('slices_by_end').on(t.sliceEnd, t.segmentId),
+    ],
   );
 
-  return { segments, ledgerTransactions, ledgerEntries, slices };
+  const dayLines = table(
+    'day_lines',
+    {
+      segmentId: idOf('segment_id', () => segments.id),
+      startsAt: bigint('starts_at').notNull(),
+      endsAt: bigint('ends_at').notNull(),
+      sliceEnd: bigint('slice_end').notNull(),
+      slices: integer('slices').notNull(),
+      amountMicroUsd: bigint('amount_micro_usd').notNull(),
+      transactionId: idOf('transaction_id', () => ledgerTransactions.id),
+    },
+    (t) => [
+      primaryKey({ columns: [t.segmentId, t.endsAt] }),
+      index('day_lines_by_transaction').on(t.transactionId),
+    ],
+  );
+
+  return { segments, ledgerTransactions, ledgerEntries, slices, dayLines };
 }

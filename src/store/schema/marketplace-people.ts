@@ -56,6 +56,11 @@ export function peopleTables({
     balanceMicroUsd: bigint('balance_micro_usd').notNull(),
     watch: json('watch').$type<BalanceWatch>().notNull(),
     createdAt: bigint('created_at').notNull(),
+    // Kept by triggers of segments, so that a create reads one row however much the team has.
+    openSegments: bigint('open_segments').notNull().default(0),
+    openRateMilliUsd: bigint('open_rate_milli_usd').notNull().default(0),
+    openPosted: bigint('open_posted').notNull().default(0),
+    postedUntil: bigint('posted_until').notNull().default(0),
   });
 
   const members = table(

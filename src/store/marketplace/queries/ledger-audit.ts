@@ -2,7 +2,10 @@ import { asc, gt, ne, sql, sum } from 'drizzle-orm';
 import type { LedgerReader } from '../../../marketplace/model/store.ts';
 import type { Connection } from './connection.ts';
 
-type Audit = Pick<LedgerReader, 'balances' | 'unbalanced' | 'malformed' | 'auditSegments' | 'auditSubjects'>;
+type Audit = Pick<
+  LedgerReader,
+  'balances' | 'wrongLoads' | 'unbalanced' | 'malformed' | 'auditSegments' | 'auditSubjects'
+>;
 
 /** Audits of the ledger from its own rows alone. Each page is one statement. */
 export function ledgerAudit({ db, tables }: Connection): Audit {
@@ -15,6 +18,17 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
         .from(ledgerEntries)
         .groupBy(account)
         .orderBy(asc(account)),
+    wrongLoads: async () => {
+      const { teams } = tables;
+      const found = await db
+        .select({ id: teams.id })
+        .from(teams)
+        .leftJoin(OPEN, sql`open.team_id = ${teams.id}`)
+        .where(sql`coalesce(open.count, 0) <> ${teams.openSegments}
+          OR coalesce(open.rate, 0) <> ${teams.openRateMilliUsd}
+          OR coalesce(open.posted, 0) <> ${teams.openPosted} OR open.until > ${teams.postedUntil}`);
+      return found.map(({ id }) => id);
+    },
     unbalanced: async (limit) => {
       const found = await db
         .select({ id: transactionId })
@@ -90,6 +104,12 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
     },
   };
 }
+
+const OPEN = sql`(SELECT team_id, count(*) AS count,
+    sum((original_rate_micro_usd_per_hour + 999) / 1000) AS rate,
+    sum((original_rate_micro_usd_per_hour + 999) / 1000 * (posted_until / 60000)) AS posted,
+    max(posted_until) AS until
+  FROM segments WHERE ended_at IS NULL GROUP BY team_id) AS open`;
 
 /** The statuses of what has begun to cost. */
 const COSTING = "'running', 'stopped', 'available', 'attached'";

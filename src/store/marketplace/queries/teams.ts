@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
 import type {
   DiscountReader,
   DiscountWriter,
@@ -8,8 +8,31 @@ import type {
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
-const teamById = prepared(({ db, tables: { teams }, locking }: Connection, { id }: { id: string }) =>
-  locking.rows(db.select().from(teams).where(eq(teams.id, id))),
+/** A team's columns without its load, which triggers keep. */
+function recordOf({ tables: { teams } }: Connection) {
+  const { openSegments, openRateMilliUsd, openPosted, postedUntil, ...record } = getTableColumns(teams);
+  return record;
+}
+
+const teamById = prepared((connection: Connection, { id }: { id: string }) => {
+  const {
+    db,
+    tables: { teams },
+    locking,
+  } = connection;
+  return locking.rows(db.select(recordOf(connection)).from(teams).where(eq(teams.id, id)));
+});
+
+const loadOfTeam = prepared(({ db, tables: { teams } }: Connection, { id }: { id: string }) =>
+  db
+    .select({
+      openSegments: teams.openSegments,
+      openRateMilliUsd: teams.openRateMilliUsd,
+      openPosted: teams.openPosted,
+      postedUntil: teams.postedUntil,
+    })
+    .from(teams)
+    .where(eq(teams.id, id)),
 );
 
 const membershipsOf = prepared(({ db, tables: { members } }: Connection, { userId }: { userId: string }) =>
@@ -47,8 +70,14 @@ export function teamReader(connection: Connection): TeamReader {
       const [record] = await teamById(connection, { id });
       return record ?? null;
     },
-    bySlug: async (slug) => (await db.select().from(teams).where(eq(teams.slug, slug)))[0] ?? null,
-    list: async () => db.select().from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
+    load: async (id) => {
+      const [load] = await loadOfTeam(connection, { id });
+      return load ?? null;
+    },
+    bySlug: async (slug) =>
+      (await db.select(recordOf(connection)).from(teams).where(eq(teams.slug, slug)))[0] ?? null,
+    list: async () =>
+      db.select(recordOf(connection)).from(teams).orderBy(asc(teams.createdAt), asc(teams.id)),
     membershipsOf: (userId) => membershipsOf(connection, { userId }),
     members: async (teamId) =>
       db
