@@ -2,50 +2,40 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { createAccount, setPassword } from '../orchestrator/accounts/accounts.ts';
+import type { AccountRecord } from '../orchestrator/model/records.ts';
 import { printLine } from '../runtime/print.ts';
-import { type DatabaseFlags, onDatabase, withDatabase } from './database.ts';
-import { type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
+import { onDatabase } from './orchestrator-database.ts';
+import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from './print-records.ts';
 
 /** `berth accounts`: tenants that cannot see each other. */
 export function accountsCommand(): Command {
   const accounts = new Command('accounts');
-  withDatabase(accounts.command('create <name>'))
+  onDatabase(accounts.command('create <name>'), async (deps, name: string, flags: { id?: string }) => {
+    const { id } = await createAccount(deps, name, flags.id);
+    printLine(`Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`);
+  })
     .description('create an account')
-    .option('--id <id>', 'the id that it had, where the database was restored and lacks it')
-    .action(async (name: string, options: DatabaseFlags & { id?: string }) =>
-      onDatabase(options, async (deps) => {
-        const { id } = await createAccount(deps, name, options.id);
-        printLine(`Account ${name} (${id}) is created. Give it a key: berth keys create --account ${name}`);
-      }),
-    );
-  withJson(withDatabase(accounts.command('list')))
-    .description('list the accounts')
-    .action(async (options: DatabaseFlags & JsonFlag) =>
-      onDatabase(options, async ({ store }) => {
-        const records = await store.read.credentials.listAccounts();
-        printRecords(
-          records,
-          [
-            { head: 'ID', key: 'id', value: ({ id }) => id },
-            { head: 'NAME', key: 'name', value: ({ name }) => name },
-            { head: 'PASSWORD', key: 'has_password', value: ({ passwordHash }) => passwordHash !== null },
-            { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
-          ],
-          options,
-        );
-      }),
-    );
-  withDatabase(accounts.command('set-password <name>'))
-    .description(
-      'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
-    )
-    .action(async (name: string, options: DatabaseFlags) => {
-      const password = await readPassword();
-      await onDatabase(options, (deps) => setPassword(deps, name, password));
-      printLine(`The password of account ${name} is set.`);
-    });
+    .option('--id <id>', 'the id that it had, where the database was restored and lacks it');
+  withJson(
+    onDatabase(accounts.command('list'), async ({ store }, flags: JsonFlag) => {
+      printRecords(await store.read.credentials.listAccounts(), accountColumns, flags);
+    }),
+  ).description('list the accounts');
+  onDatabase(accounts.command('set-password <name>'), async (deps, name: string) => {
+    await setPassword(deps, name, await readPassword());
+    printLine(`The password of account ${name} is set.`);
+  }).description(
+    'set the password for POST /auth/token, read from the terminal or from standard input; tokens bought with the old one end',
+  );
   return accounts;
 }
+
+const accountColumns: readonly Column<AccountRecord>[] = [
+  { head: 'ID', key: 'id', value: ({ id }) => id },
+  { head: 'NAME', key: 'name', value: ({ name }) => name },
+  { head: 'PASSWORD', key: 'has_password', value: ({ passwordHash }) => passwordHash !== null },
+  { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+];
 
 /** One line of standard input; a terminal shows nothing of it. */
 async function readPassword(): Promise<string> {

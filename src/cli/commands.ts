@@ -32,7 +32,7 @@ export function commandsOf(argv: readonly string[], ports: ServePorts): readonly
     {
       name: 'check-database',
       description: 'look through all of the database for damage, also while `berth serve` runs',
-      load: async () => (await import('./check-database-command.ts')).checkDatabaseCommand(),
+      load: async () => (await import('./backup-command.ts')).checkCommand(),
     },
     {
       name: 'check-config',

@@ -1,30 +1,28 @@
 import type { Command } from 'commander';
-import { type StoreDeps, withStore } from '../compose/open-store.ts';
-import { loadConfig } from '../config/load.ts';
-import type { Config } from '../config/schema.ts';
+import { type DepsOn, type Stores, withExisting } from '../compose/stores.ts';
 
-/** How a command finds the database of `berth serve`. */
-export interface DatabaseFlags {
-  config?: string;
-  database?: string;
-}
-
-export function withDatabase(command: Command): Command {
+/** The two flags by which a command finds the database of a product. */
+export function withDatabase(command: Command, product: 'berth' | 'marketplace' = 'berth'): Command {
   return command
-    .option('--database <url>', 'sqlite:PATH or postgres://…; default sqlite:./.berth/berth.db')
-    .option('--config <file>', 'berth.yaml; see berth.example.yaml');
+    .option('--database <url>', `sqlite:PATH or postgres://…; default sqlite:./.berth/${product}.db`)
+    .option('--config <file>', `${product}.yaml; see ${product}.example.yaml`);
 }
 
-/** The configuration that `berth serve` would have with these flags. @throws {ConfigError} */
-export function loadFor({ config: file, database }: DatabaseFlags): Config {
-  return loadConfig({ file, flags: { database }, env: process.env }).config;
-}
+/** The body of a command: the database, then what commander gives: the arguments, the flags, the command. */
+export type Body<Deps, Args extends unknown[]> = (deps: Deps, ...args: Args) => Promise<void>;
 
-/** Opens the database that `berth serve` with the same flags uses, also while it runs, and closes it after `body`. */
-export async function onDatabase<T>(
-  flags: DatabaseFlags,
-  body: (deps: StoreDeps & { config: Config }) => Promise<T>,
-): Promise<T> {
-  const config = loadFor(flags);
-  return withStore(config.database, (deps) => body({ ...deps, config }));
+/** An action that opens the database of the configuration that `load` finds, and closes it after `body`. */
+export function actionOn<
+  Store extends { close(): Promise<void> },
+  Config extends { database: string },
+  Args extends unknown[],
+>(
+  stores: Stores<Store>,
+  load: (command: Command) => Config,
+  body: Body<DepsOn<Store> & { config: Config }, Args>,
+): (...args: unknown[]) => Promise<void> {
+  return async (...args) => {
+    const config = load(args.at(-1) as Command);
+    await withExisting(stores, config.database, (deps) => body({ ...deps, config }, ...(args as Args)));
+  };
 }

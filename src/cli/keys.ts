@@ -34,6 +34,7 @@ export function printRevoked(id: string, revokedAt: number | null): void {
 }
 
 interface ShownKey {
+  id: string;
   prefix: string;
   lastFour: string;
   label: string | null;
@@ -43,11 +44,13 @@ interface ShownKey {
   lastUsedAt: number | null;
 }
 
-/** What is shown of a key, after whose it is. */
-export function keyColumns<Key extends ShownKey>(now: number): Column<Key>[] {
+/** What is shown of a key; `owner` says whose it is. */
+export function keyColumns<Key extends ShownKey>(owner: Column<Key>, now: number): Column<Key>[] {
   return [
+    { head: 'ID', key: 'id', value: ({ id }) => id },
+    owner,
     { head: 'KEY', key: 'key', value: ({ prefix, lastFour }) => `${prefix}…${lastFour}` },
-    { head: 'LABEL', key: 'label', value: ({ label }) => label, text: ({ label }) => label ?? '' },
+    { head: 'LABEL', key: 'label', value: ({ label }) => label, none: '' },
     { head: 'STATE', key: 'state', value: (key) => stateOf(key, now) },
     { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
     { head: 'EXPIRES', key: 'expires_at', value: ({ expiresAt }) => toJsonTime(expiresAt) },

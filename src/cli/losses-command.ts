@@ -4,7 +4,7 @@ import type { Reader } from '../orchestrator/model/store.ts';
 import { countLosses, type LossCount } from '../orchestrator/platform/loss-cap.ts';
 import type { LossCapOptions } from '../orchestrator/platform/options.ts';
 import { printLine, printTable } from '../runtime/print.ts';
-import { type DatabaseFlags, onDatabase, withDatabase } from './database.ts';
+import { onDatabase } from './orchestrator-database.ts';
 import { parseAcceptance } from './parse.ts';
 import { type JsonFlag, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
 
@@ -13,10 +13,10 @@ const MINUTE_MS = 60_000;
 /** `berth losses`: what the platform took, and the cap beyond which an operator decides. */
 export function lossesCommand(): Command {
   const losses = new Command('losses');
-  withJson(withDatabase(losses)).action(async (options: DatabaseFlags & JsonFlag) =>
-    onDatabase(options, async ({ store, clock, config }) => {
+  withJson(
+    onDatabase(losses, async ({ store, clock, config }, { json }: JsonFlag) => {
       const cap = toReconcileOptions(config).maxLosses;
-      if (options.json) return printJson(await toJson(store.read, cap, clock.now()));
+      if (json) return printJson(await toJson(store.read, cap, clock.now()));
       tellCount(await countLosses(store.read, cap, clock.now()), cap);
       tellHeld(await findHeld(store.read));
       const since = await store.read.marks.get('platform_down_since');
@@ -31,24 +31,18 @@ export function lossesCommand(): Command {
         );
     }),
   );
-  withDatabase(losses.command('accept'))
+  onDatabase(losses.command('accept'), async ({ store, clock }, flags: { for: string }) => {
+    const until = clock.now() + parseAcceptance(flags.for);
+    await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
+    printLine(
+      `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
+    );
+    printLine(
+      'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
+    );
+  })
     .description('accept the losses: for this long, instances that the platform no longer has are ended')
-    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
-    // A flag that the command above knows too is taken by that one, wherever it stands.
-    .action(async (_options: DatabaseFlags & { for: string }, command: Command) => {
-      const options = command.optsWithGlobals<DatabaseFlags & { for: string }>();
-      const forMs = parseAcceptance(options.for);
-      await onDatabase(options, async ({ store, clock }) => {
-        const until = clock.now() + forMs;
-        await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
-        printLine(
-          `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
-        );
-        printLine(
-          'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
-        );
-      });
-    });
+    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h');
   return losses;
 }
 

@@ -11,6 +11,8 @@ export interface Column<T> {
   value: (record: T) => Json;
   /** How a person reads it; default: the value as text. */
   text?: (record: T) => string;
+  /** How a person reads a null; default: `-`. */
+  none?: string;
 }
 
 export interface JsonFlag {
@@ -45,12 +47,12 @@ export function toFields<T>(record: T, columns: readonly Column<T>[]): Record<st
 }
 
 function toCells<T>(record: T, columns: readonly Column<T>[]): string[] {
-  return columns.map(({ value, text }) => (text === undefined ? toCell(value(record)) : text(record)));
+  return columns.map(({ value, text, none = '-' }) => text?.(record) ?? toCell(value(record), none));
 }
 
-function toCell(value: Json): string {
+function toCell(value: Json, none: string): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return value === null ? '-' : String(value);
+  return value === null ? none : String(value);
 }
 
 /** As JSON has a time: RFC 3339, or null. */

@@ -6,18 +6,19 @@ import { createSharedClock, createSystemClock, type SharedClock } from '../runti
 /** The time of a server. */
 export interface ServerClock {
   clock: Clock;
-  /** Several servers share a PostgreSQL, and its time: the store tells it. Absent: the time is this machine's. */
-  hearTime?: SharedClock['hear'];
+  /** Several servers share a PostgreSQL, and its time: the store tells it. Else the time is this machine's. */
+  storeOptions: { hearTime?: SharedClock['hear'] };
 }
 
 /** The clock of a server on this database. Jumps and pauses are logged. */
 export function createServerClock(database: string, log: Log): ServerClock {
-  if (!isPostgres(database)) return { clock: createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }) };
+  if (!isPostgres(database))
+    return { clock: createSystemClock({ onJump: (byMs) => warnOfJump(log, byMs) }), storeOptions: {} };
   const clock = createSharedClock({
     onPause: (byMs) => warnOfPause(log, byMs),
     onJump: (byMs) => warnOfDisagreement(log, byMs),
   });
-  return { clock, hearTime: clock.hear };
+  return { clock, storeOptions: { hearTime: clock.hear } };
 }
 
 function warnOfJump(log: Log, byMs: number): void {

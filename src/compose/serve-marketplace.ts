@@ -1,7 +1,5 @@
-import type { RequestListener } from 'node:http';
-import { getRequestListener } from '@hono/node-server';
 import type { MarketplaceConfig } from '../config/marketplace/schema.ts';
-import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import { isPostgres } from '../config/server-schema.ts';
 import type { Environment } from '../config/settings.ts';
 import { requestIds } from '../http/api/request-context.ts';
 import { ApiError } from '../marketplace/contract/errors.ts';
@@ -13,14 +11,12 @@ import { Fatal } from '../ports/errors.ts';
 import type { Log } from '../ports/log.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/system.ts';
-import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
 import { createServerClock } from './clock.ts';
-import { listen, listenAdmin, warnOfPlainHttp } from './listen.ts';
 import { type MarketplaceDeps, startMarketplace } from './marketplace.ts';
-import { openMarketplaceStore } from './open-marketplace-store.ts';
-import { describeDatabase } from './open-store.ts';
+import { marketplaceStores } from './open-marketplace-store.ts';
 import { toMarketplaceOptions, toRateLimits } from './options.ts';
 import { createClients, loadGpuTypes, readSecretSource } from './providers.ts';
+import { openToServe, type Served, serve } from './serve.ts';
 
 /** Where /metrics is, unless the configuration says otherwise. */
 const ADMIN_PORT = 9081;
@@ -31,22 +27,11 @@ export interface ServeMarketplaceOptions {
   env: Environment;
 }
 
-export interface ServingMarketplace {
-  baseUrl: string;
-  /** Where /metrics is; null: nowhere. */
-  adminUrl: string | null;
+export interface ServingMarketplace extends Served {
   providers: readonly string[];
-  /** Whether /docs is served. */
-  hasDocs: boolean;
-  /** Drains: takes no new request, lets the running ones and the running jobs end. */
-  stop(): Promise<void>;
 }
 
-/**
- * Serves the marketplace. The port is taken before anything is written, so a start that fails changes nothing.
- *
- * @throws {Fatal} with a sentence for the operator
- */
+/** Serves the marketplace. @throws {Fatal} with a sentence for the operator */
 export async function serveMarketplace({
   config,
   env,
@@ -56,71 +41,48 @@ export async function serveMarketplace({
       'The marketplace has no provider: name one under `providers` in marketplace.yaml and give it with --config; marketplace.example.yaml shows how.',
     );
   const log = createLog(config.log.level);
-  const { clock, hearTime } = createServerClock(config.database, log);
+  const { clock, storeOptions } = createServerClock(config.database, log);
   const parts = { env, clock, log };
   const providers = createClients(config, parts);
   const mailer = createMailer(config, parts);
   const gpuTypes = loadGpuTypes();
   const nextId = requestIds(systemRandom);
   const unopened = unopenedLimits(config, clock);
-  let refuse = refuseWire(unopened);
-  let listener = answerNotReady(nextId, unopened);
-  const wire: Parameters<typeof listen>[1] = { nextId, refuse: (...problem) => refuse(...problem), log };
-  const { server, origin } = await listen(config, wire, (request, response) => listener(request, response));
-  const undo: (() => unknown)[] = [() => server.close(0), () => mailer?.close()];
-  try {
-    const admin = await listenAdmin(config, ADMIN_PORT, wire, listener);
-    undo.push(() => admin?.close());
-    const store = await openMarketplaceStore(
-      config.database,
-      () => {
-        if (isPostgres(config.database)) return;
-        assertNotServed(sqlitePath(config.database), 'berth marketplace');
-        undo.push(takeServeLock(sqlitePath(config.database), 'berth marketplace'));
-      },
-      { log, ...(hearTime && { hearTime }) },
-    );
-    undo.unshift(() => store.close());
-    // Who held a lease in a file that is ours alone is dead.
-    if (!isPostgres(config.database)) await store.transact((tx) => tx.leases.releaseAll());
-    const marketplace = await startMarketplace({
-      store,
-      clock,
-      random: systemRandom,
+  const { product, ...served } = await serve(
+    {
+      config,
       log,
-      providers,
-      mailer,
-      gpuTypes,
+      adminPort: ADMIN_PORT,
+      basePath: '',
       nextId,
-      ...settingsOf(config),
-    });
-    ({ refuse, listener } = marketplace);
-    admin?.serve(getRequestListener(marketplace.admin.fetch));
-    warnOfPlainHttp(log, config);
-    log.info(
-      { base_url: origin, admin_url: admin?.url, database: describeDatabase(config.database) },
-      'serving',
-    );
-    return {
-      baseUrl: origin,
-      adminUrl: admin?.url ?? null,
-      providers: marketplace.providers.ids(),
-      hasDocs: config.server.docs,
-      stop: async () => {
-        log.info({}, 'draining');
-        marketplace.beginDrain();
-        await server.close(config.limits.drain_s * 1000);
-        await admin?.close();
-        await marketplace.close();
-        for (const step of undo) await step();
-        log.info({}, 'stopped');
+      refuse: refuseWire(unopened),
+      notReady: {
+        error: new ApiError('UNAVAILABLE', 'The marketplace is starting; try again.'),
+        headers: () => rateLimitHeaders(unopened.peek('other', '')),
       },
-    };
-  } catch (error) {
-    for (const step of undo) await step();
+    },
+    async (undo) => {
+      undo.push(() => mailer?.close());
+      const store = await openToServe(marketplaceStores, config.database, undo, { log, ...storeOptions });
+      // Who held a lease in a file that is ours alone is dead.
+      if (!isPostgres(config.database)) await store.transact((tx) => tx.leases.releaseAll());
+      return startMarketplace({
+        store,
+        clock,
+        random: systemRandom,
+        log,
+        providers,
+        mailer,
+        gpuTypes,
+        nextId,
+        ...settingsOf(config),
+      });
+    },
+  ).catch(async (error) => {
     for (const { client } of providers) await client.close();
     throw error;
-  }
+  });
+  return { ...served, providers: product.providers.ids() };
 }
 
 function settingsOf(
@@ -139,19 +101,6 @@ function settingsOf(
 function unopenedLimits(config: MarketplaceConfig, clock: Clock): Pick<RateLimits, 'peek'> {
   const { otherRequests: limit, windowMs } = toRateLimits(config);
   return { peek: () => ({ limit, remaining: limit, endsAt: clock.now() + windowMs }) };
-}
-
-function answerNotReady(nextId: () => string, limits: Pick<RateLimits, 'peek'>): RequestListener {
-  return (_request, response) => {
-    const error = new ApiError('UNAVAILABLE', 'The marketplace is starting; try again.');
-    response.writeHead(error.status, {
-      'Content-Type': 'application/json',
-      'X-Request-Id': nextId(),
-      'Retry-After': '1',
-      ...rateLimitHeaders(limits.peek('other', '')),
-    });
-    response.end(JSON.stringify(error.toBody()));
-  };
 }
 
 /** Hands mails to the SMTP server of the configuration. Without one there is none, which the start says. */

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withMarketplaceStore } from '../../../src/compose/open-marketplace-store.ts';
+import { marketplaceStores } from '../../../src/compose/open-marketplace-store.ts';
 import { serveMarketplace } from '../../../src/compose/serve-marketplace.ts';
+import { withExisting } from '../../../src/compose/stores.ts';
 import { loadMarketplaceConfig } from '../../../src/config/marketplace/load.ts';
 import { cpuMeter, cpuOf } from '../cpu.ts';
 import type { OpenSubject } from '../measure.ts';
@@ -31,7 +32,9 @@ log: { level: silent }
     });
     const ms = performance.now() - startedAt;
     await stop();
-    const commandUs = await cpuOf(meter, () => withMarketplaceStore(database, async () => undefined));
+    const commandUs = await cpuOf(meter, () =>
+      withExisting(marketplaceStores, database, async () => undefined),
+    );
     return { cpuMs: cpuUs / 1000, ms, commandMs: commandUs / 1000 };
   };
   await serveOnce();

@@ -1,19 +1,20 @@
 import { Command } from 'commander';
-import { checkMarketplaceDatabase } from '../../compose/open-marketplace-store.ts';
+import { marketplaceStores } from '../../compose/open-marketplace-store.ts';
+import { checkDatabase } from '../../compose/stores.ts';
 import { isPostgres } from '../../config/server-schema.ts';
 import { billToJson, explainBill, readBill } from '../../marketplace/ledger/explain-bill.ts';
 import { verifyLedger } from '../../marketplace/ledger/verify-ledger.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
+import { checkDatabaseCommand } from '../check-database-command.ts';
 import { type JsonFlag, printJson, withJson } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace explain-bill` */
 export function explainBillCommand(): Command {
+  const explain = new Command('explain-bill').argument('<id>', 'a deployment or a volume');
   return withJson(
-    withMarketplaceDatabase(new Command('explain-bill').argument('<id>', 'a deployment or a volume')),
-  ).action(async (id: string, { json }: JsonFlag, command: Command) =>
-    onMarketplaceDatabase(command, async (deps) => {
+    onMarketplaceDatabase(explain, async (deps, id: string, { json }: JsonFlag) => {
       const bill = await readBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
       if (json) printJson(billToJson(bill));
       else for (const line of explainBill(bill)) printLine(line);
@@ -30,23 +31,24 @@ async function findSubject({ store: { read } }: CommandDeps, id: string): Promis
 
 /** `berth marketplace verify-ledger`: exit code 1 where the books are not right. */
 export function verifyLedgerCommand(): Command {
-  return withMarketplaceDatabase(new Command('verify-ledger'))
-    .option('--json', 'print JSON')
-    .action(async ({ json }: { json?: true }, command: Command) =>
-      onMarketplaceDatabase(command, async ({ store, clock, config: { database } }) => {
-        // Sums are only as right as the file that they are read from.
-        if (!isPostgres(database)) checkMarketplaceDatabase(database);
-        const { findings, counts } = await verifyLedger(store, clock.now());
-        if (findings.length > 0) process.exitCode = 1;
-        if (json) {
-          printLine(JSON.stringify({ findings, counts }));
-          return;
-        }
-        for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
-        const { teams, segments, slices, subjects } = counts;
-        printLine(
-          `${findings.length === 0 ? 'The books are right' : `${findings.length} findings`}: ${teams} teams, ${subjects} deployments and volumes, ${segments} segments, ${slices} slices.`,
-        );
-      }),
-    );
+  return withJson(
+    onMarketplaceDatabase(new Command('verify-ledger'), async (deps, { json }: JsonFlag) => {
+      const { store, clock, config } = deps;
+      // Sums are only as right as the file that they are read from.
+      if (!isPostgres(config.database)) checkDatabase(marketplaceStores, config.database);
+      const { findings, counts } = await verifyLedger(store, clock.now());
+      if (findings.length > 0) process.exitCode = 1;
+      if (json) return printJson({ findings, counts });
+      for (const { id, problem } of findings) printLine(`${id}: ${problem}`);
+      const { teams, segments, slices, subjects } = counts;
+      printLine(
+        `${findings.length === 0 ? 'The books are right' : `${findings.length} findings`}: ${teams} teams, ${subjects} deployments and volumes, ${segments} segments, ${slices} slices.`,
+      );
+    }),
+  );
+}
+
+/** `berth marketplace check-database` */
+export function checkMarketplaceCommand(): Command {
+  return checkDatabaseCommand('marketplace', marketplaceStores, loadMarketplaceFor);
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { usdFromMicroUsd } from '../../contract/values.ts';
 import { toDollars } from '../../marketplace/contract/values.ts';
 import { realTimeBalance } from '../../marketplace/ledger/balance.ts';
-import { adjust, grant, topUp } from '../../marketplace/ledger/credit.ts';
+import { adjust, type Credit, grant, topUp } from '../../marketplace/ledger/credit.ts';
 import type { LedgerTransactionRecord } from '../../marketplace/model/ledger-records.ts';
 import { findTeam } from '../../marketplace/model/own-rows.ts';
 import { printLine } from '../../runtime/print.ts';
@@ -16,65 +16,52 @@ import {
   toJsonTime,
   withJson,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 const SHOWN = 50;
 
-interface CreditFlags {
-  reference?: string;
-  reason?: string;
-}
-
 /** What one of the commands books. */
-type Book = (
-  deps: CommandDeps,
-  credit: { teamId: string; amountMicroUsd: number },
-  flags: CreditFlags,
-) => Promise<LedgerTransactionRecord>;
+type Book = (deps: CommandDeps, credit: Credit) => Promise<LedgerTransactionRecord>;
 
 /** `berth marketplace credit`: every amount is booked, with who pays for it. */
 export function creditCommand(): Command {
   const credit = new Command('credit');
-  booking(credit.command('add <team> <usd>'), (deps, booked, { reference = '', reason }) =>
-    topUp(deps, { ...booked, reference, ...(reason !== undefined && { reason }) }),
+  booking(credit.command('add <team> <usd>'), (deps, booked) =>
+    topUp(deps, { ...booked, reference: booked.reference ?? '' }),
   )
     .description('book a payment; the same reference is booked once')
     .requiredOption('--reference <text>', 'of the payment')
     .option('--reason <text>', 'what it is for');
-  booking(credit.command('grant <team> <usd>'), (deps, booked, { reference, reason }) =>
-    grant(deps, {
-      ...booked,
-      ...(reference !== undefined && { reference }),
-      ...(reason !== undefined && { reason }),
-    }),
-  )
+  booking(credit.command('grant <team> <usd>'), grant)
     .description('book credit that nobody paid for')
     .option('--reference <text>', 'with which it is booked once')
     .option('--reason <text>', 'what it is for');
-  booking(credit.command('adjust <team> <usd>'), (deps, booked, { reference, reason = '' }) =>
-    adjust(deps, { ...booked, reason, ...(reference !== undefined && { reference }) }),
+  booking(credit.command('adjust <team> <usd>'), (deps, booked) =>
+    adjust(deps, { ...booked, reason: booked.reason ?? '' }),
   )
     .description('correct a balance: `-- -5` takes five dollars')
     .requiredOption('--reason <text>', 'why; it stays in the books')
     .option('--reference <text>', 'with which it is booked once');
-  withJson(withMarketplaceDatabase(credit.command('show <team>')))
-    .description('show what a team has left, and what was booked')
-    .action(async (idOrSlug: string, flags: JsonFlag, command: Command) =>
-      onMarketplaceDatabase(command, (deps) => printBooks(deps, idOrSlug, flags)),
-    );
+  withJson(onMarketplaceDatabase(credit.command('show <team>'), printBooks)).description(
+    'show what a team has left, and what was booked',
+  );
   return credit;
 }
 
 function booking(command: Command, book: Book): Command {
-  return withMarketplaceDatabase(command).action(
-    async (idOrSlug: string, usd: string, flags: CreditFlags, self: Command) => {
+  return onMarketplaceDatabase(
+    command,
+    async (
+      deps,
+      idOrSlug: string,
+      usd: string,
+      { reference, reason }: Pick<Credit, 'reference' | 'reason'>,
+    ) => {
       const amountMicroUsd = parseUsd('The amount', usd);
-      await onMarketplaceDatabase(self, async (deps) => {
-        const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
-        const booked = await book(deps, { teamId, amountMicroUsd }, flags);
-        const balance = await realTimeBalance(deps.store.read, teamId, deps.clock.now());
-        printLine(`${booked.memo} (${booked.id}): ${teamId} has ${toDollars(balance)} left to spend.`);
-      });
+      const { id: teamId } = await findTeam(deps.store.read.teams, idOrSlug);
+      const booked = await book(deps, { teamId, amountMicroUsd, reference, reason });
+      const balance = await realTimeBalance(deps.store.read, teamId, deps.clock.now());
+      printLine(`${booked.memo} (${booked.id}): ${teamId} has ${toDollars(balance)} left to spend.`);
     },
   );
 }
@@ -84,12 +71,7 @@ const transactionColumns: readonly Column<LedgerTransactionRecord>[] = [
   { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
   { head: 'AT', key: 'at', value: ({ at }) => toJsonTime(at) },
   { head: 'MEMO', key: 'memo', value: ({ memo }) => memo },
-  {
-    head: 'REFERENCE',
-    key: 'reference',
-    value: ({ reference }) => reference,
-    text: ({ reference }) => reference ?? '',
-  },
+  { head: 'REFERENCE', key: 'reference', value: ({ reference }) => reference, none: '' },
 ];
 
 async function printBooks({ store, clock }: CommandDeps, idOrSlug: string, flags: JsonFlag): Promise<void> {

@@ -1,23 +1,11 @@
 import type { Command } from 'commander';
-import { type MarketplaceStoreDeps, withMarketplaceStore } from '../../compose/open-marketplace-store.ts';
+import { type MarketplaceStoreDeps, marketplaceStores } from '../../compose/open-marketplace-store.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import type { MarketplaceConfig } from '../../config/marketplace/schema.ts';
-
-interface DatabaseFlags {
-  config?: string;
-  database?: string;
-  allowPrivate?: true;
-}
+import { actionOn, type Body, withDatabase } from '../database.ts';
 
 /** What the commands of the marketplace work with. */
 export type CommandDeps = MarketplaceStoreDeps & { config: MarketplaceConfig };
-
-/** The two options by which a command finds the database of `berth marketplace`. */
-export function withMarketplaceDatabase(command: Command): Command {
-  return command
-    .option('--database <url>', 'sqlite:PATH or postgres://…; default sqlite:./.berth/marketplace.db')
-    .option('--config <file>', 'marketplace.yaml; see marketplace.example.yaml');
-}
 
 export function withAllowPrivate(command: Command): Command {
   return command.option('--allow-private', 'providers may be at private addresses and speak plain http');
@@ -25,15 +13,22 @@ export function withAllowPrivate(command: Command): Command {
 
 /** The configuration that `berth marketplace` would have; the flags may stand before or after the command's name. */
 export function loadMarketplaceFor(command: Command): MarketplaceConfig {
-  const { config: file, database, allowPrivate } = command.optsWithGlobals<DatabaseFlags>();
+  const {
+    config: file,
+    database,
+    allowPrivate,
+  } = command.optsWithGlobals<{
+    config?: string;
+    database?: string;
+    allowPrivate?: true;
+  }>();
   return loadMarketplaceConfig({ file, flags: { database, allowPrivate }, env: process.env });
 }
 
-/** Opens the database that `berth marketplace` with the same flags uses, also while it runs, and closes it after `body`. */
-export async function onMarketplaceDatabase<T>(
+/** Runs `body` on the database that `berth marketplace` with the same flags uses, also while it runs. */
+export function onMarketplaceDatabase<Args extends unknown[]>(
   command: Command,
-  body: (deps: CommandDeps) => Promise<T>,
-): Promise<T> {
-  const config = loadMarketplaceFor(command);
-  return withMarketplaceStore(config.database, (deps) => body({ ...deps, config }));
+  body: Body<CommandDeps, Args>,
+): Command {
+  return withDatabase(command, 'marketplace').action(actionOn(marketplaceStores, loadMarketplaceFor, body));
 }

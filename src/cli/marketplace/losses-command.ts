@@ -15,41 +15,40 @@ import {
   toTime,
   withJson,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace losses`: what providers answer 404 for, and the cap beyond which an operator decides. */
 export function marketplaceLossesCommand(): Command {
-  const losses = withJson(withMarketplaceDatabase(new Command('losses')))
+  const losses = withJson(
+    onMarketplaceDatabase(new Command('losses'), async (deps, { json }: JsonFlag) => {
+      const { counts, held } = await readLosses(deps);
+      if (!json) return tell(counts, held);
+      printJson({
+        providers: counts.map((count) => toFields(count, providerColumns)),
+        held: held.map((record) => toFields(record, heldColumns)),
+      });
+    }),
+  )
     .description('what providers answer 404 for: how much ended by that, and what is held')
-    .enablePositionalOptions()
-    .action(async (flags: JsonFlag, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        const { counts, held } = await readLosses(deps);
-        if (flags.json)
-          printJson({
-            providers: counts.map((count) => toFields(count, providerColumns)),
-            held: held.map((record) => toFields(record, heldColumns)),
-          });
-        else tell(counts, held);
-      }),
-    );
-  withJson(withMarketplaceDatabase(losses.command('accept <provider>')))
+    .enablePositionalOptions();
+  withJson(onMarketplaceDatabase(losses.command('accept <provider>'), accept))
     .description('accept the losses: for this long, what the provider answers 404 for is ended')
-    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h')
-    .action(async (providerId: string, flags: JsonFlag & { for: string }, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        const { counts } = await readLosses(deps);
-        if (!counts.some((count) => count.providerId === providerId))
-          throw new Fatal(
-            `No losses are recorded for a provider "${providerId}": \`berth marketplace losses\` lists them.`,
-          );
-        const until = deps.clock.now() + parseAcceptance(flags.for);
-        await acceptLosses(deps, providerId, until);
-        if (flags.json) printJson({ provider: providerId, accepted_until: toJsonTime(until) });
-        else tellAccepted(providerId, until);
-      }),
-    );
+    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h');
   return losses;
+}
+
+async function accept(deps: CommandDeps, provider: string, flags: JsonFlag & { for: string }): Promise<void> {
+  if (!(await deps.store.read.losses.providers()).includes(provider))
+    throw new Fatal(
+      `No losses are recorded for a provider "${provider}": \`berth marketplace losses\` lists them.`,
+    );
+  const until = deps.clock.now() + parseAcceptance(flags.for);
+  await acceptLosses(deps, provider, until);
+  if (flags.json) return printJson({ provider, accepted_until: toJsonTime(until) });
+  printLine(
+    `Until ${toTime(until)} what ${provider} answers 404 for is ended, by a running server within a minute. It stays ended, ` +
+      `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${provider} --for 1m`,
+  );
 }
 
 const providerColumns: readonly Column<LossCount>[] = [
@@ -57,19 +56,14 @@ const providerColumns: readonly Column<LossCount>[] = [
   { head: 'ENDED', key: 'ended', value: ({ count }) => count },
   { head: 'MAY END', key: 'cap', value: ({ cap }) => cap },
   { head: 'HELD', key: 'held', value: ({ held }) => held },
-  {
-    head: 'ACCEPTED UNTIL',
-    key: 'accepted_until',
-    value: ({ acceptedUntil }) => toJsonTime(acceptedUntil),
-    text: ({ acceptedUntil }) => (acceptedUntil === null ? '-' : toTime(acceptedUntil)),
-  },
+  { head: 'ACCEPTED UNTIL', key: 'accepted_until', value: ({ acceptedUntil }) => toJsonTime(acceptedUntil) },
 ];
 
 const heldColumns: readonly Column<LossRecord>[] = [
   { head: 'HELD', key: 'id', value: ({ subjectId }) => subjectId },
   { head: 'KIND', key: 'kind', value: ({ kind }) => kind },
   { head: 'PROVIDER', key: 'provider', value: ({ providerId }) => providerId },
-  { head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at), text: ({ at }) => toTime(at) },
+  { head: 'SINCE', key: 'since', value: ({ at }) => toJsonTime(at) },
 ];
 
 async function readLosses({ store: { read }, clock, config }: CommandDeps) {
@@ -96,12 +90,5 @@ function tell(counts: readonly LossCount[], held: readonly LossRecord[]): void {
   printLine(
     'What is held keeps its state, and is billed up to its provider’s last answer. Check that the key and base_url of the ' +
       'provider are those of your account; if all of it is really lost: berth marketplace losses accept <provider>',
-  );
-}
-
-function tellAccepted(providerId: string, until: number): void {
-  printLine(
-    `Until ${toTime(until)} what ${providerId} answers 404 for is ended, by a running server within a minute. It stays ended, ` +
-      `even if it turns up again. To stop accepting earlier: berth marketplace losses accept ${providerId} --for 1m`,
   );
 }

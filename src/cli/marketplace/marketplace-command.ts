@@ -2,9 +2,10 @@ import { Command } from 'commander';
 import type { ServingMarketplace } from '../../compose/serve-marketplace.ts';
 import { loadMarketplaceConfig } from '../../config/marketplace/load.ts';
 import { printLine } from '../../runtime/print.ts';
+import { withDatabase } from '../database.ts';
 import { type LazyCommand, loadCommands } from '../program.ts';
 import { type ServerFlags, serveUntilSignal, withServerFlags } from '../serving.ts';
-import { withAllowPrivate, withMarketplaceDatabase } from './database.ts';
+import { withAllowPrivate } from './database.ts';
 
 const commands: readonly LazyCommand[] = [
   {
@@ -55,7 +56,7 @@ const commands: readonly LazyCommand[] = [
   {
     name: 'check-database',
     description: 'look through all of the database for damage, also while the marketplace runs',
-    load: async () => (await import('./check-database-command.ts')).checkMarketplaceDatabaseCommand(),
+    load: async () => (await import('./books-commands.ts')).checkMarketplaceCommand(),
   },
   {
     name: 'verify-ledger',
@@ -74,10 +75,13 @@ const commands: readonly LazyCommand[] = [
  * the ones are loaded that `argv` names anywhere: options with values may stand before them.
  */
 export async function marketplaceCommand(argv: readonly string[]): Promise<Command> {
-  const marketplace = withServerFlags(withAllowPrivate(withMarketplaceDatabase(new Command('marketplace'))), {
-    api: 8100,
-    admin: 9081,
-  })
+  const marketplace = withServerFlags(
+    withAllowPrivate(withDatabase(new Command('marketplace'), 'marketplace')),
+    {
+      api: 8100,
+      admin: 9081,
+    },
+  )
     // A flag that stands after the name of a command is that command's.
     .enablePositionalOptions()
     .action(async ({ config: file, json, ...flags }: ServerFlags & { allowPrivate?: true }) => {

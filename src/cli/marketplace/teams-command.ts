@@ -18,56 +18,45 @@ import {
   toJsonTime,
   withJson,
 } from '../print-records.ts';
-import { type CommandDeps, onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
+import { type CommandDeps, onMarketplaceDatabase } from './database.ts';
 
 /** `berth marketplace teams`. A team is named by its id or its slug, a user by their e-mail address. */
 export function teamsCommand(): Command {
   const teams = new Command('teams');
-  withMarketplaceDatabase(teams.command('create <name>'))
+  onMarketplaceDatabase(
+    teams.command('create <name>'),
+    async (deps, name: string, { owner, slug }: { owner: string; slug?: string }) => {
+      const team = await createTeam(deps, { name, owner, slug });
+      printLine(`Team ${team.name} (${team.id}, ${team.slug}) is created.`);
+    },
+  )
     .description('create a team')
     .requiredOption('--owner <email>', 'who owns it')
-    .option('--slug <slug>', 'its unique short name')
-    .action(async (name: string, { owner, slug }: { owner: string; slug?: string }, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        const team = await createTeam(deps, { name, owner, ...(slug !== undefined && { slug }) });
-        printLine(`Team ${team.name} (${team.id}, ${team.slug}) is created.`);
-      }),
-    );
-  withJson(withMarketplaceDatabase(teams.command('list')))
-    .description('list the teams')
-    .action(async (flags: JsonFlag, command: Command) =>
-      onMarketplaceDatabase(command, (deps) => printTeams(deps, flags)),
-    );
-  withJson(withMarketplaceDatabase(teams.command('show <team>')))
-    .description('show a team and its members')
-    .action(async (idOrSlug: string, flags: JsonFlag, command: Command) =>
-      onMarketplaceDatabase(command, (deps) => printTeam(deps, idOrSlug, flags)),
-    );
-  withMarketplaceDatabase(teams.command('add-member <team> <email>'))
+    .option('--slug <slug>', 'its unique short name');
+  withJson(onMarketplaceDatabase(teams.command('list'), printTeams)).description('list the teams');
+  withJson(onMarketplaceDatabase(teams.command('show <team>'), printTeam)).description(
+    'show a team and its members',
+  );
+  onMarketplaceDatabase(
+    teams.command('add-member <team> <email>'),
+    async (deps, team: string, user: string, { role }: { role: string }) => {
+      await setMember(deps, { team, user, role: toRole(role) });
+      printLine(`${user} is ${role} of ${team}.`);
+    },
+  )
     .description('add a user to a team, or change their role')
-    .option('--role <role>', teamRoles.join(', '), 'member')
-    .action(async (team: string, user: string, { role }: { role: string }, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        await setMember(deps, { team, user, role: toRole(role) });
-        printLine(`${user} is ${role} of ${team}.`);
-      }),
-    );
-  withMarketplaceDatabase(teams.command('remove-member <team> <email>'))
-    .description('remove a user from a team')
-    .action(async (team: string, user: string, _flags: object, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        await removeMember(deps, { team, user });
-        printLine(`${user} is no longer a member of ${team}.`);
-      }),
-    );
-  withMarketplaceDatabase(teams.command('switch <email> <team>'))
-    .description("make a team the user's current one")
-    .action(async (user: string, team: string, _flags: object, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        await switchTeam(deps, { user, team });
-        printLine(`${team} is the current team of ${user}.`);
-      }),
-    );
+    .option('--role <role>', teamRoles.join(', '), 'member');
+  onMarketplaceDatabase(
+    teams.command('remove-member <team> <email>'),
+    async (deps, team: string, user: string) => {
+      await removeMember(deps, { team, user });
+      printLine(`${user} is no longer a member of ${team}.`);
+    },
+  ).description('remove a user from a team');
+  onMarketplaceDatabase(teams.command('switch <email> <team>'), async (deps, user: string, team: string) => {
+    await switchTeam(deps, { user, team });
+    printLine(`${team} is the current team of ${user}.`);
+  }).description("make a team the user's current one");
   return teams;
 }
 

@@ -3,8 +3,8 @@ import type { UserRecord } from '../../marketplace/model/people.ts';
 import { addUser, changeUser, type UserChanges } from '../../marketplace/teams/users.ts';
 import { printLine } from '../../runtime/print.ts';
 import { parseCount, parseMinutes, parseSwitch } from '../parse.ts';
-import { type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
-import { onMarketplaceDatabase, withMarketplaceDatabase } from './database.ts';
+import { type Column, type JsonFlag, printRecords, toJsonTime, withJson } from '../print-records.ts';
+import { onMarketplaceDatabase } from './database.ts';
 
 interface UserFlags {
   name?: string;
@@ -18,48 +18,47 @@ interface UserFlags {
 /** `berth marketplace users` */
 export function usersCommand(): Command {
   const users = new Command('users');
-  withSettings(users.command('add <email>'))
+  withSettings(
+    onMarketplaceDatabase(
+      users.command('add <email>'),
+      async (deps, email: string, { team, allowKeys, ...flags }: UserFlags & { team?: string }) => {
+        const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
+        const user = await addUser(deps, { email, ...changes, team });
+        const where = team === undefined ? '' : `, a member of ${team}`;
+        printLine(`User ${user.email} (${user.id}) is added${where}.`);
+      },
+    ),
+  )
     .description('add a user')
     .option('--allow-keys', 'let them have API keys')
     .option(
       '--team <team>',
       'put them into this team, as a member; default: a team of their own at first use',
-    )
-    .action(async (email: string, flags: UserFlags & { team?: string }, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        const { team, allowKeys } = flags;
-        const changes = { ...toChanges(flags), mayMakeKeys: allowKeys === true };
-        const user = await addUser(deps, { email, ...changes, ...(team !== undefined && { team }) });
-        const where = team === undefined ? '' : `, a member of ${team}`;
-        printLine(`User ${user.email} (${user.id}) is added${where}.`);
-      }),
     );
-  withJson(withMarketplaceDatabase(users.command('list')))
-    .description('list the users')
-    .action(async (flags: JsonFlag, command: Command) =>
-      onMarketplaceDatabase(command, async ({ store }) => printUsers(await store.read.users.list(), flags)),
-    );
-  withSettings(users.command('set <email>'))
-    .description('change the settings of a user')
-    .action(async (email: string, flags: UserFlags, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        printUsers([await changeUser(deps, email, toChanges(flags))], {});
-      }),
-    );
-  withMarketplaceDatabase(users.command('allow-keys <email>'))
+  withJson(
+    onMarketplaceDatabase(users.command('list'), async ({ store }, flags: JsonFlag) =>
+      printRecords(await store.read.users.list(), userColumns, flags),
+    ),
+  ).description('list the users');
+  withSettings(
+    onMarketplaceDatabase(users.command('set <email>'), async (deps, email: string, flags: UserFlags) =>
+      printRecords([await changeUser(deps, email, toChanges(flags))], userColumns, {}),
+    ),
+  ).description('change the settings of a user');
+  onMarketplaceDatabase(
+    users.command('allow-keys <email>'),
+    async (deps, email: string, { no }: { no?: true }) => {
+      const user = await changeUser(deps, email, { mayMakeKeys: no !== true });
+      printLine(`${user.email} ${user.mayMakeKeys ? 'may have' : 'may not have'} API keys.`);
+    },
+  )
     .description('let a user have API keys')
-    .option('--no', 'do not, from now on; keys that there are stay')
-    .action(async (email: string, { no }: { no?: true }, command: Command) =>
-      onMarketplaceDatabase(command, async (deps) => {
-        const user = await changeUser(deps, email, { mayMakeKeys: no !== true });
-        printLine(`${user.email} ${user.mayMakeKeys ? 'may have' : 'may not have'} API keys.`);
-      }),
-    );
+    .option('--no', 'do not, from now on; keys that there are stay');
   return users;
 }
 
 function withSettings(command: Command): Command {
-  return withMarketplaceDatabase(command)
+  return command
     .option('--name <name>', 'what they are called')
     .option('--create-limit <count>', 'deployments in 15 minutes: a number, `default` or `none` for no limit')
     .option('--minimum-runtime <minutes>', 'before a terminate: a number or `default`')
@@ -90,43 +89,37 @@ function toCreateLimit(text: string): number | null {
   return text === 'none' ? -1 : parseCount('--create-limit', text);
 }
 
-function printUsers(records: readonly UserRecord[], flags: JsonFlag): void {
-  printRecords(
-    records,
-    [
-      { head: 'ID', key: 'id', value: ({ id }) => id },
-      { head: 'EMAIL', key: 'email', value: ({ email }) => email },
-      { head: 'NAME', key: 'name', value: ({ name }) => name },
-      { head: 'KEYS', key: 'may_make_keys', value: ({ mayMakeKeys }) => mayMakeKeys },
-      {
-        head: 'CREATES',
-        key: 'create_limit',
-        value: ({ createLimit }) => toLimit(createLimit),
-        text: ({ createLimit }) => String(toLimit(createLimit)),
-      },
-      {
-        head: 'MINIMUM',
-        key: 'minimum_runtime_minutes',
-        value: ({ minimumRuntimeMinutes: minutes }) => minutes,
-        text: ({ minimumRuntimeMinutes: minutes }) => (minutes === null ? 'default' : `${minutes} min`),
-      },
-      {
-        head: 'DEPLOYMENT MAIL',
-        key: 'deployment_mail',
-        value: (user) => user.wantsDeploymentMail,
-        text: (user) => (user.wantsDeploymentMail ? 'on' : 'off'),
-      },
-      {
-        head: 'MARKETING MAIL',
-        key: 'marketing_mail',
-        value: (user) => user.wantsMarketingMail,
-        text: (user) => (user.wantsMarketingMail ? 'on' : 'off'),
-      },
-      { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
-    ],
-    flags,
-  );
-}
+const userColumns: readonly Column<UserRecord>[] = [
+  { head: 'ID', key: 'id', value: ({ id }) => id },
+  { head: 'EMAIL', key: 'email', value: ({ email }) => email },
+  { head: 'NAME', key: 'name', value: ({ name }) => name },
+  { head: 'KEYS', key: 'may_make_keys', value: ({ mayMakeKeys }) => mayMakeKeys },
+  {
+    head: 'CREATES',
+    key: 'create_limit',
+    value: ({ createLimit }) => toLimit(createLimit),
+    text: ({ createLimit }) => String(toLimit(createLimit)),
+  },
+  {
+    head: 'MINIMUM',
+    key: 'minimum_runtime_minutes',
+    value: ({ minimumRuntimeMinutes: minutes }) => minutes,
+    text: ({ minimumRuntimeMinutes: minutes }) => (minutes === null ? 'default' : `${minutes} min`),
+  },
+  {
+    head: 'DEPLOYMENT MAIL',
+    key: 'deployment_mail',
+    value: (user) => user.wantsDeploymentMail,
+    text: (user) => (user.wantsDeploymentMail ? 'on' : 'off'),
+  },
+  {
+    head: 'MARKETING MAIL',
+    key: 'marketing_mail',
+    value: (user) => user.wantsMarketingMail,
+    text: (user) => (user.wantsMarketingMail ? 'on' : 'off'),
+  },
+  { head: 'CREATED', key: 'created_at', value: ({ createdAt }) => toJsonTime(createdAt) },
+];
 
 function toLimit(createLimit: number | null): number | string {
   if (createLimit === null) return 'default';

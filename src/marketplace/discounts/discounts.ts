@@ -43,8 +43,8 @@ export interface AssignedDiscount {
   teamId: string;
   /** Whole percents. */
   percentage: number;
-  startsAt?: number;
-  endsAt?: number | null;
+  startsAt?: number | undefined;
+  endsAt?: number | null | undefined;
 }
 
 /**

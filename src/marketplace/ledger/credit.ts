@@ -15,9 +15,9 @@ export interface Credit {
   teamId: string;
   amountMicroUsd: number;
   /** Of the payment: the same one is booked once. */
-  reference?: string;
+  reference?: string | null | undefined;
   /** What it is for. */
-  reason?: string;
+  reason?: string | undefined;
 }
 
 const kinds = {
@@ -65,12 +65,7 @@ async function bookOnce(
   deps: CreditDeps,
   tx: Transaction,
   kind: CreditKind,
-  {
-    teamId,
-    amountMicroUsd,
-    reference = null,
-    reason,
-  }: Omit<Credit, 'reference'> & { reference?: string | null },
+  { teamId, amountMicroUsd, reference = null, reason }: Credit,
 ): Promise<LedgerTransactionRecord> {
   const { words, account } = kinds[kind];
   const memo = `${words} of ${toDollars(amountMicroUsd)}${reason === undefined ? '' : `: ${reason}`}`;

@@ -13,7 +13,7 @@ const MAX_LENGTH = 63;
 /** Makes a team of a user, who owns it. @throws {OperatorError} */
 export async function createTeam(
   { store, ...deps }: Pick<Deps, 'store' | 'clock' | 'random'>,
-  { name, owner, slug }: { name: string; owner: string; slug?: string },
+  { name, owner, slug }: { name: string; owner: string; slug?: string | undefined },
 ): Promise<TeamRecord> {
   if (name.trim() === '') throw new OperatorError('A team has a name.');
   if (slug !== undefined && (!SLUG.test(slug) || slug.length > MAX_LENGTH))

@@ -28,7 +28,7 @@ export type UserChanges = Partial<
 /** Adds a user, who has no key yet, and no team but the one that is named by id or slug. @throws {OperatorError} */
 export async function addUser(
   { store, clock, random }: Deps,
-  { email, name, team: idOrSlug, ...changes }: { email: string; team?: string } & UserChanges,
+  { email, name, team: idOrSlug, ...changes }: { email: string; team?: string | undefined } & UserChanges,
 ): Promise<UserRecord> {
   const address = email.trim().toLowerCase();
   if (!EMAIL.test(address) || address.length > MAX_EMAIL_LENGTH)

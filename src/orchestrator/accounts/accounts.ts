@@ -84,8 +84,8 @@ export async function setPassword(
 }
 
 interface KeyOptions {
-  label?: string;
-  expiresAt?: number;
+  label?: string | undefined;
+  expiresAt?: number | null;
 }
 
 /** Makes a key and returns it: the only time that it is seen. Several may be valid at once (O: Authentication, 2). */

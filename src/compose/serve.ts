@@ -1,0 +1,136 @@
+import type { RequestListener } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import type { Config } from '../config/schema.ts';
+import { isPostgres, sqlitePath } from '../config/server-schema.ts';
+import type { HttpError } from '../http/api/errors.ts';
+import type { ServerOptions } from '../http/wire/server.ts';
+import type { Log } from '../ports/log.ts';
+import { toAddress } from '../store/postgres/errors.ts';
+import { assertNotServed, takeServeLock } from '../store/sqlite/serve-lock.ts';
+import { listen, listenAdmin, warnOfPlainHttp } from './listen.ts';
+import type { Orchestrator } from './orchestrator.ts';
+import { openIn, type StoreOptions, type Stores } from './stores.ts';
+
+/** What ends a server, in this order; each step of its start adds its own. */
+type Undo = (() => unknown)[];
+
+type Product = Pick<Orchestrator, 'listener' | 'admin' | 'beginDrain' | 'close'> &
+  Partial<Pick<ServerOptions, 'refuse'>>;
+
+interface ServeParts {
+  config: Pick<Config, 'server' | 'limits' | 'database'>;
+  log: Log;
+  /** Where /metrics is, unless the configuration says otherwise. */
+  adminPort: number;
+  /** What the paths of the API begin with. */
+  basePath: string;
+  nextId: () => string;
+  refuse: ServerOptions['refuse'];
+  /** What is answered until the product runs. */
+  notReady: { error: HttpError; headers?: () => Record<string, string> };
+  /** What else the log tells of the start. */
+  facts?: object;
+}
+
+/** A server that runs. */
+export interface Served {
+  baseUrl: string;
+  /** Where /metrics is; null: nowhere. */
+  adminUrl: string | null;
+  /** Whether /docs is served. */
+  hasDocs: boolean;
+  /** Drains: takes no new request, lets the running ones and the product's running work end. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Serves a product. The port is taken before `start` writes anything, so a start that fails changes nothing.
+ *
+ * @throws {Fatal} with a sentence for the operator
+ */
+export async function serve<P extends Product>(
+  { config, log, adminPort, basePath, nextId, notReady, facts, ...first }: ServeParts,
+  start: (undo: Undo) => Promise<P>,
+): Promise<Served & { product: P }> {
+  let { refuse } = first;
+  let listener = answerNotReady(notReady, nextId);
+  const wire: Parameters<typeof listen>[1] = { nextId, refuse: (...problem) => refuse(...problem), log };
+  const { server, origin } = await listen(config, wire, (request, response) => listener(request, response));
+  const baseUrl = `${origin}${basePath}`;
+  const undo: Undo = [() => server.close(0)];
+  const end = async () => {
+    for (const step of undo) await step();
+  };
+  try {
+    const admin = await listenAdmin(config, adminPort, wire, listener);
+    undo.push(() => admin?.close());
+    const product = await start(undo);
+    listener = product.listener;
+    refuse = product.refuse ?? refuse;
+    admin?.serve(getRequestListener(product.admin.fetch));
+    warnOfPlainHttp(log, config);
+    log.info(
+      { base_url: baseUrl, admin_url: admin?.url, database: describeDatabase(config.database), ...facts },
+      'serving',
+    );
+    return {
+      product,
+      baseUrl,
+      adminUrl: admin?.url ?? null,
+      hasDocs: config.server.docs,
+      stop: async () => {
+        log.info({}, 'draining');
+        product.beginDrain();
+        await server.close(config.limits.drain_s * 1000);
+        await admin?.close();
+        await product.close();
+        await end();
+        log.info({}, 'stopped');
+      },
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/**
+ * The store of a server, made where there is none. A SQLite file is this process's alone from then on. `check` is
+ * called before anything is written; a throw leaves all as it is.
+ *
+ * @throws {DatabaseRefused}
+ */
+export async function openToServe<Store extends { close(): Promise<void> }>(
+  stores: Stores<Store>,
+  database: string,
+  undo: Undo,
+  { check = () => undefined, ...options }: StoreOptions & { check?: () => void },
+): Promise<Store> {
+  const { command } = stores.format;
+  const file = isPostgres(database) ? undefined : sqlitePath(database);
+  const beforeWriting = (): void => {
+    if (file !== undefined) assertNotServed(file, command);
+    check();
+    if (file !== undefined) undo.push(takeServeLock(file, command));
+  };
+  const store = await openIn(stores, database, { ...options, beforeWriting });
+  undo.unshift(() => store.close());
+  return store;
+}
+
+function answerNotReady({ error, headers }: ServeParts['notReady'], nextId: () => string): RequestListener {
+  return (_request, response) => {
+    response.writeHead(error.status, {
+      'Content-Type': 'application/json',
+      'X-Request-Id': nextId(),
+      'Retry-After': '1',
+      ...headers?.(),
+    });
+    response.end(JSON.stringify(error.toBody()));
+  };
+}
+
+/** A database as a log may name it: without a password. */
+function describeDatabase(database: string): string {
+  return isPostgres(database) ? toAddress(database) : sqlitePath(database);
+}
