@@ -154,7 +154,7 @@ export interface DeploymentReader {
 }
 export interface DeploymentWriter extends DeploymentReader {
   insert(record: DeploymentRecord): Promise<void>;
-  /** Also raises `revision`. */
+  /** Also raises `revision`. Whose it is, where and when it was made, and what it has cost are left as they are. */
   update(record: DeploymentRecord): Promise<void>;
   /** Writes `observedAt` only, and only where the revision is still this one; leaves the revision. */
   recordObservations(observations: readonly { id: string; revision: number; at: number }[]): Promise<void>;

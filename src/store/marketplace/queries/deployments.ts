@@ -1,6 +1,11 @@
 import { and, asc, count, desc, eq, gte, inArray, type SQL, sql } from 'drizzle-orm';
-import { isActive, type Launch } from '../../../marketplace/model/deployment-record.ts';
+import {
+  type DeploymentRecord,
+  isActive,
+  type Launch,
+} from '../../../marketplace/model/deployment-record.ts';
 import type { DeploymentReader, DeploymentWriter } from '../../../marketplace/model/store.ts';
+import { asEncoded, encodeRow } from '../../queries/encoded-row.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
@@ -161,6 +166,35 @@ function isNewToTend({ tables: { deployments } }: Connection): SQL {
   return sql`(${deployments.status} = 'deploying' OR ${deployments.cleanup} = 'wanted')`;
 }
 
+const insertDeployment = prepared(({ db, tables: { deployments } }: Connection, row: DeploymentRecord) =>
+  db.insert(deployments).values(asEncoded(row)),
+);
+
+const updateDeployment = prepared(
+  ({ db, tables: { deployments } }: Connection, { id, ...changes }: Changes) =>
+    db.update(deployments).set(asEncoded(changes)).where(eq(deployments.id, id)),
+);
+
+/** What no update writes: what never changes, and what only the ledger writes. An index of other columns is left alone. */
+const NOT_UPDATED = [
+  'userId',
+  'teamId',
+  'providerId',
+  'providerName',
+  'gpuType',
+  'createdAt',
+  'totalCostMicroUsd',
+  'lastCreditDeductionAt',
+] as const;
+
+type Changes = Omit<DeploymentRecord, (typeof NOT_UPDATED)[number]>;
+
+function toChanges(record: DeploymentRecord): Changes {
+  const changes: Changes & Partial<DeploymentRecord> = { ...record };
+  for (const name of NOT_UPDATED) delete changes[name];
+  return changes;
+}
+
 export function deploymentWriter(connection: Connection): DeploymentWriter {
   const {
     db,
@@ -168,13 +202,12 @@ export function deploymentWriter(connection: Connection): DeploymentWriter {
   } = connection;
   return {
     ...deploymentReader(connection),
-    insert: async (record) => void (await db.insert(deployments).values(record)),
-    // Only the ledger writes what it has cost.
-    update: async ({ totalCostMicroUsd: _, lastCreditDeductionAt: __, ...record }) =>
-      void (await db
-        .update(deployments)
-        .set({ ...record, revision: record.revision + 1 })
-        .where(eq(deployments.id, record.id))),
+    insert: async (record) => void (await insertDeployment(connection, encodeRow(deployments, record))),
+    update: async (record) =>
+      void (await updateDeployment(
+        connection,
+        encodeRow(deployments, { ...toChanges(record), revision: record.revision + 1 }),
+      )),
     recordObservations: async (observations) => {
       // Sorted, so that two transactions that write the same rows cannot deadlock.
       const sorted = [...observations].sort((a, b) => (a.id < b.id ? -1 : 1));

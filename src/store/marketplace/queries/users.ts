@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, inArray, type SQL } from 'drizzle-orm';
+import type { SshKeyRecord } from '../../../marketplace/model/people.ts';
 import type {
   KeyReader,
   KeyWriter,
@@ -85,9 +86,28 @@ export function keyWriter(connection: Connection): KeyWriter {
   };
 }
 
-export function sshKeyReader({ db, tables: { sshKeys }, locking }: Connection): SshKeyReader {
+const sshKeyById = prepared(({ db, tables: { sshKeys }, locking }: Connection, { id }: { id: string }) =>
+  locking.rows(db.select().from(sshKeys).where(eq(sshKeys.id, id))),
+);
+
+const insertSshKey = prepared(({ db, tables: { sshKeys } }: Connection, record: SshKeyRecord) =>
+  db.insert(sshKeys).values(record),
+);
+
+const removeSshKey = prepared(({ db, tables: { sshKeys } }: Connection, { id }: { id: string }) =>
+  db.delete(sshKeys).where(eq(sshKeys.id, id)),
+);
+
+export function sshKeyReader(connection: Connection): SshKeyReader {
+  const {
+    db,
+    tables: { sshKeys },
+  } = connection;
   return {
-    byId: async (id) => (await locking.rows(db.select().from(sshKeys).where(eq(sshKeys.id, id))))[0] ?? null,
+    byId: async (id) => {
+      const [record] = await sshKeyById(connection, { id });
+      return record ?? null;
+    },
     list: async ({ teamIds, userId }) => {
       const conditions: SQL[] = [inArray(sshKeys.teamId, [...teamIds]), eq(sshKeys.isTemporary, false)];
       if (userId !== undefined) conditions.push(eq(sshKeys.userId, userId));
@@ -101,13 +121,9 @@ export function sshKeyReader({ db, tables: { sshKeys }, locking }: Connection): 
 }
 
 export function sshKeyWriter(connection: Connection): SshKeyWriter {
-  const {
-    db,
-    tables: { sshKeys },
-  } = connection;
   return {
     ...sshKeyReader(connection),
-    insert: async (record) => void (await db.insert(sshKeys).values(record)),
-    remove: async (id) => void (await db.delete(sshKeys).where(eq(sshKeys.id, id))),
+    insert: async (record) => void (await insertSshKey(connection, record)),
+    remove: async (id) => void (await removeSshKey(connection, { id })),
   };
 }
