@@ -1,9 +1,11 @@
 #!/usr/bin/env node
+import { realpathSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { commandsOf } from './cli/commands.ts';
 import { createProgram, loadCommands, sentenceOf, sentenceOfOldNode } from './cli/program.ts';
 import type { ServePorts } from './compose/serve-orchestrator.ts';
 import { packageVersion } from './config/package-root.ts';
+import { nameSourcesInStacks } from './runtime/sources.ts';
 
 /** Runs the command line. A failure is a sentence on standard error and exit code 1. */
 export async function main(argv: readonly string[], ports: ServePorts = {}): Promise<void> {
@@ -42,8 +44,13 @@ function calledCommand(args: readonly string[]): string | undefined {
   return first === 'help' ? second : first;
 }
 
-const oldNode = sentenceOfOldNode(process.versions.node);
+/** Node 22, on which the suite runs too, has no `import.meta.main`. */
+const isProgram = import.meta.main ?? import.meta.filename === realpathSync(process.argv[1] ?? '.');
+const oldNode = sentenceOfOldNode(process.versions.node, calledCommand(process.argv.slice(2)));
 if (oldNode !== null) {
   process.stderr.write(`berth: ${oldNode}\n`);
   process.exitCode = 1;
-} else if (import.meta.main) await main(process.argv);
+} else if (isProgram) {
+  nameSourcesInStacks();
+  await main(process.argv);
+}

@@ -83,7 +83,7 @@ const places: readonly Place[] = [
     libraries: ['commander', 'node:'],
   },
   { path: /^src\/sandbox\//, mayImport: COMPOSITION },
-  { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config)\//, /^conformance\/cli\.ts$/] },
+  { path: /^src\/main\.ts$/, mayImport: [/^src\/(cli|compose|config|runtime)\//, /^conformance\/cli\.ts$/] },
   { path: /^src\/index\.ts$/, mayImport: COMPOSITION },
   { path: /^conformance\//, mayImport: [] },
 ];

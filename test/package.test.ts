@@ -16,7 +16,14 @@ const lastStage =
 it('the build of the image sees all that the package is built from, and all that it holds', () => {
   const { include } = JSON.parse(read('tsconfig.build.json'));
   const needed = [...packageFiles.filter((path) => path !== 'dist'), ...include];
-  const always = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md'];
+  const always = [
+    'build',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'README.md',
+  ];
   expect(everything).toBe('*');
   for (const path of [...needed, ...always]) {
     expect(existsSync(new URL(`../${path}`, import.meta.url)), `${path} exists`).toBe(true);

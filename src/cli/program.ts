@@ -48,11 +48,16 @@ export async function loadCommands(
 }
 
 const OLDEST = [24, 2] as const;
+/** The suite is run by who has a server of their own, and a Node of their own. */
+const OLDEST_FOR_SUITE = [22, 12] as const;
 
-/** What is wrong with a Node of this version, such as "20.19.0", or null. An older one would end without a word. */
-export function sentenceOfOldNode(version: string): string | null {
+/**
+ * What is wrong with a Node of this version, such as "20.19.0", for this command; or null. An older one would end
+ * without a word.
+ */
+export function sentenceOfOldNode(version: string, command?: string): string | null {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [oldestMajor, oldestMinor] = OLDEST;
+  const [oldestMajor, oldestMinor] = command === 'conformance' ? OLDEST_FOR_SUITE : OLDEST;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return null;
   return `Berth needs Node ${oldestMajor}.${oldestMinor} or later, and this is ${version}: put a newer one first in PATH.`;
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 /**
  * The folder that holds package.json, and with it `fixtures/` and `openapi/`: the same from `src/` in
- * a checkout and from `dist/src/` in the package.
+ * a checkout and from `dist/` in the package.
  */
 export function packageRoot(): string {
   let folder = import.meta.dirname;

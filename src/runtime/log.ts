@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import type { prettyFactory as PrettyFactory } from 'pino-pretty';
 import { toPrintable } from './print.ts';
+import { SOURCE_FOLDER, withSourcePlaces } from './sources.ts';
 
 const CENSORED = '[redacted]';
 const SECRET_FIELDS = [
@@ -66,7 +66,6 @@ interface ErrorLine {
 }
 
 const WITHHELD = '[a message that is not our own may quote what a request carried]';
-const OUR_SOURCES = fileURLToPath(new URL('..', import.meta.url));
 const MAX_CAUSES = 5;
 const MAX_FRAMES = 12;
 
@@ -78,7 +77,7 @@ function describeError(error: unknown, depth = 0): ErrorLine {
   if (!(error instanceof Error)) return { type: typeof error, message: WITHHELD, stack: [] };
   const { code, syscall } = error as NodeJS.ErrnoException;
   const stack = framesOf(error);
-  const isSafe = typeof syscall === 'string' || stack[0]?.includes(OUR_SOURCES) === true;
+  const isSafe = typeof syscall === 'string' || stack[0]?.includes(SOURCE_FOLDER) === true;
   return {
     type: error.constructor.name,
     ...(typeof code === 'string' && { code: code.slice(0, 100) }),
@@ -91,8 +90,7 @@ function describeError(error: unknown, depth = 0): ErrorLine {
 /** The places of the stack, without the message that stands before them. */
 function framesOf({ stack = '', message }: Error): string[] {
   const end = stack.indexOf(message) + message.length;
-  return stack
-    .slice(end)
+  return withSourcePlaces(stack.slice(end))
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line.startsWith('at '))

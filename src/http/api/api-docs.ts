@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { type Context, type Env, Hono } from 'hono';
 
-const swaggerUiFolder = new URL(
-  './',
-  `file://${createRequire(import.meta.url).resolve('swagger-ui-dist/package.json')}`,
-);
+/** The package has the files of the page beside its chunks. */
+const swaggerUiFolder = import.meta.url.endsWith('.js')
+  ? new URL('./swagger-ui/', import.meta.url)
+  : new URL('./', `file://${createRequire(import.meta.url).resolve('swagger-ui-dist/package.json')}`);
 const swaggerUiFiles = new Map([
   ['swagger-ui.css', 'text/css; charset=utf-8'],
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],

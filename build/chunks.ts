@@ -1,0 +1,50 @@
+import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+
+/** What stays outside: the one package with a native module, and what is loaded on a terminal alone. */
+const EXTERNAL = /^(node:.+|(better-sqlite3|pino-pretty)(\/.+)?)$/;
+/** Native parts that libraries look for and can do without. */
+const OPTIONAL_NATIVE = /(\.node|^cpu-features|^pg-native|^pg-cloudflare)$/;
+const MISSING = '\0missing';
+
+/** A library finds its native parts missing, also where another package has brought them. */
+const withoutNativeParts: Plugin = {
+  name: 'without native parts',
+  resolveId: (id) => (OPTIONAL_NATIVE.test(id) ? MISSING : null),
+  load: (id) =>
+    id === MISSING
+      ? "throw Object.assign(new Error('not in this package'), { code: 'MODULE_NOT_FOUND' });"
+      : null,
+};
+
+/**
+ * Makes chunks of these entries (name → source file) and of all that they import; each with its source map, and all in
+ * one folder, so that `import.meta.url` of any is beside the others. What is imported dynamically stays lazy.
+ */
+export async function writeChunks(
+  input: Readonly<Record<string, string>>,
+  folder: string,
+): Promise<OutputChunk[]> {
+  const bundle = await rolldown({
+    input,
+    platform: 'node',
+    external: EXTERNAL,
+    transform: {
+      // The conformance suite runs on Node 22 too.
+      target: 'node22',
+      define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
+    },
+    plugins: [withoutNativeParts],
+    onLog(_level, { message }) {
+      throw new Error(message);
+    },
+  });
+  const { output } = await bundle.write({
+    dir: folder,
+    chunkFileNames: '[name]-[hash].js',
+    sourcemap: true,
+    // A stack needs places, not texts.
+    sourcemapExcludeSources: true,
+  });
+  await bundle.close();
+  return output.filter((file): file is OutputChunk => file.type === 'chunk');
+}

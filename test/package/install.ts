@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The package, installed in a folder as a program that depends on it would have it. */
+export interface InstalledPackage {
+  tarball: string;
+  /** The folder with `node_modules`. */
+  folder: string;
+  /** What `berth` runs. */
+  main: string;
+}
+
+/** Packs the package, which builds it, and installs it in a new folder below this one, without development's packages. */
+export async function installPackage(below: string): Promise<InstalledPackage> {
+  await npm('pack', '--pack-destination', below);
+  const name = readdirSync(below).find((file) => file.endsWith('.tgz')) ?? '';
+  const tarball = join(below, name);
+  const folder = join(below, 'installed');
+  mkdirSync(folder);
+  await npm(
+    'install',
+    '--omit=dev',
+    '--no-audit',
+    '--no-fund',
+    '--ignore-scripts',
+    '--prefix',
+    folder,
+    tarball,
+  );
+  return { tarball, folder, main: join(folder, 'node_modules/berth/dist/main.js') };
+}
+
+async function npm(...args: string[]): Promise<void> {
+  await promisify(execFile)('npm', ['--silent', ...args], { cwd: root });
+}
