@@ -11,13 +11,17 @@ export interface Idle {
 
 const TEAM_SIZE = 50;
 const SLICE_S = 300;
+/** Until the marketplace has polled each of them and runs compiled. */
 const WARM_UP_MS = 40_000;
 
 /** What a marketplace takes of a core while so many deployments run and nobody asks for anything. */
-export function measureIdle(deployments: number, { forMs = 60_000 } = {}): Promise<Idle> {
+export function measureIdle(
+  deployments: number,
+  { forMs = 60_000, warmUpMs = WARM_UP_MS } = {},
+): Promise<Idle> {
   const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE) };
   return withMarketplace({ ...stored, intervalS: [10, 30], sliceS: SLICE_S }, async ({ server }) => {
-    await pause(WARM_UP_MS);
+    await pause(warmUpMs);
     const begun = { at: performance.now(), ...(await server.usage()) };
     await pause(forMs);
     const ended = { at: performance.now(), ...(await server.usage()) };

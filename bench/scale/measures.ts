@@ -95,6 +95,31 @@ export const measures: readonly Measure[] = [
     figures: { rssMb: { what: 'resident memory', unit: 'MB', mayGrow: LINEAR, aim: { atMost: 300 } } },
   },
   {
+    id: 'marketplace-idle',
+    what: 'a marketplace that nobody asks',
+    of: 'deployments',
+    n: { full: 200, quick: 100 },
+    rounds: { full: 2, quick: 1 },
+    on: SQLITE,
+    isTogether: true,
+    load: () => import('./subjects/marketplace-idle.ts'),
+    figures: {
+      corePercent: { what: 'CPU, of a core', unit: '%', mayGrow: LINEAR, aim: { atMost: 4 } },
+    },
+  },
+  {
+    id: 'create-deployment',
+    what: '`POST /api/deployments`',
+    of: 'live ones',
+    n: { full: 500, quick: 200 },
+    rounds: { full: 3, quick: 1 },
+    on: SQLITE,
+    load: () => import('./subjects/create-deployment.ts'),
+    figures: {
+      cpuMs: { what: 'CPU with its launch', unit: 'ms', mayGrow: FLAT, aim: { atMost: 8 } },
+    },
+  },
+  {
     id: 'schedule',
     what: "a provider's schedule",
     of: 'deployments',

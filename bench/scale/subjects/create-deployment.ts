@@ -1,0 +1,11 @@
+import { measureCreates } from '../../create-deployment.ts';
+import type { OpenSubject } from '../measure.ts';
+
+/** Creates of a team that has n deployments. */
+export const open: OpenSubject = async ({ n, isQuick }) => ({
+  round: async () => {
+    const { cpuMs } = await measureCreates(n, { creates: isQuick ? 100 : 200 });
+    return { cpuMs };
+  },
+  close: async () => undefined,
+});
