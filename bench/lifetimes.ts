@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { printTable } from '../src/runtime/print.ts';
 import { startPostgres } from '../test/support/databases/postgres.ts';
+import { BenchClient, CREATE_BODY } from './client.ts';
 import { countFsyncs } from './count-fsyncs.ts';
 import { median } from './paired-rounds.ts';
 import { ServerProcess } from './server-process.ts';
@@ -60,63 +60,21 @@ export async function measureLifetimes(
   }
 }
 
-const BODY = JSON.stringify({
-  configuration_id: 'cpu-4x16',
-  region: 'eu-frankfurt',
-  name: 'bench',
-  ssh_keys: [
-    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKjItPiOeL00NyJ28Ghk86GWpCoScix4tTl/A/EOqSmM you@example.com',
-  ],
-});
-
 async function liveAll(port: number, apiKey: string, count: number, atOnce: number): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
-  const send = (method: string, path: string, body?: string) =>
-    answerOf({ agent, port, method, path: `/v1/instances${path}`, apiKey, body });
+  const client = new BenchClient({ port, apiKey, connections: atOnce });
   let begun = 0;
   const live = async (): Promise<void> => {
     while (begun++ < count) {
-      const created = await send('POST', '', BODY);
+      const created = await client.send('POST', '/v1/instances', CREATE_BODY);
       if (created.status !== 201) throw new Error(`a create is ${created.status}: ${created.text}`);
-      const { id } = JSON.parse(created.text) as { id: string };
-      while (!(await send('GET', `/${id}`)).text.includes('"ONLINE"')) await pause(POLL_MS);
-      await send('DELETE', `/${id}`);
-      while ((await send('GET', `/${id}`)).status !== 404) await pause(POLL_MS);
+      const path = `/v1/instances/${(JSON.parse(created.text) as { id: string }).id}`;
+      while (!(await client.read(path)).includes('"ONLINE"')) await pause(POLL_MS);
+      await client.send('DELETE', path);
+      while ((await client.send('GET', path)).status !== 404) await pause(POLL_MS);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, live));
-  agent.destroy();
-}
-
-interface Sent {
-  agent: Agent;
-  port: number;
-  method: string;
-  path: string;
-  apiKey: string;
-  body: string | undefined;
-}
-
-function answerOf({ body, apiKey, ...to }: Sent): Promise<{ status: number; text: string }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
-  const headers = {
-    Authorization: `Bearer ${apiKey}`,
-    ...(body !== undefined && {
-      'Content-Type': 'application/json',
-      'Content-Length': Buffer.byteLength(body),
-    }),
-  };
-  const sent = request({ host: '127.0.0.1', headers, ...to }, (response) => {
-    let text = '';
-    response.setEncoding('utf8');
-    response.on('data', (chunk: string) => {
-      text += chunk;
-    });
-    response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
-  });
-  sent.on('error', reject);
-  sent.end(body);
-  return promise;
+  client.close();
 }
 
 /** `node bench/lifetimes.ts`: on both databases. The test PostgreSQL does not wait for its disk. */

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { printTable } from '../src/runtime/print.ts';
+import { BenchClient } from './client.ts';
 import { median } from './paired-rounds.ts';
 import { ServerProcess } from './server-process.ts';
 import { onlineInstance, type StoredInstances, storeInstances } from './stored-instances.ts';
@@ -47,8 +47,8 @@ export async function measurePolls(
   writeFileSync(configFile, CONFIG);
   const stored = await storeInstances(await toDatabase(), instances, onlineInstance);
   const server = await ServerProcess.start('./orchestrator-server.ts', [stored.database, configFile]);
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const read = (path: string) => readAll(server.port, agent, path, stored.apiKey);
+  const client = new BenchClient({ port: server.port, apiKey: stored.apiKey, connections: 64 });
+  const read: Read = async (path) => (await client.read(`/v1/instances${path}`)).length;
   try {
     await pause(2_000);
     const idleShare = await cpuShare(server, () => pause(seconds * 1000));
@@ -59,7 +59,7 @@ export async function measurePolls(
     const listed = await measureLists(server, read, lists);
     return { idleShare, ...polls, ...listed, rssMb: (await server.collectGarbage()).rssBytes / 1e6 };
   } finally {
-    agent.destroy();
+    client.close();
     await server.stop();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -72,6 +72,7 @@ async function cpuShare(server: ServerProcess, body: () => Promise<void>): Promi
   return ((await server.usage()).cpuUs - before.cpuUs) / 1000 / (performance.now() - begunAt);
 }
 
+/** The length of what is read. */
 type Read = (path: string) => Promise<number>;
 
 async function readEach({ ids }: StoredInstances, read: Read): Promise<void> {
@@ -128,23 +129,6 @@ async function measureLists(
   }
   const listCpuMs = ((await server.usage()).cpuUs - before.cpuUs) / 1000 / lists;
   return { listMs: median(tookMs), listCpuMs, listBytes };
-}
-
-/** The length of the body of a reply that is 200. */
-function readAll(port: number, agent: Agent, path: string, apiKey: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const headers = { Authorization: `Bearer ${apiKey}` };
-  get({ host: '127.0.0.1', port, agent, path: `/v1/instances${path}`, headers }, (response) => {
-    let bytes = 0;
-    response.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-    });
-    response.on('error', reject);
-    response.on('end', () =>
-      response.statusCode === 200 ? resolve(bytes) : reject(new Error(`${path} is ${response.statusCode}`)),
-    );
-  }).on('error', reject);
-  return promise;
 }
 
 /** `node bench/polls.ts`: 5,000 instances, then the memory that 100,000 take. */

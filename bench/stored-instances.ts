@@ -17,12 +17,13 @@ export async function storeInstances(
   database: string,
   count: number,
   toRecord: (accountId: string) => InstanceRecord = reapedInstance,
+  accountName = 'default',
 ): Promise<StoredInstances> {
   const store = await openStore(database, () => undefined);
   try {
     const deps = { store, clock: systemClock, random: systemRandom };
-    const account = await createAccount(deps, 'default');
-    const { key } = await createKey(deps, 'default');
+    const account = await createAccount(deps, accountName);
+    const { key } = await createKey(deps, accountName);
     const ids: string[] = [];
     while (ids.length < count) {
       const rows = Math.min(ROWS_PER_TRANSACTION, count - ids.length);
