@@ -3,24 +3,36 @@ import type { Deps } from '../deps.ts';
 import { assertNoAction, type DeploymentRecord } from '../model/deployment-record.ts';
 import type { MarketplaceOptions } from '../model/options.ts';
 import type { Transaction } from '../model/store.ts';
-import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
-import { isInTransit } from './snapshot.ts';
+import type { AttachmentRecord, VolumeAction, VolumeRecord } from '../model/volume-record.ts';
+import { isInTransit, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 
 /** The actions that end once no attachment is in transit. */
 export const ofAttachments: readonly VolumeAction['kind'][] = ['create', 'attach', 'detach'];
 
 /**
- * The action of a volume after actions of the kinds `over` have ended. One action never ends another: a resize ends
- * when the provider shows the size, a deletion by proof. While an attachment is in transit there is an action, so
- * that the volume is synced.
+ * The action of a volume after actions of the kinds `over` have ended, with the attachments that are left. One action
+ * never ends another: a resize ends when the provider shows the size, a deletion by proof. While an attachment is in
+ * transit there is an action, so that the volume is synced.
  */
 export function actionAfter(
   { action }: Pick<VolumeRecord, 'action'>,
-  { over, isInTransit, at }: { over: readonly VolumeAction['kind'][]; isInTransit: boolean; at: number },
+  over: readonly VolumeAction['kind'][],
+  left: readonly Pick<AttachmentRecord, 'state'>[],
+  at: number,
 ): VolumeAction | null {
   if (action !== null && !over.includes(action.kind)) return action;
-  if (!isInTransit) return null;
+  if (!left.some(isInTransit)) return null;
   return action !== null && ofAttachments.includes(action.kind) ? action : { kind: 'detach', since: at };
+}
+
+/** Ends a resize that the provider has refused, or has not shown in time. */
+export async function endResize(
+  tx: Pick<Transaction, 'volumes'>,
+  { record, attachments }: VolumeSnapshot,
+  at: number,
+): Promise<boolean> {
+  await writeVolume(tx, record, { action: actionAfter(record, ['resize'], attachments, at) });
+  return true;
 }
 
 const progressTexts: Readonly<Record<VolumeAction['kind'], string>> = {

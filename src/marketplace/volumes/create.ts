@@ -11,10 +11,10 @@ import { hourlyRate, requestedVolumeProvider, type VolumeProvider } from '../pro
 import { resolveTeam } from '../teams/access.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
 import { beginVolumeAction } from './actions.ts';
-import { assertRoom } from './attach.ts';
-import { assertName, assertSize } from './limits.ts';
+import { assertName, assertRoom, assertSize } from './limits.ts';
 import { findPlace, newPrice } from './locations.ts';
 import { refusal, type VolumeDeps } from './refusal.ts';
+import type { VolumeSnapshot } from './snapshot.ts';
 import { canRepeatCreation, giveUpCreation, sendCreation } from './sync/sync-creation.ts';
 import { pass, syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
@@ -52,10 +52,9 @@ export async function createVolume(
     return insert(deps, tx, volumeProvider, caller, { wanted, deployment, price, now, requestId });
   });
   await makeVolume(deps, volumeProvider, record, deadline);
-  const snapshot = await syncUntil(
-    ...([deps, volumeProvider, record.id, deadline] as const),
-    ({ record: { status, action } }) => status !== 'creating' && action === null,
-  );
+  const isOver = (volume: VolumeSnapshot) =>
+    volume.record.status !== 'creating' && volume.record.action === null;
+  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, isOver);
   deps.wake(record.providerId);
   const { status } = snapshot.record;
   if (status === 'error' || status === 'deleted') throw failed(snapshot.record);

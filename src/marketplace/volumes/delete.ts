@@ -1,4 +1,3 @@
-import { ProviderError } from '../../client/orchestrator-client.ts';
 import { ApiError, invalid } from '../contract/errors.ts';
 import { isActive } from '../model/deployment-record.ts';
 import { type Caller, ownVolume } from '../model/own-rows.ts';
@@ -6,9 +5,9 @@ import type { Transaction } from '../model/store.ts';
 import type { VolumeAction, VolumeRecord } from '../model/volume-record.ts';
 import { volumeProviderOf } from '../providers/volume-provider.ts';
 import { actionAfter, assertIdle, hasTimedOut } from './actions.ts';
-import { isDefinite, refusal, type VolumeDeps } from './refusal.ts';
+import { sendOrUndo, type VolumeDeps } from './refusal.ts';
 import { dropAttachments } from './release.ts';
-import { isInTransit, transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
+import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { acceptDeletion, isBeingSent, sendDeletion } from './sync/sync-deletion.ts';
 import { trySyncVolume } from './sync/sync-volume.ts';
 
@@ -60,15 +59,13 @@ export async function deleteVolume(
     return { success: true };
   }
   let isTaken = false;
-  if (!isRepeated) {
-    try {
-      isTaken = await sendDeletion(deps, volumeProvider, record.providerVolumeId ?? '');
-    } catch (error) {
-      if (!(error instanceof ProviderError)) throw error;
-      if (isDefinite(error) && (await undoDeletion(deps, record, before)))
-        throw refusal('deletion', record, error);
-    }
-  }
+  if (!isRepeated)
+    await sendOrUndo('deletion', record, {
+      send: async () => {
+        isTaken = await sendDeletion(deps, volumeProvider, record.providerVolumeId ?? '');
+      },
+      undo: () => undoDeletion(deps, record, before),
+    });
   await acceptDeletion(deps, record, isTaken);
   await trySyncVolume(deps, volumeProvider, id);
   deps.wake(record.providerId);
@@ -106,10 +103,11 @@ async function undoDeletion(
 ): Promise<boolean> {
   return transactOnVolume(store, id, async (tx, { record, attachments }) => {
     if (record.status === 'deleting' || record.status === 'deleted') return false;
-    const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
     const isReplaced = before?.kind === 'create' || before?.kind === 'resize';
     const resumed = isReplaced && record.action?.kind === 'delete' ? before : null;
-    await writeVolume(tx, record, { action: resumed ?? actionAfter(record, { ...under, over: ['delete'] }) });
+    await writeVolume(tx, record, {
+      action: resumed ?? actionAfter(record, ['delete'], attachments, clock.now()),
+    });
     return true;
   });
 }

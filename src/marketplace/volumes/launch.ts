@@ -7,7 +7,7 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { toVolumeProvider } from '../providers/volume-provider.ts';
 import { assertIdle, isExclusive } from './actions.ts';
-import { assertFits, assertRoom } from './attach.ts';
+import { assertFits, assertRoom } from './limits.ts';
 import { writeVolume } from './snapshot.ts';
 
 const FIELD = 'volumeIds';

@@ -10,10 +10,9 @@ import {
   volumeSchema,
 } from '../contract/volume.ts';
 import type { VolumeRecord } from '../model/volume-record.ts';
-import { attachVolume } from './attach.ts';
+import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
 import { deleteVolume } from './delete.ts';
-import { detachVolume } from './detach.ts';
 import { listVolumeRegions, readVolumePricing } from './locations.ts';
 import { listVolumes, readVolume } from './read.ts';
 import { releaseVolumes } from './release.ts';

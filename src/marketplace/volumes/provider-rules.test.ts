@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../contract/errors.ts';
-import { attachVolume } from './attach.ts';
+import { attachVolume, detachVolume } from './attach.ts';
 import { createVolume } from './create.ts';
-import { detachVolume } from './detach.ts';
 import { attachAtLaunch, planLaunchVolumes } from './launch.ts';
 import { releaseVolumes } from './release.ts';
 import { bodyFor, caller, letters, openWorld, placeOf, type World } from './seven-providers.fixture.ts';

@@ -49,6 +49,27 @@ export function slow(what: What, { providerId, volumeId }: VolumeRecord, problem
   });
 }
 
+/**
+ * Sends a change to the provider. What came in place of an answer is returned; null: the provider accepted it. A
+ * definite refusal is undone and thrown, unless `undo` says that the change goes on all the same.
+ *
+ * @throws {ApiError} what the user is told of a refusal
+ */
+export async function sendOrUndo(
+  what: What,
+  record: VolumeRecord,
+  { send, undo }: { send: () => Promise<void>; undo: () => Promise<boolean> },
+): Promise<ProviderError | null> {
+  try {
+    await send();
+    return null;
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    if (isDefinite(error) && (await undo())) throw refusal(what, record, error);
+    return error;
+  }
+}
+
 /** Whether it is certain that the provider has not done what it was asked for. */
 export function isDefinite(error: unknown): boolean {
   return error instanceof ProviderError && !error.mayHaveHappened;

@@ -7,11 +7,11 @@ import type { VolumeRecord } from '../model/volume-record.ts';
 import type { Provider } from '../providers/provider.ts';
 import { hourlyRate, requireVolumeProvider, type VolumeProvider } from '../providers/volume-provider.ts';
 import { assertWithinLimits } from '../teams/assert-within-limits.ts';
-import { actionAfter, assertIdle } from './actions.ts';
+import { assertIdle, endResize } from './actions.ts';
 import { assertName, assertSize } from './limits.ts';
 import { newPrice } from './locations.ts';
-import { isDefinite, refusal, slow, type VolumeDeps } from './refusal.ts';
-import { isInTransit, transactOnVolume, writeVolume } from './snapshot.ts';
+import { sendOrUndo, slow, type VolumeDeps } from './refusal.ts';
+import { transactOnVolume, type VolumeSnapshot, writeVolume } from './snapshot.ts';
 import { syncUntil } from './sync/sync-volume.ts';
 import { showVolume } from './to-volume.ts';
 
@@ -103,33 +103,22 @@ async function resize(
   record: VolumeRecord,
   { toSizeGb, name, deadline }: { toSizeGb: number; name: string | undefined; deadline: number },
 ): Promise<void> {
-  const { store, options } = deps;
-  let problem: unknown = null;
-  try {
-    await volumeProvider.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, {
-      timeoutMs: options.polling.callTimeoutMs,
-    });
-  } catch (error) {
-    if (isDefinite(error)) {
-      await transactOnVolume(store, record.id, async (tx, snapshot) => {
-        const under = { isInTransit: snapshot.attachments.some(isInTransit), at: deps.clock.now() };
-        const action = actionAfter(snapshot.record, { ...under, over: ['resize'] });
-        if (action !== snapshot.record.action) await writeVolume(tx, snapshot.record, { action });
-      });
-      throw refusal('resize', record, error);
-    }
-    problem = error;
-  }
+  const { store, clock, options } = deps;
+  const call = { timeoutMs: options.polling.callTimeoutMs };
+  const problem = await sendOrUndo('resize', record, {
+    send: async () => {
+      await volumeProvider.provider.client.resizeVolume(record.providerVolumeId ?? '', toSizeGb, call);
+    },
+    undo: () => transactOnVolume(store, record.id, (tx, snapshot) => endResize(tx, snapshot, clock.now())),
+  });
   if (name !== undefined)
     await transactOnVolume(
       store,
       record.id,
       async (tx, snapshot) => void (await writeVolume(tx, snapshot.record, { name })),
     );
-  const snapshot = await syncUntil(
-    ...([deps, volumeProvider, record.id, deadline] as const),
-    (volume) => volume.record.action?.kind !== 'resize',
-  );
+  const isOver = (volume: VolumeSnapshot) => volume.record.action?.kind !== 'resize';
+  const snapshot = await syncUntil(deps, volumeProvider, record.id, deadline, isOver);
   deps.wake(record.providerId);
   if (snapshot.record.sizeGb !== toSizeGb) throw slow('resize', record, problem);
 }

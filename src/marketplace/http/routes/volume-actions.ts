@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { bearer, jsonContent } from '../../../http/api/create-app.ts';
 import { attachedVolumeSchema, attachRequestSchema, detachedVolumeSchema } from '../../contract/volume.ts';
-import { attachVolume } from '../../volumes/attach.ts';
-import { detachVolume } from '../../volumes/detach.ts';
+import { attachVolume, detachVolume } from '../../volumes/attach.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 

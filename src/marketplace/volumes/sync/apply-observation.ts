@@ -84,16 +84,15 @@ async function volumeChange(
   now: number,
 ): Promise<VolumeChange> {
   if (record.status === 'creating' && observed.status === 'CREATING') return {};
-  const left = attachments.filter(({ after }) => after !== 'gone');
+  const left = attachments.flatMap(({ after }) => (after === 'gone' ? [] : [{ state: after }]));
   const has = (state: AttachmentChange['after']) =>
     attachments.some(({ before, after }) => after === state && before.state !== state);
   const moved = {
     ...(has('attached') && { lastAttachedAt: now }),
     ...(has('gone') && { lastDetachedAt: now }),
   };
-  const under = { isInTransit: left.some(({ after }) => after !== 'attached'), at: now };
   if (observed.status === 'ERROR' || record.status === 'error') {
-    const action = actionAfter(record, { ...under, over: [...ofAttachments, 'resize'] });
+    const action = actionAfter(record, [...ofAttachments, 'resize'], left, now);
     return { ...moved, ...(record.status !== 'error' && { status: 'error' }), ...changed(record, action) };
   }
   const status = left.length > 0 ? 'attached' : 'available';
@@ -104,7 +103,7 @@ async function volumeChange(
     ...moved,
     ...(status !== record.status && { status }),
     ...(record.startedAt === null && { startedAt: now }),
-    ...changed(record, actionAfter(record, { ...under, over })),
+    ...changed(record, actionAfter(record, over, left, now)),
     ...(isResized && {
       sizeGb: toSizeGb,
       ...(await newPrice(tx, record.teamId, hourlyRate(profile, { ...record, sizeGb: toSizeGb }), now)),

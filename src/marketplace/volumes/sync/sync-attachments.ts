@@ -9,7 +9,6 @@ import { dropAttachments } from '../release.ts';
 import {
   type AttachmentSnapshot,
   isAttachedAtProvider,
-  isInTransit,
   transactOnVolume,
   type VolumeSnapshot,
   writeVolume,
@@ -49,7 +48,7 @@ async function syncAttach(
   if (deployment.action !== null && deployment.action.kind !== 'volume') return;
   if (deployment.action === null) await begin(deps, deployment);
   try {
-    await sendAttach(deps, volumeProvider, record, deployment);
+    await sendAttachment(deps, 'attach', volumeProvider, record, deployment);
   } catch (error) {
     // An earlier call whose answer was lost may still take effect.
     if (!isDecided(error)) throw error;
@@ -79,7 +78,7 @@ async function syncDetach(
     return giveUpDetach(deps, record, deployment);
   if (isActive(deployment) && isBeingSent(deps, record, deployment)) return;
   try {
-    await sendDetach(deps, volumeProvider, record, deployment);
+    await sendAttachment(deps, 'detach', volumeProvider, record, deployment);
   } catch (error) {
     const isGone = error instanceof ProviderError && error.problem === 'not_found' && !isActive(deployment);
     if (!isGone) throw error;
@@ -89,29 +88,17 @@ async function syncDetach(
 }
 
 /** @throws {ProviderError} */
-export async function sendAttach(
+export async function sendAttachment(
   { options }: Pick<VolumeDeps, 'options'>,
-  { provider }: VolumeProvider,
+  what: 'attach' | 'detach',
+  { provider: { client } }: VolumeProvider,
   { providerVolumeId }: VolumeRecord,
   { providerInstanceId }: DeploymentRecord,
 ): Promise<void> {
   if (providerVolumeId === null || providerInstanceId === null) return;
-  await provider.client.attachVolume(providerVolumeId, [providerInstanceId], {
-    timeoutMs: options.polling.callTimeoutMs,
-  });
-}
-
-/** @throws {ProviderError} */
-export async function sendDetach(
-  { options }: Pick<VolumeDeps, 'options'>,
-  { provider }: VolumeProvider,
-  { providerVolumeId }: VolumeRecord,
-  { providerInstanceId }: DeploymentRecord,
-): Promise<void> {
-  if (providerVolumeId === null || providerInstanceId === null) return;
-  await provider.client.detachVolume(providerVolumeId, [providerInstanceId], {
-    timeoutMs: options.polling.callTimeoutMs,
-  });
+  const call = { timeoutMs: options.polling.callTimeoutMs };
+  if (what === 'attach') await client.attachVolume(providerVolumeId, [providerInstanceId], call);
+  else await client.detachVolume(providerVolumeId, [providerInstanceId], call);
 }
 
 /**
@@ -148,17 +135,18 @@ export async function undoAttach(
   tx: Parameters<typeof dropAttachments>[0],
   { record, attachments }: VolumeSnapshot,
   deploymentId: string,
-): Promise<void> {
+): Promise<true> {
   const isDropped = ({ deployment, state }: AttachmentSnapshot) =>
     deployment.id === deploymentId && state !== 'attached';
   const dropped = attachments.filter(isDropped);
   const left = attachments.filter((attachment) => !isDropped(attachment));
-  if (dropped.length === 0) return;
+  if (dropped.length === 0) return true;
   await writeVolume(tx, record, {
     ...(left.length === 0 && record.status === 'attached' && { status: 'available' }),
     ...(record.status !== 'creating' && { action: actionWith(record, left) }),
   });
   await dropAttachments(tx, record, dropped);
+  return true;
 }
 
 async function giveUpDetach(deps: VolumeDeps, record: VolumeRecord, { id: deploymentId }: DeploymentRecord) {
@@ -195,6 +183,5 @@ function actionWith(
   record: VolumeRecord,
   attachments: readonly AttachmentSnapshot[],
 ): VolumeRecord['action'] {
-  const [at, isAnyInTransit] = [record.action?.since ?? 0, attachments.some(isInTransit)];
-  return actionAfter(record, { over: ofAttachments, isInTransit: isAnyInTransit, at });
+  return actionAfter(record, ofAttachments, attachments, record.action?.since ?? 0);
 }

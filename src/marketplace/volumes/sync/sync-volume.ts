@@ -3,15 +3,9 @@ import type { Clock } from '../../../ports/clock.ts';
 import { logNames, type VolumeAction, type VolumeRecord } from '../../model/volume-record.ts';
 import type { Provider } from '../../providers/provider.ts';
 import type { VolumeProvider } from '../../providers/volume-provider.ts';
-import { actionAfter, hasTimedOut } from '../actions.ts';
+import { endResize, hasTimedOut } from '../actions.ts';
 import type { VolumeDeps } from '../refusal.ts';
-import {
-  isInTransit,
-  readVolumeSnapshot,
-  transactOnVolume,
-  type VolumeSnapshot,
-  writeVolume,
-} from '../snapshot.ts';
+import { isInTransit, readVolumeSnapshot, transactOnVolume, type VolumeSnapshot } from '../snapshot.ts';
 import { applyVolumeObservation, type VolumeObservation } from './apply-observation.ts';
 import { syncAttachments } from './sync-attachments.ts';
 import { syncCreation } from './sync-creation.ts';
@@ -140,10 +134,9 @@ async function giveUpResize({ store, clock, options }: VolumeDeps, id: string): 
   const isOver = (action: VolumeAction) =>
     action.kind === 'resize' && hasTimedOut(action, clock.now(), options);
   if (current === null || current.action === null || !isOver(current.action)) return;
-  await transactOnVolume(store, id, async (tx, { record, attachments }) => {
-    if (record.action === null || !isOver(record.action)) return;
-    const under = { isInTransit: attachments.some(isInTransit), at: clock.now() };
-    await writeVolume(tx, record, { action: actionAfter(record, { ...under, over: ['resize'] }) });
+  await transactOnVolume(store, id, async (tx, snapshot) => {
+    if (snapshot.record.action !== null && isOver(snapshot.record.action))
+      await endResize(tx, snapshot, clock.now());
   });
 }
 
