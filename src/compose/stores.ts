@@ -27,8 +27,15 @@ export async function openIn<Store>(
 ): Promise<Store> {
   return isPostgres(database)
     ? stores.openPostgres(database, { ...options, ...(log && { log }) })
-    : stores.openSqlite(sqlitePath(database), { ...options, ...(log && { onChecked: logCheck(log) }) });
+    : stores.openSqlite(sqlitePath(database), {
+        ...options,
+        nextTurn,
+        ...(log && { onChecked: logCheck(log) }),
+      });
 }
+
+/** What is ready by now is done before it resolves. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Tells what a start waited for. */
 function logCheck(log: Pick<Log, 'info'>): (check: OpeningCheck) => void {

@@ -10,9 +10,17 @@ import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
 /** More than one create writes. */
 const PROOF_BYTES = 65_536;
 
+/** A transaction that has run, and waits for the commit. */
+interface Waiting {
+  committed(): void;
+  failed(error: unknown): void;
+}
+
 /**
  * One SQLite file, served by one process. Transactions run one after another on one connection; reads outside of them
- * go through a second connection, which sees only what is committed.
+ * go through a second connection, which sees only what is committed. With `nextTurn` those that run in one turn of the
+ * event loop are committed together: one write to the disk makes all of them durable, and none resolves before it. One
+ * that fails is taken back alone.
  */
 export class EmbeddedDatabase {
   readonly writer: Database.Database;
@@ -21,6 +29,9 @@ export class EmbeddedDatabase {
   /** Undefined: the file was opened without a check, and is not known to be free of damage. */
   readonly #closeMark: CloseMark | undefined;
   readonly #journal: JournalTruncation;
+  readonly #nextTurn: (() => Promise<void>) | undefined;
+  /** What runs within the open transaction of SQLite; empty: none is open. */
+  #waiting: Waiting[] = [];
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   /** @throws {DatabaseRefused} if the file cannot be used as it is. */
@@ -32,9 +43,10 @@ export class EmbeddedDatabase {
     // The journal exists from the first read on.
     this.reader.prepare('SELECT count(*) FROM sqlite_schema').get();
     this.#file = new FileIdentity(realpathSync(path));
+    this.#nextTurn = options.nextTurn;
     this.#journal = new JournalTruncation(
       this.writer,
-      (truncate) => this.#inTurn(async () => truncate()),
+      (truncate) => this.#inTurn(async () => truncate(), 'alone'),
       options.truncateJournalAfterMs,
     );
     // An earlier process may have been killed before it truncated the journal.
@@ -46,22 +58,14 @@ export class EmbeddedDatabase {
    * transaction begins.
    */
   transact<T>(body: () => Promise<T>, committed = (): void => undefined): Promise<T> {
-    return this.#inTurn(async () => {
+    const outcome = Promise.withResolvers<T>();
+    this.#inTurn(async () => {
       this.#file.assertInPlace();
-      const result = await this.#commitOrRollBack(body);
-      this.#journal.plan();
-      committed();
-      return result;
-    });
-  }
-
-  /** Runs one statement, which is a transaction by itself. */
-  write<T>(statement: () => Promise<T>): Promise<T> {
-    return this.#inTurn(async () => {
-      this.#file.assertInPlace();
-      this.#journal.plan();
-      return guarded(statement());
-    });
+      await this.#run(body, outcome, committed);
+      if (this.#nextTurn === undefined) this.#commit();
+      else if (this.#waiting.length === 1) this.#commitLater(this.#nextTurn);
+    }).catch(outcome.reject);
+    return outcome.promise;
   }
 
   /**
@@ -78,10 +82,35 @@ export class EmbeddedDatabase {
     });
   }
 
-  #inTurn<T>(body: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.then(body);
+  /** `alone`: outside of any transaction. */
+  #inTurn<T>(body: () => Promise<T>, how?: 'alone'): Promise<T> {
+    const turn = this.#lastTurn.then(() => {
+      if (how === 'alone') this.#commit();
+      return body();
+    });
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** Those that begin until then join. */
+  #commitLater(nextTurn: () => Promise<void>): void {
+    void nextTurn().then(() => this.#inTurn(async () => this.#commit()));
+  }
+
+  /** Never throws: who waits is told. */
+  #commit(): void {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    try {
+      this.writer.exec('COMMIT');
+    } catch (error) {
+      if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
+      for (const { failed } of waiting) failed(fromSqlite(error));
+      return;
+    }
+    this.#journal.plan();
+    for (const { committed, failed } of waiting) tell(committed, failed);
   }
 
   close(): Promise<void> {
@@ -91,19 +120,53 @@ export class EmbeddedDatabase {
       this.reader.close();
       this.writer.close();
       this.#closeMark?.closed();
-    });
+    }, 'alone');
   }
 
-  async #commitOrRollBack<T>(body: () => Promise<T>): Promise<T> {
+  /** Within the transaction of SQLite that is open, or in one that it opens. */
+  async #run<T>(
+    body: () => Promise<T>,
+    outcome: Pick<PromiseWithResolvers<T>, 'resolve' | 'reject'>,
+    committed: () => void,
+  ): Promise<void> {
+    const isFirst = this.#waiting.length === 0;
     try {
-      this.writer.exec('BEGIN IMMEDIATE');
+      this.writer.exec(isFirst ? 'BEGIN IMMEDIATE' : 'SAVEPOINT joined');
       const result = await body();
-      this.writer.exec('COMMIT');
-      return result;
+      if (!isFirst) this.writer.exec('RELEASE joined');
+      const succeed = (): void => {
+        committed();
+        outcome.resolve(result);
+      };
+      this.#waiting.push({ committed: succeed, failed: outcome.reject });
     } catch (error) {
-      if (this.writer.open && this.writer.inTransaction) this.writer.exec('ROLLBACK');
-      throw fromSqlite(error);
+      this.#takeBack(fromSqlite(error), isFirst, outcome.reject);
     }
+  }
+
+  /** A transaction failed. What it read may not be durable yet, so its error is told after the commit. */
+  #takeBack(error: unknown, isFirst: boolean, failed: (error: unknown) => void): void {
+    const { open, inTransaction } = this.writer;
+    if (!open || !inTransaction) {
+      // A full disk, for one, takes back all that is not committed.
+      for (const other of this.#waiting.splice(0)) other.failed(error);
+      failed(error);
+    } else if (isFirst) {
+      this.writer.exec('ROLLBACK');
+      failed(error);
+    } else {
+      this.writer.exec('ROLLBACK TO joined; RELEASE joined');
+      this.#waiting.push({ committed: () => failed(error), failed });
+    }
+  }
+}
+
+/** A listener that throws concerns nobody else. */
+function tell(committed: () => void, failed: (error: unknown) => void): void {
+  try {
+    committed();
+  } catch (error) {
+    failed(error);
   }
 }
 

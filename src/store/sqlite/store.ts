@@ -33,9 +33,9 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
         () => notifyListeners(listeners, changes.instances.values(), changes.work),
       );
     },
-    claimWork: (claim) => database.write(() => claimWork(connection, claim)),
+    claimWork: (claim) => database.transact(() => claimWork(connection, claim)),
     nextWorkAt: () => guarded(nextWorkAt(readConnection)),
-    endAbandonedLeases: () => database.write(() => endAbandonedLeases(connection)),
+    endAbandonedLeases: () => database.transact(() => endAbandonedLeases(connection)),
     proveWrites: () => database.proveWrites(),
     subscribe: (listener) => {
       listeners.add(listener);

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EmbeddedDatabase } from './embedded.ts';
+import { orchestratorFormat } from './orchestrator-format.ts';
+
+let folder: string;
+let database: EmbeddedDatabase;
+let endTurns: (() => void)[];
+let events: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-embedded-'));
+  endTurns = [];
+  events = [];
+  const nextTurn = () => new Promise<void>((resolve) => endTurns.push(resolve));
+  database = new EmbeddedDatabase(join(folder, 'berth.db'), { nextTurn }, orchestratorFormat);
+});
+afterEach(async () => {
+  await database.close();
+  rmSync(folder, { recursive: true });
+});
+
+const ran = () => new Promise((resolve) => setImmediate(resolve));
+const marks = () => database.writer.prepare('SELECT name FROM marks ORDER BY name').pluck().all();
+/** As another connection sees it. */
+const durable = () => database.reader.prepare('SELECT name FROM marks ORDER BY name').pluck().all();
+const insert = (name: string) =>
+  database.writer.prepare('INSERT INTO marks (name, at) VALUES (?, 1)').run(name);
+
+/** A transaction that writes a mark; what becomes of it is in `events`. */
+function write(name: string, then = (): void => undefined): Promise<void> {
+  const body = async () => {
+    insert(name);
+    then();
+  };
+  return database
+    .transact(body, () => void events.push(`${name} committed`))
+    .then(
+      () => void events.push(`${name} resolved`),
+      (error: Error) => void events.push(`${name} failed: ${error.message}`),
+    );
+}
+
+const fail = (message: string) => () => {
+  throw new Error(message);
+};
+
+describe('transactions of one turn', () => {
+  it('are committed together, and none resolves before that [commit-together]', async () => {
+    const writes = [write('a'), write('b')];
+    await ran();
+    const late = write('c');
+    await ran();
+    expect([marks(), durable(), events, endTurns.length]).toEqual([['a', 'b', 'c'], [], [], 1]);
+    endTurns[0]?.();
+    await Promise.all([...writes, late]);
+    expect(durable()).toEqual(['a', 'b', 'c']);
+    expect(events).toEqual([
+      ...['a committed', 'b committed', 'c committed'],
+      ...['a resolved', 'b resolved', 'c resolved'],
+    ]);
+    const next = write('d');
+    await ran();
+    expect([durable().length, endTurns.length]).toEqual([3, 2]);
+    endTurns[1]?.();
+    await next;
+    expect(durable()).toContain('d');
+  });
+
+  it('are taken back one by one: the others go on, and an error is told when what it read is durable [commit-apart]', async () => {
+    const writes = [write('a'), write('b', fail('no')), write('c')];
+    await ran();
+    expect([marks(), events]).toEqual([['a', 'c'], []]);
+    endTurns[0]?.();
+    await Promise.all(writes);
+    expect(durable()).toEqual(['a', 'c']);
+    expect(events.toSorted()).toEqual([
+      ...['a committed', 'a resolved', 'b failed: no', 'c committed', 'c resolved'],
+    ]);
+  });
+
+  it('are taken back at once where nothing is waiting', async () => {
+    await write('a', fail('no'));
+    expect([events, endTurns, database.writer.inTransaction]).toEqual([['a failed: no'], [], false]);
+  });
+
+  it('all fail where the commit does, an error included that was seen among them', async () => {
+    const orphan = "INSERT INTO claims (instance_id, offer_id, region) VALUES ('none', 'o', 'r')";
+    const writes = [
+      write('a', () => void database.writer.exec('PRAGMA defer_foreign_keys = ON')),
+      write('b', fail('no')),
+      write('c', () => void database.writer.exec(orphan)),
+    ];
+    await ran();
+    endTurns[0]?.();
+    await Promise.all(writes);
+    const why = 'failed: FOREIGN KEY constraint failed';
+    expect(events.toSorted()).toEqual([`a ${why}`, `b ${why}`, `c ${why}`]);
+    expect([durable(), database.writer.inTransaction]).toEqual([[], false]);
+    const next = write('d');
+    await ran();
+    endTurns[1]?.();
+    await next;
+    expect(durable()).toEqual(['d']);
+  });
+
+  it('all fail where SQLite has taken all back', async () => {
+    const writes = [write('a'), write('b', () => void database.writer.exec('ROLLBACK')), write('c')];
+    await ran();
+    for (const end of endTurns) end();
+    await Promise.all(writes);
+    expect(events.filter((event) => event.startsWith('a '))).toEqual([expect.stringContaining('a failed')]);
+    expect(events.at(-1)).toBe('c resolved');
+    expect(durable()).toEqual(['c']);
+  });
+
+  it('are durable when the database is closed before the turn ends', async () => {
+    const path = database.writer.name;
+    const writes = [write('a'), write('b')];
+    await database.close();
+    await Promise.all(writes);
+    expect(events).toContain('b resolved');
+    const db = new Database(path);
+    expect(db.prepare('SELECT count(*) FROM marks').pluck().get()).toBe(2);
+    db.close();
+  });
+});
