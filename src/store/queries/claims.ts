@@ -21,6 +21,16 @@ const countOfPlacement = prepared(
       .where(and(eq(claims.offerId, placement.offerId), eq(claims.region, placement.region))),
 );
 
+const insertClaim = prepared(
+  ({ db, tables: { claims } }: Connection, claim: { instanceId: string; offerId: string; region: string }) =>
+    db.insert(claims).values(claim),
+);
+
+const deleteClaim = prepared(
+  ({ db, tables: { claims } }: Connection, { instanceId }: { instanceId: string }) =>
+    db.delete(claims).where(eq(claims.instanceId, instanceId)).returning(),
+);
+
 export function claimReader(connection: Connection): ClaimReader {
   const {
     db,
@@ -41,11 +51,7 @@ export function claimReader(connection: Connection): ClaimReader {
 
 /** Free capacity is computed from the claims and never stored, so it cannot drift. */
 export function claimWriter(connection: Connection): ClaimWriter {
-  const {
-    db,
-    tables: { claims },
-    locking,
-  } = connection;
+  const { locking } = connection;
   const reader = claimReader(connection);
   return {
     ...reader,
@@ -55,11 +61,10 @@ export function claimWriter(connection: Connection): ClaimWriter {
       if (await reader.isHeldBy(instanceId)) return true;
       const [found] = await countOfPlacement(connection, { offerId, region });
       if ((found?.claimed ?? 0) >= capacity) return false;
-      await db.insert(claims).values({ instanceId, offerId, region });
+      await insertClaim(connection, { instanceId, offerId, region });
       return true;
     },
-    release: async (instanceId) =>
-      (await db.delete(claims).where(eq(claims.instanceId, instanceId)).returning()).length === 1,
+    release: async (instanceId) => (await deleteClaim(connection, { instanceId })).length === 1,
   };
 }
 

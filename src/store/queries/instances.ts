@@ -1,4 +1,5 @@
 import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
 import type { InstanceReader, InstanceWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
@@ -133,22 +134,37 @@ export async function instancesByIds(
     .where(inArray(instances.id, [...ids]));
 }
 
+/** A row as its statement takes it: JSON that is null would be stored as the text `null`, so it is left out. */
+type Written = Omit<InstanceRecord, 'endpoint'> & { endpoint?: Endpoint };
+
+function toWritten({ endpoint, ...row }: InstanceRecord): Written {
+  return endpoint === null ? row : { ...row, endpoint };
+}
+
+const insertInstance = prepared(({ db, tables: { instances } }: Connection, { endpoint, ...row }: Written) =>
+  db.insert(instances).values({ ...row, endpoint: endpoint ?? null }),
+);
+
+const updateInstance = prepared(
+  ({ db, tables: { instances } }: Connection, { id, endpoint, ...row }: Written) =>
+    db
+      .update(instances)
+      .set({ ...row, endpoint: endpoint ?? null })
+      .where(eq(instances.id, id)),
+);
+
 export function instanceWriter(
   connection: Connection,
   onWrite: (record: InstanceRecord) => void,
 ): InstanceWriter {
-  const {
-    db,
-    tables: { instances },
-  } = connection;
   return {
     ...instanceReader(connection),
     insert: async (record) => {
-      await db.insert(instances).values(record);
+      await insertInstance(connection, toWritten(record));
       onWrite(record);
     },
     update: async (record) => {
-      await db.update(instances).set(record).where(eq(instances.id, record.id));
+      await updateInstance(connection, toWritten(record));
       onWrite(record);
     },
   };

@@ -44,10 +44,20 @@ const releaseLease = prepared(
   ) => db.update(work).set(set).where(isHeldBy(work, { resourceId, token })),
 );
 
-const nextMoment = prepared(({ db, tables: { work } }: Connection, _none: object) => {
+/** Of the rows that nobody holds the first in the index, and of the few that are held the one that is free first. */
+const nextMoments = prepared(({ db, tables: { work } }: Connection, _none: object) => {
   const { notBefore, leaseUntil } = work;
   const freeAt = sql`CASE WHEN ${notBefore} > ${leaseUntil} THEN ${notBefore} ELSE ${leaseUntil} END`;
-  return db.select({ at: least(freeAt) }).from(work);
+  return db
+    .select({ at: least(notBefore) })
+    .from(work)
+    .where(eq(leaseUntil, 0))
+    .unionAll(
+      db
+        .select({ at: least(freeAt) })
+        .from(work)
+        .where(gt(leaseUntil, 0)),
+    );
 });
 
 export function workReader(connection: Connection): WorkReader {
@@ -78,6 +88,23 @@ export function workReader(connection: Connection): WorkReader {
 const noWait = { waitedAttempt: null, isHeld: false };
 const noLease = { leaseToken: null, leaseOwner: null, leaseUntil: 0 };
 
+type Put = Pick<Work, 'resourceId' | 'resourceKind' | 'kind' | 'notBefore' | 'deadlineAt' | 'cookie'>;
+
+const putWork = prepared(
+  ({ db, tables: { work } }: Connection, { resourceId, resourceKind, notBefore, ...put }: Put) => {
+    const step = { ...put, notBefore, attempt: 0, lastError: null, waitsSince: notBefore, ...noWait };
+    return db
+      .insert(work)
+      .values({ resourceId, resourceKind, ...step, ...noLease })
+      .onConflictDoUpdate({ target: work.resourceId, set: step });
+  },
+);
+
+const finishWork = prepared(
+  ({ db, tables: { work } }: Connection, lease: Pick<Lease, 'resourceId' | 'token'>) =>
+    db.delete(work).where(isHeldBy(work, lease)),
+);
+
 export function workWriter(connection: Connection, onWrite: () => void): WorkWriter {
   const {
     db,
@@ -86,20 +113,7 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
   return {
     ...workReader(connection),
     put: async ({ resourceId, resourceKind, kind, notBefore, deadlineAt, cookie = null }) => {
-      const step = {
-        kind,
-        notBefore,
-        deadlineAt,
-        cookie,
-        attempt: 0,
-        lastError: null,
-        waitsSince: notBefore,
-        ...noWait,
-      };
-      await db
-        .insert(work)
-        .values({ resourceId, resourceKind, ...step, ...noLease })
-        .onConflictDoUpdate({ target: work.resourceId, set: step });
+      await putWork(connection, { resourceId, resourceKind, kind, notBefore, deadlineAt, cookie });
       onWrite();
     },
     makeDue: async (resourceId, now) => {
@@ -132,7 +146,7 @@ export function workWriter(connection: Connection, onWrite: () => void): WorkWri
         .update(work)
         .set({ deadlineAt: sql`${work.deadlineAt} + ${byMs}` })
         .where(isNotNull(work.deadlineAt))),
-    finish: async (lease) => void (await db.delete(work).where(isHeldBy(work, lease))),
+    finish: async ({ resourceId, token }) => void (await finishWork(connection, { resourceId, token })),
   };
 }
 
@@ -183,8 +197,8 @@ export async function claimWork(
 }
 
 export async function nextWorkAt(connection: Connection): Promise<number | null> {
-  const [found] = await nextMoment(connection, {});
-  return found?.at ?? null;
+  const moments = (await nextMoments(connection, {})).flatMap(({ at }) => at ?? []);
+  return moments.length === 0 ? null : Math.min(...moments);
 }
 
 export async function endAbandonedLeases({ db, tables: { work } }: Connection): Promise<void> {

@@ -164,7 +164,10 @@ export function orchestratorTables({
       waitedAttempt: integer('waited_attempt'),
       isHeld: boolean('is_held').notNull(),
     },
-    (t) => [index('work_by_due').on(t.resourceKind, t.notBefore)],
+    (t) => [
+      index('work_by_due').on(t.resourceKind, t.notBefore),
+      index('work_by_lease').on(t.leaseUntil, t.notBefore),
+    ],
   );
 
   const marks = table('marks', {
