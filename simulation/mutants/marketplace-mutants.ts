@@ -58,7 +58,7 @@ export const marketplaceMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'src/marketplace/ledger/accrue.ts',
-        find: 'return Math.min(now, record.observedAt ?? Number.NEGATIVE_INFINITY);',
+        find: 'return Math.min(now, confirmedUntil ?? Number.NEGATIVE_INFINITY);',
         replace: 'return now;',
       },
     ],

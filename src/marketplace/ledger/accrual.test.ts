@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { member, now, teamId, user } from '../../store/marketplace/records.fixture.ts';
 import { assignDiscount, endDiscount } from '../discounts/discounts.ts';
+import type { Store, Transaction } from '../model/store.ts';
 import { Accrual } from './accrual.ts';
 import { endBilling } from './bill.ts';
 import { topUp } from './credit.ts';
@@ -187,15 +188,19 @@ it('goes on with the others where one segment cannot be billed', async () => {
   await books.keep();
   await books.clock.advance(HOUR_MS);
   await books.observe('dep-1');
-  const store = {
-    ...books.store,
-    read: {
-      ...books.store.read,
-      deployments: {
-        ...books.store.read.deployments,
-        byId: async () => Promise.reject(new Error('unreadable')),
+  const refusing = (tx: Transaction): Transaction => ({
+    ...tx,
+    ledger: {
+      ...tx.ledger,
+      post: async (postings) => {
+        if (postings.some(({ segment }) => segment.subjectId === 'dep-1')) throw new Error('unwritable');
+        await tx.ledger.post(postings);
       },
     },
+  });
+  const store: Store = {
+    ...books.store,
+    transact: (body) => books.store.transact((tx) => body(refusing(tx))),
   };
   await new Accrual({ ...books.deps, store, enforce: nobody }).run();
   expect(await balanceOf(books)).toBe(10 * DOLLAR - 10_000);

@@ -3,14 +3,17 @@ import type { LeasedJob } from '../../work/leased-job.ts';
 import type { Deps } from '../deps.ts';
 import { assessVolumeDiscounts } from '../discounts/assess-volume.ts';
 import { leasedJob } from '../model/fenced-store.ts';
+import type { SegmentRecord } from '../model/ledger-records.ts';
 import { type Store, StoreUnavailable } from '../model/store.ts';
-import { accrue } from './accrue.ts';
+import { accrue, accrueTogether, isDue, rememberDiscounts } from './accrue.ts';
 import { isQuiet } from './balance-watch.ts';
 import { watchTeam } from './watch-team.ts';
 import { type Enforcement, ZeroBalance } from './zero-balance.ts';
 
 const EVERY_MS = 30_000;
-const PAGE = 200;
+const PAGE = 500;
+/** How many slices are posted in one transaction. */
+const AT_ONCE = 50;
 
 type AccrualDeps = Pick<Deps, 'store' | 'clock' | 'random' | 'log' | 'options'>;
 
@@ -65,27 +68,51 @@ export class Accrual {
 
   /** Accrues every open segment, and returns whose they are. */
   async #accrueAll(deps: AccrualDeps, now: number): Promise<Set<string>> {
-    const { store } = deps;
+    const { read } = deps.store;
     const teams = new Set<string>();
+    const discountsOf = rememberDiscounts(read);
     let afterId: string | undefined;
     for (;;) {
-      const segments = await store.read.ledger.openSegments({
+      const page = await read.ledger.billedSegments({
         limit: PAGE,
         ...(afterId !== undefined && { afterId }),
       });
+      const due: SegmentRecord[] = [];
+      for (const billed of page) {
+        const { teamId } = billed.segment;
+        teams.add(teamId);
+        if (isDue(billed, await discountsOf(teamId), now, deps.options.billing.sliceMs))
+          due.push(billed.segment);
+      }
+      for (let from = 0; from < due.length; from += AT_ONCE)
+        await this.#accrue(deps, due.slice(from, from + AT_ONCE), now);
+      if (page.length < PAGE) return teams;
+      afterId = page.at(-1)?.segment.id;
+    }
+  }
+
+  /** In one transaction; where that fails, one by one, so that a failure of one does not stop the others. */
+  async #accrue(deps: AccrualDeps, segments: readonly SegmentRecord[], now: number): Promise<void> {
+    // What waits meanwhile is done between two transactions.
+    await new Promise((resolve) => setImmediate(resolve));
+    try {
+      await accrueTogether(deps, segments, now);
+    } catch (err) {
+      if (err instanceof StoreUnavailable || err instanceof LeaseLost) throw err;
+      deps.log.warn(
+        { err, segments: segments.length },
+        'slices could not be billed together; each is billed by itself',
+      );
       for (const segment of segments) {
-        teams.add(segment.teamId);
         const { subjectKind, subjectId, teamId } = segment;
         await this.#attempt({ [subjectKind]: subjectId, team: teamId }, () => accrue(deps, segment, now));
       }
-      if (segments.length < PAGE) return teams;
-      afterId = segments.at(-1)?.id;
     }
   }
 
   async #watch(deps: AccrualDeps, teamId: string, now: number): Promise<void> {
     const watch = await watchTeam(deps, teamId, now);
-    const hasSegments = (await deps.store.read.ledger.openSegmentsOfTeam(teamId)).length > 0;
+    const hasSegments = ((await deps.store.read.teams.load(teamId))?.openSegments ?? 0) > 0;
     if ((watch === null || isQuiet(watch)) && !hasSegments) this.#watched.delete(teamId);
     if (watch !== null && watch.exhaustedAt !== null)
       await this.#zeroBalance.check(deps.store, teamId, watch.exhaustedAt, now);

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import type { Price } from '../discounts/price.ts';
 import type { SegmentRecord, SubjectKind } from '../model/ledger-records.ts';
-import { newId } from '../model/names.ts';
+import { newIdAt } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { closeSegment, splitAtPriceChanges } from './segments.ts';
 
@@ -32,7 +32,7 @@ export async function startBilling(
 ): Promise<SegmentRecord> {
   const startedAt = await endSegments(deps, tx, subjectKind, subjectId, at);
   const segment: SegmentRecord = {
-    id: newId(deps.random, 'seg'),
+    id: newIdAt(deps.random, 'seg', startedAt),
     subjectKind,
     subjectId,
     teamId,

@@ -1,8 +1,8 @@
 import { toDollars, toTimestamp } from '../contract/values.ts';
 import type { Deps } from '../deps.ts';
 import type { Discounts } from '../discounts/price.ts';
-import type { SegmentRecord } from '../model/ledger-records.ts';
-import { newId } from '../model/names.ts';
+import type { Posting, SegmentRecord, Usage } from '../model/ledger-records.ts';
+import { newIdAt } from '../model/names.ts';
 import type { Transaction } from '../model/store.ts';
 import { continued, owedOf, priceChange } from './price-change.ts';
 
@@ -25,7 +25,7 @@ export async function splitAtPriceChanges(
     return splitAtPriceChanges(deps, tx, next, discounts, until);
   }
   await closeSegment(deps, tx, segment, change.at);
-  const opened = { ...next, id: newId(deps.random, 'seg') };
+  const opened = { ...next, id: newIdAt(deps.random, 'seg', change.at) };
   await tx.ledger.insertSegment(opened);
   return splitAtPriceChanges(deps, tx, opened, discounts, until);
 }
@@ -43,42 +43,76 @@ export async function closeSegment(
 
 /**
  * Takes what a segment costs up to `until` from the team's balance, and returns the segment as it is then. It must have
- * been read by id in this transaction. What was posted is never posted again; a slice that comes to less than a
- * micro-USD moves `postedUntil` and books nothing.
+ * been read by id in this transaction.
  */
 export async function postSlice(
-  { random }: Pick<Deps, 'random'>,
+  deps: Pick<Deps, 'random'>,
   tx: Pick<Transaction, 'ledger'>,
   segment: SegmentRecord,
   until: number,
 ): Promise<SegmentRecord> {
-  if (until <= segment.postedUntil) return segment;
+  const posting = toPosting(deps, segment, until);
+  if (posting === null) return segment;
+  await tx.ledger.post([posting]);
+  return posting.segment;
+}
+
+/**
+ * What is to be posted of a segment up to `until`; null: nothing. What was posted is never posted again; a slice that
+ * comes to less than a micro-USD moves `postedUntil` and books nothing.
+ */
+export function toPosting(
+  { random }: Pick<Deps, 'random'>,
+  segment: SegmentRecord,
+  until: number,
+): Posting | null {
+  if (until <= segment.postedUntil) return null;
   const amountMicroUsd = owedOf(segment, until);
   const posted = {
     ...segment,
     postedUntil: until,
     postedMicroUsd: segment.postedMicroUsd + amountMicroUsd,
   };
-  await tx.ledger.updateSegment(posted);
-  if (amountMicroUsd === 0) return posted;
-  const { id: segmentId, teamId, subjectKind, subjectId } = segment;
-  const transactionId = newId(random, 'txn');
-  await tx.ledger.book(
-    { id: transactionId, kind: 'usage', teamId, at: until, memo: memoOf(segment, until), reference: null },
-    [
+  if (amountMicroUsd === 0) return { segment: posted, usage: null };
+  return { segment: posted, usage: toUsage({ random }, segment, segment.postedUntil, until, amountMicroUsd) };
+}
+
+/** How the books show that a segment took an amount for a time. */
+export function toUsage(
+  { random }: Pick<Deps, 'random'>,
+  segment: Pick<SegmentRecord, 'teamId' | 'subjectKind' | 'subjectId' | 'state' | 'rateMicroUsdPerHour'>,
+  from: number,
+  until: number,
+  amountMicroUsd: number,
+): Usage {
+  const { teamId, subjectKind } = segment;
+  const id = newIdAt(random, 'txn', until);
+  return {
+    transaction: {
+      id,
+      kind: 'usage',
+      teamId,
+      at: until,
+      memo: memoOf(segment, from, until),
+      reference: null,
+    },
+    entries: [
       { account: `team:${teamId}`, amountMicroUsd: -amountMicroUsd },
       { account: subjectKind === 'deployment' ? 'revenue:compute' : 'revenue:storage', amountMicroUsd },
     ],
-  );
-  await tx.ledger.insertSlice({ segmentId, sliceEnd: until, amountMicroUsd, transactionId });
-  await tx.ledger.recordCost(subjectKind, subjectId, amountMicroUsd, until);
-  return posted;
+    amountMicroUsd,
+  };
 }
 
 function memoOf(
-  { subjectId, state, postedUntil, rateMicroUsdPerHour }: SegmentRecord,
+  {
+    subjectId,
+    state,
+    rateMicroUsdPerHour,
+  }: Pick<SegmentRecord, 'subjectId' | 'state' | 'rateMicroUsdPerHour'>,
+  from: number,
   until: number,
 ): string {
-  const span = `${toTimestamp(postedUntil)} to ${toTimestamp(until)}`;
+  const span = `${toTimestamp(from)} to ${toTimestamp(until)}`;
   return `${subjectId} ${state} from ${span} at ${toDollars(rateMicroUsdPerHour)} per hour`;
 }

@@ -55,6 +55,19 @@ export interface LedgerEntryRecord {
   amountMicroUsd: number;
 }
 
+/** The booking of what a segment took for a time, once from the team and once to the house. */
+export interface Usage {
+  transaction: LedgerTransactionRecord;
+  entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[];
+  amountMicroUsd: number;
+}
+
+/** A segment as it is once it is posted further, and what that takes; null: less than a micro-USD. */
+export interface Posting {
+  segment: SegmentRecord;
+  usage: Usage | null;
+}
+
 /** What a team has at a moment, and how fast it is used. */
 export interface BalanceReading {
   at: number;

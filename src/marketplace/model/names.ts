@@ -10,6 +10,14 @@ export function newId(
   return `${prefix}-${random.bytes(16).toString('hex')}`;
 }
 
+/**
+ * An id of the same form that begins with a time: rows of one time then stand side by side in the indexes of their ids,
+ * and writing many of them writes few pages. 80 bits are random.
+ */
+export function newIdAt(random: Pick<Random, 'bytes'>, prefix: 'seg' | 'txn', at: number): string {
+  return `${prefix}-${at.toString(16).padStart(12, '0')}${random.bytes(10).toString('hex')}`;
+}
+
 const SETTING = 'installation_id';
 
 /** The id of this marketplace, made at its first start: what it makes at providers carries it in its name. */

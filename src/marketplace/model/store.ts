@@ -7,6 +7,7 @@ import type {
   LedgerTransactionRecord,
   LossRecord,
   MailRecord,
+  Posting,
   SegmentRecord,
   SliceRecord,
   SubjectKind,
@@ -199,6 +200,17 @@ export interface OpenDeploymentSegment {
   totalCostMicroUsd: number;
 }
 
+/** An open segment, and what it depends on up to when it is billed. */
+export interface BilledSegment {
+  segment: SegmentRecord;
+  /** Of a deployment. */
+  status: DeploymentStatus | null;
+  /** Until when a deployment's provider has confirmed it. */
+  confirmedUntil: number | null;
+  /** What its subject shows. */
+  discountPercentage: number;
+}
+
 export interface LedgerReader {
   segmentById(id: string): Promise<SegmentRecord | null>;
   /** By `startedAt`. */
@@ -210,6 +222,8 @@ export interface LedgerReader {
   openSegmentsOfDeployments(ids: readonly string[]): Promise<OpenDeploymentSegment[]>;
   /** All open ones, in the order of their ids, after `afterId`. */
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
+  /** The same, with what they depend on. */
+  billedSegments(page: { afterId?: string; limit: number }): Promise<BilledSegment[]>;
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
@@ -254,8 +268,13 @@ export interface LedgerReader {
 export interface LedgerWriter extends LedgerReader {
   insertSegment(record: SegmentRecord): Promise<void>;
   updateSegment(record: SegmentRecord): Promise<void>;
-  /** @throws {Duplicate} for a second slice of a segment with the same end */
-  insertSlice(record: SliceRecord): Promise<void>;
+  /**
+   * Writes up to when segments are posted, a slice for each that took something, with its booking, and what their
+   * subjects have cost; leaves the revisions of the subjects.
+   *
+   * @throws {Duplicate} for a second slice of a segment with the same end
+   */
+  post(postings: readonly Posting[]): Promise<void>;
   /**
    * Books the transaction and its entries, which must add up to zero, and adds what they say of a team to its stored
    * balance.
@@ -266,8 +285,8 @@ export interface LedgerWriter extends LedgerReader {
     transaction: LedgerTransactionRecord,
     entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
   ): Promise<void>;
-  /** Adds to what a subject has cost, up to `sliceEnd`; leaves its revision. No `update` writes either. */
-  recordCost(kind: SubjectKind, subjectId: string, amountMicroUsd: number, sliceEnd: number): Promise<void>;
+  /** These open segments with their subjects as both are now, locked until the end. */
+  lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
 }
 
 export interface MailReader {

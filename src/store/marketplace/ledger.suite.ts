@@ -5,6 +5,7 @@ import {
   deployment,
   grant,
   now,
+  posting,
   runningDeployment,
   segment,
   team,
@@ -21,9 +22,8 @@ export function describeLedger(storeOf: () => Store): void {
 
     /** What billing does for one slice. */
     const post = async (tx: Transaction, segmentId: string, sliceEnd: number, amountMicroUsd: number) => {
-      const transactionId = `txn-${segmentId}-${sliceEnd}`;
-      await tx.ledger.insertSlice({ segmentId, sliceEnd, amountMicroUsd, transactionId });
-      await tx.ledger.book(...usage(amountMicroUsd, { id: transactionId, at: sliceEnd }));
+      const id = `txn-${segmentId}-${sliceEnd}`;
+      await tx.ledger.post([posting(amountMicroUsd, sliceEnd, { id }, segmentId)]);
     };
 
     describe('segments', () => {
@@ -54,11 +54,15 @@ export function describeLedger(storeOf: () => Store): void {
           await tx.deployments.insert(runningDeployment({ observedAt: now + 3 }));
           await tx.ledger.insertSegment(segment());
           await tx.ledger.insertSegment(segment({ id: 'c', subjectKind: 'volume', subjectId: 'vol-1' }));
-          await tx.ledger.recordCost('deployment', 'dep-1', 7, now + 2);
+          await tx.ledger.post([posting(7, now + 2)]);
         });
         const { ledger } = storeOf().read;
         expect(await ledger.openSegmentsOfDeployments(['dep-1', 'dep-9', 'vol-1'])).toEqual([
-          { segment: segment(), confirmedUntil: now + 3, totalCostMicroUsd: 7 },
+          {
+            segment: segment({ postedUntil: now + 2, postedMicroUsd: 7 }),
+            confirmedUntil: now + 3,
+            totalCostMicroUsd: 7,
+          },
         ]);
         expect(await ledger.openSegmentsOfDeployments([])).toEqual([]);
       });
@@ -218,12 +222,7 @@ export function describeLedger(storeOf: () => Store): void {
     describe('slices', () => {
       it('are posted once for a segment and an end, also when two do it at once [slices-posted-once]', async () => {
         await write((tx) => tx.ledger.insertSegment(segment()));
-        const postOnce = (id: string) =>
-          write(async (tx) => {
-            const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: id };
-            await tx.ledger.insertSlice(slice);
-            await tx.ledger.book(...usage(5, { id }));
-          });
+        const postOnce = (id: string) => write((tx) => tx.ledger.post([posting(5, now + 1, { id })]));
         const answers = await Promise.allSettled([postOnce('txn-1'), postOnce('txn-2')]);
         expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
         const lost = answers.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
@@ -232,11 +231,51 @@ export function describeLedger(storeOf: () => Store): void {
         expect(await balance()).toBe(-5);
       });
 
-      it('are refused without their transaction', async () => {
-        await write((tx) => tx.ledger.insertSegment(segment()));
-        const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 'none' };
-        await expect(write((tx) => tx.ledger.insertSlice(slice))).rejects.toThrow();
-        expect(await storeOf().read.ledger.slicesOf('seg-1')).toEqual([]);
+      it('of many segments are posted together, each with its booking and what its subject has cost', async () => {
+        await write(async (tx) => {
+          await tx.deployments.insert(runningDeployment());
+          await tx.volumes.insert(volume());
+          await tx.ledger.insertSegment(segment());
+          const stored = { subjectKind: 'volume', subjectId: 'vol-1', state: 'stored' } as const;
+          await tx.ledger.insertSegment(segment({ id: 'seg-2', ...stored }));
+          await tx.ledger.insertSegment(segment({ id: 'seg-3', subjectId: 'dep-2' }));
+          await tx.ledger.post([
+            posting(5, now + 1),
+            posting(7, now + 1, { id: 'txn-2', ...stored }, 'seg-2'),
+            { segment: segment({ id: 'seg-3', postedUntil: now + 1 }), usage: null },
+          ]);
+        });
+        const { ledger, deployments, volumes } = storeOf().read;
+        expect(await balance()).toBe(-12);
+        expect(await deployments.byId('dep-1')).toMatchObject({ totalCostMicroUsd: 5, revision: 1 });
+        expect(await volumes.byId('vol-1')).toMatchObject({ totalCostMicroUsd: 7, revision: 1 });
+        expect(await ledger.segmentById('seg-2')).toMatchObject({ postedUntil: now + 1, postedMicroUsd: 7 });
+        expect(await ledger.segmentById('seg-3')).toMatchObject({ postedUntil: now + 1, postedMicroUsd: 0 });
+        expect(await ledger.slicesOf('seg-3')).toEqual([]);
+      });
+
+      it('show with the open segments what their subjects say of them', async () => {
+        await write(async (tx) => {
+          await tx.deployments.insert(runningDeployment({ observedAt: now + 3, discountPercentage: 10 }));
+          await tx.volumes.insert(volume({ discountPercentage: 20 }));
+          await tx.ledger.insertSegment(segment());
+          await tx.ledger.insertSegment(segment({ id: 'seg-2', subjectKind: 'volume', subjectId: 'vol-1' }));
+        });
+        const found = await storeOf().read.ledger.billedSegments({ limit: 9 });
+        expect(found).toEqual([
+          { segment: segment(), status: 'running', confirmedUntil: now + 3, discountPercentage: 10 },
+          {
+            segment: segment({ id: 'seg-2', subjectKind: 'volume', subjectId: 'vol-1' }),
+            status: null,
+            confirmedUntil: null,
+            discountPercentage: 20,
+          },
+        ]);
+        await write(async (tx) => {
+          expect(await tx.ledger.lockBilled(found.map((each) => each.segment))).toEqual(found);
+          await tx.ledger.updateSegment(segment({ endedAt: now + 1 }));
+          expect(await tx.ledger.lockBilled(found.map((each) => each.segment))).toEqual(found.slice(1));
+        });
       });
     });
 
@@ -248,13 +287,9 @@ export function describeLedger(storeOf: () => Store): void {
             await tx.ledger.insertSegment(segment({ id, subjectId: `dep-${index}` }));
           for (const end of [1, 2, 3]) await post(tx, 'a', now + end, 10 ** end);
           await post(tx, 'c', now + 4, 5);
-          await tx.ledger.insertSlice({
-            segmentId: 'c',
-            sliceEnd: now + 5,
-            amountMicroUsd: 2,
-            transactionId: 'wrong',
-          });
-          await tx.ledger.book(...usage(3, { id: 'wrong' }));
+          const { segment: posted, usage: taken } = posting(3, now + 5, { id: 'wrong' }, 'c');
+          if (taken !== null)
+            await tx.ledger.post([{ segment: posted, usage: { ...taken, amountMicroUsd: 2 } }]);
         });
         const found: unknown[] = [];
         for (let afterId = ''; ; ) {
@@ -288,7 +323,8 @@ export function describeLedger(storeOf: () => Store): void {
           await tx.deployments.insert(runningDeployment({ id: 'e-over', stoppedAt: now + 7 }));
           await tx.volumes.insert(volume({ id: 'f-never', startedAt: null, status: 'creating' }));
           await tx.deployments.insert(runningDeployment({ id: 'g-unbilled', startedAt: null }));
-          await tx.ledger.recordCost('volume', 'b-kept', 11, now + 2);
+          await tx.ledger.insertSegment(segment({ subjectKind: 'volume', subjectId: 'b-kept' }));
+          await tx.ledger.post([posting(11, now + 2, { subjectKind: 'volume', subjectId: 'b-kept' })]);
         });
         const read = (afterId: string | undefined) =>
           storeOf().read.ledger.auditSubjects({ limit: 4, ...(afterId !== undefined && { afterId }) });

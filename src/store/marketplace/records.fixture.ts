@@ -3,6 +3,7 @@ import type {
   LedgerEntryRecord,
   LedgerTransactionRecord,
   MailRecord,
+  Posting,
   SegmentRecord,
 } from '../../marketplace/model/ledger-records.ts';
 import type {
@@ -292,6 +293,20 @@ export function usage(
       { account: 'revenue:compute', amountMicroUsd },
     ],
   ];
+}
+
+/** A slice of `segment(of)` that ends at `at`, with its booking. */
+export function posting(
+  amountMicroUsd: number,
+  at: number,
+  { id = 'txn-1', ...of }: Partial<SegmentRecord> & { id?: string } = {},
+  segmentId = 'seg-1',
+): Posting {
+  const [transaction, entries] = usage(amountMicroUsd, { id, at });
+  return {
+    segment: segment({ id: segmentId, postedUntil: at, postedMicroUsd: amountMicroUsd, ...of }),
+    usage: { transaction, entries, amountMicroUsd },
+  };
 }
 
 /** Gives a team something to spend. */

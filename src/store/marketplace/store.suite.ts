@@ -10,9 +10,11 @@ import {
   mail,
   member,
   now,
+  posting,
   providerId,
   runningDeployment,
   seed,
+  segment,
   sshKey,
   stockAlert,
   team,
@@ -370,8 +372,9 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
       it('grow their revision with each update, which leaves what the ledger wrote', async () => {
         await insert(runningDeployment());
         await write(async (tx) => {
-          await tx.ledger.recordCost('deployment', 'dep-1', 70, now + 7);
-          await tx.ledger.recordCost('deployment', 'dep-1', 5, now + 3);
+          await tx.ledger.insertSegment(segment());
+          await tx.ledger.post([posting(70, now + 7)]);
+          await tx.ledger.post([posting(5, now + 3, { id: 'txn-2' })]);
           await tx.deployments.update(runningDeployment({ status: 'stopped', revision: 4 }));
         });
         const record = await store.read.deployments.byId('dep-1');
@@ -426,7 +429,8 @@ export function describeMarketplaceStore(name: string, { setup, teardown }: Stor
         });
         await write(async (tx) => {
           await tx.volumes.insert(record);
-          await tx.ledger.recordCost('volume', record.id, 9, now + 1);
+          await tx.ledger.insertSegment(segment({ subjectKind: 'volume', subjectId: record.id }));
+          await tx.ledger.post([posting(9, now + 1, { subjectKind: 'volume', subjectId: record.id })]);
           await tx.volumes.update({ ...record, action: null });
         });
         const written = { ...record, action: null, revision: 2, totalCostMicroUsd: 9 };

@@ -9,12 +9,12 @@ import { openPostgresStore } from '../../postgres/store.ts';
 import {
   deployment,
   now,
+  posting,
   providerId,
   runningDeployment,
   seed,
   segment,
   teamId,
-  usage,
   userId,
 } from '../records.fixture.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
@@ -100,11 +100,7 @@ describe('two servers on one database', () => {
       await one.transact((tx) => tx.ledger.insertSegment(segment()));
       for (let end = now + 1; end <= now + 4; end++) {
         const post = (store: Store, transactionId: string) =>
-          store.transact(async (tx) => {
-            const slice = { segmentId: 'seg-1', sliceEnd: end, amountMicroUsd: 5, transactionId };
-            await tx.ledger.insertSlice(slice);
-            await tx.ledger.book(...usage(5, { id: transactionId }));
-          });
+          store.transact((tx) => tx.ledger.post([posting(5, end, { id: transactionId })]));
         const answers = await Promise.allSettled([post(one, `one-${end}`), post(other, `other-${end}`)]);
         const lost = answers.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
         expect(answers.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
@@ -121,10 +117,7 @@ describe('two servers on one database', () => {
         store.transact(async (tx) => {
           const found = await tx.ledger.segmentById('seg-1');
           if (found === null || found.postedUntil >= now + 1) return 'nothing';
-          const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 't' };
-          await tx.ledger.insertSlice(slice);
-          await tx.ledger.book(...usage(5, { id: 't' }));
-          await tx.ledger.updateSegment({ ...found, postedUntil: now + 1, postedMicroUsd: 5 });
+          await tx.ledger.post([posting(5, now + 1, { id: 't' })]);
           return 'posted';
         });
       expect((await Promise.all([post(one), post(other), post(one)])).sort()).toEqual([
@@ -213,9 +206,7 @@ describe('the ledger', () => {
     withTwo(async (store) => {
       await store.transact(async (tx) => {
         await tx.ledger.insertSegment(segment());
-        await tx.ledger.book(...usage(5));
-        const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 'txn-1' };
-        await tx.ledger.insertSlice(slice);
+        await tx.ledger.post([posting(5, now + 1)]);
       });
       for (const table of ['ledger_transactions', 'ledger_entries', 'slices']) {
         const column = table === 'ledger_transactions' ? 'at' : 'amount_micro_usd';
@@ -223,6 +214,9 @@ describe('the ledger', () => {
         await expect(server.query(`UPDATE ${table} SET ${column} = 1`, url)).rejects.toThrow(refused);
         await expect(server.query(`DELETE FROM ${table}`, url)).rejects.toThrow(refused);
       }
+      // A slice without its transaction.
+      const orphan = server.query("INSERT INTO slices VALUES ('seg-1', 9, 5, 'none')", url);
+      await expect(orphan).rejects.toThrow(/foreign key/);
       await server.query("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)", url);
       expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);
     }));

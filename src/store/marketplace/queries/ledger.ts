@@ -1,16 +1,11 @@
 import { and, asc, desc, eq, gt, gte, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
-import type {
-  LedgerEntryRecord,
-  LedgerTransactionRecord,
-  SegmentRecord,
-  SliceRecord,
-  SubjectKind,
-} from '../../../marketplace/model/ledger-records.ts';
+import type { SegmentRecord, SubjectKind } from '../../../marketplace/model/ledger-records.ts';
 import type { LedgerReader, LedgerWriter } from '../../../marketplace/model/store.ts';
 import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
+import { book, lockBilled, post } from './postings.ts';
 
 const segmentById = prepared(({ db, tables: { segments }, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(segments).where(eq(segments.id, id))),
@@ -43,6 +38,29 @@ const openSegments = prepared(
     db
       .select()
       .from(segments)
+      .where(and(isNull(segments.endedAt), gt(segments.id, afterId)))
+      .orderBy(asc(segments.id))
+      .limit(limit),
+);
+
+const billedSegments = prepared(
+  (
+    { db, tables: { deployments, segments, volumes } }: Connection,
+    { afterId, limit }: { afterId: string; limit: number },
+  ) =>
+    db
+      .select({
+        segment: segments,
+        status: deployments.status,
+        confirmedUntil: deployments.observedAt,
+        discountPercentage: sql<number>`coalesce(${deployments.discountPercentage}, ${volumes.discountPercentage})`,
+      })
+      .from(segments)
+      .leftJoin(
+        deployments,
+        and(eq(segments.subjectKind, sql`'deployment'`), eq(deployments.id, segments.subjectId)),
+      )
+      .leftJoin(volumes, and(eq(segments.subjectKind, sql`'volume'`), eq(volumes.id, segments.subjectId)))
       .where(and(isNull(segments.endedAt), gt(segments.id, afterId)))
       .orderBy(asc(segments.id))
       .limit(limit),
@@ -91,6 +109,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
           ),
         ),
     openSegments: ({ afterId = '', limit }) => openSegments(connection, { afterId, limit }),
+    billedSegments: ({ afterId = '', limit }) => billedSegments(connection, { afterId, limit }),
     slicesOf: async (segmentId) =>
       db.select().from(slices).where(eq(slices.segmentId, segmentId)).orderBy(asc(slices.sliceEnd)),
     transactionsOf: async (teamId, limit) =>
@@ -124,102 +143,21 @@ export function ledgerReader(connection: Connection): LedgerReader {
   };
 }
 
-type Entry = Omit<LedgerEntryRecord, 'transactionId'>;
-
 const updateSegment = prepared(({ db, tables: { segments } }: Connection, record: SegmentRecord) =>
   db.update(segments).set(record).where(eq(segments.id, record.id)),
-);
-
-const insertSlice = prepared(({ db, tables: { slices } }: Connection, record: SliceRecord) =>
-  db.insert(slices).values(record),
-);
-
-const insertTransaction = prepared(
-  ({ db, tables: { ledgerTransactions } }: Connection, record: LedgerTransactionRecord) =>
-    db.insert(ledgerTransactions).values(record),
-);
-
-const addToBalance = prepared(
-  ({ db, tables: { teams } }: Connection, { id, amountMicroUsd }: { id: string; amountMicroUsd: number }) =>
-    db
-      .update(teams)
-      .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amountMicroUsd}` })
-      .where(eq(teams.id, id))
-      .returning({ id: teams.id }),
-);
-
-const addVolumeCost = prepared(
-  (
-    { db, tables: { volumes } }: Connection,
-    { subjectId, amountMicroUsd }: { subjectId: string; amountMicroUsd: number },
-  ) =>
-    db
-      .update(volumes)
-      .set({ totalCostMicroUsd: sql`${volumes.totalCostMicroUsd} + ${amountMicroUsd}` })
-      .where(eq(volumes.id, subjectId)),
-);
-
-const addDeploymentCost = prepared(
-  (
-    { db, tables: { deployments } }: Connection,
-    cost: { subjectId: string; amountMicroUsd: number; sliceEnd: number },
-  ) =>
-    db
-      .update(deployments)
-      .set({
-        totalCostMicroUsd: sql`${deployments.totalCostMicroUsd} + ${cost.amountMicroUsd}`,
-        lastCreditDeductionAt: sql`CASE WHEN ${deployments.lastCreditDeductionAt} > ${cost.sliceEnd}
-          THEN ${deployments.lastCreditDeductionAt} ELSE ${cost.sliceEnd} END`,
-      })
-      .where(eq(deployments.id, cost.subjectId)),
 );
 
 export function ledgerWriter(connection: Connection): LedgerWriter {
   const {
     db,
-    tables: { ledgerEntries, segments },
+    tables: { segments },
   } = connection;
   return {
     ...ledgerReader(connection),
     insertSegment: async (record) => void (await db.insert(segments).values(record)),
     updateSegment: async (record) => void (await updateSegment(connection, record)),
-    insertSlice: async (record) => void (await insertSlice(connection, record)),
-    book: async (transaction, entries) => {
-      assertBalanced(transaction, entries);
-      await insertTransaction(connection, transaction);
-      await db
-        .insert(ledgerEntries)
-        .values(entries.map((entry) => ({ ...entry, transactionId: transaction.id })));
-      await addToBalances(connection, entries);
-    },
-    recordCost: async (kind, subjectId, amountMicroUsd, sliceEnd) =>
-      void (kind === 'volume'
-        ? await addVolumeCost(connection, { subjectId, amountMicroUsd })
-        : await addDeploymentCost(connection, { subjectId, amountMicroUsd, sliceEnd })),
+    post: (postings) => post(connection, postings),
+    book: (transaction, entries) => book(connection, [{ transaction, entries }]),
+    lockBilled: (wanted) => lockBilled(connection, wanted),
   };
-}
-
-/** @throws {Error} a fault of the program */
-function assertBalanced({ id }: LedgerTransactionRecord, entries: readonly Entry[]): void {
-  const refuse = (problem: string): never => {
-    throw new Error(`The ledger transaction ${id} is refused: ${problem}.`);
-  };
-  if (entries.length === 0) refuse('it has no entries');
-  if (new Set(entries.map(({ account }) => account)).size < entries.length)
-    refuse('two of its entries are of the same account');
-  if (!entries.every(({ amountMicroUsd }) => Number.isSafeInteger(amountMicroUsd)))
-    refuse('an amount is not a whole number of micro-USD');
-  const sum = entries.reduce((total, { amountMicroUsd }) => total + BigInt(amountMicroUsd), 0n);
-  if (sum !== 0n) refuse(`its entries add up to ${sum} micro-USD and not to zero`);
-}
-
-async function addToBalances(connection: Connection, entries: readonly Entry[]): Promise<void> {
-  // Sorted, so that two transactions that write the same teams cannot deadlock.
-  const sorted = [...entries].sort((a, b) => (a.account < b.account ? -1 : 1));
-  for (const { account, amountMicroUsd } of sorted) {
-    if (!account.startsWith('team:')) continue;
-    const id = account.slice('team:'.length);
-    const changed = await addToBalance(connection, { id, amountMicroUsd });
-    if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
-  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../marketplace/model/store.ts';
-import { deployment, now, seed, segment, usage } from '../records.fixture.ts';
+import { deployment, now, posting, seed, segment } from '../records.fixture.ts';
 import { describeMarketplaceStore } from '../store.suite.ts';
 import { openMarketplaceSqliteStore } from './store.ts';
 
@@ -38,9 +38,7 @@ it('lets nobody change or delete what the ledger has, and finds what was written
   await store.transact(async (tx) => {
     await tx.deployments.insert(deployment());
     await tx.ledger.insertSegment(segment());
-    await tx.ledger.book(...usage(5));
-    const slice = { segmentId: 'seg-1', sliceEnd: now + 1, amountMicroUsd: 5, transactionId: 'txn-1' };
-    await tx.ledger.insertSlice(slice);
+    await tx.ledger.post([posting(5, now + 1)]);
   });
   const past = new Database(join(folder, 'marketplace.db'));
   for (const table of ['ledger_transactions', 'ledger_entries', 'slices']) {
@@ -49,6 +47,8 @@ it('lets nobody change or delete what the ledger has, and finds what was written
     expect(() => past.exec(`UPDATE ${table} SET ${column} = 1`)).toThrow(refused);
     expect(() => past.exec(`DELETE FROM ${table}`)).toThrow(refused);
   }
+  // A slice without its transaction.
+  expect(() => past.exec("INSERT INTO slices VALUES ('seg-1', 9, 5, 'none')")).toThrow(/FOREIGN KEY/);
   past.exec("INSERT INTO ledger_entries VALUES ('txn-1', 'cash', 1)");
   past.close();
   expect(await store.read.ledger.unbalanced(9)).toEqual(['txn-1']);

@@ -1,0 +1,186 @@
+import { asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import type {
+  LedgerEntryRecord,
+  LedgerTransactionRecord,
+  Posting,
+  SegmentRecord,
+  SubjectKind,
+} from '../../../marketplace/model/ledger-records.ts';
+import type { BilledSegment } from '../../../marketplace/model/store.ts';
+import { prepared } from '../../queries/prepared.ts';
+import type { Connection } from './connection.ts';
+
+interface Booking {
+  transaction: LedgerTransactionRecord;
+  entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[];
+}
+
+const addToBalance = prepared(
+  ({ db, tables: { teams } }: Connection, { id, amountMicroUsd }: { id: string; amountMicroUsd: number }) =>
+    db
+      .update(teams)
+      .set({ balanceMicroUsd: sql`${teams.balanceMicroUsd} + ${amountMicroUsd}` })
+      .where(eq(teams.id, id))
+      .returning({ id: teams.id }),
+);
+
+/** Books transactions, and adds what they say of teams to their balances. */
+export async function book(connection: Connection, bookings: readonly Booking[]): Promise<void> {
+  await insertBookings(connection, bookings);
+  const sums = new Map<string, number>();
+  for (const { entries } of bookings)
+    for (const { account, amountMicroUsd } of entries)
+      if (account.startsWith('team:')) sums.set(account, (sums.get(account) ?? 0) + amountMicroUsd);
+  // Sorted, so that two transactions that write the same teams cannot deadlock.
+  for (const [account, amountMicroUsd] of [...sums].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const changed = await addToBalance(connection, { id: account.slice('team:'.length), amountMicroUsd });
+    if (changed.length === 0) throw new Error(`There is no team of the account ${account}.`);
+  }
+}
+
+async function insertBookings(
+  { db, tables: { ledgerEntries, ledgerTransactions } }: Connection,
+  bookings: readonly Booking[],
+): Promise<void> {
+  for (const booking of bookings) assertBalanced(booking);
+  await db.insert(ledgerTransactions).values(bookings.map(({ transaction }) => transaction));
+  const entries = bookings.flatMap(({ transaction, entries: own }) =>
+    own.map((entry) => ({ ...entry, transactionId: transaction.id })),
+  );
+  await db.insert(ledgerEntries).values(entries);
+}
+
+/** @throws {Error} a fault of the program */
+function assertBalanced({ transaction: { id }, entries }: Booking): void {
+  const refuse = (problem: string): never => {
+    throw new Error(`The ledger transaction ${id} is refused: ${problem}.`);
+  };
+  if (entries.length === 0) refuse('it has no entries');
+  if (new Set(entries.map(({ account }) => account)).size < entries.length)
+    refuse('two of its entries are of the same account');
+  if (!entries.every(({ amountMicroUsd }) => Number.isSafeInteger(amountMicroUsd)))
+    refuse('an amount is not a whole number of micro-USD');
+  const sum = entries.reduce((total, { amountMicroUsd }) => total + BigInt(amountMicroUsd), 0n);
+  if (sum !== 0n) refuse(`its entries add up to ${sum} micro-USD and not to zero`);
+}
+
+/** Writes what was posted of many segments in a few statements. */
+export async function post(connection: Connection, postings: readonly Posting[]): Promise<void> {
+  if (postings.length === 0) return;
+  await updatePosted(connection, postings);
+  const taken = postings.flatMap(({ segment, usage }) => (usage === null ? [] : [{ segment, usage }]));
+  if (taken.length === 0) return;
+  await book(
+    connection,
+    taken.map(({ usage }) => usage),
+  );
+  await connection.db.insert(connection.tables.slices).values(
+    taken.map(({ segment, usage: { transaction, amountMicroUsd } }) => ({
+      segmentId: segment.id,
+      sliceEnd: transaction.at,
+      amountMicroUsd,
+      transactionId: transaction.id,
+    })),
+  );
+  for (const kind of ['deployment', 'volume'] as const) {
+    const rows = taken
+      .filter(({ segment }) => segment.subjectKind === kind)
+      .map(({ segment: { subjectId }, usage: { amountMicroUsd, transaction } }) =>
+        row(subjectId, amountMicroUsd, transaction.at),
+      );
+    if (rows.length > 0) await addCosts(connection, kind, rows);
+  }
+}
+
+/** Both databases name the columns of a VALUES list column1, column2 … */
+function row(id: string, ...numbers: readonly number[]): SQL {
+  const columns = numbers.map((number) => sql`CAST(${number} AS BIGINT)`);
+  return sql`(${sql.join([sql`CAST(${id} AS TEXT)`, ...columns], sql`, `)})`;
+}
+
+async function updatePosted(
+  { db, tables: { segments } }: Connection,
+  postings: readonly Posting[],
+): Promise<void> {
+  const rows = postings.map(({ segment }) => row(segment.id, segment.postedUntil, segment.postedMicroUsd));
+  await db
+    .update(segments)
+    .set({ postedUntil: sql`posted.column2`, postedMicroUsd: sql`posted.column3` })
+    .from(sql`(VALUES ${sql.join(rows, sql`, `)}) AS posted`)
+    .where(sql`${segments.id} = posted.column1`);
+}
+
+async function addCosts(
+  { db, tables: { deployments, volumes } }: Connection,
+  kind: SubjectKind,
+  rows: readonly SQL[],
+): Promise<void> {
+  const costs = sql`(VALUES ${sql.join([...rows], sql`, `)}) AS cost`;
+  if (kind === 'volume')
+    await db
+      .update(volumes)
+      .set({ totalCostMicroUsd: sql`${volumes.totalCostMicroUsd} + cost.column2` })
+      .from(costs)
+      .where(sql`${volumes.id} = cost.column1`);
+  else
+    await db
+      .update(deployments)
+      .set({
+        totalCostMicroUsd: sql`${deployments.totalCostMicroUsd} + cost.column2`,
+        lastCreditDeductionAt: sql`CASE WHEN ${deployments.lastCreditDeductionAt} > cost.column3
+          THEN ${deployments.lastCreditDeductionAt} ELSE cost.column3 END`,
+      })
+      .from(costs)
+      .where(sql`${deployments.id} = cost.column1`);
+}
+
+/** Subjects first, as everywhere, so that two transactions do not wait for each other. */
+export async function lockBilled(
+  { db, tables: { deployments, segments, volumes }, locking }: Connection,
+  wanted: readonly SegmentRecord[],
+): Promise<BilledSegment[]> {
+  const idsOf = (kind: SubjectKind) =>
+    wanted.filter(({ subjectKind }) => subjectKind === kind).map(({ subjectId }) => subjectId);
+  const foundDeployments = await locking.rows(
+    db
+      .select({
+        id: deployments.id,
+        status: deployments.status,
+        confirmedUntil: deployments.observedAt,
+        discountPercentage: deployments.discountPercentage,
+      })
+      .from(deployments)
+      .where(inArray(deployments.id, idsOf('deployment')))
+      .orderBy(asc(deployments.id)),
+  );
+  const foundVolumes = await locking.rows(
+    db
+      .select({ id: volumes.id, discountPercentage: volumes.discountPercentage })
+      .from(volumes)
+      .where(inArray(volumes.id, idsOf('volume')))
+      .orderBy(asc(volumes.id)),
+  );
+  const subjects = new Map<string, Omit<BilledSegment, 'segment'>>([
+    ...foundDeployments.map(({ id, ...subject }) => [id, subject] as const),
+    ...foundVolumes.map(
+      ({ id, discountPercentage }) =>
+        [id, { status: null, confirmedUntil: null, discountPercentage }] as const,
+    ),
+  ]);
+  const found = await locking.rows(
+    db
+      .select()
+      .from(segments)
+      .where(
+        inArray(
+          segments.id,
+          wanted.map(({ id }) => id),
+        ),
+      )
+      .orderBy(asc(segments.id)),
+  );
+  return found.flatMap((segment) => {
+    const subject = subjects.get(segment.subjectId);
+    return subject === undefined || segment.endedAt !== null ? [] : [{ segment, ...subject }];
+  });
+}
