@@ -1,6 +1,7 @@
+import type { Power } from '../../src/orchestrator/model/platform-driver.ts';
 import type { Chance } from '../kernel/chance.ts';
 import { servesItsOwnPlatform } from './invariants/platform.ts';
-import type { Machine } from './platform/machine.ts';
+import type { Machine } from './platform/platform.ts';
 import type { FaultRates } from './scenario.ts';
 import type { World } from './world.ts';
 
@@ -109,14 +110,25 @@ function injectIntoMachine(
   const { ref } = machine.spec;
   world.journal.note('platform', `${name} of ${ref}`);
   if (name === 'reclaim' || name === 'breakDown') world.inspector.machineLost(ref);
-  const { machines } = world;
+  const { machines, addresses, scheduler, machineChance } = world;
+  const turn = (power: Power, forMs: number | null): void => {
+    const until = forMs === null ? null : scheduler.now + forMs;
+    machines.change(machine, { power, until, isRestarting: false });
+  };
+  const move = (): void => {
+    machines.change(machine, { ip: addresses.take() });
+    addresses.free(machine.ip);
+  };
   const faults = {
-    reclaim: () => machines.lose(machine, 'reclaimed'),
-    reap: () => machines.lose(machine, 'reaped'),
-    powerOff: () => machines.powerOff(machine),
-    breakDown: () => machines.breakDown(machine),
-    loss: () => machines.lose(machine, 'lost'),
-    move: () => machines.move(machine),
+    reclaim: () => {
+      machines.change(machine, { cause: 'reclaimed' });
+      turn('destroying', machineChance.between(2_000, 40_000));
+    },
+    reap: () => machines.remove(machine, 'reaped'),
+    powerOff: () => turn('stopping', 1_000),
+    breakDown: () => turn('failed', null),
+    loss: () => machines.remove(machine, 'lost'),
+    move,
   };
   faults[name]();
 }

@@ -1,3 +1,4 @@
+import { sizeGbOf } from '../../src/platform-model/records.ts';
 import { findViolation, hold } from '../kernel/violation.ts';
 import { catalog } from './catalog.ts';
 import {
@@ -97,8 +98,12 @@ async function checkRest(world: World): Promise<void> {
     storageClaimsMatch(volume, await read.storageClaims.heldBy(volume.id));
     const real = truth.get(volume.ownerRef);
     if (real !== undefined) {
-      sizeIsTrue(volume, volumes.sizeGbOf(real));
-      attachmentsMatch(volume, await read.volumes.attachmentsOfVolume(volume.id), volumes.holders(real));
+      sizeIsTrue(volume, sizeGbOf(real));
+      attachmentsMatch(
+        volume,
+        await read.volumes.attachmentsOfVolume(volume.id),
+        volumes.holders(real.spec.ref),
+      );
     }
   }
 }
@@ -107,9 +112,9 @@ async function checkRest(world: World): Promise<void> {
 export async function checkCapacity({ database, inspector, volumes }: World): Promise<void> {
   for (const volume of volumes.all()) {
     const row = inspector.history.volumeByRef(volume.spec.ref);
-    const hasGrown = volumes.sizeGbOf(volume) > volume.spec.sizeGb;
+    const hasGrown = sizeGbOf(volume) > volume.spec.sizeGb;
     if (row === undefined || !hasGrown || row.deletedAt !== null) continue;
-    growthIsClaimed(row, volumes.sizeGbOf(volume), await database.store.read.storageClaims.heldBy(row.id));
+    growthIsClaimed(row, sizeGbOf(volume), await database.store.read.storageClaims.heldBy(row.id));
   }
   if (!inspector.areClaimsWritten) return;
   inspector.areClaimsWritten = false;

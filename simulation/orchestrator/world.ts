@@ -10,11 +10,10 @@ import { START_AT } from '../kernel/virtual-clock.ts';
 import type { Prepared } from './accounts.ts';
 import { Inspector } from './invariants/inspector.ts';
 import { CallFaults } from './platform/call-faults.ts';
-import { Machines } from './platform/machines.ts';
 import { Network } from './platform/network.ts';
+import { Addresses, type Machines, simulatedPlatform, type Volumes } from './platform/platform.ts';
 import { SimulatedSsh } from './platform/ssh.ts';
 import type { Traits } from './platform/traits.ts';
-import { Volumes } from './platform/volumes.ts';
 import type { Commit } from './replicas/commit-feed.ts';
 import { Database } from './replicas/database.ts';
 import { Replica } from './replicas/replica.ts';
@@ -37,6 +36,9 @@ export class World {
   readonly journal = new Journal(() => this.scheduler.now);
   readonly inspector: Inspector;
   readonly callFaults: CallFaults;
+  /** What the platform draws about machines. */
+  readonly machineChance: Chance;
+  readonly addresses = new Addresses();
   readonly machines: Machines;
   readonly volumes: Volumes;
   readonly network: Network;
@@ -68,15 +70,19 @@ export class World {
       () => this.wouldNoticeEmptyAccount,
     );
     const faults = this.callFaults;
-    this.machines = new Machines({ scheduler, traits, chance: chance.fork('machines'), observer: inspector });
-    const { machines } = this;
-    this.volumes = new Volumes({
-      scheduler,
-      traits,
-      machines,
-      chance: chance.fork('volumes'),
-      observer: inspector,
-    });
+    this.machineChance = chance.fork('machines');
+    const { machines, volumes } = simulatedPlatform(
+      {
+        scheduler,
+        traits,
+        chance: this.machineChance,
+        volumeChance: chance.fork('volumes'),
+        observer: inspector,
+      },
+      this.addresses,
+    );
+    this.machines = machines;
+    this.volumes = volumes;
     this.network = new Network({
       scheduler,
       faults,

@@ -144,6 +144,7 @@ export class Machines<M extends MachineRecord> {
     this.#release(machine);
     this.#ports.storage?.machine(machine, undefined);
     this.#keep(machine, undefined);
+    this.#ports.rules.gone?.(machine);
     this.#ports.observer?.removed?.(machine, cause);
   }
 
@@ -222,12 +223,14 @@ export class Machines<M extends MachineRecord> {
   #make(spec: MachineSpec): M {
     const { rules, clock, machineDraws, observer } = this.#ports;
     const now = clock.now();
-    const hiddenMs = rules.hiddenMs?.();
+    const hiddenUpToMs = rules.hiddenUpToMs?.();
     const begun: MachineRecord = {
       spec,
       number: this.#last + 1,
       createdAt: now,
-      ...(hiddenMs !== undefined && { visibleAt: now + hiddenMs }),
+      ...(hiddenUpToMs !== undefined && {
+        visibleAt: now + machineDraws.durationMs(`${spec.ref}/hidden`, [0, hiddenUpToMs]),
+      }),
       power: 'building',
       until: now + machineDraws.durationMs(`${spec.ref}/1/boot`, rules.durations.boot),
       bootFails: machineDraws.happens(`${spec.ref}/boot-fails`, rules.bootFailureRate ?? 0),

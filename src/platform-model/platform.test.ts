@@ -4,7 +4,7 @@ import { createPlatform } from './platform.ts';
 import type { MachineRecord } from './records.ts';
 import type { PlatformRules, Ports, Range } from './rules.ts';
 
-const draws = { durationMs: (_name: string, [least]: Range) => least, happens: () => false };
+const draws = { durationMs: (_name: string, [, most]: Range) => most, happens: () => false };
 
 const rulesOfTests: PlatformRules<MachineRecord> = {
   manifest: {
@@ -48,7 +48,7 @@ const volume: VolumeSpec = { ref: 'vol', datacenter: 'fra', sizeGb: 10, type: 's
 
 it('shows a machine when it becomes visible; a create before that makes a second one, and one that is late finds it', () => {
   let isLate = false;
-  const { machines, clock } = platform({ hiddenMs: () => 100, findsHidden: () => isLate });
+  const { machines, clock } = platform({ hiddenUpToMs: () => 100, findsHidden: () => isLate });
   const begun = machines.create(machine('a'), null);
   expect([machines.get('a'), machines.list(), machines.of('a').length]).toEqual([{ answer: 'gone' }, [], 1]);
   expect(machines.create(machine('a'), null)).not.toEqual(begun);

@@ -35,8 +35,8 @@ export interface PlatformRules<M extends MachineRecord> {
   holdsUnitStopped?(spec: MachineSpec): boolean;
   /** How a machine is shown while it restarts. Absent: it runs, and its guest is down. */
   restartPower?(): 'stopping' | 'starting';
-  /** For how long a new resource is hidden. Absent: not at all. */
-  hiddenMs?(): number;
+  /** For how long a new resource may be hidden. Absent: not at all. */
+  hiddenUpToMs?(): number;
   /** Whether a create finds a machine that is hidden. */
   findsHidden?(): boolean;
   /** Whether removing a machine that is gone is an error. */
@@ -52,6 +52,7 @@ export interface PlatformRules<M extends MachineRecord> {
   up?(machine: M, at: number): Partial<M>;
   /** What changes when it has stopped. */
   down?(machine: M): Partial<M>;
+  gone?(machine: M): void;
   /** Where it is reached; undefined: it has no address. */
   endpoint(machine: M): Endpoint | undefined;
 }

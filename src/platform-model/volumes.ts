@@ -72,18 +72,20 @@ export class Volumes<M extends MachineRecord> {
   }
 
   create(spec: VolumeSpec, cookie: string | null): Step<ObservedVolume> {
-    const { rules, clock, observer } = this.#ports;
+    const { rules, clock, volumeDraws, observer } = this.#ports;
     if (rules.hasVolumes?.(spec.datacenter) === false)
       return failed('invalid', `no datacenter ${spec.datacenter}`);
     const known = this.#settle(spec.ref);
     if (known === undefined && cookie !== null) return NO_VOLUME;
     if (known === undefined) {
       const now = clock.now();
-      const hiddenMs = rules.hiddenMs?.();
+      const hiddenUpToMs = rules.hiddenUpToMs?.();
       const volume: VolumeRecord = {
         spec,
         createdAt: now,
-        ...(hiddenMs !== undefined && { visibleAt: now + hiddenMs }),
+        ...(hiddenUpToMs !== undefined && {
+          visibleAt: now + volumeDraws.durationMs(`${spec.ref}/hidden`, [0, hiddenUpToMs]),
+        }),
         state: 'creating',
         until: this.#endOf('create', spec.ref),
       };

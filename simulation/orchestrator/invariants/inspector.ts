@@ -1,16 +1,15 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { Lease } from '../../../src/orchestrator/model/work.ts';
+import type { Cause, VolumeRecord as PlatformVolume } from '../../../src/platform-model/records.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { Tally } from '../../kernel/tally.ts';
 import { Violation } from '../../kernel/violation.ts';
-import type { Machine } from '../platform/machine.ts';
-import type { Cause, MachineObserver, Machines } from '../platform/machines.ts';
 import type { Call } from '../platform/network.ts';
+import type { Machine, Machines, PlatformObserver, Volumes } from '../platform/platform.ts';
 import type { SimulatedSsh } from '../platform/ssh.ts';
 import type { Traits } from '../platform/traits.ts';
-import type { SimulatedVolume, VolumeObserver, Volumes } from '../platform/volumes.ts';
 import type { Database } from '../replicas/database.ts';
 import type { StoreObserver } from '../replicas/store.ts';
 import type { Clients, Reply, ReplyInspector } from '../workload/clients.ts';
@@ -67,7 +66,7 @@ export interface InspectedWorld {
 const KEPT_CALLS = 12;
 
 /** Observes every part of a run and checks the invariants. `assertHeld` throws the first violation that it found. */
-export class Inspector implements MachineObserver, VolumeObserver, StoreObserver, ReplyInspector {
+export class Inspector implements PlatformObserver, StoreObserver, ReplyInspector {
   readonly history = new History();
   readonly #world: InspectedWorld;
   readonly #validators = new Validators();
@@ -206,7 +205,7 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     this.#machinesLost.add(ref);
   }
 
-  volumeMade({ spec: { ref } }: SimulatedVolume): void {
+  volumeMade({ spec: { ref } }: PlatformVolume): void {
     this.#world.journal.note('platform', `makes ${ref}`);
     if (this.isLandingLate()) this.#late.add(ref);
     const row = this.history.volumeByRef(ref);
@@ -219,13 +218,13 @@ export class Inspector implements MachineObserver, VolumeObserver, StoreObserver
     return this.#late.has(ref);
   }
 
-  volumeRemoved({ spec: { ref } }: SimulatedVolume): void {
+  volumeRemoved({ spec: { ref } }: PlatformVolume): void {
     this.#world.journal.note('platform', `has no ${ref} any more`);
     this.check(() => onlyDeletedVolumesAreRemoved(ref, this.history.volumeByRef(ref)));
   }
 
-  attached(volume: SimulatedVolume): void {
-    const holders = this.#world.volumes.holders(volume);
+  attached(volume: PlatformVolume): void {
+    const holders = this.#world.volumes.holders(volume.spec.ref);
     this.check(() => singleStaysSingle(volume.spec.ref, volume.spec.type, holders));
   }
 

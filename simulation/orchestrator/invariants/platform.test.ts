@@ -18,7 +18,7 @@ import { aCall, aMachine, aRecord, aVolume } from './samples.fixture.ts';
 const REF = 'berth-inst-1';
 
 it('I2: two machines of one row', () => {
-  expect(() => oneMachineForARow([aMachine(), aMachine({ serial: 2 })])).toThrow('I2');
+  expect(() => oneMachineForARow([aMachine(), aMachine({ number: 2 })])).toThrow('I2');
   oneMachineForARow([aMachine()]);
 });
 

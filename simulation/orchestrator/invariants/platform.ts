@@ -1,7 +1,7 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
+import type { Machine } from '../platform/platform.ts';
 
 /** I2: a row exists before its machine is made. */
 export function rowComesFirst(ref: string, row: InstanceRecord | undefined): void {

@@ -1,7 +1,7 @@
 import type { Attachment, InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import type { PlacementUse } from '../../../src/orchestrator/model/store.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Machine } from '../platform/machine.ts';
+import type { Machine } from '../platform/platform.ts';
 import type { CreateSent } from '../workload/tenant.ts';
 
 /** I1: no more units are claimed than a placement has. */

@@ -3,7 +3,7 @@ import { canTransition } from '../../../src/contract/transitions.ts';
 import { toInstance } from '../../../src/orchestrator/instances/list.ts';
 import type { InstanceRecord } from '../../../src/orchestrator/model/records.ts';
 import { hold } from '../../kernel/violation.ts';
-import type { Machine } from '../platform/machine.ts';
+import type { Machine } from '../platform/platform.ts';
 import type { Proof } from '../platform/ssh.ts';
 
 /** One write of a row. */

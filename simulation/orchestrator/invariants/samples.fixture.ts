@@ -1,8 +1,8 @@
 import type { InstanceRecord, VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import { ServerProcess } from '../../kernel/process.ts';
 import { Scheduler } from '../../kernel/scheduler.ts';
-import type { Machine } from '../platform/machine.ts';
 import type { Call } from '../platform/network.ts';
+import type { Machine } from '../platform/platform.ts';
 import type { Reply } from '../workload/clients.ts';
 
 /** Histories are made of these: each is sound, and a test changes what is to be found. */
@@ -46,7 +46,7 @@ export function aRecord(changes: Partial<InstanceRecord> = {}): InstanceRecord {
 
 export function aMachine(changes: Partial<Machine> = {}): Machine {
   return {
-    serial: 1,
+    number: 1,
     spec: {
       ref: 'berth-inst-1',
       offerId: 'cpu',
@@ -65,15 +65,17 @@ export function aMachine(changes: Partial<Machine> = {}): Machine {
     createdAt: 0,
     visibleAt: 0,
     power: 'running',
-    until: Number.POSITIVE_INFINITY,
-    becomes: 'running',
+    until: null,
+    bootFails: false,
+    bootedAt: 0,
+    boots: 1,
+    reclaimAt: null,
     ...{
       ip: '203.0.113.1',
       staleIp: null,
       staleUntil: 0,
       hostKey: 'SHA256:a',
       sshReadyAt: 0,
-      restartId: null,
     },
     diskId: 'd',
     holdsUnit: true,

@@ -1,22 +1,6 @@
+import type { Method } from '../../../src/platform-model/platform.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
-
-/** The calls of a driver. */
-export type Method =
-  | 'get'
-  | 'list'
-  | 'create'
-  | 'stop'
-  | 'start'
-  | 'restart'
-  | 'destroy'
-  | 'volumes.get'
-  | 'volumes.list'
-  | 'volumes.create'
-  | 'volumes.attach'
-  | 'volumes.detach'
-  | 'volumes.resize'
-  | 'volumes.destroy';
 
 /**
  * - `before`: the call fails, and nothing was done

@@ -1,10 +1,10 @@
-import type { Listing, Presence, Step } from '../../../src/orchestrator/model/platform-driver.ts';
+import type { Answer, Method } from '../../../src/platform-model/platform.ts';
+import { failed } from '../../../src/platform-model/steps.ts';
 import type { Chance } from '../../kernel/chance.ts';
 import type { Journal } from '../../kernel/journal.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduled, Scheduler } from '../../kernel/scheduler.ts';
-import type { CallFaults, Fault, Method } from './call-faults.ts';
-import { failed } from './steps.ts';
+import type { CallFaults, Fault } from './call-faults.ts';
 
 /** A call on its way to the platform. */
 export interface Call {
@@ -17,14 +17,14 @@ export interface Call {
 }
 
 /** What a platform answers in place of the truth, for the faults that need it. */
-export interface FalseAnswers<T> {
-  unknown?: () => T;
-  empty?: () => T;
-  partial?: (answer: T) => T;
-  idle?: () => T;
+export interface FalseAnswers {
+  unknown?: () => Answer;
+  empty?: () => Answer;
+  partial?: (answer: Answer) => Answer;
+  idle?: () => Answer;
   /** Undefined: the machine already starts or runs, so that this fault does not apply. */
-  'no-capacity'?: () => T | undefined;
-  revoked: () => T;
+  'no-capacity'?: () => Answer | undefined;
+  revoked: () => Answer;
 }
 
 /** Who is told of calls. */
@@ -69,11 +69,11 @@ export class Network {
     this.#observer = parts.observer;
   }
 
-  send<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(
+  send<T extends Answer>(
     process: ServerProcess,
     { method, ref }: { method: Method; ref: string | undefined },
     apply: () => T,
-    falseAnswers: FalseAnswers<T>,
+    falseAnswers: FalseAnswers,
   ): Promise<T> {
     return process.reach(() => {
       const call: Call = { process, method, ref, sentAt: this.#scheduler.now, answeredAt: undefined };
@@ -113,7 +113,7 @@ export class Network {
     this.#flights.delete(flight);
   }
 
-  #answered<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(call: Call, answer: T): T {
+  #answered<T extends Answer>(call: Call, answer: T): T {
     call.answeredAt = this.#scheduler.now;
     const { process, method, ref } = call;
     if (call.answeredAt > call.sentAt || method !== 'list')
@@ -121,11 +121,11 @@ export class Network {
     return answer;
   }
 
-  async #carry<T extends Step<unknown> | Presence<unknown> | Listing<unknown>>(
+  async #carry<T extends Answer>(
     call: Call,
     fault: Fault | undefined,
     apply: () => T,
-    falseAnswers: FalseAnswers<T>,
+    falseAnswers: FalseAnswers,
   ): Promise<T> {
     const chance = this.#chance;
     switch (fault) {
@@ -156,14 +156,14 @@ export class Network {
         return failed('auth', 'the credential is not known') as T;
       case 'partial': {
         const answer = await this.#land(call, 0, apply);
-        return falseAnswers.partial?.(answer) ?? answer;
+        return (falseAnswers.partial?.(answer) ?? answer) as T;
       }
       case 'revoked':
       case 'unknown':
       case 'empty':
       case 'idle':
       case 'no-capacity':
-        return falseAnswers[fault]?.() ?? this.#land(call, 0, apply);
+        return (falseAnswers[fault]?.() as T | undefined) ?? this.#land(call, 0, apply);
     }
   }
 
@@ -175,10 +175,10 @@ export class Network {
       : this.#chance.between(11_000, 28_000);
   }
 
-  async #away<T>(call: Call, falseAnswers: FalseAnswers<T>): Promise<T> {
+  async #away<T extends Answer>(call: Call, falseAnswers: FalseAnswers): Promise<T> {
     const how = this.#chance.next();
     if (how < 0.4) throw new CallFailed('no route to the platform');
-    if (how < 0.7 && falseAnswers.unknown !== undefined) return falseAnswers.unknown();
+    if (how < 0.7 && falseAnswers.unknown !== undefined) return falseAnswers.unknown() as T;
     if (how < 0.7) return failed('transient', 'the service is unavailable') as T;
     return this.#land(call, 60_000, () => {
       throw new CallFailed('the connection timed out');
@@ -205,7 +205,7 @@ export class Network {
   }
 }
 
-function summarize(answer: Step<unknown> | Presence<unknown> | Listing<unknown>): string {
+function summarize(answer: Answer): string {
   if ('outcome' in answer)
     return answer.outcome === 'failed' ? `failed ${answer.code} (${answer.detail})` : answer.outcome;
   if (answer.answer === 'listed') return `listed ${answer.items.length}`;

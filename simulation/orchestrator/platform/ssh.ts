@@ -3,8 +3,7 @@ import type { Chance } from '../../kernel/chance.ts';
 import type { ServerProcess } from '../../kernel/process.ts';
 import type { Scheduler } from '../../kernel/scheduler.ts';
 import type { CallFaults } from './call-faults.ts';
-import { SSH_PORT } from './machine.ts';
-import type { Machines } from './machines.ts';
+import { type Machines, SSH_PORT } from './platform.ts';
 
 /** A successful probe: when, at which address, and with which keys. */
 export interface Proof {
