@@ -7,7 +7,7 @@ import { createSharedClock, systemClock, systemRandom } from '../runtime/system.
 import type { PostgresOptions } from '../store/postgres/store.ts';
 import { checkDatabaseFile } from '../store/sqlite/check-file.ts';
 import type { DatabaseFormat } from '../store/sqlite/database-format.ts';
-import type { OpeningCheck, OpenOptions } from '../store/sqlite/open-database.ts';
+import type { OpeningCheck, OpenOptions } from '../store/sqlite/open-options.ts';
 
 type OnPostgres = Pick<PostgresOptions, 'beforeWriting' | 'mayMigrate' | 'log' | 'hearTime'>;
 export type StoreOptions = OnPostgres & Pick<OpenOptions, 'checksAfterCrash'>;

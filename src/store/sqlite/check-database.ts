@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 import { DatabaseRefused, refusedOwner, refusedVersion } from '../database-refused.ts';
 import { type DatabaseFormat, ownerOf } from './database-format.ts';
 import { damaged } from './errors.ts';
+import type { CheckDepth } from './open-options.ts';
 
 /** SQLite takes a file shorter than its header for a new one, and would overwrite it. */
 const HEADER_BYTES = 100;
@@ -34,12 +35,6 @@ export function isThere(path: string): boolean {
   accessSync(path, constants.R_OK | constants.W_OK);
   return true;
 }
-
-/**
- * How much of a file is read to find damage. `quick`: SQLite's own structures, without its indexes: about a second for
- * 1,000,000 rows. `full`: also that the indexes hold what the rows say, and the contents of the rows: about ten times that.
- */
-export type CheckDepth = 'none' | 'quick' | 'full';
 
 /**
  * Checks that the file belongs to this program, has a version that it knows, and is undamaged. Only reads.

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { DatabaseRefused } from '../database-refused.ts';
 import { checkDatabaseFile } from './check-file.ts';
-import type { OpenOptions } from './open-database.ts';
+import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 import { openSqliteStore } from './store.ts';
 

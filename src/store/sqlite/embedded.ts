@@ -5,7 +5,8 @@ import { FileIdentity } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fromSqlite } from './errors.ts';
 import { JournalTruncation } from './journal-truncation.ts';
-import { type OpenOptions, openDatabase, openReader } from './open-database.ts';
+import { openDatabase, openReader } from './open-database.ts';
+import type { OpenOptions } from './open-options.ts';
 
 /** More than one create writes. */
 const PROOF_BYTES = 65_536;

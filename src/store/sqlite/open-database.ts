@@ -4,34 +4,13 @@ import Database from 'better-sqlite3';
 import { DatabaseRefused, refusedVersion } from '../database-refused.ts';
 import { type Migration, readMigrations } from '../migrations.ts';
 import { assertAlone, isBackup, makeDatabase } from './backup-mark.ts';
-import { type CheckDepth, checkDatabase, isThere } from './check-database.ts';
+import { checkDatabase, isThere } from './check-database.ts';
 import { type LastClose, readLastClose } from './close-mark.ts';
 import { putInPlace, removeDraft, sync } from './database-file.ts';
 import type { DatabaseFormat } from './database-format.ts';
 import { fileProblem, refusalOf } from './errors.ts';
+import type { CheckDepth, OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
-
-/** A check that was done because the file was not known to be as it was closed. */
-export interface OpeningCheck {
-  depth: CheckDepth;
-  durationMs: number;
-}
-
-export interface OpenOptions {
-  migrations?: readonly Migration[];
-  /** Called once the file is checked or found absent, before anything is written. If it throws, nothing is changed. */
-  beforeWriting?: () => void;
-  /** False: a database of an earlier version is refused, because an earlier program may be serving it. */
-  mayMigrate?: boolean;
-  /** False: a file that another process has open, or had when it ended, is not checked: that one's next start does it. */
-  checksAfterCrash?: boolean;
-  /** Called after the check for damage, where there was one. */
-  onChecked?: (check: OpeningCheck) => void;
-  /** How long after a write the write-ahead log is emptied; default: some seconds. */
-  truncateJournalAfterMs?: number;
-  /** Resolves in the next turn of the event loop: what is written until then is committed together. Absent: each at once. */
-  nextTurn?: () => Promise<void>;
-}
 
 /**
  * Opens a SQLite file that survives power loss (`journal_mode=WAL`, `synchronous=FULL`), and migrates it to

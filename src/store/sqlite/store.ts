@@ -6,7 +6,7 @@ import { sqlite } from '../schema/sqlite.ts';
 import { toConnection } from './connection.ts';
 import { EmbeddedDatabase, guarded } from './embedded.ts';
 import { fromSqlite } from './errors.ts';
-import type { OpenOptions } from './open-database.ts';
+import type { OpenOptions } from './open-options.ts';
 import { orchestratorFormat } from './orchestrator-format.ts';
 
 const tables = orchestratorTables(sqlite);
