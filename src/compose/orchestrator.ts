@@ -37,6 +37,8 @@ import { WriteHealth } from '../runtime/write-health.ts';
 import { createSshProbe } from '../ssh/probe.ts';
 import { toReconcileOptions } from './options.ts';
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 export interface OrchestratorDeps {
   config: Config;
   catalog: Catalog;
@@ -81,7 +83,16 @@ export async function startOrchestrator(given: OrchestratorDeps): Promise<Orches
   const { id: installationId } = await ensureInstallation(deps, deps.driver.manifest);
   const parts = { ...deps, options, installationId, health, losses, notFoundGuard };
   const { reconciler, watch, recovery, stopListing } = composeReconcile(parts);
-  const housekeeping = new Housekeeping({ store, clock, log, authenticator: http.authenticator });
+  const housekeeping = new Housekeeping({
+    store,
+    clock,
+    log,
+    authenticator: http.authenticator,
+    tombstonesKeptMs: deps.config.retention.tombstones_days * DAY_MS,
+    // Without notes a tombstone is all that tells whose a late machine is.
+    mayPrune: () =>
+      deps.driver.manifest.keepsNotes && notFoundGuard.areRowsComplete && isClockInSync(clock, options),
+  });
   const nextId = requestIds(random);
   let isServing = true;
   const findProblem = readiness({

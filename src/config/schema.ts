@@ -74,6 +74,14 @@ const quotasSchema = z
   })
   .prefault({});
 
+/** For how long what has ended is kept. */
+const retentionSchema = z
+  .strictObject({
+    /** Of destroyed instances and deleted volumes; longer than an Idempotency-Key. */
+    tombstones_days: z.int().min(2).max(3650).default(30),
+  })
+  .prefault({});
+
 type Drivers = readonly [DriverDefinition, ...DriverDefinition[]];
 
 /** The options of the driver that `driver` names; without it those of the first one. */
@@ -109,6 +117,7 @@ export function configSchemaFor<const Registered extends Drivers>(registered: Re
     rate_limits: rateLimitsSchema,
     quotas: quotasSchema,
     reconcile: reconcileSchema,
+    retention: retentionSchema,
     auth: z
       .strictObject({
         token_ttl_s: z

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eachLiveInstance } from '../orchestrator/instances/list.ts';
+import { CREATE_IS_OPEN } from '../orchestrator/model/platform-resource.ts';
 import type { InstanceRecord, VolumeRecord } from '../orchestrator/model/records.ts';
 import type { ListedInstance, LiveInstance, Store, Transaction } from '../orchestrator/model/store.ts';
 import { accountId, claim, dueWork, instance, now } from './records.fixture.ts';
@@ -559,6 +560,103 @@ export function describeStore(
         ]);
         expect(await store.read.credentials.tokenByDigest(Buffer.alloc(32, 8))).toBeNull();
         expect((await store.read.credentials.accountByName('one'))?.passwordHash).toBe('hash');
+      });
+    });
+
+    describe('tombstones', () => {
+      const ended = (id: string, at: number, changes: Partial<InstanceRecord> = {}) =>
+        instance(id, { status: 'DESTROYED', updatedAt: at, createOpenUntil: null, ...changes });
+      const deleted = (id: string, at: number | null): VolumeRecord => ({
+        id,
+        accountId,
+        ownerRef: `berth-${id}`,
+        name: id,
+        sizeGb: 1,
+        region: 'here',
+        type: null,
+        status: 'DELETING',
+        priceMicroUsdPerHour: 1,
+        createdAt: now,
+        deletedAt: at,
+        createOpenUntil: null,
+        requestId: null,
+      });
+      const prune = (limit = 10) =>
+        store.transact(async (tx) => ({
+          instances: await tx.instances.prune({ endedBefore: now, limit }),
+          volumes: await tx.volumes.prune({ endedBefore: now, limit }),
+        }));
+      const isThere = async (id: string) =>
+        (await store.read.instances.byId(id)) !== null || (await store.read.volumes.byId(id)) !== null;
+      const none = { count: 0, newestCreatedAt: null };
+
+      it('are pruned once they ended before a moment, the oldest first, with the record of their loss', async () => {
+        await store.transact(async (tx) => {
+          await tx.instances.insert(ended('late', now));
+          await tx.instances.insert(ended('second', now - 1, { createdAt: now - 20 }));
+          await tx.instances.insert(ended('first', now - 2, { createdAt: now - 10 }));
+          await tx.instances.insert(instance('live', { updatedAt: now - 9 }));
+          await tx.losses.add({ instanceId: 'first', at: now - 2 });
+          await tx.volumes.insert(deleted('vol-late', now));
+          await tx.volumes.insert(deleted('vol-first', now - 2));
+          await tx.volumes.insert(deleted('vol-live', null));
+        });
+        const one = { count: 1, newestCreatedAt: now - 10 };
+        expect(await prune(1)).toEqual({ instances: one, volumes: { count: 1, newestCreatedAt: now } });
+        expect([await isThere('first'), await isThere('second')]).toEqual([false, true]);
+        expect(await store.read.losses.includes('first')).toBe(false);
+        expect(await prune()).toEqual({ instances: { count: 1, newestCreatedAt: now - 20 }, volumes: none });
+        expect(await prune()).toEqual({ instances: none, volumes: none });
+        for (const id of ['late', 'live', 'vol-late', 'vol-live']) expect(await isThere(id), id).toBe(true);
+        expect(await isThere('vol-first')).toBe(false);
+      });
+
+      it.each<[string, (tx: Transaction) => Promise<unknown>]>([
+        ['has work', (tx) => tx.work.put({ ...dueWork, kind: 'destroy', resourceId: 'a' })],
+        ['holds a unit', (tx) => take(tx, 'a', 1)],
+        [
+          'may be asked for again by its key',
+          (tx) =>
+            tx.idempotency.insert({
+              accountId,
+              key: 'k',
+              requestDigest: Buffer.alloc(32),
+              resourceId: 'a',
+              createdAt: now,
+            }),
+        ],
+        [
+          'may still be created',
+          (tx) => tx.instances.update(ended('a', now - 1, { createOpenUntil: CREATE_IS_OPEN })),
+        ],
+        [
+          'has a volume',
+          async (tx) => {
+            await tx.volumes.insert(deleted('v', now - 1));
+            await tx.volumes.putAttachment({ volumeId: 'v', instanceId: 'a', state: 'attached' });
+          },
+        ],
+      ])('are kept where one %s', async (_what, prepare) => {
+        await insert(ended('a', now - 1));
+        await store.transact(prepare);
+        expect(await prune()).toEqual({ instances: none, volumes: none });
+        expect(await isThere('a')).toBe(true);
+      });
+
+      it.each<[string, (tx: Transaction) => Promise<unknown>]>([
+        [
+          'has work',
+          (tx) => tx.work.put({ ...dueWork, resourceKind: 'volume', kind: 'destroy', resourceId: 'v' }),
+        ],
+        [
+          'holds storage',
+          (tx) => tx.storageClaims.take({ volumeId: 'v', region: 'here', gb: 1, capacityGb: null }),
+        ],
+      ])('are kept where a volume %s', async (_what, prepare) => {
+        await store.transact((tx) => tx.volumes.insert(deleted('v', now - 1)));
+        await store.transact(prepare);
+        expect(await prune()).toEqual({ instances: none, volumes: none });
+        expect(await isThere('v')).toBe(true);
       });
     });
 

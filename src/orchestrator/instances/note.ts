@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { instanceTypeSchema } from '../../contract/configuration.ts';
 import { nameSchema } from '../../contract/instance.ts';
 import { parseSshPublicKey } from '../../contract/ssh-key.ts';
-import type { Note } from '../model/platform-driver.ts';
+import type { Note, OwnerRef } from '../model/platform-driver.ts';
 import { MAX_NOTE_BYTES } from '../model/platform-resource.ts';
 import type { InstanceRecord, InstanceSpec } from '../model/records.ts';
 
@@ -85,3 +85,28 @@ export const instanceNoteSchema: z.ZodType<NotedInstance> = z.object({
   priceMicroUsdPerHour: z.int().nonnegative(),
   createdAt: z.int().nonnegative(),
 });
+
+/** The row of a noted instance, as it is written again at `now`, in milliseconds since the epoch. */
+export function fromNote(
+  ownerRef: OwnerRef,
+  { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt }: NotedInstance,
+  { now, ...shown }: Pick<InstanceRecord, 'status' | 'endpoint' | 'hostKeyFingerprint'> & { now: number },
+): InstanceRecord {
+  return {
+    id,
+    accountId,
+    ownerRef,
+    name,
+    offerId,
+    region,
+    spec,
+    ...shown,
+    attachCycle: false,
+    priceMicroUsdPerHour,
+    error: null,
+    createdAt,
+    updatedAt: Math.max(now, createdAt),
+    version: 1,
+    createOpenUntil: null,
+  };
+}

@@ -51,6 +51,19 @@ export interface InstanceReader {
 export interface InstanceWriter extends InstanceReader {
   insert(record: InstanceRecord): Promise<void>;
   update(record: InstanceRecord): Promise<void>;
+  /** Deletes tombstones. */
+  prune(tombstones: PruneRequest): Promise<Pruned>;
+}
+
+/** Up to `limit` tombstones that ended before a moment, the oldest first. Those that another row needs are left. */
+export interface PruneRequest {
+  endedBefore: number;
+  limit: number;
+}
+export interface Pruned {
+  count: number;
+  /** The latest creation among them; null: there are none. */
+  newestCreatedAt: number | null;
 }
 
 export interface VolumeReader {
@@ -65,6 +78,8 @@ export interface VolumeReader {
 export interface VolumeWriter extends VolumeReader {
   insert(record: VolumeRecord): Promise<void>;
   update(record: VolumeRecord): Promise<void>;
+  /** Deletes tombstones. */
+  prune(tombstones: PruneRequest): Promise<Pruned>;
   putAttachment(attachment: Attachment): Promise<void>;
   removeAttachment(volumeId: string, instanceId: string): Promise<void>;
 }
@@ -155,14 +170,16 @@ export interface WorkWriter extends WorkReader {
 
 /**
  * Stored timestamps by name: when the current outage of the platform began, since when too many volumes are missing,
- * until when the operator accepts losses beyond the cap, and when the backup was taken that this database was
- * restored from.
+ * until when the operator accepts losses beyond the cap, when the backup was taken that this database was restored
+ * from, and until when each instance or volume that was created and has no row had a tombstone that was deleted.
  */
 export type MarkName =
   | 'platform_down_since'
   | 'volumes_doubted_since'
   | 'losses_accepted_until'
-  | 'restored_from';
+  | 'restored_from'
+  | 'instances_pruned_until'
+  | 'volumes_pruned_until';
 export interface MarkReader {
   /** Milliseconds since the epoch; null: there is no such mark. */
   get(name: MarkName): Promise<number | null>;

@@ -30,6 +30,11 @@ export class NotFoundGuard {
   #unclaimed: ReadonlyMap<string, number> = new Map();
   /** GB taken by volumes without a row, by region. */
   #unclaimedGb: ReadonlyMap<string, number> = new Map();
+  /** Those of the last listing that have no row, and are not known to be another installation's. */
+  readonly #withoutRow: Record<ResourceKind, ReadonlySet<OwnerRef>> = {
+    instance: new Set(),
+    volume: new Set(),
+  };
   #isRestored = false;
   #areUnadoptedSeen = false;
 
@@ -98,6 +103,22 @@ export class NotFoundGuard {
   /** Units of a placement that machines without a row use. */
   unclaimedUnits(offerId: string, region: string): number {
     return this.#unclaimed.get(`${offerId} ${region}`) ?? 0;
+  }
+
+  /** What a listing showed that has no row, and had none that was pruned. */
+  sweptWithoutRow(kind: ResourceKind, refs: ReadonlySet<OwnerRef>): void {
+    this.#withoutRow[kind] = refs;
+  }
+
+  /** Whether each resource of ours that the platform shows has its row: no row was lost that is not restored. */
+  get areRowsComplete(): boolean {
+    return (
+      !this.#isRestored &&
+      (['instance', 'volume'] as const).every(
+        (kind) =>
+          this.#compared.has(kind) && this.#unadopted[kind].size === 0 && this.#withoutRow[kind].size === 0,
+      )
+    );
   }
 
   /** Whether the platform shows it and its row could not be restored. */

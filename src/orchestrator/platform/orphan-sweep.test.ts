@@ -2,7 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import { PlainPlatform } from '../../../test/support/fakes/plain-platform.ts';
 import { withFaults } from '../../drivers/kit/faults.ts';
+import type { InstanceRecord } from '../model/records.ts';
 import type { ReconcileContext } from './context.ts';
+import { NotFoundGuard } from './not-found-guard.ts';
 import type { ReconcileOptions } from './options.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 
@@ -47,6 +49,7 @@ function setUp(
     note = NOTE,
     isRestored = false,
     isUnadopted = false,
+    prunedUntil = null as number | null,
     keepsNotes = true,
     ref = REF,
     lost = null as 'ERROR' | 'OFFLINE' | null,
@@ -59,17 +62,30 @@ function setUp(
   const driver = withFaults(platform.driver, () => 'none');
   const alarms: object[] = [];
   const none = () => undefined;
+  const guard = new NotFoundGuard();
+  for (const kind of ['instance', 'volume'] as const) guard.compared(kind, []);
+  if (isRestored) guard.restored();
+  const written: InstanceRecord[] = [];
+  const work: unknown[] = [];
   const sweep = new OrphanSweep({
     ...{
       driver,
       clock,
       installationId: 'here',
-      notFoundGuard: { isRestored, isUnadopted: () => isUnadopted },
+      notFoundGuard: Object.assign(guard, { isUnadopted: () => isUnadopted }),
       failpoint: none,
     },
     store: {
-      transact: async (body: (tx: unknown) => unknown) => body({ instances: { byId: async () => null } }),
+      transact: async (body: (tx: unknown) => unknown) =>
+        body({
+          instances: {
+            byId: async (id: string) => written.find((record) => record.id === id) ?? null,
+            insert: async (record: InstanceRecord) => void written.push(record),
+          },
+          work: { put: async (put: unknown) => void work.push(put) },
+        }),
       read: {
+        marks: { get: async () => prunedUntil },
         instances: { byOwnerRef: async () => lost && { id: 'inst-lost', status: lost } },
         losses: { includes: async (id: string) => id === 'inst-lost' },
         work: { of: async () => (hasWork ? {} : null) },
@@ -82,6 +98,9 @@ function setUp(
   return {
     platform,
     alarms,
+    written,
+    work,
+    guard,
     /** One listing, in which the machine is as the platform has it, or not. */
     async listing(isListed = true): Promise<void> {
       await sweep.sweep(isListed ? [...platform.machines.values()] : [], clock.now());
@@ -169,6 +188,27 @@ describe.each(['log', 'stop', 'reap'] as const)('with orphans: %s, a machine wit
     const { listing, orders, alarms } = setUp(orphans, { lost: 'ERROR', hasWork: true });
     for (let seen = 0; seen < 5; seen++) await listing();
     expect([orders(), alarms]).toEqual([[], []]);
+  });
+
+  it('whose tombstone was pruned is destroyed again, when it is seen again', async () => {
+    const whole = { ref: `berth-${ID}`, note: WHOLE_NOTE };
+    const { listing, orders, written, work, guard } = setUp(orphans, { ...whole, prunedUntil: 1 });
+    await listing();
+    expect([written, work]).toEqual([[], []]);
+    for (let seen = 0; seen < 3; seen++) await listing();
+    expect(written).toMatchObject([{ id: ID, status: 'DESTROYED', ownerRef: `berth-${ID}` }]);
+    expect(work).toMatchObject([{ resourceId: ID, kind: 'destroy' }]);
+    expect([orders(), guard.areRowsComplete]).toEqual([[], true]);
+  });
+
+  it('that is younger than any that was pruned is none of those, and none are pruned while it is there', async () => {
+    const whole = { ref: `berth-${ID}`, note: WHOLE_NOTE };
+    const { listing, written, guard } = setUp(orphans, { ...whole, prunedUntil: 0 });
+    expect(guard.areRowsComplete).toBe(true);
+    for (let seen = 0; seen < 3; seen++) await listing();
+    expect([written, guard.areRowsComplete]).toEqual([[], false]);
+    await listing(false);
+    expect(guard.areRowsComplete).toBe(true);
   });
 
   it('is left alone in a database that was restored: its row may be what was lost', async () => {

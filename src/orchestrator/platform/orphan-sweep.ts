@@ -9,9 +9,11 @@ import {
   volumeLogNames,
 } from '../model/records.ts';
 import { putInstanceWork, putVolumeWork } from '../model/rows.ts';
+import { volumeNoteSchema } from '../volumes/note.ts';
 import { callStep } from './call-platform.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore } from './expected-machines.ts';
+import { deletePruned, destroyPruned, wasPruned } from './pruned.ts';
 import { isNewlyVisible, markVolumeVisible } from './visibility.ts';
 import { compareVolume, reconcileDrift, toStateKey } from './volume-drift.ts';
 
@@ -52,11 +54,13 @@ export class OrphanSweep {
     const before = this.#listedBefore;
     this.#listedBefore = new Set(unowned.map(({ ref }) => ref));
     const queue = unowned.filter((machine) => !this.#isForeign(machine));
+    const withoutRow = new Set<OwnerRef>();
     const take = async () => {
       for (let machine = queue.pop(); machine !== undefined; machine = queue.pop())
-        await this.#observe(machine, before.has(machine.ref), begunAt);
+        if (!(await this.#hadRow(machine, before.has(machine.ref), begunAt))) withoutRow.add(machine.ref);
     };
     await Promise.all(Array.from({ length: AT_ONCE }, take));
+    this.#context.notFoundGuard.sweptWithoutRow('instance', withoutRow);
   }
 
   /**
@@ -68,11 +72,14 @@ export class OrphanSweep {
     this.#volumesBefore = new Map(volumes.map((volume) => [volume.ref, toStateKey(volume)]));
     const owned = this.#ownedVolumes;
     this.#ownedVolumes = new Map();
+    const withoutRow = new Set<OwnerRef>();
     for (const volume of volumes) {
       if (this.#isForeign(volume)) continue;
       const known = await this.#checkVolume(volume, owned.get(volume.ref), before.get(volume.ref), begunAt);
-      if (known !== null) this.#ownedVolumes.set(volume.ref, known);
+      if (known === 'without-row') withoutRow.add(volume.ref);
+      else if (known !== null) this.#ownedVolumes.set(volume.ref, known);
     }
+    this.#context.notFoundGuard.sweptWithoutRow('volume', withoutRow);
   }
 
   /** Null: it has no live row, or differs from it; it is handled if the listing before showed the same. */
@@ -81,7 +88,7 @@ export class OrphanSweep {
     known: Owned | undefined,
     stateKeyBefore: string | undefined,
     begunAt: number,
-  ): Promise<Owned | null> {
+  ): Promise<Owned | 'without-row' | null> {
     const { notFoundGuard, clock, store } = this.#context;
     const now = clock.now();
     const stateKey = toStateKey(volume);
@@ -95,10 +102,20 @@ export class OrphanSweep {
         await reconcileDrift(this.#context, row, volume);
       return found === 'as-recorded' ? { readAt: now, stateKey } : null;
     }
-    if (stateKeyBefore === undefined) return null;
-    if (row !== null) await this.#deleteAgain(row, begunAt);
-    else this.#logVolume(volume);
+    const isListedAgain = stateKeyBefore !== undefined;
+    if (row === null) return (await this.#deletePruned(volume, isListedAgain)) ? null : 'without-row';
+    if (isListedAgain) await this.#deleteAgain(row, begunAt);
     return null;
+  }
+
+  /** Whether its tombstone was pruned: then it is deleted again. Otherwise its row was lost, and it may hold data. */
+  async #deletePruned(volume: ObservedVolume, isListedAgain: boolean): Promise<boolean> {
+    const reading = readNote(volume, this.#context.installationId, volumeNoteSchema);
+    const isPruned =
+      reading.owner === 'ours' && (await wasPruned(this.#context.store, 'volume', reading.value));
+    if (isPruned && isListedAgain) await deletePruned(this.#context, volume.ref, reading.value);
+    if (!isPruned && isListedAgain) this.#logVolume(volume);
+    return isPruned;
   }
 
   #logVolume({ ref, createdAt }: ObservedVolume): void {
@@ -138,15 +155,32 @@ export class OrphanSweep {
     return true;
   }
 
-  async #observe(machine: ObservedMachine, isListedAgain: boolean, begunAt: number): Promise<void> {
-    const { notFoundGuard, store, clock, options } = this.#context;
+  /** Handles a machine that was listed twice. False: it has no row, and had none that was pruned. */
+  async #hadRow(machine: ObservedMachine, isListedAgain: boolean, begunAt: number): Promise<boolean> {
+    const { store, options } = this.#context;
     const row = await store.read.instances.byOwnerRef(machine.ref);
-    if (!isListedAgain) return;
-    if (row !== null && (await this.#wasLost(row))) await this.#act(machine, options.orphans);
-    else if (row !== null) await this.#destroyAgain(row, machine, begunAt);
+    if (row === null) return this.#hadPrunedRow(machine, isListedAgain);
+    if (!isListedAgain) return true;
+    if (await this.#wasLost(row)) await this.#act(machine, options.orphans);
+    else await this.#destroyAgain(row, machine, begunAt);
+    return true;
+  }
+
+  async #hadPrunedRow(machine: ObservedMachine, isListedAgain: boolean): Promise<boolean> {
+    const { notFoundGuard, store, clock, options, installationId } = this.#context;
+    const reading = readNote(machine, installationId, instanceNoteSchema);
+    if (reading.owner === 'ours' && (await wasPruned(store, 'instance', reading.value))) {
+      if (isListedAgain) await destroyPruned(this.#context, machine.ref, reading.value);
+      return true;
+    }
     // In a restored database the row of such a machine was more likely lost.
-    else if (!notFoundGuard.isRestored && clock.now() - machine.createdAt >= options.orphanGraceMs)
+    if (
+      isListedAgain &&
+      !notFoundGuard.isRestored &&
+      clock.now() - machine.createdAt >= options.orphanGraceMs
+    )
       await this.#act(machine, this.#actionFor(machine));
+    return false;
   }
 
   /** Whether the instance ended as lost: the platform has its machine again, with its disk. */
@@ -198,7 +232,7 @@ export class OrphanSweep {
 
   /**
    * Only logs two kinds: a machine without our note, if the platform keeps notes, may be another installation's; and
-   * one with a complete note is a machine whose row was lost, since rows are never deleted.
+   * one with a complete note is a machine whose row was lost, since it was not pruned.
    */
   #actionFor(machine: ObservedMachine): 'log' | 'stop' | 'reap' {
     const { notFoundGuard, driver, options, installationId } = this.#context;

@@ -1,16 +1,25 @@
-import { expect, it } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
 import { VirtualClock } from '../../../test/support/clocks/virtual-clock.ts';
 import type { Log } from '../../ports/log.ts';
+import { account, instance } from '../../store/records.fixture.ts';
+import { openSqliteStore } from '../../store/sqlite/store.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { Store } from '../model/store.ts';
 import { Housekeeping } from './housekeeping.ts';
+
+const ROUND_MS = 10_000;
+const KEPT_MS = 60_000;
 
 it('that is stopped in the middle of a round begins no other', async () => {
   const clock = new VirtualClock();
   const round = Promise.withResolvers<void>();
   const authenticator = { recordUses: () => round.promise } as unknown as Authenticator;
   const store = { transact: async () => undefined } as unknown as Store;
-  const housekeeping = new Housekeeping({ store, clock, log: {} as Log, authenticator });
+  const pruning = { tombstonesKeptMs: 0, mayPrune: () => false };
+  const housekeeping = new Housekeeping({ store, clock, log: {} as Log, authenticator, ...pruning });
   housekeeping.start();
   await clock.advance(60_000);
   const stopped = housekeeping.stop();
@@ -18,4 +27,56 @@ it('that is stopped in the middle of a round begins no other', async () => {
   await stopped;
   await clock.advance(0);
   expect(clock.pendingTimers).toBe(0);
+});
+
+it('prunes tombstones in small batches once they are old, and notes the newest creation among them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-housekeeping-'));
+  const store = openSqliteStore(join(folder, 'berth.db'));
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  const clock = new VirtualClock();
+  const endedAt = clock.now();
+  await store.transact(async (tx) => {
+    await tx.credentials.insertAccount(account);
+    for (let n = 1; n <= 150; n++)
+      await tx.instances.insert(
+        instance(`i${n}`, {
+          status: 'DESTROYED',
+          createdAt: endedAt - n,
+          updatedAt: endedAt - n,
+          createOpenUntil: null,
+        }),
+      );
+  });
+  let mayPrune = false;
+  const log = { error: (fields: object) => expect(fields).toBeUndefined() } as unknown as Log;
+  const housekeeping = new Housekeeping({
+    store,
+    clock,
+    log,
+    authenticator: { recordUses: async () => undefined } as unknown as Authenticator,
+    tombstonesKeptMs: KEPT_MS,
+    mayPrune: () => mayPrune,
+  });
+  const left = async (): Promise<number[]> => {
+    await housekeeping.run();
+    const found = await Promise.all(
+      Array.from({ length: 150 }, (_, index) => store.read.instances.byId(`i${index + 1}`)),
+    );
+    return found.flatMap((row, index) => (row === null ? [] : [index + 1]));
+  };
+  const until = () => store.read.marks.get('instances_pruned_until');
+  mayPrune = true;
+  expect(await left()).toHaveLength(150);
+  await clock.advance(KEPT_MS - 100);
+  expect(await left()).toEqual(Array.from({ length: 100 }, (_, index) => index + 1));
+  expect(await until()).toBe(endedAt - 101);
+  await clock.advance(ROUND_MS);
+  mayPrune = false;
+  expect(await left()).toHaveLength(100);
+  mayPrune = true;
+  expect(await left()).toEqual([]);
+  expect(await until()).toBe(endedAt - 1);
 });

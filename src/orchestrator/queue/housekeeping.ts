@@ -2,18 +2,30 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Authenticator } from '../accounts/authenticate.ts';
 import type { Store } from '../model/store.ts';
+import { pruneTombstones } from './prune-tombstones.ts';
 
 const INTERVAL_MS = 10_000;
 /** Settled: an Idempotency-Key is kept for 24 hours. */
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
-/** Forgets what has run out, and writes when each key was last used. */
+interface Deps {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  authenticator: Authenticator;
+  /** For how long a tombstone is kept, in milliseconds. */
+  tombstonesKeptMs: number;
+  /** Whether tombstones may be pruned now: see docs/decisions/0022-retention.md. */
+  mayPrune: () => boolean;
+}
+
+/** Deletes what has run out, and writes when each key was last used. */
 export class Housekeeping {
-  readonly #deps: { store: Store; clock: Clock; log: Log; authenticator: Authenticator };
+  readonly #deps: Deps;
   #timer: Timer | undefined;
   #isStopped = false;
 
-  constructor(deps: { store: Store; clock: Clock; log: Log; authenticator: Authenticator }) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -30,7 +42,7 @@ export class Housekeeping {
 
   /** One round; it never rejects. */
   async run(): Promise<void> {
-    const { store, clock, log, authenticator } = this.#deps;
+    const { store, clock, log, authenticator, tombstonesKeptMs, mayPrune } = this.#deps;
     try {
       await authenticator.recordUses();
       const now = clock.now();
@@ -38,6 +50,7 @@ export class Housekeeping {
         await tx.credentials.deleteTokensExpiredBefore(now);
         await tx.idempotency.deleteCreatedBefore(now - IDEMPOTENCY_MS);
       });
+      if (mayPrune()) await pruneTombstones(store, now - tombstonesKeptMs);
     } catch (error) {
       log.error({ err: error }, 'housekeeping failed; it will be retried in some seconds');
     }

@@ -1,5 +1,5 @@
 import { isAccountId } from '../accounts/accounts.ts';
-import { instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
+import { fromNote, instanceNoteSchema, type NotedInstance } from '../instances/note.ts';
 import type { ObservedMachine } from '../model/platform-driver.ts';
 import { readNote } from '../model/platform-resource.ts';
 import { type InstanceRecord, instanceLogNames } from '../model/records.ts';
@@ -7,6 +7,7 @@ import { putInstanceWork } from '../model/rows.ts';
 import type { InstanceWorkKind } from '../model/work.ts';
 import type { ReconcileContext } from '../platform/context.ts';
 import type { UnadoptedResource } from '../platform/not-found-guard.ts';
+import { destroyPruned, wasPruned } from '../platform/pruned.ts';
 import { proveEndpoint } from '../steps/prove-endpoint.ts';
 
 /** What became of a listed resource without a row. */
@@ -23,7 +24,8 @@ export const BEYOND_CAPACITY = Number.MAX_SAFE_INTEGER;
 
 /**
  * Writes the row of a machine that has none again, from the note that it was made with: the database was restored
- * from a backup that is older than the machine. All in one transaction, and once, however many processes try.
+ * from a backup that is older than the machine. All in one transaction, and once, however many processes try. A machine
+ * whose tombstone was pruned is destroyed again.
  */
 export async function adoptMachine(context: ReconcileContext, machine: ObservedMachine): Promise<Adopted> {
   const { store, log, installationId } = context;
@@ -36,10 +38,19 @@ export async function adoptMachine(context: ReconcileContext, machine: ObservedM
       problem: noAccount(noted.accountId),
       placement: { offerId: noted.offerId, region: noted.region },
     };
+  if (await wasPruned(store, 'instance', noted)) {
+    await destroyPruned(context, machine.ref, noted);
+    return 'adopted';
+  }
   const plan = await planAdoption(context, machine, noted);
   await store.transact(async (tx) => {
     if ((await tx.instances.byId(noted.id)) !== null) return;
-    const record = toRecord(context, machine, noted, plan);
+    const record = fromNote(machine.ref, noted, {
+      status: plan.status,
+      endpoint: machine.endpoint ?? null,
+      hostKeyFingerprint: plan.hostKeyFingerprint,
+      now: context.clock.now(),
+    });
     await tx.instances.insert(record);
     const { id: instanceId, offerId, region } = record;
     if (plan.work !== undefined || plan.status !== 'STOPPED' || record.spec.onStop === 'hold')
@@ -99,32 +110,4 @@ async function planAdoption(
     case 'destroying':
       return { status: 'DESTROYING', work: 'destroy', ...endless };
   }
-}
-
-function toRecord(
-  { clock }: ReconcileContext,
-  { ref, endpoint }: ObservedMachine,
-  noted: NotedInstance,
-  { status, hostKeyFingerprint }: Plan,
-): InstanceRecord {
-  const { id, accountId, name, offerId, region, spec, priceMicroUsdPerHour, createdAt } = noted;
-  return {
-    id,
-    accountId,
-    ownerRef: ref,
-    name,
-    offerId,
-    region,
-    status,
-    spec,
-    endpoint: endpoint ?? null,
-    hostKeyFingerprint,
-    attachCycle: false,
-    priceMicroUsdPerHour,
-    error: null,
-    createdAt,
-    updatedAt: Math.max(clock.now(), createdAt),
-    version: 1,
-    createOpenUntil: null,
-  };
 }

@@ -3,8 +3,9 @@ import { readNote } from '../model/platform-resource.ts';
 import { type Attachment, type VolumeRecord, volumeLogNames } from '../model/records.ts';
 import type { Transaction } from '../model/store.ts';
 import type { ReconcileContext } from '../platform/context.ts';
+import { deletePruned, wasPruned } from '../platform/pruned.ts';
 import { isAttachable, workOnAttachments } from '../volumes/attachments.ts';
-import { type NotedVolume, volumeNoteSchema } from '../volumes/note.ts';
+import { fromNote, volumeNoteSchema } from '../volumes/note.ts';
 import { claimActualSize, withSize } from '../volumes/storage.ts';
 import { updateAttachmentStatus } from '../volumes/transition.ts';
 import { type Adopted, noAccount } from './adopt-machine.ts';
@@ -21,10 +22,14 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
       problem: noAccount(noted.accountId),
       storage: { region: noted.region, gb: Math.max(noted.sizeGb, volume.sizeGb ?? 0) },
     };
+  if (await wasPruned(store, 'volume', noted)) {
+    await deletePruned(context, volume.ref, noted);
+    return 'adopted';
+  }
   const shown = await listedAttachments(context, noted.id, volume.attachedTo);
   await store.transact(async (tx) => {
     if ((await tx.volumes.byId(noted.id)) !== null) return;
-    const record = withSize(toRecord(volume.ref, noted), volume);
+    const record = withSize(fromNote(volume.ref, noted), volume);
     await tx.volumes.insert(record);
     await claimActualSize(tx, record);
     const { status } = await applyAttachments(tx, record, shown, clock.now());
@@ -34,25 +39,6 @@ export async function adoptVolume(context: ReconcileContext, volume: ObservedVol
     );
   });
   return 'adopted';
-}
-
-function toRecord(ref: OwnerRef, noted: NotedVolume): VolumeRecord {
-  const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt, requestId } = noted;
-  return {
-    id,
-    accountId,
-    ownerRef: ref,
-    name,
-    sizeGb,
-    region,
-    type,
-    status: 'AVAILABLE',
-    priceMicroUsdPerHour,
-    createdAt,
-    deletedAt: null,
-    createOpenUntil: null,
-    requestId,
-  };
 }
 
 /** After a restore: brings the size and the attachments of a volume's row in line with the platform. */

@@ -33,7 +33,7 @@ export class Recovery {
   readonly #context: ReconcileContext;
   readonly #notFoundGuard: NotFoundGuard;
   readonly #begin: () => Promise<void>;
-  /** Owner refs that have a row; a row never goes away. */
+  /** Owner refs that have a row, or had one: only a tombstone is ever deleted. */
   readonly #rows = new Set<OwnerRef>();
   readonly #alarmed = new Set<OwnerRef>();
   readonly #reconciledVolumes = new Set<OwnerRef>();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchema } from '../../contract/instance.ts';
-import type { Note } from '../model/platform-driver.ts';
+import type { Note, OwnerRef } from '../model/platform-driver.ts';
 import type { VolumeRecord } from '../model/records.ts';
 
 /** The part of a volume that its note restores. */
@@ -50,3 +50,23 @@ export const volumeNoteSchema: z.ZodType<NotedVolume> = z.object({
   createdAt: z.int().nonnegative(),
   requestId: z.string().max(64).nullable().default(null),
 });
+
+/** The row of a noted volume, as it is written again. */
+export function fromNote(ownerRef: OwnerRef, noted: NotedVolume): VolumeRecord {
+  const { id, accountId, name, sizeGb, region, type, priceMicroUsdPerHour, createdAt, requestId } = noted;
+  return {
+    id,
+    accountId,
+    ownerRef,
+    name,
+    sizeGb,
+    region,
+    type,
+    status: 'AVAILABLE',
+    priceMicroUsdPerHour,
+    createdAt,
+    deletedAt: null,
+    createOpenUntil: null,
+    requestId,
+  };
+}

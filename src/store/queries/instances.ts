@@ -1,7 +1,7 @@
-import { and, asc, count, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { and, asc, count, eq, inArray, isNull, lt, notExists, or, type SQL, sql } from 'drizzle-orm';
 import type { Endpoint } from '../../orchestrator/model/platform-driver.ts';
 import type { InstanceRecord } from '../../orchestrator/model/records.ts';
-import type { InstanceReader, InstanceWriter } from '../../orchestrator/model/store.ts';
+import type { InstanceReader, InstanceWriter, Pruned } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
 import { prepared } from './prepared.ts';
 
@@ -157,6 +157,11 @@ export function instanceWriter(
   connection: Connection,
   onWrite: (record: InstanceRecord) => void,
 ): InstanceWriter {
+  const {
+    db,
+    tables: { instances, losses },
+    locking,
+  } = connection;
   return {
     ...instanceReader(connection),
     insert: async (record) => {
@@ -167,5 +172,55 @@ export function instanceWriter(
       await updateInstance(connection, toWritten(record));
       onWrite(record);
     },
+    prune: async ({ endedBefore, limit }) => {
+      const isOver = or(isNull(instances.createOpenUntil), lt(instances.createOpenUntil, endedBefore));
+      const found = await locking.freeRows(
+        db
+          .select({ id: instances.id })
+          .from(instances)
+          // The same text as the partial index's condition, so that it is used.
+          .where(
+            and(
+              sql`${instances.status} = 'DESTROYED'`,
+              lt(instances.updatedAt, endedBefore),
+              isOver,
+              ...unneeded(connection),
+            ),
+          )
+          .orderBy(asc(instances.updatedAt))
+          .limit(limit),
+      );
+      // They are locked: what another transaction wrote for one of them until then is seen now.
+      const isFree = and(inArray(instances.id, ids(found)), ...unneeded(connection));
+      const free = await db.select({ id: instances.id }).from(instances).where(isFree);
+      await db.delete(losses).where(inArray(losses.instanceId, ids(free)));
+      return toPruned(
+        await db
+          .delete(instances)
+          .where(inArray(instances.id, ids(free)))
+          .returning({ createdAt: instances.createdAt }),
+      );
+    },
   };
+}
+
+const ids = (rows: readonly { id: string }[]): string[] => rows.map(({ id }) => id);
+
+/** No other row names the instance: no work, no unit, no attachment, and no Idempotency-Key that may be sent again. */
+function unneeded({ db, tables: { attachments, claims, idempotency, instances, work } }: Connection): SQL[] {
+  const { id, createdAt } = instances;
+  // A key is as old as its instance, and there is an index by age.
+  const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));
+  return [
+    notExists(db.select({ one: sql`1` }).from(work).where(eq(work.resourceId, id))),
+    notExists(db.select({ one: sql`1` }).from(claims).where(eq(claims.instanceId, id))),
+    notExists(db.select({ one: sql`1` }).from(attachments).where(eq(attachments.instanceId, id))),
+    notExists(db.select({ one: sql`1` }).from(idempotency).where(isKept)),
+  ];
+}
+
+export function toPruned(deleted: readonly { createdAt: number }[]): Pruned {
+  const newestCreatedAt =
+    deleted.length === 0 ? null : Math.max(...deleted.map(({ createdAt }) => createdAt));
+  return { count: deleted.length, newestCreatedAt };
 }

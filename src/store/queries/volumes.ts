@@ -1,6 +1,20 @@
-import { and, count, eq, isNull } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  count,
+  eq,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { VolumeReader, VolumeWriter } from '../../orchestrator/model/store.ts';
 import type { Connection } from './connection.ts';
+import { toPruned } from './instances.ts';
 import { prepared } from './prepared.ts';
 
 const volumeById = prepared(({ db, tables: { volumes }, locking }: Connection, { id }: { id: string }) =>
@@ -38,11 +52,35 @@ export function volumeWriter(connection: Connection): VolumeWriter {
   const {
     db,
     tables: { attachments, volumes },
+    locking,
   } = connection;
   return {
     ...volumeReader(connection),
     insert: async (record) => void (await db.insert(volumes).values(record)),
     update: async (record) => void (await db.update(volumes).set(record).where(eq(volumes.id, record.id))),
+    prune: async ({ endedBefore, limit }) => {
+      const isOver = or(isNull(volumes.createOpenUntil), lt(volumes.createOpenUntil, endedBefore));
+      const hasEnded = and(isNotNull(volumes.deletedAt), lt(volumes.deletedAt, endedBefore), isOver);
+      const found = await locking.freeRows(
+        db
+          .select({ id: volumes.id })
+          .from(volumes)
+          .where(and(hasEnded, ...unneeded(connection)))
+          .orderBy(asc(volumes.deletedAt))
+          .limit(limit),
+      );
+      // They are locked: what another transaction wrote for one of them until then is seen now.
+      const among = inArray(
+        volumes.id,
+        found.map(({ id }) => id),
+      );
+      return toPruned(
+        await db
+          .delete(volumes)
+          .where(and(among, ...unneeded(connection)))
+          .returning({ createdAt: volumes.createdAt }),
+      );
+    },
     putAttachment: async (attachment) =>
       void (await db
         .insert(attachments)
@@ -56,4 +94,19 @@ export function volumeWriter(connection: Connection): VolumeWriter {
         .delete(attachments)
         .where(and(eq(attachments.volumeId, volumeId), eq(attachments.instanceId, instanceId)))),
   };
+}
+
+/** No other row names the volume: no work, no storage, no attachment, and no Idempotency-Key that may be sent again. */
+function unneeded({
+  db,
+  tables: { attachments, idempotency, storageClaims, volumes, work },
+}: Connection): SQL[] {
+  const { id, createdAt } = volumes;
+  const isKept = and(eq(idempotency.createdAt, createdAt), eq(idempotency.resourceId, id));
+  return [
+    notExists(db.select({ one: sql`1` }).from(work).where(eq(work.resourceId, id))),
+    notExists(db.select({ one: sql`1` }).from(storageClaims).where(eq(storageClaims.volumeId, id))),
+    notExists(db.select({ one: sql`1` }).from(attachments).where(eq(attachments.volumeId, id))),
+    notExists(db.select({ one: sql`1` }).from(idempotency).where(isKept)),
+  ];
 }

@@ -86,6 +86,7 @@ export function orchestratorTables({
         .on(t.accountId, t.createdAt, t.id)
         .where(sql`${t.status} <> 'DESTROYED'`),
       index('instances_live_by_status').on(t.status).where(sql`${t.status} <> 'DESTROYED'`),
+      index('instances_destroyed_by_time').on(t.updatedAt).where(sql`${t.status} = 'DESTROYED'`),
     ],
   );
 
@@ -106,7 +107,10 @@ export function orchestratorTables({
       createOpenUntil: bigint('create_open_until'),
       requestId: text('request_id'),
     },
-    (t) => [index('volumes_live_by_account').on(t.accountId).where(sql`${t.deletedAt} IS NULL`)],
+    (t) => [
+      index('volumes_live_by_account').on(t.accountId).where(sql`${t.deletedAt} IS NULL`),
+      index('volumes_deleted_by_time').on(t.deletedAt).where(sql`${t.deletedAt} IS NOT NULL`),
+    ],
   );
 
   const attachments = table(

@@ -1,0 +1,119 @@
+import { expect, it } from 'vitest';
+import type {
+  MachineSpec,
+  PlatformDriver,
+  VolumeSpec,
+} from '../../src/orchestrator/model/platform-driver.ts';
+import type { Store } from '../../src/orchestrator/model/store.ts';
+import { pruneTombstones } from '../../src/orchestrator/queue/prune-tombstones.ts';
+import { withOverrides } from '../../src/ports/with-overrides.ts';
+import { until } from '../support/clocks/until.ts';
+import { instanceRequest, volumeRequest } from '../support/http/requests.ts';
+import { startTestOrchestrator, type TestOptions, type TestOrchestrator } from '../support/orchestrator.ts';
+import { backUp } from '../support/restored.ts';
+
+/** What was sent to the platform, so that it can be sent once more. */
+interface Sent {
+  machine?: MachineSpec;
+  volume?: VolumeSpec;
+}
+
+function recorded(driver: PlatformDriver, sent: Sent): PlatformDriver {
+  const { volumes } = driver;
+  return withOverrides(driver, {
+    create: (spec, cookie) => {
+      sent.machine = spec;
+      return driver.create(spec, cookie);
+    },
+    ...(volumes && {
+      volumes: withOverrides(volumes, {
+        create: (spec, cookie) => {
+          sent.volume = spec;
+          return volumes.create(spec, cookie);
+        },
+      }),
+    }),
+  });
+}
+
+/** One instance and one volume that were made and have ended; what was sent for them. */
+async function startWithEnded(options: TestOptions = {}) {
+  const sent: Sent = {};
+  const first = await startTestOrchestrator({ ...options, wrapDriver: (driver) => recorded(driver, sent) });
+  const instance = (await first.request('POST', '/instances', { body: instanceRequest() })).body['id'];
+  const volume = (await first.request('POST', '/volumes', { body: volumeRequest() })).body['id'];
+  const paths = [`/instances/${instance}`, `/volumes/${volume}`];
+  await first.waitFor(String(instance), 'ONLINE');
+  await until('the volume is there', async () => (await bodyOf(first, paths[1])).status === 'AVAILABLE');
+  for (const path of paths) await first.request('DELETE', path);
+  for (const path of paths)
+    await until('it is gone', async () => (await first.request('GET', path)).status === 404);
+  return { first, paths, sent };
+}
+
+const bodyOf = async (first: TestOrchestrator, path = '') =>
+  (await first.request('GET', path)).body as { status?: string };
+
+const prune = (store: Store): Promise<void> => pruneTombstones(store, Number.MAX_SAFE_INTEGER);
+
+/** The platform carries the creates out once more, long after their instance and volume have ended. */
+async function createLate({ driver }: TestOrchestrator, { machine, volume }: Sent): Promise<void> {
+  if (machine === undefined || volume === undefined || driver.volumes === undefined)
+    throw new Error('nothing was sent');
+  let cookie: string | null = null;
+  await until('the machine is made', async () => {
+    const step = await driver.create(machine, cookie);
+    if (step.outcome === 'pending') cookie = step.cookie;
+    return step.outcome === 'done';
+  });
+  await until(
+    'the volume is made',
+    async () => (await driver.volumes?.create(volume, null))?.outcome === 'done',
+  );
+}
+
+async function isEmpty({ driver }: TestOrchestrator): Promise<boolean> {
+  const [machines, volumes] = [await driver.list(), await driver.volumes?.list()];
+  return (
+    machines.answer === 'listed' &&
+    volumes?.answer === 'listed' &&
+    machines.items.length + volumes.items.length === 0
+  );
+}
+
+it('a machine and a volume that appear after their tombstones were pruned are removed, and read 404 [pruned-late-create]', async () => {
+  const { first, paths, sent } = await startWithEnded();
+  await using _first = first;
+  await prune(first.store);
+  for (const path of paths) expect((await first.request('GET', path)).status).toBe(404);
+  await createLate(first, sent);
+  await until('both are removed', async () => {
+    for (const path of paths) expect((await first.request('GET', path)).status).toBe(404);
+    return isEmpty(first);
+  });
+});
+
+it('a start removes them too: neither has its row as live again [pruned-not-adopted]', async () => {
+  const { first, paths, sent } = await startWithEnded({ reconcile: { watch_interval_s: 3600 } });
+  await using _first = first;
+  await prune(first.store);
+  const restore = await backUp(first);
+  await createLate(first, sent);
+  await using restored = await restore();
+  await until('both are removed', async () => {
+    for (const path of paths) expect(['404', '503']).toContain(await restored.read(path));
+    return isEmpty(first);
+  });
+  for (const path of paths) expect(await restored.read(path)).toBe('404');
+});
+
+it('what was created after the backup is no such thing, however old the backup: it has its row again', async () => {
+  const { first } = await startWithEnded({ reconcile: { watch_interval_s: 3600 } });
+  await using _first = first;
+  await prune(first.store);
+  const restore = await backUp(first);
+  const young = String((await first.request('POST', '/instances', { body: instanceRequest() })).body['id']);
+  await first.waitFor(young, 'ONLINE');
+  await using restored = await restore();
+  await until('it is there', async () => (await restored.read(`/instances/${young}`)) === 'ONLINE');
+});
