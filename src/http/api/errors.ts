@@ -56,10 +56,13 @@ export class ApiErrors<Code extends string> {
   readonly #vocabulary: ErrorVocabulary<Code>;
   /** What is wrong with a body, in the shape of the server's errors. */
   readonly body: BodyRefusals;
+  /** What a route that takes a body may answer with, beside its other codes. */
+  readonly ofBodies: readonly Code[];
 
   constructor(vocabulary: ErrorVocabulary<Code>) {
     this.#vocabulary = vocabulary;
     const { codes, malformed, sizeDetails } = vocabulary;
+    this.ofBodies = [codes.payloadTooLarge, codes.requestTimeout];
     this.body = {
       malformed,
       tooLarge: (maxBytes) =>
@@ -133,6 +136,17 @@ export class ApiErrors<Code extends string> {
       headers_too_large: () => create(codes.headersTooLarge, 'The request headers are too large.'),
     }[problem]();
     return { status: error.status, code: error.code, body: error.toBody() };
+  }
+
+  /** The `responses` of a route: its answer, and what it says when something is wrong. */
+  replies<Status extends number, Schema extends ZodType>(
+    status: Status,
+    description: string,
+    schema: Schema,
+    codes: readonly Code[] = [],
+  ) {
+    const answer = { description, content: { 'application/json': { schema } } };
+    return { ...({ [status]: answer } as Record<Status, typeof answer>), ...this.responses(...codes) };
   }
 
   /** The `responses` of a route for the codes that it may answer with, beside the common ones. */

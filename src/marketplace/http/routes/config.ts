@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
-import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { bearer } from '../../../http/api/create-app.ts';
 import { failureReasons } from '../../contract/deployment.ts';
 import { type SystemConfig, systemConfigSchema } from '../../contract/system-config.ts';
 import type { Deps } from '../../deps.ts';
@@ -38,10 +38,7 @@ const systemRoute = createRoute({
   description: 'Among it the minimum runtime before a deployment may be terminated.',
   tags: ['Configuration'],
   security: bearer,
-  responses: {
-    200: { description: 'The configuration.', content: jsonContent(systemConfigSchema) },
-    ...errors.responses('UNAUTHORIZED'),
-  },
+  responses: errors.replies(200, 'The configuration.', systemConfigSchema, ['UNAUTHORIZED']),
 });
 
 /** M: GET /api/config/system. */

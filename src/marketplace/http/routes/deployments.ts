@@ -41,10 +41,11 @@ const createRouteOfDeployment = createRoute({
   description:
     'Buys a machine of an offer in one of its `clusters`, with a saved key or with `ssh_public_key`. Poll it until it is `running`: then its `sshCommand` is there and billing begins.',
   request: { body: { required: true, content: jsonContent(createDeploymentSchema, createExample) } },
-  responses: {
-    201: { description: 'Accepted: deploying.', content: jsonContent(deploymentSchema) },
-    ...errors.responses(...ofOthers, 'CHANGE_IN_PROGRESS', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
-  },
+  responses: errors.replies(201, 'Accepted: deploying.', deploymentSchema, [
+    ...ofOthers,
+    'CHANGE_IN_PROGRESS',
+    ...errors.ofBodies,
+  ]),
 });
 
 const listRoute = createRoute({
@@ -64,10 +65,7 @@ const listRoute = createRoute({
       page: pageSchema,
     }),
   },
-  responses: {
-    200: { description: 'The newest first.', content: jsonContent(z.array(deploymentSchema)) },
-    ...errors.responses(...ofOthers),
-  },
+  responses: errors.replies(200, 'The newest first.', z.array(deploymentSchema), ofOthers),
 });
 
 const readRoute = createRoute({
@@ -78,10 +76,7 @@ const readRoute = createRoute({
   summary: 'A deployment as it is now',
   description: 'Its state, its rates, what it has cost so far, and how to log in once it runs.',
   request: { params: oneDeployment },
-  responses: {
-    200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
-    ...errors.responses(...ofOthers),
-  },
+  responses: errors.replies(200, 'The deployment.', deploymentSchema, ofOthers),
 });
 
 const renameRoute = createRoute({
@@ -95,10 +90,7 @@ const renameRoute = createRoute({
     params: oneDeployment,
     body: { required: true, content: jsonContent(renameDeploymentSchema) },
   },
-  responses: {
-    200: { description: 'The deployment.', content: jsonContent(deploymentSchema) },
-    ...errors.responses(...ofOthers, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
-  },
+  responses: errors.replies(200, 'The deployment.', deploymentSchema, [...ofOthers, ...errors.ofBodies]),
 });
 
 const terminateRoute = createRoute({
@@ -110,10 +102,7 @@ const terminateRoute = createRoute({
   description:
     'Ends a running or stopped deployment and its billing, and deletes its disk; its volumes are kept. Refused until the minimum runtime is over: see `can-terminate`.',
   request: { params: oneDeployment },
-  responses: {
-    200: { description: 'It is terminated.', content: jsonContent(terminatedSchema) },
-    ...errors.responses(...ofOthers),
-  },
+  responses: errors.replies(200, 'It is terminated.', terminatedSchema, ofOthers),
 });
 
 const canTerminateRoute = createRoute({
@@ -125,10 +114,7 @@ const canTerminateRoute = createRoute({
   description:
     'How long it has run, and how many minutes are left of the minimum runtime. Time stopped does not count.',
   request: { params: oneDeployment },
-  responses: {
-    200: { description: 'The check.', content: jsonContent(terminationCheckSchema) },
-    ...errors.responses(...ofOthers),
-  },
+  responses: errors.replies(200, 'The check.', terminationCheckSchema, ofOthers),
 });
 
 /** M: Deployments, but for the lifecycle. */

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { bearer } from '../../../http/api/create-app.ts';
 import { deploymentSchema, rebootStatusSchema, stopQuoteSchema } from '../../contract/deployment.ts';
 import { pauseDeployment, quotePause } from '../../deployments/pause.ts';
 import { readRebootStatus, restartDeployment } from '../../deployments/restart.ts';
@@ -8,7 +8,7 @@ import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 /** M: "Lifecycle endpoints … use these statuses". */
-const failures = errors.responses(
+const failures = [
   'UNAUTHORIZED',
   'FORBIDDEN',
   'NOT_FOUND',
@@ -18,7 +18,7 @@ const failures = errors.responses(
   'PROVIDER_REFUSED',
   'OUT_OF_STOCK',
   'PROVIDER_SLOW',
-);
+] as const;
 const shared = {
   tags: ['Lifecycle'],
   security: bearer,
@@ -32,7 +32,7 @@ const quoteRoute = createRoute({
   operationId: 'quotePause',
   summary: 'What it costs while it is stopped',
   description: 'The rate while it is stopped, of what it is made up, and the rate now. It changes nothing.',
-  responses: { 200: { description: 'The quote.', content: jsonContent(stopQuoteSchema) }, ...failures },
+  responses: errors.replies(200, 'The quote.', stopQuoteSchema, failures),
 });
 
 const pauseRoute = createRoute({
@@ -43,7 +43,7 @@ const pauseRoute = createRoute({
   summary: 'Stop a deployment',
   description:
     'The GPU is released, the disk kept, and it is billed at `stoppedHourlyRate`. 504: the request went through, poll the deployment.',
-  responses: { 200: { description: 'It is stopped.', content: jsonContent(deploymentSchema) }, ...failures },
+  responses: errors.replies(200, 'It is stopped.', deploymentSchema, failures),
 });
 
 const resumeRoute = createRoute({
@@ -54,7 +54,7 @@ const resumeRoute = createRoute({
   summary: 'Start a stopped deployment',
   description:
     'The same disk and address. 503: the hardware is not there now; the disk is intact, and it stays stopped.',
-  responses: { 200: { description: 'It runs.', content: jsonContent(deploymentSchema) }, ...failures },
+  responses: errors.replies(200, 'It runs.', deploymentSchema, failures),
 });
 
 const restartRoute = createRoute({
@@ -65,10 +65,7 @@ const restartRoute = createRoute({
   summary: 'Restart a running deployment',
   description:
     'A hard reboot: what is in memory is lost, billing goes on and the status stays. `reboot-status` says when it is over.',
-  responses: {
-    200: { description: 'The restart has begun.', content: jsonContent(deploymentSchema) },
-    ...failures,
-  },
+  responses: errors.replies(200, 'The restart has begun.', deploymentSchema, failures),
 });
 
 const rebootStatusRoute = createRoute({
@@ -78,7 +75,7 @@ const rebootStatusRoute = createRoute({
   operationId: 'getRebootStatus',
   summary: 'Whether a restart is in flight',
   description: '`restarting`, and since when, from the acceptance of a restart until it is over.',
-  responses: { 200: { description: 'The status.', content: jsonContent(rebootStatusSchema) }, ...failures },
+  responses: errors.replies(200, 'The status.', rebootStatusSchema, failures),
 });
 
 /** M: Lifecycle rules. */

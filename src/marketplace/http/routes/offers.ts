@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { bearer } from '../../../http/api/create-app.ts';
 import { offerPageSchema, offerQuerySchema, reservedOfferQuerySchema } from '../../contract/offer.ts';
 import type { Caller } from '../../model/own-rows.ts';
 import { OfferBoard } from '../../offers/offer-board.ts';
@@ -19,10 +19,7 @@ const providersRoute = createRoute({
   summary: 'The ids of the providers',
   description: 'Public: these ids are what `provider` takes everywhere else.',
   security: [],
-  responses: {
-    200: { description: 'The ids.', content: jsonContent(z.array(z.string())) },
-    ...errors.responses(),
-  },
+  responses: errors.replies(200, 'The ids.', z.array(z.string())),
 });
 
 const offersRoute = createRoute({
@@ -35,13 +32,12 @@ const offersRoute = createRoute({
     'Groups of offers by GPU type, page by page; `CPU` is one group. Sold-out offers are not listed. Public; with a credential each offer has the discount of the team.',
   security: [{}, ...bearer],
   request: { query: offerQuerySchema },
-  responses: {
-    200: {
-      description: 'Grouped by GPU type; with discounts where a credential was sent.',
-      content: jsonContent(offerPageSchema),
-    },
-    ...errors.responses('UNAUTHORIZED'),
-  },
+  responses: errors.replies(
+    200,
+    'Grouped by GPU type; with discounts where a credential was sent.',
+    offerPageSchema,
+    ['UNAUTHORIZED'],
+  ),
 });
 
 const reservedRoute = createRoute({
@@ -54,10 +50,7 @@ const reservedRoute = createRoute({
     'As the list of offers, of the providers that `providers` names with commas, and with what is sold out.',
   security: bearer,
   request: { query: reservedOfferQuerySchema },
-  responses: {
-    200: { description: 'Grouped by GPU type.', content: jsonContent(offerPageSchema) },
-    ...errors.responses('UNAUTHORIZED'),
-  },
+  responses: errors.replies(200, 'Grouped by GPU type.', offerPageSchema, ['UNAUTHORIZED']),
 });
 
 /** M: Providers and offers. */

@@ -16,10 +16,11 @@ const listRoute = createRoute({
   summary: 'The saved keys',
   description: "Those of the caller's teams, or of one team.",
   request: { query: z.object({ userId: z.string().optional(), teamId: z.string().optional() }) },
-  responses: {
-    200: { description: 'The newest first.', content: jsonContent(z.array(sshKeySchema)) },
-    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
-  },
+  responses: errors.replies(200, 'The newest first.', z.array(sshKeySchema), [
+    'UNAUTHORIZED',
+    'FORBIDDEN',
+    'NOT_FOUND',
+  ]),
 });
 
 const createExample = {
@@ -36,10 +37,12 @@ const createKeyRoute = createRoute({
   summary: 'Save a key',
   description: 'For deployments of the team: an OpenSSH public key, also of an ECDSA or a FIDO security key.',
   request: { body: { required: true, content: jsonContent(createSshKeySchema, createExample) } },
-  responses: {
-    201: { description: 'The key.', content: jsonContent(sshKeySchema) },
-    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'),
-  },
+  responses: errors.replies(201, 'The key.', sshKeySchema, [
+    'UNAUTHORIZED',
+    'FORBIDDEN',
+    'NOT_FOUND',
+    ...errors.ofBodies,
+  ]),
 });
 
 const readRoute = createRoute({
@@ -50,10 +53,7 @@ const readRoute = createRoute({
   summary: 'One key',
   description: 'With its fingerprint.',
   request: { params: oneKey },
-  responses: {
-    200: { description: 'The key.', content: jsonContent(sshKeySchema) },
-    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
-  },
+  responses: errors.replies(200, 'The key.', sshKeySchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
 });
 
 const deleteRoute = createRoute({
@@ -64,10 +64,7 @@ const deleteRoute = createRoute({
   summary: 'Forget a key',
   description: 'Machines that have it keep it.',
   request: { params: oneKey },
-  responses: {
-    200: { description: 'It is gone.', content: jsonContent(successSchema) },
-    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
-  },
+  responses: errors.replies(200, 'It is gone.', successSchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
 });
 
 /** M: SSH keys. */

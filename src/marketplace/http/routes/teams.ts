@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { bearer } from '../../../http/api/create-app.ts';
 import { balanceSchema, teamSchema } from '../../contract/team.ts';
 import { flagSchema } from '../../contract/values.ts';
 import { listBalances, listTeams, teamDetails } from '../../teams/show-teams.ts';
@@ -21,10 +21,7 @@ const balanceRoute = createRoute({
       all: flagSchema.meta({ default: true, description: 'false: the current team only.' }),
     }),
   },
-  responses: {
-    200: { description: 'The balances.', content: jsonContent(balanceSchema) },
-    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
-  },
+  responses: errors.replies(200, 'The balances.', balanceSchema, ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND']),
 });
 
 const listRoute = createRoute({
@@ -34,13 +31,12 @@ const listRoute = createRoute({
   operationId: 'listTeams',
   summary: "The caller's teams",
   description: 'With members and balance.',
-  responses: {
-    200: {
-      description: 'With real-time balances; a caller without a team gets a personal one.',
-      content: jsonContent(z.array(teamSchema)),
-    },
-    ...errors.responses('UNAUTHORIZED'),
-  },
+  responses: errors.replies(
+    200,
+    'With real-time balances; a caller without a team gets a personal one.',
+    z.array(teamSchema),
+    ['UNAUTHORIZED'],
+  ),
 });
 
 const detailsRoute = createRoute({
@@ -51,10 +47,11 @@ const detailsRoute = createRoute({
   summary: 'One team',
   description: 'Only for its members.',
   request: { params: z.object({ teamId: z.string() }) },
-  responses: {
-    200: { description: 'With the stored balance.', content: jsonContent(teamSchema) },
-    ...errors.responses('UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'),
-  },
+  responses: errors.replies(200, 'With the stored balance.', teamSchema, [
+    'UNAUTHORIZED',
+    'FORBIDDEN',
+    'NOT_FOUND',
+  ]),
 });
 
 /** M: Teams and balance. */

@@ -13,16 +13,15 @@ const shared = {
     body: { required: true, content: jsonContent(attachRequestSchema) },
   },
 };
-const failures = errors.responses(
+const failures = [
   'UNAUTHORIZED',
   'FORBIDDEN',
   'NOT_FOUND',
   'CHANGE_IN_PROGRESS',
   'PROVIDER_REFUSED',
   'PROVIDER_SLOW',
-  'PAYLOAD_TOO_LARGE',
-  'REQUEST_TIMEOUT',
-);
+  ...errors.ofBodies,
+] as const;
 
 const attachRoute = createRoute({
   ...shared,
@@ -32,10 +31,7 @@ const attachRoute = createRoute({
   summary: 'Attach a volume to a running deployment',
   description:
     'The deployment runs, with the same provider, in the same region. With some providers the machine restarts for it.',
-  responses: {
-    200: { description: 'It is attached.', content: jsonContent(attachedVolumeSchema) },
-    ...failures,
-  },
+  responses: errors.replies(200, 'It is attached.', attachedVolumeSchema, failures),
 });
 
 const detachRoute = createRoute({
@@ -45,10 +41,7 @@ const detachRoute = createRoute({
   operationId: 'detachVolume',
   summary: 'Detach a volume from a deployment',
   description: 'What is on it stays.',
-  responses: {
-    200: { description: 'It is detached.', content: jsonContent(detachedVolumeSchema) },
-    ...failures,
-  },
+  responses: errors.replies(200, 'It is detached.', detachedVolumeSchema, failures),
 });
 
 /** M: Volumes: attachments. */

@@ -24,7 +24,7 @@ const oneVolume = z.object({ volumeId: z.string() });
 const shared = { tags: ['Volumes'], security: bearer };
 const ofOthers = ['UNAUTHORIZED', 'FORBIDDEN', 'NOT_FOUND'] as const;
 const withProvider = [...ofOthers, 'CHANGE_IN_PROGRESS', 'PROVIDER_REFUSED'] as const;
-const withBody = [...withProvider, 'PAYLOAD_TOO_LARGE', 'REQUEST_TIMEOUT'] as const;
+const withBody = [...withProvider, ...errors.ofBodies] as const;
 
 const listRoute = createRoute({
   ...shared,
@@ -41,10 +41,7 @@ const listRoute = createRoute({
       status: z.enum(volumeFilters).optional(),
     }),
   },
-  responses: {
-    200: { description: 'The newest first.', content: jsonContent(volumePageSchema) },
-    ...errors.responses(...ofOthers),
-  },
+  responses: errors.replies(200, 'The newest first.', volumePageSchema, ofOthers),
 });
 
 const createExample = { name: 'data', sizeInGb: 500, provider: 'provider-a', region: 'us-east' };
@@ -58,13 +55,12 @@ const createRouteOfVolume = createRoute({
   description:
     'Where a provider sells volumes is at `/api/volumes/regions`. With `deploymentId` it is attached too, where the provider can.',
   request: { body: { required: true, content: jsonContent(createVolumeSchema, createExample) } },
-  responses: {
-    201: {
-      description: 'available, or attached where deploymentId was given.',
-      content: jsonContent(volumeSchema),
-    },
-    ...errors.responses(...withBody),
-  },
+  responses: errors.replies(
+    201,
+    'available, or attached where deploymentId was given.',
+    volumeSchema,
+    withBody,
+  ),
 });
 
 const pricingRoute = createRoute({
@@ -81,10 +77,7 @@ const pricingRoute = createRoute({
       region: z.string().optional(),
     }),
   },
-  responses: {
-    200: { description: 'The price.', content: jsonContent(volumePricingSchema) },
-    ...errors.responses('UNAUTHORIZED', 'PROVIDER_REFUSED'),
-  },
+  responses: errors.replies(200, 'The price.', volumePricingSchema, ['UNAUTHORIZED', 'PROVIDER_REFUSED']),
 });
 
 const regionsRoute = createRoute({
@@ -95,10 +88,7 @@ const regionsRoute = createRoute({
   summary: 'Where a provider sells volumes',
   description: 'With what a volume may measure and costs in each, and whether offers are sold there.',
   request: { query: z.object({ provider: z.string().optional().meta({ description: 'Required.' }) }) },
-  responses: {
-    200: { description: 'The regions.', content: jsonContent(volumeRegionsSchema) },
-    ...errors.responses('UNAUTHORIZED'),
-  },
+  responses: errors.replies(200, 'The regions.', volumeRegionsSchema, ['UNAUTHORIZED']),
 });
 
 const readRoute = createRoute({
@@ -109,10 +99,7 @@ const readRoute = createRoute({
   summary: 'A volume with fresh usage data',
   description: 'Its size is as sold; `usedCapacityBytes` is as its provider tells, where it does.',
   request: { params: oneVolume },
-  responses: {
-    200: { description: 'The volume.', content: jsonContent(volumeSchema) },
-    ...errors.responses(...ofOthers),
-  },
+  responses: errors.replies(200, 'The volume.', volumeSchema, ofOthers),
 });
 
 const updateRoute = createRoute({
@@ -124,10 +111,7 @@ const updateRoute = createRoute({
   description:
     'Name and size, as far as the provider can change them; a volume never shrinks. A new size has its new rate at once.',
   request: { params: oneVolume, body: { required: true, content: jsonContent(updateVolumeSchema) } },
-  responses: {
-    200: { description: 'What changed.', content: jsonContent(updatedVolumeSchema) },
-    ...errors.responses(...withBody, 'PROVIDER_SLOW'),
-  },
+  responses: errors.replies(200, 'What changed.', updatedVolumeSchema, [...withBody, 'PROVIDER_SLOW']),
 });
 
 const deleteRoute = createRoute({
@@ -138,10 +122,7 @@ const deleteRoute = createRoute({
   summary: 'Delete a volume that is not attached',
   description: 'With all that is on it. One that is attached to an active deployment is refused.',
   request: { params: oneVolume },
-  responses: {
-    200: { description: 'It is being deleted.', content: jsonContent(successSchema) },
-    ...errors.responses(...withProvider),
-  },
+  responses: errors.replies(200, 'It is being deleted.', successSchema, withProvider),
 });
 
 /** M: Volumes, but for attachments. */

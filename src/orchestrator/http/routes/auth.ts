@@ -21,13 +21,11 @@ const issueTokenRoute = createRoute({
       content: jsonContent(tokenRequestSchema, { username: 'acme', password: 'a long password' }),
     },
   },
-  responses: {
-    200: {
-      description: 'A token that dies with the credential that bought it.',
-      content: jsonContent(tokenSchema),
-    },
-    ...errors.responses('unauthorized', 'quota_exceeded', 'payload_too_large', 'request_timeout'),
-  },
+  responses: errors.replies(200, 'A token that dies with the credential that bought it.', tokenSchema, [
+    'unauthorized',
+    'quota_exceeded',
+    ...errors.ofBodies,
+  ]),
 });
 
 /** O: Authentication (optional). */

@@ -25,18 +25,14 @@ const restartRoute = createRoute({
   description:
     'Where `extras.berth.restart` of its offer is true. GET of the same path tells when it is over.',
   request: oneInstance,
-  responses: {
-    200: { description: 'Accepted: it stays ONLINE.', content: jsonContent(instanceSchema) },
-    ...errors.responses(
-      'unauthorized',
-      'not_found',
-      'invalid_state',
-      'operation_in_progress',
-      'restart_unsupported',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+  responses: errors.replies(200, 'Accepted: it stays ONLINE.', instanceSchema, [
+    'unauthorized',
+    'not_found',
+    'invalid_state',
+    'operation_in_progress',
+    'restart_unsupported',
+    ...errors.ofBodies,
+  ]),
 });
 
 const restartStatusRoute = createRoute({
@@ -47,10 +43,7 @@ const restartStatusRoute = createRoute({
   summary: 'Whether a restart is in flight: from its acceptance until SSH is proved again, or it is given up',
   description: 'Where `extras.berth.restart` of its offer is true. `since` is there while one is in flight.',
   request: oneInstance,
-  responses: {
-    200: { description: 'Whether one is.', content: jsonContent(restartStatusSchema) },
-    ...errors.responses('unauthorized', 'not_found'),
-  },
+  responses: errors.replies(200, 'Whether one is.', restartStatusSchema, ['unauthorized', 'not_found']),
 });
 
 const resizeRoute = createRoute({
@@ -65,24 +58,17 @@ const resizeRoute = createRoute({
     params: z.object({ volumeId: z.string() }),
     body: { required: true, content: jsonContent(resizeVolumeRequestSchema) },
   },
-  responses: {
-    200: {
-      description: 'Accepted, or it has that size already: `size_gb` tells.',
-      content: jsonContent(volumeSchema),
-    },
-    ...errors.responses(
-      'unauthorized',
-      'not_found',
-      'invalid_state',
-      'operation_in_progress',
-      'volume_attached',
-      'resize_unsupported',
-      'capacity_unavailable',
-      'quota_exceeded',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+  responses: errors.replies(200, 'Accepted, or it has that size already: `size_gb` tells.', volumeSchema, [
+    'unauthorized',
+    'not_found',
+    'invalid_state',
+    'operation_in_progress',
+    'volume_attached',
+    'resize_unsupported',
+    'capacity_unavailable',
+    'quota_exceeded',
+    ...errors.ofBodies,
+  ]),
 });
 
 /** What is ours beside O:, announced in `Configuration.extras.berth`. */

@@ -31,9 +31,6 @@ const oneInstance = {
   params: z.object({ instanceId: z.string() }),
   query: z.object({ region: ignoredRegion }),
 };
-const instanceResponse = (description: string) => ({
-  200: { description, content: jsonContent(instanceSchema) },
-});
 const shared = { tags: ['Instances'], security: bearer };
 
 const listRoute = createRoute({
@@ -45,10 +42,7 @@ const listRoute = createRoute({
   description:
     'All of the account, or those of one region. Destroyed ones are not listed; an unknown region has none.',
   request: { query: z.object({ region: z.string().optional() }) },
-  responses: {
-    200: { description: 'The instances, oldest first.', content: jsonContent(instanceListSchema) },
-    ...errors.responses('unauthorized'),
-  },
+  responses: errors.replies(200, 'The instances, oldest first.', instanceListSchema, ['unauthorized']),
 });
 
 const createExample = {
@@ -72,22 +66,19 @@ const createRoute_ = createRoute({
     headers: createHeaders,
     body: { required: true, content: jsonContent(createInstanceRequestSchema, createExample) },
   },
-  responses: {
-    201: {
-      description:
-        'Accepted: PROVISIONING. With `Idempotent-Replayed: true`, an earlier one in its current state.',
-      content: jsonContent(instanceSchema),
-    },
-    ...errors.responses(
+  responses: errors.replies(
+    201,
+    'Accepted: PROVISIONING. With `Idempotent-Replayed: true`, an earlier one in its current state.',
+    instanceSchema,
+    [
       'unauthorized',
       'cloud_init_unsupported',
       'capacity_unavailable',
       'quota_exceeded',
       'idempotency_mismatch',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+      ...errors.ofBodies,
+    ],
+  ),
 });
 
 const getRoute = createRoute({
@@ -99,7 +90,7 @@ const getRoute = createRoute({
   description:
     'Poll it every 10 to 30 seconds. 404 means that the instance is destroyed, or that this account never had it; what is not known for certain is 503. With `If-None-Match` an unchanged instance is 304.',
   request: oneInstance,
-  responses: { ...instanceResponse('The instance.'), ...errors.responses('unauthorized', 'not_found') },
+  responses: errors.replies(200, 'The instance.', instanceSchema, ['unauthorized', 'not_found']),
 });
 
 const destroyRoute = createRoute({
@@ -111,10 +102,7 @@ const destroyRoute = createRoute({
   description:
     'It reads DESTROYING until its machine and disk are proved to be gone, and 404 after that. May be sent again at any time; 404 then counts as success.',
   request: oneInstance,
-  responses: {
-    ...instanceResponse('Destruction has begun.'),
-    ...errors.responses('unauthorized', 'not_found'),
-  },
+  responses: errors.replies(200, 'Destruction has begun.', instanceSchema, ['unauthorized', 'not_found']),
 });
 
 const startRoute = createRoute({
@@ -126,19 +114,20 @@ const startRoute = createRoute({
   description:
     'The same disk, and the same address where the platform allows it. Where the capacity is gone, or the platform cannot resume, it is 409 and the instance stays STOPPED.',
   request: oneInstance,
-  responses: {
-    ...instanceResponse('Starting: it reads STOPPED until its SSH endpoint is live again, then ONLINE.'),
-    ...errors.responses(
+  responses: errors.replies(
+    200,
+    'Starting: it reads STOPPED until its SSH endpoint is live again, then ONLINE.',
+    instanceSchema,
+    [
       'unauthorized',
       'not_found',
       'invalid_state',
       'operation_in_progress',
       'resume_unsupported',
       'capacity_unavailable',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+      ...errors.ofBodies,
+    ],
+  ),
 });
 
 const stopRoute = createRoute({
@@ -149,17 +138,13 @@ const stopRoute = createRoute({
   summary: 'Stop an instance, keeping its disk',
   description: 'The machine is shut down and keeps its disk. Only an ONLINE instance can be stopped.',
   request: oneInstance,
-  responses: {
-    ...instanceResponse('STOPPING, then STOPPED.'),
-    ...errors.responses(
-      'unauthorized',
-      'not_found',
-      'invalid_state',
-      'operation_in_progress',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+  responses: errors.replies(200, 'STOPPING, then STOPPED.', instanceSchema, [
+    'unauthorized',
+    'not_found',
+    'invalid_state',
+    'operation_in_progress',
+    ...errors.ofBodies,
+  ]),
 });
 
 /** A 400 with what the schema found, and what the catalog says of the other fields. */

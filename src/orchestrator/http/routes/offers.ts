@@ -1,14 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { configurationListSchema, instanceTypeSchema } from '../../../contract/configuration.ts';
-import { bearer, jsonContent } from '../../../http/api/create-app.ts';
+import { bearer } from '../../../http/api/create-app.ts';
 import { listAvailable, listConfigurations } from '../../capacity/list-configurations.ts';
 import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
-const responses = {
-  200: { description: 'The offers.', content: jsonContent(configurationListSchema) },
-  ...errors.responses('unauthorized'),
-};
+const responses = errors.replies(200, 'The offers.', configurationListSchema, ['unauthorized']);
 
 const configurationsRoute = createRoute({
   method: 'get',

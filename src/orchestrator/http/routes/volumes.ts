@@ -18,9 +18,6 @@ import type { HttpDeps } from '../deps.ts';
 import { createRouter, errors } from '../errors.ts';
 
 const oneVolume = z.object({ volumeId: z.string() });
-const volumeResponse = (description: string) => ({
-  200: { description, content: jsonContent(volumeSchema) },
-});
 const shared = { tags: ['Volumes'], security: bearer };
 
 const locationsRoute = createRoute({
@@ -30,10 +27,7 @@ const locationsRoute = createRoute({
   operationId: 'listVolumeLocations',
   summary: 'Where volumes are sold',
   description: 'Each `id` is a region token of the offers: a volume attaches to instances of its own region.',
-  responses: {
-    200: { description: 'The locations.', content: jsonContent(volumeLocationListSchema) },
-    ...errors.responses('unauthorized'),
-  },
+  responses: errors.replies(200, 'The locations.', volumeLocationListSchema, ['unauthorized']),
 });
 
 const createExample = { name: 'data', size_gb: 500, region: 'eu-frankfurt' };
@@ -50,17 +44,13 @@ const createVolumeRoute = createRoute({
     headers: createHeaders,
     body: { required: true, content: jsonContent(createVolumeRequestSchema, createExample) },
   },
-  responses: {
-    201: { description: 'Accepted: CREATING.', content: jsonContent(volumeSchema) },
-    ...errors.responses(
-      'unauthorized',
-      'capacity_unavailable',
-      'quota_exceeded',
-      'idempotency_mismatch',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+  responses: errors.replies(201, 'Accepted: CREATING.', volumeSchema, [
+    'unauthorized',
+    'capacity_unavailable',
+    'quota_exceeded',
+    'idempotency_mismatch',
+    ...errors.ofBodies,
+  ]),
 });
 
 const getRoute = createRoute({
@@ -72,7 +62,7 @@ const getRoute = createRoute({
   description:
     'Poll it while its status ends in -ING. 404 means that it is deleted, or that this account never had it.',
   request: { params: oneVolume },
-  responses: { ...volumeResponse('The volume.'), ...errors.responses('unauthorized', 'not_found') },
+  responses: errors.replies(200, 'The volume.', volumeSchema, ['unauthorized', 'not_found']),
 });
 
 const deleteRoute = createRoute({
@@ -99,17 +89,13 @@ const attachRoute = createRoute({
   description:
     'To each of `instance_ids`; one that it is attached to already counts as success. It reads ATTACHING, then ATTACHED.',
   request: { params: oneVolume, body: { required: true, content: jsonContent(attachVolumeRequestSchema) } },
-  responses: {
-    ...volumeResponse('ATTACHING, then ATTACHED.'),
-    ...errors.responses(
-      'unauthorized',
-      'not_found',
-      'invalid_state',
-      'volume_attached',
-      'payload_too_large',
-      'request_timeout',
-    ),
-  },
+  responses: errors.replies(200, 'ATTACHING, then ATTACHED.', volumeSchema, [
+    'unauthorized',
+    'not_found',
+    'invalid_state',
+    'volume_attached',
+    ...errors.ofBodies,
+  ]),
 });
 
 const detachRoute = createRoute({
@@ -121,10 +107,11 @@ const detachRoute = createRoute({
   description:
     'From `instance_ids`, or from all where none is named. It reads DETACHING until the platform has let go of it.',
   request: { params: oneVolume, body: { required: false, content: jsonContent(detachVolumeRequestSchema) } },
-  responses: {
-    ...volumeResponse('DETACHING until the attachment record is gone.'),
-    ...errors.responses('unauthorized', 'not_found', 'payload_too_large', 'request_timeout'),
-  },
+  responses: errors.replies(200, 'DETACHING until the attachment record is gone.', volumeSchema, [
+    'unauthorized',
+    'not_found',
+    ...errors.ofBodies,
+  ]),
 });
 
 /** O: Volumes (optional tier). */
