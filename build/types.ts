@@ -1,0 +1,24 @@
+import { globSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { importsOf } from '../test/support/imports.ts';
+
+// The last part of `npm run build`: of the declarations that tsc wrote, keeps those that the exports lead to. They may
+// name only packages that an installation has: others would be missing there.
+
+const TYPES = 'dist/types';
+const { exports, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const installed = new Set(['node:', ...Object.keys(dependencies)]);
+const kept = new Set<string>();
+
+for (const target of Object.values<string | { types: string }>(exports))
+  if (typeof target === 'object') keep(target.types.replace('./', ''));
+for (const file of globSync(`${TYPES}/**/*.d.ts`)) if (!kept.has(file)) rmSync(file);
+
+function keep(file: string): void {
+  if (kept.has(file)) return;
+  kept.add(file);
+  const { files, packages } = importsOf(file, readFileSync(file, 'utf8'));
+  const missing = packages.filter((name) => !installed.has(name));
+  if (missing.length > 0) throw new Error(`${file} needs the types of ${missing.join(', ')}`);
+  for (const path of files) keep(join(path.replace(/\.[jt]s$/, '.d.ts')));
+}
