@@ -2,6 +2,7 @@ import { openStore } from '../src/compose/open-store.ts';
 import { createAccount, createKey } from '../src/orchestrator/accounts/accounts.ts';
 import type { InstanceRecord } from '../src/orchestrator/model/records.ts';
 import { systemClock, systemRandom } from '../src/runtime/system.ts';
+import { multiplyRows, numbered } from './scale/multiply-rows.ts';
 
 export interface StoredInstances {
   /** As `--database` names it. */
@@ -39,6 +40,12 @@ export async function storeInstances(
   } finally {
     await store.close();
   }
+}
+
+/** Adds tombstones, copies of a stored instance. */
+export async function storeTombstones(database: string, ofId: string, count: number): Promise<void> {
+  const change = { id: numbered('inst'), owner_ref: numbered('berth-inst'), status: "'DESTROYED'" };
+  await multiplyRows(database, [{ table: 'instances', where: `id = '${ofId}'`, count, change }]);
 }
 
 /**

@@ -25,6 +25,12 @@ export async function cpuOf(meter: CpuMeter, body: () => Promise<void>): Promise
   return meter() - before;
 }
 
+/** What this process has had written, in bytes, whether it is on the disk yet or not. */
+export function bytesWritten(): number {
+  const [, bytes = 'NaN'] = /^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8')) ?? [];
+  return Number(bytes);
+}
+
 /** The parent of the process that answers. @throws {Error} where that is not on this machine. */
 async function findPostmaster(url: string): Promise<number> {
   const client = new Client({ connectionString: url });

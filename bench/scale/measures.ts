@@ -120,6 +120,18 @@ export const measures: readonly Measure[] = [
     },
   },
   {
+    id: 'slice',
+    what: 'a slice that is billed',
+    of: 'deployments',
+    n: { full: 200, quick: 50 },
+    on: BOTH,
+    load: () => import('./subjects/bill-slices.ts'),
+    figures: {
+      cpuMs: { what: 'CPU', unit: 'ms', mayGrow: FLAT, aim: { atMost: 0.5 } },
+      kib: { what: 'written', unit: 'KiB', mayGrow: FLAT, aim: { atMost: 10 } },
+    },
+  },
+  {
     id: 'schedule',
     what: "a provider's schedule",
     of: 'deployments',

@@ -2,23 +2,15 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { serveOrchestrator } from '../../../src/compose/serve-orchestrator.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { storeInstances } from '../../stored-instances.ts';
+import { storeInstances, storeTombstones } from '../../stored-instances.ts';
 import { cpuMeter, cpuOf } from '../cpu.ts';
 import type { OpenSubject } from '../measure.ts';
-import { multiplyRows, numbered } from '../multiply-rows.ts';
 
 /** `berth serve` on a database with n tombstones, from the call to the first reply; all modules are loaded. */
 export const open: OpenSubject = async ({ n, createDatabase, folder }) => {
   const database = await createDatabase();
   const { ids } = await storeInstances(database, 1);
-  await multiplyRows(database, [
-    {
-      table: 'instances',
-      where: `id = '${ids[0]}'`,
-      count: n,
-      change: { id: numbered('inst'), owner_ref: numbered('berth-inst'), status: "'DESTROYED'" },
-    },
-  ]);
+  await storeTombstones(database, ids[0] ?? '', n);
   const file = join(folder, 'berth.yaml');
   writeFileSync(file, 'server: { admin: { enabled: false } }\nlog: { level: silent }\n');
   const { config } = loadConfig({ file, flags: { port: '0', database }, env: {} });
