@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { importsOf } from './support/imports.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 const packageFiles: string[] = JSON.parse(read('package.json')).files;
@@ -29,6 +30,15 @@ it('the build of the image sees all that the package is built from, and all that
     expect(existsSync(new URL(`../${path}`, import.meta.url)), `${path} exists`).toBe(true);
     expect(letThrough).toContain(`!${path.split('/')[0]}`);
   }
+});
+
+it('the build of the image sees what the build imports', () => {
+  const scripts = globSync('build/*.ts', { cwd: new URL('../', import.meta.url) });
+  const imported = scripts.flatMap((path) => importsOf(path, read(path)).files);
+  expect(imported).not.toEqual([]);
+  const isLetThrough = (path: string): boolean =>
+    letThrough.some((line) => `${path}/`.startsWith(`${line.slice(1)}/`));
+  expect(imported.filter((path) => !isLetThrough(path))).toEqual([]);
 });
 
 it('the image holds what `npm pack` packs, and nothing that is listed a second time', () => {
