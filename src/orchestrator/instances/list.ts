@@ -8,7 +8,7 @@ const INSTANCES_PER_PAGE = 500;
 
 interface ListPage {
   /** Instances in JSON with commas between them; empty: none. */
-  items: Buffer;
+  items: readonly Buffer[];
   isLast: boolean;
 }
 
@@ -20,7 +20,7 @@ interface ListPage {
  */
 export async function* listInstances(
   instances: InstanceReader,
-  prepare: (ids: readonly string[]) => Promise<Buffer>,
+  prepare: (ids: readonly string[]) => Promise<Buffer[]>,
   accountId: string,
   region?: string,
 ): AsyncGenerator<ListPage, void> {

@@ -26,7 +26,6 @@ type CacheEntry = CachedReply | Destroyed;
 
 const DEFAULT_CAPACITY = 200_000;
 const COMMA = Buffer.from(',');
-const nothing = { bytes: undefined };
 
 /**
  * O: Instances, rule 2: the polled read "must be fast, cheap and accurate". A cache of replies: the bytes are
@@ -73,23 +72,28 @@ export class PolledReads {
    * The bytes of instances in that order, with commas between them, none older than what {@link get} answers. Those that
    * are destroyed are left out.
    */
-  async join(ids: readonly string[]): Promise<Buffer> {
-    const read = await this.#readMissing(ids);
-    const isLive = this.#store.isCommitFeedLive();
-    const parts: Buffer[] = [];
-    for (const id of ids) {
-      const { bytes } = (isLive ? this.#cached.get(id) : undefined) ?? read.get(id) ?? nothing;
-      if (bytes === undefined) continue;
-      if (parts.length > 0) parts.push(COMMA);
-      parts.push(bytes);
+  async join(ids: readonly string[]): Promise<Buffer[]> {
+    let entries = this.#entries(ids);
+    if (entries.includes(undefined)) {
+      const read = await this.#readMissing(ids.filter((_id, index) => entries[index] === undefined));
+      // Meanwhile others may have changed as well.
+      entries = this.#entries(ids).map((entry, index) => entry ?? read.get(ids[index] ?? ''));
     }
-    return Buffer.concat(parts);
+    const parts: Buffer[] = [];
+    for (const entry of entries) {
+      if (entry?.bytes === undefined) continue;
+      if (parts.length > 0) parts.push(COMMA);
+      parts.push(entry.bytes);
+    }
+    return parts;
   }
 
-  async #readMissing(ids: readonly string[]): Promise<ReadonlyMap<string, CacheEntry>> {
+  #entries(ids: readonly string[]): (CacheEntry | undefined)[] {
     const isLive = this.#store.isCommitFeedLive();
-    const missing = isLive ? ids.filter((id) => !this.#cached.has(id)) : ids;
-    if (missing.length === 0) return new Map();
+    return ids.map((id) => (isLive ? this.#cached.get(id) : undefined));
+  }
+
+  async #readMissing(missing: readonly string[]): Promise<ReadonlyMap<string, CacheEntry>> {
     const evictionsBefore = this.#evictions;
     const read = new Map<string, CacheEntry>();
     for (const record of await this.#store.read.instances.byIds(missing))

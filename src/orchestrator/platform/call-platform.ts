@@ -3,6 +3,7 @@ import type { ProbeResult } from '../../ports/ssh-probe.ts';
 import type { Endpoint, Listing, ObservedMachine, Presence, Step } from '../model/platform-driver.ts';
 import { cleanText } from '../model/platform-resource.ts';
 import type { Lease } from '../model/work.ts';
+import { inSlices } from './in-slices.ts';
 import type { PlatformHealth } from './platform-health.ts';
 
 interface Waiting {
@@ -64,16 +65,16 @@ export async function observe<Answer extends Presence<unknown> | Listing<unknown
 }
 
 /** @throws {Error} if the answer is malformed: a driver may pass on what its platform sent. */
-function read<Answer extends Presence<unknown> | Listing<unknown>>(
+async function read<Answer extends Presence<unknown> | Listing<unknown>>(
   value: Answer,
-): Answer | { answer: 'unknown'; reason: string } {
+): Promise<Answer | { answer: 'unknown'; reason: string }> {
   switch (value.answer) {
     case 'unknown':
       return { answer: 'unknown', reason: cleanText(value.reason) };
     case 'observed':
       return { ...value, value: withRef(value.value) };
     case 'listed':
-      return { ...value, items: value.items.map(withRef) };
+      return { ...value, items: await withRefs(value.items) };
     case 'gone':
       return value;
     default:
@@ -93,14 +94,14 @@ export async function prove(context: Waiting, probe: () => Promise<ProbeResult>)
 async function beforeDeadline<T, Read>(
   { clock, options }: Waiting,
   call: () => Promise<T>,
-  read: (answer: T) => Read,
+  read: (answer: T) => Read | Promise<Read>,
 ): Promise<{ value: Read } | { problem: string }> {
   const { promise: deadline, resolve } = Promise.withResolvers<{ problem: string }>();
   const timer = clock.setTimer(options.callTimeoutMs, () =>
     resolve({ problem: `no answer within ${options.callTimeoutMs} ms` }),
   );
   try {
-    return await Promise.race([call().then((answer) => ({ value: read(answer) })), deadline]);
+    return await Promise.race([call().then(async (answer) => ({ value: await read(answer) })), deadline]);
   } catch (error) {
     return { problem: cleanText(error instanceof Error ? error.message : String(error)) };
   } finally {
@@ -130,6 +131,13 @@ function pauseOf(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), LONGEST_PAUSE_MS) : DEFAULT_PAUSE_MS;
 }
 
+/** @throws {Error} if one of them has no ref. */
+async function withRefs<T>(listed: readonly T[]): Promise<T[]> {
+  const items: T[] = [];
+  for await (const slice of inSlices(listed)) for (const item of slice) items.push(withRef(item));
+  return items;
+}
+
 /** @throws {Error} if the resource has no ref. */
 function withRef<T>(observed: T): T {
   if (typeof (observed as Partial<ObservedMachine> | null)?.ref !== 'string')
@@ -144,21 +152,26 @@ function withRef<T>(observed: T): T {
 function cleaned<T>(observed: T): T {
   if (observed === null) return observed;
   const { detail, endpoint } = observed as Partial<ObservedMachine>;
-  if (detail === undefined && endpoint === undefined) return observed;
-  return {
-    ...observed,
+  const clean = {
     ...(detail !== undefined && { detail: cleanText(detail) }),
     ...(endpoint !== undefined && { endpoint: cleanedEndpoint(endpoint) }),
   };
+  const isClean = clean.detail === detail && clean.endpoint === endpoint;
+  return isClean ? observed : { ...observed, ...clean };
 }
 
 function cleanedEndpoint(endpoint: Endpoint): Endpoint {
   const { publicIp, privateIp, sshUsername, hostKeyFingerprint } = endpoint;
-  return {
-    ...endpoint,
+  const clean = {
     publicIp: cleanText(publicIp),
     sshUsername: cleanText(sshUsername),
     ...(privateIp !== undefined && { privateIp: cleanText(privateIp) }),
     ...(hostKeyFingerprint !== undefined && { hostKeyFingerprint: cleanText(hostKeyFingerprint) }),
   };
+  const isClean =
+    clean.publicIp === publicIp &&
+    clean.sshUsername === sshUsername &&
+    clean.privateIp === privateIp &&
+    clean.hostKeyFingerprint === hostKeyFingerprint;
+  return isClean ? endpoint : { ...endpoint, ...clean };
 }

@@ -3,11 +3,10 @@ import type { ObservedMachine, ObservedVolume, OwnerRef } from '../model/platfor
 import { putInstanceWork } from '../model/rows.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachine, type ExpectedMachines } from './expected-machines.ts';
+import { inSlices } from './in-slices.ts';
 import { OrphanSweep } from './orphan-sweep.ts';
 import type { Listed } from './shared-listing.ts';
 import { isNewlyVisible, markMachinesVisible } from './visibility.ts';
-
-const ROWS_BETWEEN_PAUSES = 5_000;
 
 /** The first listings of the platform; null: there is no trusted one. */
 export interface FirstListings {
@@ -74,7 +73,7 @@ export class DriftDetector {
     const { log } = this.#context;
     try {
       await this.#compareMachines(listed);
-      await this.#orphans.sweep(this.#unowned(listed), listed.begunAt);
+      await this.#orphans.sweep(await this.#unowned(listed), listed.begunAt);
       const listedVolumes = await listVolumes();
       if (listedVolumes === null) return;
       await this.#orphans.sweepVolumes([...listedVolumes.items.values()], listedVolumes.begunAt);
@@ -85,25 +84,27 @@ export class DriftDetector {
 
   /** A row that changed after the listing began is left for the next round. */
   async #compareMachines({ items, begunAt }: Listed<ObservedMachine>): Promise<void> {
-    let count = 0;
     const shown: string[] = [];
-    for (const [ref, expectation] of this.#expected.entries()) {
-      if (++count % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-      const machine = items.get(ref);
-      if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
-        shown.push(expectation.id);
-      if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
-        await this.#observe(ref, expectation);
-    }
+    for await (const slice of inSlices(this.#expected.entries()))
+      for (const [ref, expectation] of slice) {
+        const machine = items.get(ref);
+        if (machine !== undefined && isNewlyVisible(expectation, begunAt, this.#context))
+          shown.push(expectation.id);
+        if (changedBefore(expectation.since, begunAt, this.#context) && differs(expectation, machine))
+          await this.#observe(ref, expectation);
+      }
     await markMachinesVisible(this.#context, shown);
   }
 
   /** Machines without a row, or whose row has ended: they should not exist. */
-  #unowned({ items }: Listed<ObservedMachine>): ObservedMachine[] {
-    return [...items.values()].filter(({ ref }) => {
-      const status = this.#expected.get(ref)?.status;
-      return status === undefined || status === 'ERROR' || status === 'OFFLINE';
-    });
+  async #unowned({ items }: Listed<ObservedMachine>): Promise<ObservedMachine[]> {
+    const unowned: ObservedMachine[] = [];
+    for await (const slice of inSlices(items.values()))
+      for (const machine of slice) {
+        const status = this.#expected.get(machine.ref)?.status;
+        if (status === undefined || status === 'ERROR' || status === 'OFFLINE') unowned.push(machine);
+      }
+    return unowned;
   }
 
   async #observe(ref: OwnerRef, { id, version }: ExpectedMachine): Promise<void> {

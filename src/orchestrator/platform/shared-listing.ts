@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Listing, OwnerRef } from '../model/platform-driver.ts';
 import { observe } from './call-platform.ts';
+import { inSlices } from './in-slices.ts';
 import type { ReconcileOptions } from './options.ts';
 
 /** A listing that can be believed. */
@@ -91,7 +92,9 @@ export class SharedListing<T extends { ref: OwnerRef }> {
     this.#pauseEndsAt = clock.now() + this.#pauseMs;
     try {
       if (!(await this.#judge(listing, begunAt)) || listing.answer === 'unknown') return null;
-      return { items: new Map(listing.items.map((item) => [item.ref, item])), begunAt };
+      const items = new Map<OwnerRef, T>();
+      for await (const slice of inSlices(listing.items)) for (const item of slice) items.set(item.ref, item);
+      return { items, begunAt };
     } catch (error) {
       log.error({ err: error }, 'a listing could not be compared with the database: it is ignored');
       return null;

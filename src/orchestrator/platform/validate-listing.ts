@@ -2,11 +2,11 @@ import type { Listing, ObservedMachine, ObservedVolume, OwnerRef } from '../mode
 import type { Store } from '../model/store.ts';
 import type { ReconcileContext } from './context.ts';
 import { changedBefore, type ExpectedMachines, isExpected } from './expected-machines.ts';
+import { inSlices } from './in-slices.ts';
 import type { Judge } from './shared-listing.ts';
 
 type Deps = Pick<ReconcileContext, 'store' | 'clock' | 'log' | 'health' | 'options' | 'driver'>;
 
-const ROWS_BETWEEN_PAUSES = 5_000;
 /** With fewer missing machines than this, unless all are missing, a listing is trusted. */
 const LEAST_SUSPECT = 3;
 /** How long too many missing volumes are not trusted to be gone, in milliseconds. */
@@ -35,7 +35,7 @@ export function judgeMachines(deps: Deps, expected: ExpectedMachines): Judge<Obs
     await expected.refresh();
     // A younger machine may be missing from a correct listing too.
     const settledBy = begunAt - driver.manifest.createVisibleWithinMs;
-    const result = await count(deps, expected, new Set(listing.items.map(({ ref }) => ref)), settledBy);
+    const result = await count(deps, expected, await refsOf(listing.items), settledBy);
     if (isSuspect(result, options.suspectShare) && !(await areLossesAccepted(deps))) {
       const problem = `its listing lacks ${result.missing} of ${result.expected} machines that it should have`;
       await health.reportProblem({ kind: 'suspect', problem }, begunAt);
@@ -54,14 +54,19 @@ async function count(
   settledBy: number,
 ): Promise<{ expected: number; missing: number }> {
   const counts = { expected: 0, missing: 0 };
-  let seen = 0;
-  for (const [ref, expectation] of expected.entries()) {
-    if (++seen % ROWS_BETWEEN_PAUSES === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (!isExpected(expectation) || !changedBefore(expectation.since, settledBy, deps)) continue;
-    counts.expected++;
-    if (!listed.has(ref)) counts.missing++;
-  }
+  for await (const slice of inSlices(expected.entries()))
+    for (const [ref, expectation] of slice) {
+      if (!isExpected(expectation) || !changedBefore(expectation.since, settledBy, deps)) continue;
+      counts.expected++;
+      if (!listed.has(ref)) counts.missing++;
+    }
   return counts;
+}
+
+async function refsOf(items: readonly { ref: OwnerRef }[]): Promise<Set<OwnerRef>> {
+  const refs = new Set<OwnerRef>();
+  for await (const slice of inSlices(items)) for (const { ref } of slice) refs.add(ref);
+  return refs;
 }
 
 /** Whether the operator accepts the losses now. */
@@ -112,7 +117,7 @@ async function countVolumes(
   known: readonly OwnerRef[],
 ): Promise<{ expected: number; missing: number } | undefined> {
   if (listing.answer === 'unknown') return undefined;
-  const listed = new Set(listing.items.map(({ ref }) => ref));
+  const listed = await refsOf(listing.items);
   const counts = { expected: known.length, missing: 0 };
   for (const ref of known) {
     if (listed.has(ref)) continue;

@@ -168,7 +168,7 @@ async function* following<Page>(first: Page, rest: AsyncIterable<Page>): AsyncGe
 
 const HEAD = '{"instances":[';
 const TAIL = ']}';
-const NONE = { items: Buffer.alloc(0), isLast: true };
+const NONE = { items: [], isLast: true };
 
 /** O: Instances. */
 export function instanceRoutes(deps: HttpDeps) {
@@ -188,7 +188,7 @@ export function instanceRoutes(deps: HttpDeps) {
         const body = listStreams.open(accountId, list, signal, (error) => breakOff(context, error, log));
         return respondStreamed<InstanceList>(context, body);
       }
-      const bytes = Buffer.concat([Buffer.from(HEAD), first.items, Buffer.from(TAIL)]);
+      const bytes = Buffer.concat([Buffer.from(HEAD), ...first.items, Buffer.from(TAIL)]);
       return respondPrepared<InstanceList>(context, { bytes, etag: toEtag(bytes) });
     })
     .openapi(
