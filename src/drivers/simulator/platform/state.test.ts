@@ -1,8 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { VirtualClock } from '../../../../test/support/clocks/virtual-clock.ts';
+import { machineSpec } from '../simulator.fixture.ts';
+import { generateHostKey } from './host-key.ts';
+import { rootDisk, type SimulatedMachine } from './records.ts';
 import { SimulatorState } from './state.ts';
 
 it('leaves nothing of a deleted disk in any file, ten seconds later and without a stop', async () => {
@@ -19,5 +23,63 @@ it('leaves nothing of a deleted disk in any file, ten seconds later and without 
   await clock.advance(10_000);
   expect([isIn(path), statSync(`${path}-wal`).size]).toEqual([false, 0]);
   state.close();
+  rmSync(folder, { recursive: true });
+});
+
+const hostKey = generateHostKey();
+
+function machine(number: number): SimulatedMachine {
+  const spec = machineSpec({ ref: `berth-${number}` });
+  const fresh = {
+    power: 'building',
+    until: null,
+    bootFails: false,
+    holdsUnit: true,
+    bootedAt: null,
+  } as const;
+  const guest = { sshListens: true, sshPort: null, sshHostKey: hostKey, cloudInitUntil: null, runcmdDone: 0 };
+  return { spec, number, createdAt: 0, boots: 1, reclaimAt: null, ...fresh, ...guest };
+}
+
+it('writes as much for one machine beside thousands as for the first', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
+  const path = join(folder, 'state.db');
+  const state = new SimulatorState(path, new VirtualClock());
+  const other = new Database(path);
+  const bytesOf = (number: number): number => {
+    other.pragma('wal_checkpoint(TRUNCATE)');
+    state.machine(undefined, machine(number));
+    return statSync(`${path}-wal`).size;
+  };
+  const first = bytesOf(0);
+  for (let number = 1; number < 3_000; number++) state.machine(undefined, machine(number));
+  // A tree of pages that is some levels deeper.
+  expect(bytesOf(3_000)).toBeLessThanOrEqual(first + 10 * 4_200);
+  expect([...state.load().machines]).toHaveLength(3_001);
+  state.close();
+  other.close();
+  rmSync(folder, { recursive: true });
+});
+
+it('drops what a guest wrote while its machine went and the process ended', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-state-'));
+  const open = () => new SimulatorState(join(folder, 'state.db'), new VirtualClock());
+  const before = open();
+  const file = {
+    kind: 'file',
+    content: 'late',
+    mode: 0o644,
+    user: 'root',
+    group: 'root',
+    modifiedAt: 0,
+  } as const;
+  before.machine(undefined, machine(1));
+  for (const ref of ['berth-1', 'berth-gone']) before.writeFile(rootDisk(ref), '/late', file);
+  before.close();
+  const after = open();
+  after.load();
+  const found = ['berth-1', 'berth-gone'].map((ref) => after.readFile(rootDisk(ref), '/late')?.content);
+  expect(found).toEqual(['late', undefined]);
+  after.close();
   rmSync(folder, { recursive: true });
 });

@@ -15,7 +15,11 @@ const schema = `
   CREATE TABLE IF NOT EXISTS files (disk TEXT, path TEXT, body TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (disk, path)) WITHOUT ROWID;
 `;
 
-/** The platform's memory: a SQLite file that survives `kill -9`. Each write is on the disk when it returns. */
+/**
+ * The platform's memory: a SQLite file. Each change writes the one record that it is about, and is in the operating
+ * system's hands when it returns, so that it survives `kill -9`. After a power cut the file is sound, and may lack the
+ * last moments: to an orchestrator those machines are lost, as when a real host loses its disk.
+ */
 export class SimulatorState implements Storage<SimulatedMachine> {
   readonly #db: Database.Database;
   readonly #unlock: () => void;
@@ -39,8 +43,10 @@ export class SimulatorState implements Storage<SimulatedMachine> {
     this.#truncateJournal();
   }
 
-  /** What an earlier process left. */
+  /** What an earlier process left. A guest may have written while its machine went, and the process ended there. */
   load(): Stored<SimulatedMachine> {
+    this.#db.exec(`DELETE FROM files WHERE disk LIKE 'machine/%'
+      AND substr(disk, 9) NOT IN (SELECT id FROM records WHERE kind = 'machine')`);
     return {
       machines: this.#all<SimulatedMachine>('machine'),
       volumes: this.#all<VolumeRecord>('volume'),
@@ -160,7 +166,8 @@ function openDatabase(file: string): Database.Database {
   const db = new Database(file);
   try {
     db.pragma('journal_mode = WAL');
-    db.pragma('synchronous = FULL');
+    // In this mode only checkpoints wait for the disk: no commit does.
+    db.pragma('synchronous = NORMAL');
     // What was on the disk of a destroyed machine is overwritten.
     db.pragma('secure_delete = ON');
     db.exec(schema);
