@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../ports/clock.ts';
 
 /** How long a figure of the metrics is cached. */
@@ -13,17 +13,109 @@ export function cachedFigure<T>(clock: Clock, count: () => Promise<T>): () => Pr
   return () => {
     const now = clock.now();
     if (cached === undefined || now - cached.at >= CACHE_MS || now < cached.at)
-      cached = { at: now, figure: count().catch(() => undefined) };
+      cached = { at: now, figure: answerOf(count()) };
     return cached.figure;
   };
 }
 
-/** `berth_build_info`: which version this is, and of which Node, as labels of a gauge that is always 1. */
-export function collectBuild(registers: Registry[], version: string): void {
-  new Gauge({
-    name: 'berth_build_info',
-    help: 'The version of Berth that runs, and of Node.',
-    labelNames: ['version', 'node'],
-    registers,
-  }).set({ version, node: process.version }, 1);
+/** Undefined while the database does not answer: the rest of the metrics is needed most then. */
+export async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
+  return answer.catch(() => undefined);
+}
+
+/** What /metrics of both servers tells, in the Prometheus text format; `prefix` begins the names of its figures. */
+export class ServerMetrics {
+  protected readonly registry = new Registry();
+  readonly #registers = [this.registry];
+  readonly #requests: Counter<'method' | 'route' | 'status'>;
+  readonly #durations: Histogram<'route'>;
+
+  constructor({
+    version,
+    prefix,
+    requests,
+    buckets,
+  }: {
+    /** Of Berth, such as "0.1.0". */
+    version: string;
+    prefix: string;
+    /** What is counted as a request. */
+    requests: string;
+    /** Of the time to an answer, in seconds. */
+    buckets: number[];
+  }) {
+    const registers = this.#registers;
+    new Gauge({
+      name: 'berth_build_info',
+      help: 'The version of Berth that runs, and of Node.',
+      labelNames: ['version', 'node'],
+      registers,
+    }).set({ version, node: process.version }, 1);
+    this.#requests = new Counter({
+      name: `${prefix}_http_requests_total`,
+      help: requests,
+      labelNames: ['method', 'route', 'status'],
+      registers,
+    });
+    this.#durations = new Histogram({
+      name: `${prefix}_http_request_seconds`,
+      help: 'Time to the answer.',
+      labelNames: ['route'],
+      buckets,
+      registers,
+    });
+  }
+
+  countRequest(method: string, route: string, status: number, seconds: number): void {
+    this.#requests.inc({ method, route, status: String(status) });
+    this.#durations.observe({ route }, seconds);
+  }
+
+  async render(): Promise<{ contentType: string; text: string }> {
+    return { contentType: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  /** A figure that is read when the metrics are. */
+  protected gauge(name: string, help: string, read: () => number | Promise<number>): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers: this.#registers,
+      collect: async () => gauge.set(await read()),
+    });
+  }
+
+  /** One figure for each value of a label; undefined: nothing is told now. */
+  protected gaugeBy(
+    label: string,
+    name: string,
+    help: string,
+    read: () => Promise<Iterable<readonly [value: string, figure: number]> | undefined>,
+  ): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: this.#registers,
+      collect: async () => {
+        const figures = await read();
+        gauge.reset();
+        for (const [value, figure] of figures ?? []) gauge.set({ [label]: value }, figure);
+      },
+    });
+  }
+}
+
+/** How long it has been due, in seconds: 0 where nothing is (null), NaN where that is not known. */
+export function secondsOverdue(dueAt: number | null | undefined, now: number): number {
+  if (dueAt === undefined) return Number.NaN;
+  return dueAt === null ? 0 : Math.max(0, (now - dueAt) / 1000);
+}
+
+/** A figure for each of `values`: 0 where nothing was counted. */
+export function orZero(
+  values: readonly string[],
+  counted: readonly (readonly [value: string, figure: number])[] | undefined,
+): (readonly [string, number])[] | undefined {
+  return counted && [...values.map((value) => [value, 0] as const), ...counted];
 }

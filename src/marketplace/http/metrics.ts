@@ -1,12 +1,10 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { cachedFigure, collectBuild } from '../../http/api/metrics.ts';
+import { answerOf, cachedFigure, orZero, ServerMetrics, secondsOverdue } from '../../http/api/metrics.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { activeStatuses } from '../contract/deployment.ts';
 import type { Store } from '../model/store.ts';
 import type { Providers } from '../providers/provider.ts';
 
 interface Deps {
-  /** Of Berth, such as "0.1.0". */
   version: string;
   store: Store;
   clock: Clock;
@@ -14,129 +12,71 @@ interface Deps {
   writes: { areWritesTaken: boolean };
 }
 
-/** What /metrics tells, in the Prometheus text format. */
-export class Metrics {
-  readonly #registry = new Registry();
-  readonly #requests: Counter<'method' | 'route' | 'status'>;
-  readonly #durations: Histogram<'route'>;
-
+/** What /metrics tells. */
+export class Metrics extends ServerMetrics {
   constructor(deps: Deps) {
-    const registers = [this.#registry];
-    collectBuild(registers, deps.version);
-    this.#requests = new Counter({
-      name: 'berth_marketplace_http_requests_total',
-      help: 'Requests answered.',
-      labelNames: ['method', 'route', 'status'],
-      registers,
-    });
-    this.#durations = new Histogram({
-      name: 'berth_marketplace_http_request_seconds',
-      help: 'Time to the answer.',
-      labelNames: ['route'],
+    super({
+      version: deps.version,
+      prefix: 'berth_marketplace',
+      requests: 'Requests answered.',
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
-      registers,
     });
-    collectStore(registers, deps);
-    collectProviders(registers, deps);
-    collectWaiting(registers, deps);
+    this.#tellStore(deps);
+    this.#tellProviders(deps);
   }
 
-  countRequest(method: string, route: string, status: number, seconds: number): void {
-    this.#requests.inc({ method, route, status: String(status) });
-    this.#durations.observe({ route }, seconds);
+  #tellStore({ store: { read }, clock, writes }: Deps): void {
+    this.gauge(
+      'berth_marketplace_store_up',
+      'Whether the database answers and takes writes. While it does not answer, what is counted in it is not told.',
+      async () => Number((await answerOf(read.mail.nextDueAt())) !== undefined && writes.areWritesTaken),
+    );
+    const countActive = cachedFigure(clock, () => read.deployments.countActive());
+    this.gaugeBy('status', 'berth_marketplace_deployments', 'Deployments that are not over.', async () =>
+      orZero(
+        activeStatuses,
+        (await countActive())?.map(({ status, count }) => [status, count]),
+      ),
+    );
+    this.gauge('berth_marketplace_mail_overdue_seconds', 'How long the oldest mail has been due.', async () =>
+      secondsOverdue(await answerOf(read.mail.nextDueAt()), clock.now()),
+    );
   }
 
-  async render(): Promise<{ contentType: string; text: string }> {
-    return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  /** What an operator may have to look at, by provider. */
+  #tellProviders({ store: { read }, clock, providers }: Deps): void {
+    this.gaugeBy(
+      'provider',
+      'berth_marketplace_provider_heard_seconds',
+      'How long ago a provider last told what it sells; NaN: never since the start.',
+      async () =>
+        providers.ids().map((id) => {
+          const refreshedAt = providers.get(id)?.catalog.refreshedAt ?? null;
+          return [id, refreshedAt === null ? Number.NaN : (clock.now() - refreshedAt) / 1000];
+        }),
+    );
+    const tellCounts = (
+      name: string,
+      help: string,
+      count: () => Promise<{ providerId: string; count: number }[]>,
+    ): void => {
+      const cached = cachedFigure(clock, count);
+      this.gaugeBy('provider', name, help, async () =>
+        orZero(
+          providers.ids(),
+          (await cached())?.map(({ providerId, count: n }) => [providerId, n]),
+        ),
+      );
+    };
+    tellCounts(
+      'berth_marketplace_deployments_waiting_for_ssh',
+      'Machines that are ONLINE at their provider and could not be logged in to by SSH yet: not running, and not billed.',
+      () => read.deployments.countUnproved(),
+    );
+    tellCounts(
+      'berth_marketplace_losses_held',
+      'Deployments and volumes that their provider denies, and that `berth marketplace losses accept` would end.',
+      () => read.losses.countHeld(),
+    );
   }
-}
-
-function collectStore(registers: Registry[], { store, clock, writes }: Deps): void {
-  const up: Gauge = new Gauge({
-    name: 'berth_marketplace_store_up',
-    help: 'Whether the database answers and takes writes. While it does not answer, what is counted in it is not told.',
-    registers,
-    collect: async () => {
-      const answer = await answerOf(store.read.mail.nextDueAt());
-      up.set(Number(answer !== undefined && writes.areWritesTaken));
-    },
-  });
-  const countActive = cachedFigure(clock, () => store.read.deployments.countActive());
-  const deployments = new Gauge({
-    name: 'berth_marketplace_deployments',
-    help: 'Deployments that are not over.',
-    labelNames: ['status'],
-    registers,
-    collect: async () => {
-      const counts = await countActive();
-      deployments.reset();
-      if (counts === undefined) return;
-      for (const status of activeStatuses)
-        deployments.set({ status }, counts.find((row) => row.status === status)?.count ?? 0);
-    },
-  });
-  const mail: Gauge = new Gauge({
-    name: 'berth_marketplace_mail_overdue_seconds',
-    help: 'How long the oldest mail has been due.',
-    registers,
-    collect: async () => {
-      const dueAt = await answerOf(store.read.mail.nextDueAt());
-      if (dueAt === undefined) mail.set(Number.NaN);
-      else mail.set(dueAt === null ? 0 : Math.max(0, (clock.now() - dueAt) / 1000));
-    },
-  });
-}
-
-function collectProviders(registers: Registry[], { providers, clock }: Deps): void {
-  const age = new Gauge({
-    name: 'berth_marketplace_provider_heard_seconds',
-    help: 'How long ago a provider last told what it sells; NaN: never since the start.',
-    labelNames: ['provider'],
-    registers,
-    collect: () => {
-      for (const provider of providers.ids()) {
-        const refreshedAt = providers.get(provider)?.catalog.refreshedAt ?? null;
-        age.set({ provider }, refreshedAt === null ? Number.NaN : (clock.now() - refreshedAt) / 1000);
-      }
-    },
-  });
-}
-
-/** What an operator may have to look at, by provider. */
-function collectWaiting(registers: Registry[], { store, clock, providers }: Deps): void {
-  const addGauge = (
-    name: string,
-    help: string,
-    count: () => Promise<{ providerId: string; count: number }[]>,
-  ) => {
-    const cached = cachedFigure(clock, count);
-    const gauge = new Gauge({
-      name,
-      help,
-      labelNames: ['provider'],
-      registers,
-      collect: async () => {
-        const counts = await cached();
-        gauge.reset();
-        if (counts === undefined) return;
-        for (const provider of providers.ids()) gauge.set({ provider }, 0);
-        for (const { providerId: provider, count } of counts) gauge.set({ provider }, count);
-      },
-    });
-  };
-  addGauge(
-    'berth_marketplace_deployments_waiting_for_ssh',
-    'Machines that are ONLINE at their provider and could not be logged in to by SSH yet: not running, and not billed.',
-    () => store.read.deployments.countUnproved(),
-  );
-  addGauge(
-    'berth_marketplace_losses_held',
-    'Deployments and volumes that their provider denies, and that `berth marketplace losses accept` would end.',
-    () => store.read.losses.countHeld(),
-  );
-}
-
-/** Undefined while the database does not answer: the rest of the metrics is needed most then. */
-async function answerOf<T>(answer: Promise<T>): Promise<T | undefined> {
-  return answer.catch(() => undefined);
 }
