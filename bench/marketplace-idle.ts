@@ -7,6 +7,8 @@ export interface Idle {
   deployments: number;
   /** Of one core, that the process takes, with all that it does by itself: polls, bills, watches. */
   corePercent: number;
+  /** How often the provider was asked for a machine. */
+  pollsPerS: number;
 }
 
 const TEAM_SIZE = 50;
@@ -20,13 +22,22 @@ export function measureIdle(
   { forMs = 60_000, warmUpMs = WARM_UP_MS } = {},
 ): Promise<Idle> {
   const stored = { live: deployments, teams: Math.ceil(deployments / TEAM_SIZE) };
-  return withMarketplace({ ...stored, intervalS: [10, 30], sliceS: SLICE_S }, async ({ server }) => {
+  return withMarketplace({ ...stored, intervalS: [10, 30], sliceS: SLICE_S }, async ({ server, polls }) => {
     await pause(warmUpMs);
-    const begun = { at: performance.now(), ...(await server.usage()) };
+    const read = async () => ({
+      at: performance.now(),
+      polls: await polls(),
+      cpuUs: (await server.usage()).cpuUs,
+    });
+    const begun = await read();
     await pause(forMs);
-    const ended = { at: performance.now(), ...(await server.usage()) };
-    const corePercent = (ended.cpuUs - begun.cpuUs) / 10 / (ended.at - begun.at);
-    return { deployments, corePercent };
+    const ended = await read();
+    const tookMs = ended.at - begun.at;
+    return {
+      deployments,
+      corePercent: (ended.cpuUs - begun.cpuUs) / 10 / tookMs,
+      pollsPerS: (1000 * (ended.polls - begun.polls)) / tookMs,
+    };
   });
 }
 
@@ -39,8 +50,10 @@ if (import.meta.main) {
   });
   const rows: string[][] = [];
   for (const deployments of values.deployments.split(',').map(Number)) {
-    const { corePercent } = await measureIdle(deployments, { forMs: Number(values.seconds) * 1000 });
-    rows.push([String(deployments), corePercent.toFixed(1)]);
+    const { corePercent, pollsPerS } = await measureIdle(deployments, {
+      forMs: Number(values.seconds) * 1000,
+    });
+    rows.push([String(deployments), corePercent.toFixed(1), pollsPerS.toFixed(0)]);
   }
-  printTable(['deployments', '% of a core'], rows);
+  printTable(['deployments', '% of a core', 'polls a second'], rows);
 }

@@ -8,6 +8,8 @@ import { storeDeployments, type WantedDeployments } from './stored-deployments.t
 export interface MeasuredMarketplace {
   server: ServerProcess;
   apiKey: string;
+  /** How often its provider was asked for a machine. */
+  polls(): Promise<number>;
 }
 
 interface Options extends WantedDeployments {
@@ -28,13 +30,14 @@ export async function withMarketplace<T>(
     const database = `sqlite:${join(folder, 'marketplace.db')}`;
     const { apiKey } = await storeDeployments(database, stored);
     provider = await ServerProcess.start('./provider-server.ts', []);
+    const providerUrl = `http://127.0.0.1:${provider.port}/v1`;
     const file = join(folder, 'marketplace.yaml');
     writeFileSync(
       file,
       `server: { port: 0 }
 database: ${database}
 providers:
-  - { id: provider-b, base_url: 'http://127.0.0.1:${provider.port}/v1', api_key_env: BENCH_KEY, allow_private: true }
+  - { id: provider-b, base_url: '${providerUrl}', api_key_env: BENCH_KEY, allow_private: true }
 verify_ssh: false
 polling: { interval_s: [${intervalS.join(', ')}] }
 billing: { slice_s: ${sliceS} }
@@ -45,7 +48,7 @@ log: { level: error }
     );
     server = await ServerProcess.start('./marketplace-server.ts', [file]);
     await catalogRead(server.port);
-    return await body({ server, apiKey });
+    return await body({ server, apiKey, polls: () => pollsAt(providerUrl) });
   } finally {
     await server?.stop();
     await provider?.stop();
@@ -61,4 +64,9 @@ async function catalogRead(port: number): Promise<void> {
     if (data.length > 0) return;
     await pause(20);
   }
+}
+
+async function pollsAt(providerUrl: string): Promise<number> {
+  const answer = await fetch(`${providerUrl}/polls`);
+  return ((await answer.json()) as { polls: number }).polls;
 }

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { answerBench } from './measured-process.ts';
 
-// A provider with one offer that never sells out: every id is a machine that has been ONLINE from the first.
+// A provider with one offer that never sells out: every id is a machine that has been ONLINE from the first. It counts
+// its polls.
 const region = 'eu-frankfurt';
 const configuration = {
   id: 'h100',
@@ -23,6 +24,7 @@ const configuration = {
 };
 const since = new Date().toISOString();
 let made = 0;
+let polls = 0;
 
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url ?? '', 'http://provider');
@@ -38,6 +40,8 @@ function answer(method: string, path: string, body: string): object {
   if (collection === 'configurations' || collection === 'availability')
     return { configurations: [configuration] };
   if (method === 'POST') return instance(`made-${++made}`, (JSON.parse(body) as { name: string }).name);
+  if (collection === 'polls') return { polls };
+  if (id !== undefined) polls++;
   // The sweep of a marketplace that has lost nothing finds nothing.
   return id === undefined ? { instances: [] } : instance(id, 'bench');
 }

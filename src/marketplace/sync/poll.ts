@@ -6,6 +6,9 @@ import type { SyncContext } from './context.ts';
 import { failOverdue, isOverdue } from './launch.ts';
 import { settleAction } from './settle-action.ts';
 
+/** Polls that are due within such a time begin at the same moment: the process wakes for all of them once. */
+const TOGETHER_MS = 250;
+
 /** Reads the instance of a deployment and applies what it shows. Returns the pause until the next poll. */
 export async function poll(context: SyncContext, record: DeploymentRecord): Promise<number> {
   const begunAt = context.clock.now();
@@ -87,5 +90,6 @@ function pauseMs({ clock, random, options }: SyncContext, record: DeploymentReco
   const [least, most] = options.polling.intervalMs;
   const isUnderWay = record.status === 'deploying' || record.action !== null || record.suspicion !== null;
   const span = (most - least) * (isUnderWay ? 0.25 : 1);
-  return Math.max(0, begunAt + least + Math.round(random.next() * span) - clock.now());
+  const dueAt = begunAt + least + Math.round(random.next() * span);
+  return Math.max(0, Math.max(begunAt + least, dueAt - (dueAt % TOGETHER_MS)) - clock.now());
 }

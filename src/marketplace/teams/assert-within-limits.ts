@@ -22,11 +22,15 @@ export async function assertWithinLimits(
   added: Partial<TeamLimits>,
 ): Promise<void> {
   const limits = options.spending.teamLimits;
+  const names = (Object.keys(units) as (keyof TeamLimits)[]).filter(
+    (name) => (added[name] ?? 0) > 0 && limits[name] !== null,
+  );
+  if (names.length === 0) return;
   const used = await countOf(read, teamId);
-  for (const name of Object.keys(units) as (keyof TeamLimits)[]) {
+  for (const name of names) {
     const more = added[name] ?? 0;
     const limit = limits[name];
-    if (more === 0 || limit === null || used[name] + more <= limit) continue;
+    if (limit === null || used[name] + more <= limit) continue;
     throw new ApiError(
       'VALIDATION_ERROR',
       `The team has ${used[name]} ${units[name]} and may have ${limit}; this would add ${more}. End or delete ` +
