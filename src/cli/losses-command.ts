@@ -5,7 +5,7 @@ import { countLosses, type LossCount } from '../orchestrator/platform/loss-cap.t
 import type { LossCapOptions } from '../orchestrator/platform/options.ts';
 import { printLine, printTable } from '../runtime/print.ts';
 import { onDatabase } from './orchestrator-database.ts';
-import { parseAcceptance } from './parse.ts';
+import { withAcceptance } from './parse.ts';
 import { type JsonFlag, printJson, toJsonTime, toTime, withJson } from './print-records.ts';
 
 const MINUTE_MS = 60_000;
@@ -31,8 +31,8 @@ export function lossesCommand(): Command {
         );
     }),
   );
-  onDatabase(losses.command('accept'), async ({ store, clock }, flags: { for: string }) => {
-    const until = clock.now() + parseAcceptance(flags.for);
+  const accept = onDatabase(losses.command('accept'), async ({ store, clock }, flags: { for: number }) => {
+    const until = clock.now() + flags.for;
     await store.transact((tx) => tx.marks.put('losses_accepted_until', until));
     printLine(
       `Losses are accepted until ${toTime(until)}: a running server ends the instances that the platform no longer has within a minute.`,
@@ -40,9 +40,10 @@ export function lossesCommand(): Command {
     printLine(
       'They stay ended, even if their machines turn up again. To stop accepting earlier: berth losses accept --for 1m',
     );
-  })
-    .description('accept the losses: for this long, instances that the platform no longer has are ended')
-    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h');
+  });
+  withAcceptance(accept).description(
+    'accept the losses: for this long, instances that the platform no longer has are ended',
+  );
   return losses;
 }
 

@@ -1,3 +1,4 @@
+import { type Command, Option } from 'commander';
 import { Fatal } from '../ports/errors.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -33,8 +34,14 @@ const DOLLARS = /^(-?)(\d{1,9})(?:\.(\d{1,6}))?$/;
 
 const LONGEST_ACCEPTANCE_MS = 24 * UNIT_MS.h;
 
-/** What `losses accept --for` says, in milliseconds. @throws {Fatal} */
-export function parseAcceptance(text: string): number {
+/** The flag of `losses accept` that says for how many milliseconds. A wrong one is refused before anything is opened. */
+export function withAcceptance(command: Command): Command {
+  const time = new Option('--for <time>', 'how long: minutes or hours, such as 30m or 2h');
+  return command.addOption(time.argParser(parseAcceptance).default(UNIT_MS.h, '"1h"'));
+}
+
+/** @throws {Fatal} */
+function parseAcceptance(text: string): number {
   const ms = parseDuration(text) ?? 0;
   if (ms === 0 || ms > LONGEST_ACCEPTANCE_MS)
     throw new Fatal(`--for ${text}: give minutes or hours, such as 30m or 2h, and at most 24h.`);

@@ -4,7 +4,7 @@ import type { LossRecord } from '../../marketplace/model/ledger-records.ts';
 import { acceptLosses, countLosses, type LossCount } from '../../marketplace/providers/loss-cap.ts';
 import { Fatal } from '../../ports/errors.ts';
 import { printLine } from '../../runtime/print.ts';
-import { parseAcceptance } from '../parse.ts';
+import { withAcceptance } from '../parse.ts';
 import {
   type Column,
   type JsonFlag,
@@ -31,18 +31,18 @@ export function marketplaceLossesCommand(): Command {
   )
     .description('what providers answer 404 for: how much ended by that, and what is held')
     .enablePositionalOptions();
-  withJson(onMarketplaceDatabase(losses.command('accept <provider>'), accept))
-    .description('accept the losses: for this long, what the provider answers 404 for is ended')
-    .option('--for <time>', 'how long: minutes or hours, such as 30m or 2h', '1h');
+  withAcceptance(withJson(onMarketplaceDatabase(losses.command('accept <provider>'), accept))).description(
+    'accept the losses: for this long, what the provider answers 404 for is ended',
+  );
   return losses;
 }
 
-async function accept(deps: CommandDeps, provider: string, flags: JsonFlag & { for: string }): Promise<void> {
+async function accept(deps: CommandDeps, provider: string, flags: JsonFlag & { for: number }): Promise<void> {
   if (!(await deps.store.read.losses.providers()).includes(provider))
     throw new Fatal(
       `No losses are recorded for a provider "${provider}": \`berth marketplace losses\` lists them.`,
     );
-  const until = deps.clock.now() + parseAcceptance(flags.for);
+  const until = deps.clock.now() + flags.for;
   await acceptLosses(deps, provider, until);
   if (flags.json) return printJson({ provider, accepted_until: toJsonTime(until) });
   printLine(
