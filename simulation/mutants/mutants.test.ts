@@ -24,6 +24,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['late-create', 'visibility', 'volume-visibility', 'look'],
     ...['fencing', 'synchronous', 'claim-outside'],
     ...['resize-lost', 'resize-unclaimed', 'denial-on-doubt'],
+    ...['pruned-adopted', 'pruned-by-creation', 'pruned-mark'],
   ];
   const ofMarketplace = [
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],

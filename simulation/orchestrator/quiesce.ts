@@ -16,6 +16,7 @@ import {
   storageClaimsMatch,
   volumesAreThere,
 } from './invariants/quiescence.ts';
+import { oldTombstonesArePruned, theEndedRead404 } from './invariants/tombstones.ts';
 import { acceptRealLosses } from './operator.ts';
 import type { World } from './world.ts';
 
@@ -49,6 +50,36 @@ export async function quiesce(world: World): Promise<void> {
   if (again !== undefined) throw again;
   const rounds = STEADY_MS / (1_000 * world.scenario.watchIntervalS) + 1;
   callsAreFew(world.callFaults.calls - callsBefore, Math.ceil(rounds) * world.replicas.length * 2);
+  await checkEnded(world);
+}
+
+/** What has ended: its clients read 404, and its tombstone does not stay. */
+async function checkEnded(world: World): Promise<void> {
+  const { scheduler, inspector, clients, scenario, traits } = world;
+  const oldAt = scheduler.now - 1_000 * scenario.tombstonesKeptS - MINUTE_MS;
+  const ended = [
+    ...inspector.history.instances().map(({ id, accountId, name }) => ({
+      path: `/v1/instances/${id}`,
+      id,
+      accountId,
+      // A key that may be sent again keeps its instance.
+      mayBePruned: clients.tenantOf(accountId)?.creates.get(name ?? '')?.isRetried === false,
+    })),
+    ...inspector.history
+      .volumes()
+      .map(({ id, accountId }) => ({ path: `/v1/volumes/${id}`, id, accountId, mayBePruned: true })),
+  ].filter(({ id }) => inspector.history.end(id) !== undefined);
+  for (const { id, mayBePruned } of ended)
+    if (traits.keepsNotes && mayBePruned && (inspector.history.lastWrite(id) ?? 0) < oldAt)
+      oldTombstonesArePruned(id, inspector.isPruned(id));
+  const asked = ended.map(async ({ path, accountId }) => {
+    const tenant = clients.tenantOf(accountId);
+    const reply = tenant && (await clients.ask(tenant, { method: 'GET', path }));
+    if (reply !== undefined) theEndedRead404(reply);
+  });
+  await scheduler.runUntil(scheduler.now + MINUTE_MS);
+  await Promise.all(asked);
+  inspector.assertHeld();
 }
 
 /** Closes the servers, and checks that no timer and no subscription is left. */

@@ -35,6 +35,8 @@ export interface Scenario {
   leaseS: number;
   watchIntervalS: number;
   probeIntervalS: number;
+  /** For how long tombstones are kept. */
+  tombstonesKeptS: number;
 }
 
 export const LEAST_GRACE_S = 60;
@@ -73,5 +75,6 @@ export function drawScenario(chance: Chance): Scenario {
     leaseS: chance.pick([15, 30]),
     watchIntervalS: chance.pick([10, 20]),
     probeIntervalS: chance.pick([2, 5]),
+    tombstonesKeptS: chance.fork('retention').pick([20, 60, 300]),
   };
 }

@@ -23,6 +23,7 @@ import { Clients } from './workload/clients.ts';
 const SETTLED = new Set(['ONLINE', 'STOPPED']);
 const MANY = 4;
 
+const DAY_S = 24 * 3_600;
 const ACCEPTED_FOR_MS = 180_000;
 /** Longer than any clock was ahead: a server's time returns to a corrected clock by a tenth of the time that passes. */
 const ACCEPTED_AT_REST_MS = 2 * 3_600_000;
@@ -160,11 +161,12 @@ export class World {
 
   #config(catalogPath: string): Config {
     const { config } = loadConfig({ flags: {}, env: {} });
-    const { leaseS, watchIntervalS, probeIntervalS } = this.scenario;
+    const { leaseS, watchIntervalS, probeIntervalS, tombstonesKeptS } = this.scenario;
     return {
       ...config,
       catalog: catalogPath,
       rate_limits: { ...config.rate_limits, enabled: false },
+      retention: { tombstones_days: tombstonesKeptS / DAY_S },
       reconcile: {
         ...config.reconcile,
         lease_s: leaseS,

@@ -588,7 +588,7 @@ export function describeStore(
         }));
       const isThere = async (id: string) =>
         (await store.read.instances.byId(id)) !== null || (await store.read.volumes.byId(id)) !== null;
-      const none = { count: 0, newestCreatedAt: null };
+      const none = { ids: [], newestCreatedAt: null };
 
       it('are pruned once they ended before a moment, the oldest first, with the record of their loss', async () => {
         await store.transact(async (tx) => {
@@ -601,11 +601,17 @@ export function describeStore(
           await tx.volumes.insert(deleted('vol-first', now - 2));
           await tx.volumes.insert(deleted('vol-live', null));
         });
-        const one = { count: 1, newestCreatedAt: now - 10 };
-        expect(await prune(1)).toEqual({ instances: one, volumes: { count: 1, newestCreatedAt: now } });
+        const one = { ids: ['first'], newestCreatedAt: now - 10 };
+        expect(await prune(1)).toEqual({
+          instances: one,
+          volumes: { ids: ['vol-first'], newestCreatedAt: now },
+        });
         expect([await isThere('first'), await isThere('second')]).toEqual([false, true]);
         expect(await store.read.losses.includes('first')).toBe(false);
-        expect(await prune()).toEqual({ instances: { count: 1, newestCreatedAt: now - 20 }, volumes: none });
+        expect(await prune()).toEqual({
+          instances: { ids: ['second'], newestCreatedAt: now - 20 },
+          volumes: none,
+        });
         expect(await prune()).toEqual({ instances: none, volumes: none });
         for (const id of ['late', 'live', 'vol-late', 'vol-live']) expect(await isThere(id), id).toBe(true);
         expect(await isThere('vol-first')).toBe(false);

@@ -51,6 +51,18 @@ export class History {
     return this.#volumes.get(id)?.at(-1)?.record;
   }
 
+  /** When the instance or volume was written last. */
+  lastWrite(id: string): number | undefined {
+    return (this.#instances.get(id) ?? this.#volumes.get(id))?.at(-1)?.at;
+  }
+
+  /** When the instance or volume was written as gone for the first time; undefined: it lives. */
+  end(id: string): number | undefined {
+    const versions = this.#instances.get(id);
+    if (versions !== undefined) return firstEnd(versions, ({ status }) => status === 'DESTROYED');
+    return firstEnd(this.#volumes.get(id) ?? [], ({ deletedAt }) => deletedAt !== null);
+  }
+
   byRef(ref: string): InstanceRecord | undefined {
     const id = this.#idByRef.get(ref);
     return id === undefined ? undefined : this.instance(id);
@@ -69,6 +81,13 @@ export class History {
   currentVolume(id: string, from: number, to: number): VolumeRecord[] {
     return during(this.#volumes.get(id) ?? [], from, to);
   }
+}
+
+function firstEnd<Row>(versions: readonly Version<Row>[], isGone: (row: Row) => boolean): number | undefined {
+  const last = versions.at(-1);
+  return last !== undefined && isGone(last.record)
+    ? versions.find(({ record }) => isGone(record))?.at
+    : undefined;
 }
 
 function during<Row>(versions: readonly Version<Row>[], from: number, to: number): Row[] {

@@ -38,6 +38,7 @@ import {
   onlineIsEarned,
   timeGoesOn,
 } from './rows.ts';
+import { onlyATombstoneIsWrittenAgain, onlyTombstonesArePruned } from './tombstones.ts';
 import {
   noVolumeForTheDead,
   noVolumeIsForgotten,
@@ -52,7 +53,7 @@ import {
 export interface InspectedWorld {
   readonly scheduler: Scheduler;
   readonly journal: Journal;
-  readonly scenario: { readonly leaseS: number };
+  readonly scenario: { readonly leaseS: number; readonly tombstonesKeptS: number };
   readonly traits: Traits;
   readonly callTimeoutMs: number;
   readonly database: Database;
@@ -74,6 +75,8 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
   readonly #calls = new Map<string, Call[]>();
   readonly #machinesLost = new Set<string>();
   readonly #made = new Set<string>();
+  /** The ids whose tombstones were deleted. */
+  readonly #pruned = new Set<string>();
   /** Owner refs of which a create reached the platform later than the manifest allows. */
   readonly #late = new Set<string>();
   #landing: Call | undefined;
@@ -120,6 +123,10 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
   instancesWritten(records: readonly InstanceRecord[]): void {
     for (const record of records) {
       const before = this.history.add(this.#world.scheduler.now, record);
+      if (this.#pruned.delete(record.id)) {
+        this.check(() => onlyATombstoneIsWrittenAgain(record.id, record.status === 'DESTROYED'));
+        continue;
+      }
       if (before?.status !== record.status)
         this.#world.journal.note(
           'row',
@@ -134,19 +141,39 @@ export class Inspector implements PlatformObserver, StoreObserver, ReplyInspecto
     const { read } = this.#world.database.store;
     for (const record of this.history.instances()) {
       const found = await read.instances.byId(record.id);
-      this.check(() => nothingIsForgotten(record, found));
+      if (!this.#pruned.has(record.id)) this.check(() => nothingIsForgotten(record, found));
     }
     for (const volume of this.history.volumes()) {
       const found = await read.volumes.byId(volume.id);
-      this.check(() => noVolumeIsForgotten(volume, found));
+      if (!this.#pruned.has(volume.id)) this.check(() => noVolumeIsForgotten(volume, found));
     }
   }
 
   volumeWritten(volume: VolumeRecord): void {
     const before = this.history.addVolume(this.#world.scheduler.now, volume);
+    if (this.#pruned.delete(volume.id)) {
+      this.check(() => onlyATombstoneIsWrittenAgain(volume.id, volume.deletedAt !== null));
+      return;
+    }
     if (before?.status !== volume.status || before.deletedAt !== volume.deletedAt)
       this.#world.journal.note('row', `${volume.id} → ${volume.deletedAt === null ? volume.status : 'gone'}`);
     this.check(() => this.#checkVolumeWritten({ before, after: volume }));
+  }
+
+  pruned(ids: readonly string[]): void {
+    const { scheduler, scenario, tally, journal } = this.#world;
+    for (const id of ids) {
+      journal.note('row', `${id} is pruned`);
+      this.#pruned.add(id);
+      // Where clocks were changed nobody can tell how old it is.
+      const leastAgeMs = tally.clockJumps === 0 ? 1_000 * scenario.tombstonesKeptS : 0;
+      this.check(() => onlyTombstonesArePruned(id, this.history.end(id), scheduler.now, leastAgeMs));
+    }
+  }
+
+  /** Whether its tombstone was deleted, and not written again. */
+  isPruned(id: string): boolean {
+    return this.#pruned.has(id);
   }
 
   claimed(process: ServerProcess, leases: readonly Lease[]): void {

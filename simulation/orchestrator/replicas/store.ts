@@ -1,5 +1,6 @@
 import type { VolumeRecord } from '../../../src/orchestrator/model/records.ts';
 import {
+  type Pruned,
   type Reader,
   type Store,
   StoreUnavailable,
@@ -29,6 +30,8 @@ export interface StoreObserver {
   /** A transaction has checked a lease; `hasWritten`: it also wrote a row. */
   checked(process: ServerProcess, lease: Lease, hasWritten: boolean): void;
   volumeWritten(volume: VolumeRecord): void;
+  /** The tombstones of these instances and volumes were deleted. */
+  pruned(ids: readonly string[]): void;
   /** A transaction may have claimed or released units or storage. */
   claimsWritten(): void;
 }
@@ -81,7 +84,14 @@ function fail({ chance, trouble }: FacadeParts, kind: keyof StoreTrouble): void 
 
 async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promise<T>): Promise<T> {
   const { database, process, observer } = parts;
-  const seen: Seen = { checks: [], volumes: [], hasWritten: false, hasWrittenWork: false, hasClaimed: false };
+  const seen: Seen = {
+    checks: [],
+    volumes: [],
+    pruned: [],
+    hasWritten: false,
+    hasWrittenWork: false,
+    hasClaimed: false,
+  };
   const result = await database
     .transact((tx) => {
       database.writer = process;
@@ -95,6 +105,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
   if (seen.hasClaimed) observer.claimsWritten();
   for (const lease of seen.checks) observer.checked(process, lease, seen.hasWritten);
   for (const volume of seen.volumes) observer.volumeWritten(volume);
+  observer.pruned(seen.pruned);
   fail(parts, 'unknownOutcome');
   return result;
 }
@@ -102,6 +113,7 @@ async function transact<T>(parts: FacadeParts, body: (tx: Transaction) => Promis
 interface Seen {
   checks: Lease[];
   volumes: VolumeRecord[];
+  pruned: string[];
   hasWritten: boolean;
   hasWrittenWork: boolean;
   hasClaimed: boolean;
@@ -113,14 +125,24 @@ function watched(parts: FacadeParts, tx: Transaction, seen: Seen): Transaction {
   return interceptMethods(tx, (part, name, call, args) => {
     if (chance.happens(trouble().death)) die();
     if (process.isDead) return new Promise(() => undefined);
-    if (part === 'work' && name === 'check') seen.checks.push(args[0] as Lease);
-    if (part === 'volumes' && (name === 'insert' || name === 'update'))
-      seen.volumes.push(args[0] as VolumeRecord);
-    if (WRITES.has(name)) seen.hasWritten = true;
-    if (part === 'work' && name !== 'of' && name !== 'check') seen.hasWrittenWork = true;
-    if (part === 'claims' || part === 'storageClaims') seen.hasClaimed = true;
-    return call();
+    note(seen, part, name, args);
+    return name === 'prune' ? notePruned(seen, call) : call();
   });
+}
+
+function note(seen: Seen, part: string, name: string, args: readonly unknown[]): void {
+  if (part === 'work' && name === 'check') seen.checks.push(args[0] as Lease);
+  if (part === 'volumes' && (name === 'insert' || name === 'update'))
+    seen.volumes.push(args[0] as VolumeRecord);
+  if (WRITES.has(name)) seen.hasWritten = true;
+  if (part === 'work' && name !== 'of' && name !== 'check') seen.hasWrittenWork = true;
+  if (part === 'claims' || part === 'storageClaims') seen.hasClaimed = true;
+}
+
+async function notePruned(seen: Seen, call: () => unknown): Promise<Pruned> {
+  const pruned = (await call()) as Pruned;
+  seen.pruned.push(...pruned.ids);
+  return pruned;
 }
 
 function readsThrough(ask: <T>(question: () => Promise<T>) => Promise<T>, read: () => Reader): Reader {

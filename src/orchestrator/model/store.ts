@@ -61,7 +61,7 @@ export interface PruneRequest {
   limit: number;
 }
 export interface Pruned {
-  count: number;
+  ids: string[];
   /** The latest creation among them; null: there are none. */
   newestCreatedAt: number | null;
 }

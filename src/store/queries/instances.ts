@@ -198,7 +198,7 @@ export function instanceWriter(
         await db
           .delete(instances)
           .where(inArray(instances.id, ids(free)))
-          .returning({ createdAt: instances.createdAt }),
+          .returning({ id: instances.id, createdAt: instances.createdAt }),
       );
     },
   };
@@ -219,8 +219,8 @@ function unneeded({ db, tables: { attachments, claims, idempotency, instances, w
   ];
 }
 
-export function toPruned(deleted: readonly { createdAt: number }[]): Pruned {
+export function toPruned(deleted: readonly { id: string; createdAt: number }[]): Pruned {
   const newestCreatedAt =
     deleted.length === 0 ? null : Math.max(...deleted.map(({ createdAt }) => createdAt));
-  return { count: deleted.length, newestCreatedAt };
+  return { ids: ids(deleted), newestCreatedAt };
 }

@@ -78,7 +78,7 @@ export function volumeWriter(connection: Connection): VolumeWriter {
         await db
           .delete(volumes)
           .where(and(among, ...unneeded(connection)))
-          .returning({ createdAt: volumes.createdAt }),
+          .returning({ id: volumes.id, createdAt: volumes.createdAt }),
       );
     },
     putAttachment: async (attachment) =>
