@@ -1,0 +1,198 @@
+import { type Column, getTableColumns } from 'drizzle-orm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { VolumeRecord } from '../orchestrator/model/records.ts';
+import type { Reader, Transaction } from '../orchestrator/model/store.ts';
+import type { Lease } from '../orchestrator/model/work.ts';
+import type { Connection } from './queries/connection.ts';
+import { Changes, readerOn, transactionOn } from './queries/repositories.ts';
+import { claimWork, nextWorkAt } from './queries/work.ts';
+import { account, accountId, instance, now } from './records.fixture.ts';
+
+/** A statement as it was sent. */
+export interface Sent {
+  text: string;
+  values: readonly unknown[];
+}
+
+export interface PlannedDatabase {
+  /** Without a prepared statement yet: each is sent. */
+  connect(): Connection;
+  /** Its type of bytes. */
+  bytes: 'blob' | 'bytea';
+  run(text: string): Promise<void>;
+  /** The statements since the call before. */
+  takeSent(): Sent[];
+  /** How the database runs the statement, a line for each part of it. */
+  explain(sent: Sent): Promise<string[]>;
+  /** Of the lines of a plan those that read a whole table, or all of an index that grows as the table does. */
+  isScan(line: string): boolean;
+  close(): Promise<void>;
+}
+
+/** Enough of each for the planner to prefer an index where there is one. */
+const ROWS = 20_000;
+const LIVE = 400;
+
+type Ask = (on: { connection: Connection; reader: Reader; tx: Transaction }) => Promise<unknown>;
+
+const lease = { resourceId: 'work-7', token: 'none', kind: 'create', attempt: 1 } as unknown as Lease;
+const claim = { owner: 'me', now, leaseUntil: now + 1, limit: 64, resourceKind: 'instance' } as const;
+const place = { id: 'instance-7', createdAt: now };
+const live = { ...place, accountId } as never;
+const digest = Buffer.alloc(32);
+
+const asked: [string, Ask][] = [
+  ['an instance by its id', ({ reader }) => reader.instances.byId('instance-7')],
+  ['an instance by its ref', ({ reader }) => reader.instances.byOwnerRef('instance-7')],
+  ['instances by their ids', ({ reader }) => reader.instances.byIds(['instance-7', 'instance-8'])],
+  ['the first page of a list', ({ reader }) => reader.instances.page({ accountId, limit: 500 })],
+  ['the next page of a list', ({ reader }) => reader.instances.page({ accountId, limit: 500, after: place })],
+  ['a page of a region', ({ reader }) => reader.instances.page({ accountId, region: 'here', limit: 500 })],
+  ['the first page of the live instances', ({ reader }) => reader.instances.livePage({ limit: 100 })],
+  [
+    'the next page of the live instances',
+    ({ reader }) => reader.instances.livePage({ limit: 100, after: live }),
+  ],
+  ['how many instances each status has', ({ reader }) => reader.instances.countByStatus()],
+  ['a write of an instance', ({ tx }) => tx.instances.update(instance('instance-7'))],
+  ['a volume by its id', ({ reader }) => reader.volumes.byId('volume-7')],
+  ['a volume by its ref', ({ reader }) => reader.volumes.byOwnerRef('volume-7')],
+  ['the attachments of a volume', ({ reader }) => reader.volumes.attachmentsOfVolume('volume-7')],
+  ['the attachments of an instance', ({ reader }) => reader.volumes.attachmentsOfInstance('instance-7')],
+  ['whether an instance has a claim', ({ reader }) => reader.claims.isHeldBy('instance-7')],
+  ['the units of a placement', ({ tx }) => tx.claims.take({ ...placement, instanceId: 'none', capacity: 1 })],
+  ['the end of a claim', ({ tx }) => tx.claims.release('none')],
+  ['the storage of a location', ({ tx }) => tx.storageClaims.take({ ...storage, volumeId: 'volume-7' })],
+  ['the work of a resource', ({ reader }) => reader.work.of('work-7')],
+  ['the work that is due', ({ connection }) => claimWork(connection, claim)],
+  ['when work is due next', ({ connection }) => nextWorkAt(connection)],
+  ['work that is put', ({ tx }) => tx.work.put({ ...work, resourceId: 'work-7' })],
+  ['work that is made due', ({ tx }) => tx.work.makeDue('work-7', now)],
+  ['whether a lease holds', ({ tx }) => tx.work.check(lease)],
+  ['the end of a lease', ({ tx }) => tx.work.release(lease)],
+  ['the end of a step', ({ tx }) => tx.work.finish(lease)],
+  ['what an account has', ({ tx }) => tx.accountUse.instances(accountId)],
+  ['the volumes of an account', ({ tx }) => tx.accountUse.volumes(accountId)],
+  ['an idempotency key', ({ tx }) => tx.idempotency.find(accountId, 'key-7')],
+  ['old idempotency keys', ({ tx }) => tx.idempotency.deleteCreatedBefore(now - 1e9)],
+  ['a token', ({ reader }) => reader.credentials.tokenByDigest(digest)],
+  ['tokens that have expired', ({ tx }) => tx.credentials.deleteTokensExpiredBefore(now - 1e9)],
+  ['the losses since a moment', ({ reader }) => reader.losses.countSince(now)],
+  ['whether an instance was lost', ({ reader }) => reader.losses.includes('instance-7')],
+];
+
+const placement = { offerId: 'offer', region: 'here' };
+const storage = { region: 'nowhere', gb: 1, capacityGb: 0 };
+const work = { resourceKind: 'instance', kind: 'create', notBefore: now, deadlineAt: null } as const;
+
+/** What the orchestrator asks all the time costs no more with a year of rows behind it. */
+export function describePlans(name: string, open: () => Promise<PlannedDatabase>): void {
+  describe(`the statements that ${name} runs all the time`, () => {
+    let database: PlannedDatabase;
+    beforeAll(async () => {
+      database = await open();
+      await fill(database);
+    });
+    afterAll(() => database.close());
+
+    it.each(asked)('%s: no table is read as a whole', async (_what, ask) => {
+      const connection = database.connect();
+      const reader = readerOn(connection, (error) => error);
+      const tx = transactionOn(connection, new Changes());
+      database.takeSent();
+      await ask({ connection, reader, tx });
+      const sent = database.takeSent();
+      const scans: string[] = [];
+      for (const statement of sent)
+        for (const line of await database.explain(statement))
+          if (database.isScan(line)) scans.push(`${line} in ${statement.text}`);
+      expect([sent.length > 0, scans]).toEqual([true, []]);
+    });
+
+    it('would be told of one that does', async () => {
+      const lines = await database.explain({
+        text: 'SELECT count(*) FROM instances WHERE error = id',
+        values: [],
+      });
+      expect(lines.filter((line) => database.isScan(line))).not.toEqual([]);
+    });
+  });
+}
+
+/** One row of each table, copied many times: most instances and volumes are gone, as after a year. */
+async function fill({ connect, bytes, run }: PlannedDatabase): Promise<void> {
+  const connection = connect();
+  const { tables } = connection;
+  const tx = transactionOn(connection, new Changes());
+  const volume: VolumeRecord = {
+    id: 'volume-0',
+    accountId,
+    ownerRef: 'volume-0',
+    name: 'v',
+    sizeGb: 1,
+    region: 'here',
+    type: null,
+    status: 'AVAILABLE',
+    priceMicroUsdPerHour: 1,
+    createdAt: now,
+    deletedAt: null,
+    createOpenUntil: null,
+    requestId: null,
+  };
+  const token = { digest, accountId, parentDigest: digest, createdAt: now, expiresAt: now };
+  await tx.credentials.insertAccount(account);
+  await tx.instances.insert(instance('instance-0', { ownerRef: 'instance-0' }));
+  await tx.volumes.insert(volume);
+  await tx.claims.take({ ...placement, instanceId: 'instance-0', capacity: 1 });
+  await tx.storageClaims.take({ volumeId: 'volume-0', region: 'here', gb: 1, capacityGb: null });
+  await tx.volumes.putAttachment({ volumeId: 'volume-0', instanceId: 'instance-0', state: 'attached' });
+  await tx.work.put({ ...work, resourceId: 'work-0' });
+  await tx.losses.add({ instanceId: 'instance-0', at: now });
+  await tx.credentials.insertToken(token);
+  const key = { accountId, key: 'key-0', requestDigest: digest, resourceId: 'instance-0', createdAt: now };
+  await tx.idempotency.insert(key);
+
+  const isGone = `number > ${LIVE}`;
+  await run(
+    copyOf('instances', tables.instances, {
+      id: "'instance-' || number",
+      owner_ref: "'instance-' || number",
+      status: `CASE WHEN ${isGone} THEN 'DESTROYED' ELSE 'ONLINE' END`,
+      created_at: 'created_at + number',
+    }),
+  );
+  await run(
+    copyOf('volumes', tables.volumes, {
+      id: "'volume-' || number",
+      owner_ref: "'volume-' || number",
+      deleted_at: `CASE WHEN ${isGone} THEN created_at + number ELSE NULL END`,
+    }),
+  );
+  const ofInstance = { instance_id: "'instance-' || number" };
+  const ofVolume = { volume_id: "'volume-' || number" };
+  await run(copyOf('claims', tables.claims, { ...ofInstance, offer_id: "'offer-' || (number % 50)" }));
+  await run(
+    copyOf('storage_claims', tables.storageClaims, { ...ofVolume, region: "'region-' || (number % 50)" }),
+  );
+  await run(copyOf('attachments', tables.attachments, { ...ofInstance, ...ofVolume }));
+  await run(copyOf('losses', tables.losses, { ...ofInstance, at: 'at - number * 1000' }));
+  await run(
+    copyOf('work', tables.work, { resource_id: "'work-' || number", not_before: 'not_before + number' }),
+  );
+  await run(copyOf('idempotency', tables.idempotency, { key: "'key-' || number" }));
+  await run(copyOf('tokens', tables.tokens, { digest: `CAST('token-' || number AS ${bytes})` }));
+  await run('ANALYZE');
+}
+
+/** Copies the one row of a table, with other values in some columns; `number` counts. */
+function copyOf(
+  table: string,
+  definition: Parameters<typeof getTableColumns>[0],
+  changed: Record<string, string>,
+) {
+  const names = Object.values<Column>(getTableColumns(definition)).map(({ name }) => name);
+  const values = names.map((name) => changed[name] ?? name);
+  return `INSERT INTO ${table} (${names.join(', ')})
+    WITH RECURSIVE numbers(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < ${ROWS})
+    SELECT ${values.join(', ')} FROM numbers, ${table}`;
+}
