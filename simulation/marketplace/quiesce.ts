@@ -7,6 +7,7 @@ import {
   machinesArePolled,
   machinesAreSingle,
   mailsAreSent,
+  slicesAreRolledUp,
   volumesRest,
 } from './invariants/quiescence.ts';
 import { acceptAllLosses } from './operator.ts';
@@ -76,4 +77,5 @@ async function checkRest(world: MarketWorld): Promise<void> {
   await keysAreGone(world);
   await mailsAreSent(world);
   await billsAreFresh(world);
+  await slicesAreRolledUp(world);
 }

@@ -110,6 +110,10 @@ function drawOptions(chance: Chance): MarketplaceOptions {
     billing: {
       ...defaultOptions.billing,
       sliceMs: chance.pick([10_000, 60_000]),
+      rollUp: chance.pick([
+        { afterMs: 60_000, periodMs: 120_000 },
+        { afterMs: 0, periodMs: 50_000 },
+      ]),
       zeroBalance: {
         graceMs: 120_000,
         stoppedGraceMs: 300_000,

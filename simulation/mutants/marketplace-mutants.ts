@@ -173,4 +173,45 @@ export const marketplaceMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'roll-up-drops-last',
+    subject: 'marketplace',
+    title: 'a roll-up leaves the last slice of the day out of the sum',
+    patches: [
+      {
+        file: 'src/store/marketplace/queries/roll-up.ts',
+        find: 'lte(slices.sliceEnd, endsAt)',
+        replace: 'sql`${slices.sliceEnd} < ${endsAt}`',
+      },
+    ],
+  },
+  {
+    id: 'roll-up-open-day',
+    subject: 'marketplace',
+    title: 'a day is rolled up while it goes on, and again later',
+    patches: [
+      {
+        file: 'src/marketplace/ledger/roll-up.ts',
+        find: 'const until = Math.floor((clock.now() - afterMs) / periodMs) * periodMs;',
+        replace: 'const until = clock.now();',
+      },
+      {
+        file: 'src/store/marketplace/queries/roll-up.ts',
+        find: '${segments.endedAt} IS NOT NULL',
+        replace: '${segments.startedAt} IS NOT NULL',
+      },
+    ],
+  },
+  {
+    id: 'roll-up-charges',
+    subject: 'marketplace',
+    title: 'a roll-up takes what it sums up from the balance once more',
+    patches: [
+      {
+        file: 'src/store/marketplace/queries/postings.ts',
+        find: 'await insertBookings(connection, [usage]);',
+        replace: 'await book(connection, [usage]);',
+      },
+    ],
+  },
 ];

@@ -30,6 +30,7 @@ it('plants each leak, and each guard that is easy to lose', () => {
     ...['gone-at-once', 'create-again', 'no-sweep', 'blink', 'beyond-observed'],
     ...['key-kept', 'poll-time', 'early-bill', 'late-discount', 'rounded-slices'],
     ...['delete-forgotten', 'delete-unproved', 'losses-uncapped'],
+    ...['roll-up-drops-last', 'roll-up-open-day', 'roll-up-charges'],
   ];
   expect(mutants.map(({ id }) => id)).toEqual([...leaks, ...guards, ...ofMarketplace]);
   for (const { title, patches } of mutants) {

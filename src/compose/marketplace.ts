@@ -9,6 +9,7 @@ import { refuseWire } from '../marketplace/http/errors.ts';
 import { Metrics } from '../marketplace/http/metrics.ts';
 import { RateLimits } from '../marketplace/http/rate-limits.ts';
 import { Accrual } from '../marketplace/ledger/accrual.ts';
+import { RollUp } from '../marketplace/ledger/roll-up.ts';
 import { MailDispatcher } from '../marketplace/mail/dispatch.ts';
 import type { Mailer } from '../marketplace/mail/mailer.ts';
 import { StockAlerts } from '../marketplace/mail/stock-alerts.ts';
@@ -97,6 +98,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
   await logMissingProviders(deps);
   const workers = new ProviderWorkers(deps);
   const accrual = new Accrual({ ...deps, enforce: createEnforcement(deps) });
+  const rollUp = new RollUp(deps);
   const mail = new MailDispatcher({ ...deps, mailer });
   const stockAlerts = new StockAlerts(deps);
   const authenticator = new Authenticator({ store, clock });
@@ -113,7 +115,7 @@ export async function startMarketplace(parts: MarketplaceDeps): Promise<Marketpl
     { ...deps, authenticator, rateLimits, metrics, maxBodyBytes, trustedProxies },
     { nextId, findProblem, hasDocs: parts.hasDocs ?? true },
   );
-  const jobs = [workers, accrual, stockAlerts, mail, keyUses];
+  const jobs = [workers, accrual, rollUp, stockAlerts, mail, keyUses];
   providers.start();
   for (const job of jobs) job.start();
   return {

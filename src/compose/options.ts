@@ -67,6 +67,10 @@ export function toMarketplaceOptions({
     },
     billing: {
       sliceMs: billing.slice_s * SECOND_MS,
+      rollUp: {
+        afterMs: billing.roll_up_after_days === null ? null : billing.roll_up_after_days * DAY_MS,
+        periodMs: DAY_MS,
+      },
       volumeDiscounts: billing.volume_discounts.map(({ spend_usd, percentage }) => ({
         spendMicroUsd: microUsdFromUsd(spend_usd),
         percentage,

@@ -57,6 +57,7 @@ export async function liveThrough(options: MonthOptions): Promise<MonthReport> {
       },
       billing: {
         sliceMs: HOUR,
+        rollUp: { afterMs: null, periodMs: 24 * HOUR },
         volumeDiscounts: TIERS,
         zeroBalance: {
           graceMs: 2 * HOUR,

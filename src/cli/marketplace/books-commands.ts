@@ -12,13 +12,18 @@ import { type CommandDeps, loadMarketplaceFor, onMarketplaceDatabase } from './d
 
 /** `berth marketplace explain-bill` */
 export function explainBillCommand(): Command {
-  const explain = new Command('explain-bill').argument('<id>', 'a deployment or a volume');
+  const explain = new Command('explain-bill')
+    .argument('<id>', 'a deployment or a volume')
+    .option('--by-day', 'what was taken on each UTC day');
   return withJson(
-    onMarketplaceDatabase(explain, async (deps, id: string, { json }: JsonFlag) => {
-      const bill = await readBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
-      if (json) printJson(billToJson(bill));
-      else for (const line of explainBill(bill)) printLine(line);
-    }),
+    onMarketplaceDatabase(
+      explain,
+      async (deps, id: string, { json, byDay = false }: JsonFlag & { byDay?: boolean }) => {
+        const bill = await readBill(deps.store.read, await findSubject(deps, id), deps.clock.now());
+        if (json) printJson(billToJson(bill, { byDay }));
+        else for (const line of explainBill(bill, { byDay })) printLine(line);
+      },
+    ),
   );
 }
 

@@ -153,6 +153,8 @@ const billingSchema = z
       .min(1)
       .max(3600)
       .default(billing.sliceMs / 1000),
+    /** Slices become one line for each day and segment so long after; null: never. Volume discounts read 30 days. */
+    roll_up_after_days: z.number().min(32).max(3650).nullable().default(35),
     /** The account minimum before a terminate. */
     minimum_runtime_minutes: z
       .number()

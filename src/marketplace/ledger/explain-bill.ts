@@ -8,6 +8,8 @@ import { costOf, unpostedOf } from './price-change.ts';
 export interface Bill {
   subjectId: string;
   segments: SegmentRecord[];
+  /** What each segment took on each UTC day. */
+  days: ReadonlyMap<string, readonly { day: number; amountMicroUsd: number }[]>;
   /** Taken from the balance. */
   postedMicroUsd: number;
   /** Used since, and not taken yet. */
@@ -28,28 +30,31 @@ export async function readBill(
   const open = segments.find(({ endedAt }) => endedAt === null);
   const discounts = open === undefined ? [] : await read.discounts.ofTeam(open.teamId);
   const asked = segments.map(providerCostOf);
+  const days = new Map<string, Awaited<ReturnType<Reader['ledger']['daysOf']>>>();
+  for (const { id } of segments) days.set(id, await read.ledger.daysOf(id));
   return {
     subjectId,
     segments,
+    days,
     postedMicroUsd: segments.reduce((sum, { postedMicroUsd }) => sum + postedMicroUsd, 0),
     unpostedMicroUsd: open === undefined ? 0 : unpostedOf(open, discounts, now),
     providerMicroUsd: asked.includes(null) ? null : asked.reduce<number>((sum, cost) => sum + (cost ?? 0), 0),
   };
 }
 
-/** A bill as text, a line for each segment. */
-export function explainBill({
-  subjectId,
-  segments,
-  postedMicroUsd,
-  unpostedMicroUsd,
-  providerMicroUsd,
-}: Bill): string[] {
+/** A bill as text, a line for each segment, and with `byDay` one for each of its days. */
+export function explainBill(
+  { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd }: Bill,
+  { byDay = false }: { byDay?: boolean } = {},
+): string[] {
   const [first] = segments;
   if (first === undefined) return [`Nothing was billed for ${subjectId}.`];
   const isOpen = segments.some(({ endedAt }) => endedAt === null);
   return [
-    ...segments.map(explainSegment),
+    ...segments.flatMap((segment) => [
+      explainSegment(segment),
+      ...(byDay ? (days.get(segment.id) ?? []).map(explainDay) : []),
+    ]),
     `Taken from the balance of ${first.teamId}: ${toDollars(postedMicroUsd)}`,
     ...(isOpen ? [`Used since: ${toDollars(unpostedMicroUsd)}`] : []),
     ...(providerMicroUsd === null
@@ -62,8 +67,8 @@ export function explainBill({
 }
 
 /** The same for a program; amounts in US dollars. */
-export function billToJson(bill: Bill): object {
-  const { subjectId, segments, postedMicroUsd, unpostedMicroUsd, providerMicroUsd } = bill;
+export function billToJson(bill: Bill, { byDay = false }: { byDay?: boolean } = {}): object {
+  const { subjectId, segments, days, postedMicroUsd, unpostedMicroUsd, providerMicroUsd } = bill;
   return {
     id: subjectId,
     segments: segments.map((segment) => ({
@@ -77,6 +82,12 @@ export function billToJson(bill: Bill): object {
       discount_percent: segment.discountPercentage,
       provider_hourly_rate_usd: usdOrNull(segment.providerRateMicroUsdPerHour),
       taken_usd: usdFromMicroUsd(segment.postedMicroUsd),
+      ...(byDay && {
+        days: (days.get(segment.id) ?? []).map(({ day, amountMicroUsd }) => ({
+          day: toDay(day),
+          taken_usd: usdFromMicroUsd(amountMicroUsd),
+        })),
+      }),
       margin_usd: usdOrNull(marginOf(segment.postedMicroUsd, providerCostOf(segment))),
     })),
     taken_usd: usdFromMicroUsd(postedMicroUsd),
@@ -107,6 +118,14 @@ function explainSegment(segment: SegmentRecord): string {
   const { state, startedAt, endedAt, rateMicroUsdPerHour, postedMicroUsd } = segment;
   const span = `${toTimestamp(startedAt)} to ${endedAt === null ? 'now' : toTimestamp(endedAt)}`;
   return `${span}  ${state}  ${toDollars(rateMicroUsdPerHour)}/h${discountOf(segment)}  ${toDollars(postedMicroUsd)}${providerOf(segment)}`;
+}
+
+function explainDay({ day, amountMicroUsd }: { day: number; amountMicroUsd: number }): string {
+  return `  ${toDay(day)}  ${toDollars(amountMicroUsd)}`;
+}
+
+function toDay(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
 }
 
 function discountOf({ discountPercentage, originalRateMicroUsdPerHour }: SegmentRecord): string {

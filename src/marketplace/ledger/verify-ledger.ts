@@ -1,5 +1,5 @@
 import { discounted } from '../discounts/price.ts';
-import type { SegmentRecord, SliceRecord } from '../model/ledger-records.ts';
+import type { SegmentRecord } from '../model/ledger-records.ts';
 import type { LedgerReader, Reader, Store } from '../model/store.ts';
 import { costOf } from './price-change.ts';
 
@@ -25,10 +25,7 @@ const MAX_TRANSACTIONS = 100;
  */
 export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number): Promise<LedgerVerdict> {
   return store.snapshot(async (read) => {
-    const unbalanced = await read.ledger.unbalanced(MAX_TRANSACTIONS);
-    const findings = unbalanced.map((id) => ({ id, problem: 'its entries do not add up to zero' }));
-    for (const id of await read.ledger.malformed(MAX_TRANSACTIONS))
-      findings.push({ id, problem: 'its entries, or the slice that it is of, are not what its kind has' });
+    const findings = await verifyTransactions(read.ledger);
     const teams = await verifyBalances(read, findings);
     const { segments, slices } = await verifySegments(read.ledger, now, findings);
     const { subjects, covered } = await verifySubjects(read.ledger, findings);
@@ -39,6 +36,23 @@ export async function verifyLedger(store: Pick<Store, 'snapshot'>, now: number):
       });
     return { findings, counts: { teams, segments, slices, subjects } };
   });
+}
+
+async function verifyTransactions(ledger: LedgerReader): Promise<LedgerFinding[]> {
+  const malformed = await ledger.malformed(MAX_TRANSACTIONS);
+  const findings = malformed.map(({ id, isBalanced }) => ({
+    id,
+    problem: isBalanced
+      ? 'its entries, or the slice that it is of, are not what its kind has'
+      : 'its entries do not add up to zero',
+  }));
+  const { transactions, entries, usages, uses } = await ledger.countRows();
+  if (findings.length > 0) return findings;
+  if (entries !== 2 * transactions)
+    findings.push({ id: 'entries', problem: `there are ${entries} of ${transactions} transactions` });
+  if (uses !== usages)
+    findings.push({ id: 'slices', problem: `there are ${uses} of ${usages} transactions of use` });
+  return findings;
 }
 
 async function verifyBalances(read: Reader, findings: LedgerFinding[]): Promise<number> {
@@ -79,18 +93,11 @@ async function verifySegments(
     counts.segments += 1;
     counts.slices += audited.slices;
     for (const problem of segmentProblems(audited, now)) findings.push({ id: audited.segment.id, problem });
-    // One slice is proved by the sum alone.
-    const slices = audited.slices > 1 ? await ledger.slicesOf(audited.segment.id) : [];
-    for (const problem of sliceProblems(audited.segment, slices))
-      findings.push({ id: audited.segment.id, problem });
   }
   return counts;
 }
 
-function segmentProblems(
-  { segment, slicesMicroUsd, lastSliceEnd, entriesMicroUsd }: Audited,
-  now: number,
-): string[] {
+function segmentProblems({ segment, slicesMicroUsd, lastSliceEnd, wrongAt }: Audited, now: number): string[] {
   const { rateMicroUsdPerHour: rate, startedAt, endedAt, postedUntil, postedMicroUsd } = segment;
   const { originalRateMicroUsdPerHour: originalRate, discountPercentage } = segment;
   const cost = costOf(rate, postedUntil - startedAt);
@@ -106,27 +113,13 @@ function segmentProblems(
     ...(slicesMicroUsd === costOfSlices
       ? []
       : [`its slices do not follow on each other up to the newest one`]),
-    ...(entriesMicroUsd === slicesMicroUsd
+    ...(wrongAt === null
       ? []
-      : [`its slices add up to ${slicesMicroUsd}, their entries to ${entriesMicroUsd}`]),
+      : [`its slices up to ${wrongAt} add up to something else than it had cost by then`]),
     ...(endedAt === null || endedAt === postedUntil ? [] : ['it has ended and is not posted up to its end']),
     ...(postedUntil >= startedAt ? [] : ['it is posted up to a moment before its start']),
     ...(postedUntil <= now ? [] : ['it is posted up to a moment to come']),
   ];
-}
-
-/** By the end of each slice, all of them so far are what the segment has cost. */
-function sliceProblems(
-  { rateMicroUsdPerHour, startedAt }: SegmentRecord,
-  slices: readonly SliceRecord[],
-): string[] {
-  let posted = 0;
-  for (const { sliceEnd, amountMicroUsd } of slices) {
-    posted += amountMicroUsd;
-    if (posted !== costOf(rateMicroUsdPerHour, sliceEnd - startedAt))
-      return [`its slices up to ${sliceEnd} add up to ${posted}, which is not what it had cost by then`];
-  }
-  return [];
 }
 
 async function verifySubjects(

@@ -45,6 +45,8 @@ export interface MarketplaceOptions {
   billing: {
     /** Slices end at multiples of it. */
     sliceMs: number;
+    /** When slices become one line for each day and segment. */
+    rollUp: RollUpOptions;
     /** What a team that spent so much in the last 30 days gets, from the next day on. */
     volumeDiscounts: readonly { spendMicroUsd: number; percentage: number }[];
     /** What happens after the balance has reached zero. */
@@ -55,6 +57,13 @@ export interface MarketplaceOptions {
       volumes: VolumePolicy;
     };
   };
+}
+
+export interface RollUpOptions {
+  /** So long after the end of their day; null: never. More than the 30 days of which volume discounts read the use. */
+  afterMs: number | null;
+  /** A UTC day. */
+  periodMs: number;
 }
 
 /** The most that one team may have at the same time; null: any number. */
@@ -89,6 +98,7 @@ export const defaultOptions: MarketplaceOptions = {
   },
   billing: {
     sliceMs: 300_000,
+    rollUp: { afterMs: 35 * DAY_MS, periodMs: DAY_MS },
     volumeDiscounts: [],
     zeroBalance: {
       graceMs: 3_600_000,

@@ -11,6 +11,7 @@ import type {
   SegmentRecord,
   SliceRecord,
   SubjectKind,
+  Usage,
 } from './ledger-records.ts';
 import type {
   ApiKeyRecord,
@@ -200,6 +201,21 @@ export interface OpenDeploymentSegment {
   totalCostMicroUsd: number;
 }
 
+/** A slice by its key. */
+export interface SliceEnd {
+  segmentId: string;
+  sliceEnd: number;
+}
+
+export interface SumOfSlices {
+  /** The end of what was posted before. */
+  from: number;
+  /** The end of the last of them. */
+  until: number;
+  slices: number;
+  amountMicroUsd: number;
+}
+
 /** An open segment, and what it depends on up to when it is billed. */
 export interface BilledSegment {
   segment: SegmentRecord;
@@ -224,7 +240,17 @@ export interface LedgerReader {
   openSegments(page: { afterId?: string; limit: number }): Promise<SegmentRecord[]>;
   /** The same, with what they depend on. */
   billedSegments(page: { afterId?: string; limit: number }): Promise<BilledSegment[]>;
+  /** Those that are not rolled up. */
   slicesOf(segmentId: string): Promise<SliceRecord[]>;
+  /** What a segment took on each UTC day, by the day's start; from its slices and from the lines of days. */
+  daysOf(segmentId: string): Promise<{ day: number; amountMicroUsd: number }[]>;
+  /**
+   * The oldest slices that can be rolled up, one for each segment at most, after `after`: they ended by `until`, and
+   * nothing more can be posted in their period.
+   */
+  toRollUp(wanted: { until: number; periodMs: number; after?: SliceEnd; limit: number }): Promise<SliceEnd[]>;
+  /** All slices of a segment from `startsAt`, exclusive, to `endsAt` together, and where they begin; null: there are none. */
+  sumOfSlices(segmentId: string, startsAt: number, endsAt: number): Promise<SumOfSlices | null>;
   /** The newest first. */
   transactionsOf(teamId: string, limit: number): Promise<LedgerTransactionRecord[]>;
   byReference(reference: string): Promise<LedgerTransactionRecord | null>;
@@ -235,19 +261,23 @@ export interface LedgerReader {
   /** Transactions whose entries do not add up to zero. */
   unbalanced(limit: number): Promise<string[]>;
   /**
-   * Transactions whose entries are not the two that their kind has, and usage that is not of one slice and of its end.
+   * Transactions whose entries are not the two that their kind has, and usage that is not of one slice, or line of a day,
+   * of its amount and end.
    */
-  malformed(limit: number): Promise<string[]>;
+  malformed(limit: number): Promise<{ id: string; isBalanced: boolean }[]>;
+  /** How many rows of each kind there are, by which it is known that {@link malformed} saw them all. */
+  countRows(): Promise<{ transactions: number; entries: number; usages: number; uses: number }>;
   /** What a team was charged for use from `from` until before `to`. */
   usageOf(teamId: string, from: number, to: number): Promise<number>;
-  /** All segments in the order of their ids, after `afterId`, each with what its slices say. */
+  /** All segments in the order of their ids, after `afterId`, each with what its slices and lines of days say. */
   auditSegments(page: { afterId?: string; limit: number }): Promise<
     {
       segment: SegmentRecord;
       slices: number;
       slicesMicroUsd: number;
       lastSliceEnd: number | null;
-      entriesMicroUsd: number;
+      /** The first end up to which they do not add up to what the segment had cost by then; null: there is none. */
+      wrongAt: number | null;
     }[]
   >;
   /**
@@ -285,6 +315,17 @@ export interface LedgerWriter extends LedgerReader {
     transaction: LedgerTransactionRecord,
     entries: readonly Omit<LedgerEntryRecord, 'transactionId'>[],
   ): Promise<void>;
+  /**
+   * Puts one line of the books, with its booking, in the place of all slices of a segment from `startsAt`, exclusive, to
+   * `endsAt`. The database refuses it where any sum would change by it.
+   */
+  rollUp(line: {
+    segmentId: string;
+    startsAt: number;
+    endsAt: number;
+    slices: number;
+    usage: Usage;
+  }): Promise<void>;
   /** These open segments with their subjects as both are now, locked until the end. */
   lockBilled(segments: readonly SegmentRecord[]): Promise<BilledSegment[]>;
 }

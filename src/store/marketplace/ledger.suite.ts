@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { LedgerAccount } from '../../marketplace/model/ledger-records.ts';
 import { Duplicate, type Store, type Transaction } from '../../marketplace/model/store.ts';
 import {
@@ -279,6 +279,100 @@ export function describeLedger(storeOf: () => Store): void {
       });
     });
 
+    describe('lines of days', () => {
+      const DAY_MS = 86_400_000;
+      const endsAt = now + DAY_MS;
+      const ends = [now + 1, now + 2, endsAt];
+      const line = (amountMicroUsd: number, changes: object = {}) => {
+        const [transaction, entries] = usage(amountMicroUsd, { id: 'line', at: endsAt });
+        const taken = { transaction, entries, amountMicroUsd };
+        return { segmentId: 'seg-1', startsAt: now, endsAt, slices: 3, usage: taken, ...changes };
+      };
+      const rollUp = (wanted: ReturnType<typeof line>) => write((tx) => tx.ledger.rollUp(wanted));
+
+      beforeEach(async () => {
+        await write(async (tx) => {
+          await tx.ledger.insertSegment(segment());
+          for (const end of ends) await post(tx, 'seg-1', end, 5);
+          await post(tx, 'seg-1', endsAt + 1, 5);
+        });
+      });
+
+      it('take the place of the slices of their time, with what these booked, and change no sum', async () => {
+        const { ledger } = storeOf().read;
+        const sums = await ledger.balances();
+        const due = { until: endsAt, periodMs: DAY_MS, limit: 9 };
+        const slice = (sliceEnd: number) => ({ segmentId: 'seg-1', sliceEnd });
+        expect(await ledger.toRollUp(due)).toEqual(ends.map(slice));
+        expect(await ledger.toRollUp({ ...due, until: endsAt - 1, limit: 1 })).toEqual([slice(now + 1)]);
+        expect(await ledger.toRollUp({ ...due, after: slice(now + 1) })).toEqual(ends.slice(1).map(slice));
+        // Something may be posted in a longer period yet.
+        expect(await ledger.toRollUp({ ...due, periodMs: 3 * DAY_MS })).toEqual([]);
+        const sum = { from: now, until: endsAt, slices: 3, amountMicroUsd: 15 };
+        expect(await ledger.sumOfSlices('seg-1', now, endsAt)).toEqual(sum);
+        const days = await ledger.daysOf('seg-1');
+        await rollUp(line(15));
+        expect(await ledger.slicesOf('seg-1')).toMatchObject([{ sliceEnd: endsAt + 1 }]);
+        expect(await ledger.toRollUp(due)).toEqual([]);
+        expect(await ledger.sumOfSlices('seg-1', now, endsAt)).toBeNull();
+        expect(await ledger.sumOfSlices('seg-1', endsAt, endsAt + DAY_MS)).toMatchObject({ from: endsAt });
+        expect(await ledger.balances()).toEqual(sums);
+        expect(await balance()).toBe(-20);
+        expect(await ledger.daysOf('seg-1')).toEqual(days);
+        expect(days).toEqual([
+          { day: now, amountMicroUsd: 15 },
+          { day: endsAt, amountMicroUsd: 5 },
+        ]);
+        expect(await ledger.malformed(9)).toEqual([]);
+        expect((await ledger.transactionsOf(teamId, 9)).map(({ id }) => id).sort()).toEqual([
+          'line',
+          `txn-seg-1-${endsAt + 1}`,
+        ]);
+      });
+
+      const sum = /is not the sum of its slices/;
+      const time = /is of a time that is over, after the lines before it/;
+      it.each([
+        ['that take less', sum, line(14)],
+        ['that take more', sum, line(16)],
+        ['that count other slices', sum, line(15, { slices: 2 })],
+        ['of which one slice is left out', time, line(15, { startsAt: now + 1 })],
+        [
+          'that end where no slice does',
+          sum,
+          line(15, {
+            usage: { ...line(15).usage, transaction: usage(15, { id: 'line', at: endsAt - 1 })[0] },
+          }),
+        ],
+        [
+          'whose booking is of another amount',
+          sum,
+          line(15, { usage: { ...line(16).usage, amountMicroUsd: 15 } }),
+        ],
+        [
+          'of a time in which something may be posted yet',
+          time,
+          line(20, { endsAt: endsAt + DAY_MS, slices: 4 }),
+        ],
+        ['that begin after slices that are left', time, line(5, { startsAt: now + 2, slices: 1 })],
+        ['that end before they begin', time, line(15, { startsAt: endsAt + 1 })],
+        ['of no slices', sum, line(15, { startsAt: now - DAY_MS, endsAt: now, slices: 0 })],
+        ['of no segment', time, line(15, { segmentId: 'seg-9' })],
+      ])('are refused %s, and nothing changes', async (_what, sentence, wanted) => {
+        await expect(rollUp(wanted)).rejects.toThrow(sentence);
+        expect(await storeOf().read.ledger.slicesOf('seg-1')).toHaveLength(4);
+        expect(await storeOf().read.ledger.transactionsOf(teamId, 9)).toHaveLength(4);
+        expect(await balance()).toBe(-20);
+      });
+
+      it('are written once, and no slice is added to their time', async () => {
+        await rollUp(line(15));
+        await expect(rollUp(line(15))).rejects.toThrow();
+        await expect(write((tx) => post(tx, 'seg-1', now + 3, 5))).rejects.toThrow();
+        expect(await balance()).toBe(-20);
+      });
+    });
+
     describe('audits', () => {
       it('show each segment with what its slices and their entries say, in pages', async () => {
         const ids = ['a', 'b', 'c'];
@@ -295,23 +389,24 @@ export function describeLedger(storeOf: () => Store): void {
         for (let afterId = ''; ; ) {
           const page = await storeOf().read.ledger.auditSegments({ afterId, limit: 2 });
           found.push(
-            ...page.map((row) => [
-              row.segment.id,
-              row.slices,
-              row.slicesMicroUsd,
-              row.lastSliceEnd,
-              row.entriesMicroUsd,
-            ]),
+            ...page.map((row) => [row.segment.id, row.slices, row.slicesMicroUsd, row.lastSliceEnd]),
           );
           const last = page.at(-1);
           if (last === undefined) break;
           afterId = last.segment.id;
         }
         expect(found).toEqual([
-          ['a', 3, 1110, now + 3, 1110],
-          ['b', 0, 0, null, 0],
-          ['c', 2, 7, now + 5, 8],
+          ['a', 3, 1110, now + 3],
+          ['b', 0, 0, null],
+          ['c', 2, 7, now + 5],
         ]);
+        expect(await storeOf().read.ledger.malformed(9)).toEqual([{ id: 'wrong', isBalanced: true }]);
+        expect(await storeOf().read.ledger.countRows()).toEqual({
+          transactions: 5,
+          entries: 10,
+          usages: 5,
+          uses: 5,
+        });
       });
 
       it('show each subject with what must be covered, in pages over both kinds', async () => {

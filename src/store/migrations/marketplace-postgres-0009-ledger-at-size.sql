@@ -76,7 +76,7 @@ BEGIN
     OR EXISTS (SELECT 1 FROM slices WHERE segment_id = NEW.segment_id AND slice_end <= NEW.starts_at)
   THEN
     RAISE EXCEPTION 'a day line is of a time that is over, after the lines before it'
-      USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'day lines follow on each other';
+      USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'a day line is of a time that is over, after the lines before it';
   END IF;
   SELECT count(*) AS slices, sum(amount_micro_usd) AS amount, max(slice_end) AS slice_end INTO whole FROM slices
   WHERE segment_id = NEW.segment_id AND slice_end > NEW.starts_at AND slice_end <= NEW.ends_at;
@@ -95,7 +95,7 @@ BEGIN
       GROUP BY account HAVING sum(amount) <> 0)
   THEN
     RAISE EXCEPTION 'a day line is not the sum of its slices'
-      USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'day lines are sums of slices';
+      USING ERRCODE = 'restrict_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'a day line is not the sum of its slices';
   END IF;
   RETURN NEW;
 END

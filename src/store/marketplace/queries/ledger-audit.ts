@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts';
 
 type Audit = Pick<
   LedgerReader,
-  'balances' | 'wrongLoads' | 'unbalanced' | 'malformed' | 'auditSegments' | 'auditSubjects'
+  'balances' | 'wrongLoads' | 'unbalanced' | 'malformed' | 'countRows' | 'auditSegments' | 'auditSubjects'
 >;
 
 /** Audits of the ledger from its own rows alone. Each page is one statement. */
@@ -41,37 +41,60 @@ export function ledgerAudit({ db, tables }: Connection): Audit {
     },
     malformed: async (limit) => {
       const { id, kind, teamId, at } = ledgerTransactions;
-      return (
-        await db
-          .select({ id })
-          .from(ledgerTransactions)
-          .leftJoin(ENTRIES, sql`entry.transaction_id = ${id}`)
-          .leftJoin(SLICES, sql`slice.transaction_id = ${id}`)
-          .where(sql`coalesce(entry.count, 0) <> 2 OR entry.team IS NULL OR entry.team <> 'team:' || ${teamId}
-            OR entry.house IS NULL OR NOT CASE ${kind}
-              WHEN 'usage' THEN entry.house IN ('revenue:compute', 'revenue:storage')
-              WHEN 'top_up' THEN entry.house = 'cash'
-              WHEN 'grant' THEN entry.house = 'promotion'
-              ELSE entry.house = 'revenue:compute' END
-            OR coalesce(slice.count, 0) <> CASE ${kind} WHEN 'usage' THEN 1 ELSE 0 END
-            OR slice.slice_end <> ${at}`)
-          .orderBy(asc(id))
-          .limit(limit)
-      ).map((found) => found.id);
-    },
-    auditSegments: async ({ afterId = '', limit }) =>
-      db
+      const amount = sql`coalesce(slice.amount_micro_usd, line.amount_micro_usd)`;
+      return db
         .select({
-          segment: segments,
-          slices: ofSlices('count(*)').mapWith(Number),
-          slicesMicroUsd: ofSlices('coalesce(sum(slices.amount_micro_usd), 0)').mapWith(Number),
-          lastSliceEnd: ofSlices<number | null>('max(slices.slice_end)').mapWith(Number),
-          entriesMicroUsd: ENTRIES_OF_SLICES.mapWith(Number),
+          id,
+          isBalanced: sql`coalesce(own.amount_micro_usd + house.amount_micro_usd = 0, true)`.mapWith(Boolean),
         })
+        .from(ledgerTransactions)
+        .leftJoin(
+          sql`ledger_entries AS own`,
+          sql`own.transaction_id = ${id} AND own.account = 'team:' || ${teamId}`,
+        )
+        .leftJoin(
+          sql`ledger_entries AS house`,
+          sql`house.transaction_id = ${id} AND house.account <> 'team:' || ${teamId}`,
+        )
+        .leftJoin(sql`slices AS slice`, sql`slice.transaction_id = ${id}`)
+        .leftJoin(sql`day_lines AS line`, sql`line.transaction_id = ${id}`)
+        .where(sql`own.account IS NULL OR house.account IS NULL
+          OR own.amount_micro_usd + house.amount_micro_usd <> 0
+          OR NOT CASE ${kind}
+            WHEN 'usage' THEN house.account IN ('revenue:compute', 'revenue:storage')
+            WHEN 'top_up' THEN house.account = 'cash'
+            WHEN 'grant' THEN house.account = 'promotion'
+            ELSE house.account = 'revenue:compute' END
+          OR CASE ${kind} WHEN 'usage' THEN 1 ELSE 0 END
+            <> CASE WHEN slice.segment_id IS NULL THEN 0 ELSE 1 END + CASE WHEN line.segment_id IS NULL THEN 0 ELSE 1 END
+          OR coalesce(slice.slice_end, line.slice_end) <> ${at}
+          OR ${amount} <> -own.amount_micro_usd`)
+        .limit(limit);
+    },
+    countRows: async () => {
+      const count = (from: string) => sql`(SELECT count(*) FROM ${sql.raw(from)})`;
+      const [found] = await db
+        .select({
+          transactions: count('ledger_transactions').mapWith(Number),
+          entries: count('ledger_entries').mapWith(Number),
+          usages: count("ledger_transactions WHERE kind = 'usage'").mapWith(Number),
+          uses: sql`${count('slices')} + ${count('day_lines')}`.mapWith(Number),
+        })
+        .from(sql`(SELECT 1) AS one`);
+      return found ?? { transactions: 0, entries: 0, usages: 0, uses: 0 };
+    },
+    auditSegments: async ({ afterId = '', limit }) => {
+      const page = await db
+        .select()
         .from(segments)
         .where(gt(segments.id, afterId))
         .orderBy(asc(segments.id))
-        .limit(limit),
+        .limit(limit);
+      const last = page.at(-1);
+      if (last === undefined) return [];
+      const sums = new Map((await sumUses(db, afterId, last.id)).map((sum) => [sum.segmentId, sum]));
+      return page.map((segment) => ({ segment, ...(sums.get(segment.id) ?? NO_USES) }));
+    },
     auditSubjects: async ({ afterId = '', limit }) => {
       const subject = (
         kind: 'deployment' | 'volume',
@@ -114,23 +137,29 @@ const OPEN = sql`(SELECT team_id, count(*) AS count,
 /** The statuses of what has begun to cost. */
 const COSTING = "'running', 'stopped', 'available', 'attached'";
 
-const ENTRIES = sql`(SELECT transaction_id, count(*) AS count,
-    min(CASE WHEN account LIKE 'team:%' THEN account END) AS team,
-    min(CASE WHEN account LIKE 'team:%' THEN NULL ELSE account END) AS house
-  FROM ledger_entries GROUP BY transaction_id) AS entry`;
-const SLICES = sql`(SELECT transaction_id, count(*) AS count, max(slice_end) AS slice_end
-  FROM slices GROUP BY transaction_id) AS slice`;
+const NO_USES = { slices: 0, slicesMicroUsd: 0, lastSliceEnd: null, wrongAt: null };
 
-/** An aggregate over the slices of a row's segment. */
-function ofSlices<T = number>(aggregate: string) {
-  return sql<T>`${sql.raw(`(SELECT ${aggregate} FROM slices WHERE slices.segment_id = segments.id)`)}`;
+/** What a segment has cost by the end of a slice: floor(rate × ms / hour) of which no product leaves 64 bits. */
+const COST = sql.raw(`CASE WHEN used.slice_end <= segment.started_at THEN 0
+  ELSE segment.rate_micro_usd_per_hour / 3600000 * (used.slice_end - segment.started_at)
+    + segment.rate_micro_usd_per_hour % 3600000 * (used.slice_end - segment.started_at) / 3600000 END`);
+
+/** Of each segment after `afterId` up to `lastId` its slices and lines of days, in the order of the index. */
+async function sumUses(db: Connection['db'], afterId: string, lastId: string) {
+  const uses = (table: string) => sql`SELECT segment_id, slice_end, amount_micro_usd FROM ${sql.raw(table)}
+    WHERE segment_id > ${afterId} AND segment_id <= ${lastId}`;
+  const running = sql`(SELECT used.segment_id, used.slice_end, used.amount_micro_usd,
+      sum(used.amount_micro_usd) OVER (PARTITION BY used.segment_id ORDER BY used.slice_end) AS posted, ${COST} AS cost
+    FROM (${uses('day_lines')} UNION ALL ${uses('slices')}) AS used
+    JOIN segments AS segment ON segment.id = used.segment_id) AS running`;
+  return db
+    .select({
+      segmentId: sql<string>`segment_id`,
+      slices: sql`count(*)`.mapWith(Number),
+      slicesMicroUsd: sql`sum(amount_micro_usd)`.mapWith(Number),
+      lastSliceEnd: sql<number | null>`max(slice_end)`.mapWith(Number),
+      wrongAt: sql<number | null>`min(CASE WHEN posted <> cost THEN slice_end END)`.mapWith(Number),
+    })
+    .from(running)
+    .groupBy(sql`segment_id`);
 }
-
-/**
- * What the slices' transactions took from the team, according to the entries. Each is looked up by its key; a join may
- * read all that the team ever paid, for each segment.
- */
-const ENTRIES_OF_SLICES = sql<number>`(SELECT coalesce(-sum((SELECT ledger_entries.amount_micro_usd FROM ledger_entries
-    WHERE ledger_entries.transaction_id = taken.transaction_id
-      AND ledger_entries.account = 'team:' || segments.team_id)), 0)
-  FROM (SELECT DISTINCT slices.transaction_id FROM slices WHERE slices.segment_id = segments.id) AS taken)`;

@@ -5,7 +5,8 @@ import { noLocking } from '../../queries/connection.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 import { ledgerAudit } from './ledger-audit.ts';
-import { book, lockBilled, post } from './postings.ts';
+import { book, lockBilled, post, rollUp } from './postings.ts';
+import { rollUpReader } from './roll-up.ts';
 
 const segmentById = prepared(({ db, tables: { segments }, locking }: Connection, { id }: { id: string }) =>
   locking.rows(db.select().from(segments).where(eq(segments.id, id))),
@@ -76,6 +77,7 @@ export function ledgerReader(connection: Connection): LedgerReader {
     (await locking.rows(db.select().from(segments).where(condition)))[0] ?? null;
   return {
     ...ledgerAudit(connection),
+    ...rollUpReader(connection),
     segmentById: async (id) => {
       const [segment] = await segmentById(connection, { id });
       return segment ?? null;
@@ -158,6 +160,7 @@ export function ledgerWriter(connection: Connection): LedgerWriter {
     updateSegment: async (record) => void (await updateSegment(connection, record)),
     post: (postings) => post(connection, postings),
     book: (transaction, entries) => book(connection, [{ transaction, entries }]),
+    rollUp: (line) => rollUp(connection, line),
     lockBilled: (wanted) => lockBilled(connection, wanted),
   };
 }

@@ -6,7 +6,7 @@ import type {
   SegmentRecord,
   SubjectKind,
 } from '../../../marketplace/model/ledger-records.ts';
-import type { BilledSegment } from '../../../marketplace/model/store.ts';
+import type { BilledSegment, LedgerWriter } from '../../../marketplace/model/store.ts';
 import { prepared } from '../../queries/prepared.ts';
 import type { Connection } from './connection.ts';
 
@@ -183,4 +183,16 @@ export async function lockBilled(
     const subject = subjects.get(segment.subjectId);
     return subject === undefined || segment.endedAt !== null ? [] : [{ segment, ...subject }];
   });
+}
+
+/** The database deletes what the line replaces, and refuses a line that is not its sum. */
+export async function rollUp(
+  connection: Connection,
+  { usage, ...line }: Parameters<LedgerWriter['rollUp']>[0],
+): Promise<void> {
+  const { transaction, amountMicroUsd } = usage;
+  await insertBookings(connection, [usage]);
+  await connection.db
+    .insert(connection.tables.dayLines)
+    .values({ ...line, sliceEnd: transaction.at, amountMicroUsd, transactionId: transaction.id });
 }

@@ -46,6 +46,8 @@ export function openMarketplaceSqliteStore(path: string, options: OpenOptions = 
 function openSnapshot(path: string): Database.Database {
   try {
     const reader = openReader(path);
+    // An audit reads whole tables by their indexes.
+    reader.pragma('cache_size = -65536');
     reader.exec('BEGIN');
     return reader;
   } catch (error) {
