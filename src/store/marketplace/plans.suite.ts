@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import type { Transaction } from '../../marketplace/model/store.ts';
+import { deployment, now, providerId, teamId, userId } from './records.fixture.ts';
+
+/** How a database finds the rows of one table. */
+export interface Access {
+  table: string;
+  /** Null: it reads the table from one end to the other. */
+  index: string | null;
+  /** The index is read from one end to the other too. */
+  isWholeIndex: boolean;
+}
+
+interface Setup {
+  /** What the statements of `ask` read, each with its text. */
+  accessesOf(
+    ask: (repositories: Transaction) => PromiseLike<unknown>,
+  ): Promise<{ sql: string; accesses: Access[] }[]>;
+  /** The indexes that have only some of the rows. */
+  partialIndexes(): Promise<ReadonlySet<string>>;
+}
+
+/** These grow for as long as a marketplace is there, or with what it has; the others are as large as its configuration. */
+const GROWING = [
+  'users',
+  'api_keys',
+  'teams',
+  'members',
+  'discounts',
+  'ssh_keys',
+  'stock_alerts',
+  'deployments',
+  'volumes',
+  'attachments',
+  'losses',
+  'segments',
+  'slices',
+  'ledger_transactions',
+  'ledger_entries',
+  'mails',
+];
+
+const active = ['deploying', 'running', 'stopped'] as const;
+const page = { limit: 20, offset: 0 };
+const changed = deployment();
+
+/** What a marketplace asks its store with each request, each poll, or every few seconds. */
+const asked: Readonly<Record<string, (read: Transaction) => PromiseLike<unknown>>> = {
+  'who sends a request': async ({ keys, users, teams }) => {
+    await keys.byDigest(Buffer.from('digest'));
+    await keys.recordUse('key-1', now);
+    await users.byId(userId);
+    await teams.byId(teamId);
+    await teams.membershipsOf(userId);
+    await teams.member(teamId, userId);
+  },
+  'a deployment by its id, by its name at the provider': async ({ deployments }) => {
+    await deployments.byId('dep-1');
+    await deployments.byProviderName('bm-1');
+  },
+  'the deployments of a team': ({ deployments }) => deployments.list({ teamIds: [teamId], page }),
+  'the active deployments of a team': ({ deployments }) =>
+    deployments.list({ teamIds: [teamId], statuses: active, page }),
+  'the deployments of a user': ({ deployments }) => deployments.list({ userId, page }),
+  'what a team pays for': ({ deployments }) => deployments.activeByPrice(teamId),
+  'what a provider has to sync': ({ deployments }) => deployments.toSync(providerId),
+  'what is new to sync': ({ deployments }) => deployments.newToSync(providerId),
+  'when a machine was proved last': ({ deployments }) => deployments.lastProvedAt(providerId),
+  'the deployments for the metrics': async ({ deployments }) => {
+    await deployments.countToSync();
+    await deployments.countActive();
+    await deployments.countUnproved();
+  },
+  'which GPUs are popular': ({ deployments }) => deployments.countByGpuType(now),
+  'what is written of a deployment': async ({ deployments }) => {
+    await deployments.update(changed);
+    await deployments.setCleanup('dep-1', 'done');
+    await deployments.recordObservations([{ id: 'dep-1', revision: 1, at: now }]);
+  },
+  'a volume': async ({ volumes }) => {
+    await volumes.byId('vol-1');
+    await volumes.byVolumeId('vvol-1');
+    await volumes.attachmentsOf({ volumeId: 'vol-1' });
+    await volumes.attachmentsOf({ deploymentId: 'dep-1' });
+  },
+  'the volumes of a team': async ({ volumes }) => {
+    await volumes.ofTeam(teamId);
+    await volumes.page({ teamId, ...page });
+  },
+  'the volumes of a provider to sync': async ({ volumes }) => {
+    await volumes.toSync(providerId);
+    await volumes.failed(providerId);
+    await volumes.countByProvider();
+  },
+  'what a provider has lost': async ({ losses }) => {
+    await losses.bySubject('dep-1');
+    await losses.countSince(providerId, now);
+    await losses.held(providerId);
+    await losses.countHeld();
+    await losses.countLive(providerId);
+    await losses.release('dep-1');
+  },
+  'mails that are due': async ({ mail }) => {
+    await mail.due(now, 20);
+    await mail.nextDueAt();
+    await mail.byId('mail-1');
+  },
+  'the prices of a team': ({ discounts }) => discounts.ofTeam(teamId),
+  'SSH keys': async ({ sshKeys }) => {
+    await sshKeys.byId('ssh-1');
+    await sshKeys.list({ teamIds: [teamId] });
+    await sshKeys.remove('ssh-1');
+  },
+  'stock alerts of a user': ({ stockAlerts }) => stockAlerts.ofUser(userId),
+  'what is open to be billed': async ({ ledger }) => {
+    await ledger.openSegments({ limit: 200 });
+    await ledger.openSegments({ afterId: 'seg-1', limit: 200 });
+    await ledger.openSegmentOf('deployment', 'dep-1');
+    await ledger.openSegmentsOfTeam(teamId);
+    await ledger.openSegmentsOfDeployments(['dep-1']);
+    await ledger.segmentById('seg-1');
+    await ledger.segmentsOf('deployment', 'dep-1');
+  },
+  'the transactions of a team': async ({ ledger }) => {
+    await ledger.transactionsOf(teamId, 20);
+    await ledger.usageOf(teamId, now, now + 1);
+    await ledger.byReference('payment-1');
+  },
+};
+
+/** No statement that is asked all the time reads a table that grows from one end to the other. */
+export function describePlans(database: string, { accessesOf, partialIndexes }: Setup): void {
+  describe(`the plans of ${database}`, () => {
+    it.each(Object.entries(asked))('%s', async (_what, ask) => {
+      const statements = await accessesOf(ask);
+      const partial = await partialIndexes();
+      const scans = statements.flatMap(({ sql, accesses }) =>
+        accesses
+          .filter(({ table }) => GROWING.includes(table))
+          .filter(({ index, isWholeIndex }) => index === null || (isWholeIndex && !partial.has(index)))
+          .map(({ table, index }) => `${table} by ${index ?? 'nothing'}: ${sql}`),
+      );
+      expect(statements.length).toBeGreaterThan(0);
+      expect(statements.flatMap(({ accesses }) => accesses).length).toBeGreaterThan(0);
+      expect(scans).toEqual([]);
+    });
+
+    it('would tell of a scan', async () => {
+      const statements = await accessesOf(({ mail }) => mail.list({ to: 'usr-1@example.com', limit: 5 }));
+      expect(statements[0]?.accesses).toEqual([
+        { table: 'mails', index: expect.toBeOneOf([null, 'mails_by_time']), isWholeIndex: true },
+      ]);
+    });
+  });
+}
