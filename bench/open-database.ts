@@ -5,97 +5,35 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
 import { printTable } from '../src/runtime/print.ts';
-import { storeInstances } from './stored-instances.ts';
+import { storeInstances, storeTombstones } from './stored-instances.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Ticks of `/proc/PID/stat`, a second. */
 const TICKS = 100;
 
 /** What one start of a real server process costs until it has answered its first request. */
-export interface OpenCost {
+interface OpenCost {
   /** User and system time of the process. */
   cpuMs: number;
   wallMs: number;
   rssBytes: number;
 }
 
-export interface TombstoneFile {
+interface TombstoneFile {
   /** As `--database` names it. */
   database: string;
   apiKey: string;
   bytes: number;
 }
 
-/**
- * Makes a database in `folder` with one instance that exists and `count` tombstones, each with a volume that was deleted
- * where `volumes`. They ended `ageMs` ago.
- */
-export async function makeTombstones(
-  folder: string,
-  count: number,
-  { volumes = false, ageMs = 0 }: { volumes?: boolean; ageMs?: number } = {},
-): Promise<TombstoneFile> {
+/** Makes a database in `folder` with one instance that exists and `count` tombstones. */
+export async function makeTombstones(folder: string, count: number): Promise<TombstoneFile> {
   const file = join(folder, `tombstones-${count}.db`);
   const database = `sqlite:${file}`;
-  const { apiKey } = await storeInstances(database, 1);
-  const db = new Database(file);
-  try {
-    db.pragma('synchronous = OFF');
-    db.exec(bulk('instances', 'inst', count, { status: "'DESTROYED'", updated_at: `updated_at - ${ageMs}` }));
-    if (volumes) db.exec(bulkVolumes(count, Date.now() - ageMs));
-  } finally {
-    db.close();
-  }
+  const { apiKey, ids } = await storeInstances(database, 1);
+  await storeTombstones(database, ids[0] ?? '', count);
   return { database, apiKey, bytes: statSync(file).size };
-}
-
-/** Copies the one row of a table `count` times, each copy with an id of its own and with `changes`. */
-function bulk(table: string, prefix: string, count: number, changes: Record<string, string>): string {
-  const columns = COLUMNS.map((name) =>
-    name === 'id' || name === 'owner_ref'
-      ? name === 'id'
-        ? 'new_id'
-        : "'berth-' || new_id"
-      : (changes[name] ?? name),
-  );
-  return `
-    CREATE TEMP TABLE ids AS
-      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      SELECT '${prefix}-' || lower(hex(randomblob(16))) AS new_id FROM n;
-    INSERT INTO ${table} (${COLUMNS.join()})
-      SELECT ${columns.join()} FROM ids, (SELECT * FROM ${table} LIMIT 1);
-    DROP TABLE ids;`;
-}
-
-const COLUMNS = [
-  'id',
-  'account_id',
-  'owner_ref',
-  'name',
-  'offer_id',
-  'region',
-  'status',
-  'spec',
-  'endpoint',
-  'host_key_fingerprint',
-  'attach_cycle',
-  'price_micro_usd_per_hour',
-  'error',
-  'created_at',
-  'updated_at',
-  'version',
-  'create_open_until',
-];
-
-function bulkVolumes(count: number, deletedAt: number): string {
-  return `
-    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-    INSERT INTO volumes
-      (id, account_id, owner_ref, name, size_gb, region, type, status, price_micro_usd_per_hour, created_at, deleted_at)
-      SELECT v, account, 'berth-' || v, 'data', 100, 'eu-frankfurt', 'nvme', 'DELETING', 1000, ${deletedAt}, ${deletedAt}
-      FROM (SELECT 'vol-' || lower(hex(randomblob(16))) AS v, (SELECT id FROM accounts LIMIT 1) AS account FROM n);`;
 }
 
 /**
@@ -145,7 +83,7 @@ if (import.meta.main) {
   const rows: string[][] = [];
   try {
     for (const count of counts.length > 0 ? counts : [10_000, 100_000, 1_000_000]) {
-      const made = await makeTombstones(folder, count, { volumes: true });
+      const made = await makeTombstones(folder, count);
       const starts = {
         restored: await measureOpen(made),
         clean: await measureOpen(made, { isKilled: true }),

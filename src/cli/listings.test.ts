@@ -59,3 +59,8 @@ it('tells of losses as JSON', async () => {
     volumes_doubted_since: null,
   });
 });
+
+it('checks the database for damage', async () => {
+  expect(JSON.parse(await run('check-database', '--json'))).toEqual({ ok: true, bytes: expect.any(Number) });
+  expect(await run('check-database')).toMatch(/^OK, no damage found: \d+ bytes\.\n$/);
+});

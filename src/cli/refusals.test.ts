@@ -90,6 +90,7 @@ describe('a database that cannot be used is refused', () => {
     await expectRefused(serve(), sentence);
     await expectRefused(['keys', 'list', '--config', config], sentence);
     await expectRefused(['accounts', 'create', 'late', '--config', config], sentence);
+    await expectRefused(['check-database', '--config', config], sentence);
   });
 
   it.each([true, false])(

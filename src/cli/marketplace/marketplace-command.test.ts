@@ -225,6 +225,7 @@ describe('what an operator sets', () => {
     expect(books).toMatch(/top_up .*inv-1/);
     expect(await sentenceOf('credit', 'add', 'lab', '1e3', '--reference', 'x')).toMatch('such as 25.50');
     expect(await run('verify-ledger')).toMatch('The books are right');
+    expect(await run('check-database')).toMatch(/^OK, no damage found/);
     expect(JSON.parse(await run('verify-ledger', '--json'))).toMatchObject({ findings: [] });
   });
 

@@ -1,19 +1,17 @@
 import type { Pruned, PruneRequest, Store, Transaction } from '../model/store.ts';
 import type { ResourceKind } from '../model/work.ts';
 
-/** Rows of each kind in one transaction: it keeps others waiting for some milliseconds. */
+/** Rows in one transaction: it keeps others waiting for some milliseconds. */
 const BATCH = 100;
 
 /**
- * Deletes the oldest tombstones that ended before a moment, in milliseconds since the epoch: one small transaction, which
- * also writes the mark by which `wasPruned` recognises what they were about.
+ * Deletes the oldest tombstones that ended before a moment, in milliseconds since the epoch: a small transaction for each
+ * kind, which also writes the mark by which `wasPruned` recognises what they were about.
  */
 export async function pruneTombstones(store: Store, endedBefore: number): Promise<void> {
-  await store.transact(async (tx) => {
-    const request: PruneRequest = { endedBefore, limit: BATCH };
-    await noteWhatWasPruned(tx, 'instance', await tx.instances.prune(request));
-    await noteWhatWasPruned(tx, 'volume', await tx.volumes.prune(request));
-  });
+  const request: PruneRequest = { endedBefore, limit: BATCH };
+  await store.transact(async (tx) => noteWhatWasPruned(tx, 'instance', await tx.instances.prune(request)));
+  await store.transact(async (tx) => noteWhatWasPruned(tx, 'volume', await tx.volumes.prune(request)));
 }
 
 async function noteWhatWasPruned(

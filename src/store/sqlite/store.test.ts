@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../orchestrator/model/store.ts';
+import { account, instance, now } from '../records.fixture.ts';
 import { describeStore } from '../store.suite.ts';
+import { openReader } from './open-database.ts';
 import { openSqliteStore } from './store.ts';
 
 let folder: string;
@@ -29,5 +32,31 @@ it('says that it is unavailable, in reads, transactions and claims, when SQLite 
   await expect(store.transact((tx) => tx.instances.byId('a'))).rejects.toThrow(StoreUnavailable);
   await expect(store.claimWork(claim)).rejects.toThrow(StoreUnavailable);
   await expect(store.nextWorkAt()).rejects.toThrow(StoreUnavailable);
+  rmSync(folder, { recursive: true });
+});
+
+it('is as large after many lifetimes as after a few, once their tombstones are pruned', async () => {
+  const store = openNew();
+  const path = join(folder, 'berth.db');
+  await store.transact((tx) => tx.credentials.insertAccount(account));
+  const sizes: number[] = [];
+  for (let round = 0; round < 8; round++) {
+    for (let batch = 0; batch < 4; batch++)
+      await store.transact(async (tx) => {
+        for (let n = 0; n < 50; n++) {
+          const id = `inst-${randomBytes(16).toString('hex')}`;
+          await tx.instances.insert(instance(id, { status: 'DESTROYED', createOpenUntil: null }));
+        }
+      });
+    const prune = () => store.transact((tx) => tx.instances.prune({ endedBefore: now + 1, limit: 100 }));
+    while ((await prune()).ids.length > 0);
+    const reader = openReader(path);
+    sizes.push(Number(reader.pragma('page_count', { simple: true })));
+    reader.close();
+  }
+  const [first = 0] = sizes;
+  expect(first).toBeGreaterThan(50);
+  expect(Math.max(...sizes)).toBeLessThan(1.2 * first);
+  await store.close();
   rmSync(folder, { recursive: true });
 });
