@@ -9,7 +9,8 @@ import type { ReconcileOptions } from './options.ts';
 export interface ExpectedMachine {
   id: string;
   status: InstanceStatus;
-  endpoint: Endpoint | null;
+  /** No more of it than is compared: there is one for each row. */
+  endpoint: Pick<Endpoint, 'publicIp' | 'sshPort'> | null;
   /** When the row last changed, in milliseconds since the epoch. */
   since: number;
   version: number;
@@ -88,13 +89,18 @@ export class ExpectedMachines {
 
   /** Commits of several processes may arrive out of order. */
   #apply(instance: LiveInstance): void {
-    const { id, ownerRef, status, endpoint, updatedAt, version, createOpenUntil } = instance;
+    const { id, ownerRef, status, updatedAt, version, createOpenUntil } = instance;
+    const endpoint = instance.endpoint && toCompared(instance.endpoint);
     if (this.#destroyed.has(ownerRef)) return;
     const known = this.#rows.get(ownerRef);
     if (known !== undefined && known.version > version) return;
     if (status === 'DESTROYED') this.forget(ownerRef);
     else this.#rows.set(ownerRef, { id, status, endpoint, since: updatedAt, version, createOpenUntil });
   }
+}
+
+function toCompared({ publicIp, sshPort }: Endpoint): ExpectedMachine['endpoint'] {
+  return { publicIp, sshPort };
 }
 
 /**

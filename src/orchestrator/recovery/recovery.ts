@@ -97,7 +97,9 @@ export class Recovery {
         return false;
       })
       .then((isOver) => {
-        if (!isOver && !this.#isStopped)
+        // Nobody asks for them again, and there is one for each machine.
+        if (isOver) this.#rows.clear();
+        else if (!this.#isStopped)
           this.#timer = clock.setTimer(options.watchIntervalMs, () => this.#repeat());
       });
   }
